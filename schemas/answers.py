@@ -1,0 +1,123 @@
+"""The JSON that the API gives to people. ``SchedulerLog`` is the proposal's answer, field for field."""
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from schemas.events import Request
+
+PhaseStatus = Literal["passed", "failed", ""]
+"""Empty: the phase was not reached."""
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ContainerLog(Answer):
+    name: str
+    status: Literal["passed", "failed"]
+    reason: str | None = Field(None, description="Why it failed: 'X/Y Reason' pairs. Absent when it passed.")
+
+
+class NodeLog(Answer):
+    name: str
+    status: Literal["passed", "failed"]
+    score: float = Field(description="To two decimals; 0 for a node that was refused.")
+    containers: list[ContainerLog] = Field(description="In the pod's order, up to the first that failed.")
+
+
+class FilterLog(Answer):
+    status: PhaseStatus
+    summary: str = Field(description="The text of the pod's event.")
+    nodes: list[NodeLog] = Field(description="Sorted by name.")
+
+
+class BindLog(Answer):
+    status: PhaseStatus
+    summary: str
+
+
+class SchedulerLog(Answer):
+    status: Literal["succeeded", "failed", "pending"] = Field(
+        description="succeeded: bound. failed: no node passed, or the bind failed. pending: no bind result yet."
+    )
+    filter: FilterLog
+    bind: BindLog
+
+
+class Paging(Answer):
+    total: int = Field(description="How many there are before paging.")
+    continue_: str | None = Field(None, alias="continue", description="Give this back as ?continue= for the next page.")
+
+
+class Detail(Answer):
+    """What ``?detail=full`` adds beside the proposal's fields."""
+
+    attempt_id: str
+    scheduler: str
+    pod_uid: str
+    started: str
+    ended: str | None
+    complete: bool
+    missing: str
+    requests: list[Request]
+    node_policy: str
+    device_policy: str
+    offered_nodes: int
+    fit_nodes: int
+    judged_devices: int
+    chosen: str | None
+    picked_devices: list[str]
+    reasons: dict[str, int] = Field(description="Reason code to the number of nodes that were refused for it.")
+
+
+class Episode(Answer):
+    """Attempts in a row with the same verdicts."""
+
+    first_seen: str
+    last_seen: str
+    attempts: int
+    attempt_ids: list[str]
+    status: Literal["succeeded", "failed", "pending"]
+    filter: dict[str, Any]
+    bind: BindLog
+    chosen: str | None
+    reasons: list[str]
+
+
+class History(Answer):
+    namespace: str
+    name: str
+    episodes: list[Episode] = Field(description="Latest first.")
+    continue_: str | None = Field(None, alias="continue")
+
+
+class Found(Answer):
+    """One attempt in a search result."""
+
+    attempt_id: str
+    namespace: str
+    name: str
+    scheduler: str
+    started: str
+    ended: str | None
+    status: Literal["succeeded", "failed", "pending"]
+    complete: bool
+    chosen: str | None
+    offered_nodes: int
+    fit_nodes: int
+    reasons: list[str]
+    summary: str
+    schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
+
+
+class Search(Answer):
+    total: int
+    items: list[Found] = Field(description="Latest first.")
+    continue_: str | None = Field(None, alias="continue")
+
+
+class Error(Answer):
+    error: str
+    next: str = Field(description="What to check or do next.")

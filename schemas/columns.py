@@ -1,0 +1,76 @@
+"""Parallel JSON arrays as numpy columns, checked while they are converted.
+
+A column type is an ordinary pydantic field type: it takes a list (from JSON) or an array (from a producer) and holds a
+one-dimensional array. ``array.array`` does the conversion because it refuses anything that is not an integer of 64
+bits, and costs no more than ``numpy.fromiter``, which would silently cut floats.
+"""
+
+from array import array
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BeforeValidator, WithJsonSchema
+
+
+def _int64(values: Any) -> npt.NDArray[np.int64]:
+    if isinstance(values, np.ndarray):
+        return values.astype(np.int64, copy=False)
+    if not isinstance(values, list):
+        raise ValueError("a column is an array of integers")
+    try:
+        return np.frombuffer(array("q", values), dtype=np.int64)
+    except (TypeError, OverflowError) as error:
+        raise ValueError(f"a column of integers: {error}") from None
+
+
+def _codes(values: Any) -> npt.NDArray[np.int64]:
+    codes = _int64(values)
+    if codes.size and codes.min() < -1:
+        raise ValueError("a code is an index into its table, or -1 for none")
+    return codes
+
+
+def _float32(values: Any) -> npt.NDArray[np.float32]:
+    if isinstance(values, np.ndarray):
+        return values.astype(np.float32, copy=False)
+    if not isinstance(values, list):
+        raise ValueError("a column is an array of numbers")
+    try:
+        numbers = np.frombuffer(array("d", values), dtype=np.float64)
+    except TypeError as error:
+        raise ValueError(f"a column of numbers: {error}") from None
+    if not np.isfinite(numbers).all() or (numbers.size and np.abs(numbers).max() > np.finfo(np.float32).max):
+        raise ValueError("a column of numbers: one is not a finite 32-bit float")
+    return numbers.astype(np.float32)
+
+
+_INTEGERS = {"type": "array", "items": {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}}
+_CODES = {"type": "array", "items": {"type": "integer", "minimum": -1}}
+_NUMBERS = {"type": "array", "items": {"type": "number"}}
+
+Integers = Annotated[npt.NDArray[np.int64], BeforeValidator(_int64), WithJsonSchema(_INTEGERS)]
+"""A column of 64-bit integers, shape ``(rows,)``."""
+
+Codes = Annotated[npt.NDArray[np.int64], BeforeValidator(_codes), WithJsonSchema(_CODES)]
+"""A column of indices into a table that stands in the same event, shape ``(rows,)``; -1 is none."""
+
+Floats = Annotated[npt.NDArray[np.float32], BeforeValidator(_float32), WithJsonSchema(_NUMBERS)]
+"""A column of 32-bit floats, shape ``(rows,)``. JSON holds the shortest text that gives the same float back."""
+
+
+def check_lengths(columns: dict[str, Any], length: int) -> None:
+    """Raise ``ValueError`` naming the first column that does not have ``length`` entries."""
+    for name, column in columns.items():
+        if len(column) != length:
+            raise ValueError(f"column {name} has {len(column)} entries where {length} are expected")
+
+
+def check_codes(columns: dict[str, tuple[npt.NDArray[np.int64], int]]) -> None:
+    """Raise ``ValueError`` naming the first column that points past the end of its table.
+
+    ``columns`` maps a name to the codes and the length of their table.
+    """
+    for name, (codes, size) in columns.items():
+        if codes.size and codes.max() >= size:
+            raise ValueError(f"column {name} points at entry {codes.max()} of a table of {size}")

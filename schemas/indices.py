@@ -1,0 +1,105 @@
+"""The OpenSearch indices: names, aliases, templates.
+
+Indices are daily and named by the attempt's own start, so that an attempt told again lands in the index that has it
+already; a rollover alias or a data stream would hold it twice. Mappings are strict: a field nobody declared is an
+error of ours and is shown as one.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+MAPPING_VERSION: Final = 1
+"""Written into the ``_meta`` of every template; a worker refuses to write through another version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A family of daily indices behind one alias."""
+
+    alias: str
+    about: str
+    properties: dict[str, Any]
+    retention: timedelta = timedelta(days=30)
+
+    def name(self, started: datetime) -> str:
+        """The index of the day (UTC) in which the attempt started."""
+        return f"{self.alias}-{started.astimezone(UTC):%Y.%m.%d}"
+
+    def template(self, shards: int = 1, replicas: int = 0) -> dict[str, Any]:
+        """The body of ``PUT _index_template/{alias}``."""
+        return {
+            "index_patterns": [f"{self.alias}-*"],
+            "priority": 200,
+            "template": {
+                "aliases": {self.alias: {}},
+                "settings": {
+                    "index": {
+                        "number_of_shards": shards,
+                        "number_of_replicas": replicas,
+                        "refresh_interval": "1s",
+                        "codec": "best_compression",
+                    }
+                },
+                "mappings": {
+                    "dynamic": "strict",
+                    "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.about},
+                    "properties": self.properties,
+                },
+            },
+            "_meta": {"schedulerlog_mapping_version": MAPPING_VERSION, "about": self.about},
+        }
+
+
+_KEYWORD: Final = {"type": "keyword", "ignore_above": 1024}
+_TEXT: Final = {"type": "text"}
+_DATE: Final = {"type": "date"}
+_COUNT: Final = {"type": "long"}
+_BOOLEAN: Final = {"type": "boolean"}
+_STORED: Final = {"type": "object", "enabled": False}
+
+_ATTEMPT: Final = {
+    "@timestamp": _DATE,
+    "attempt_id": _KEYWORD,
+    "namespace": _KEYWORD,
+    "pod": _KEYWORD,
+    "pod_uid": _KEYWORD,
+    "scheduler": _KEYWORD,
+}
+
+ATTEMPTS: Final = Index(
+    alias="schedulerlog-attempts",
+    about="One document per scheduling attempt; the detail per node is stored, not indexed field by field",
+    properties={
+        **_ATTEMPT,
+        "status": _KEYWORD,
+        "complete": _BOOLEAN,
+        "ended": _DATE,
+        "chosen": _KEYWORD,
+        "picked_devices": _KEYWORD,
+        "offered_nodes": _COUNT,
+        "fit_nodes": _COUNT,
+        "judged_devices": _COUNT,
+        "nodes": _KEYWORD,
+        "reasons": _KEYWORD,
+        "verdict_digest": _KEYWORD,
+        "bound": _BOOLEAN,
+        "text": _TEXT,
+        "summary": _STORED,
+    },
+)
+
+DEVICES: Final = Index(
+    alias="schedulerlog-devices",
+    about="The verdicts device by device: one document per record of devices judged, stored as it came",
+    properties={
+        **_ATTEMPT,
+        "container": _KEYWORD,
+        "nodes": _KEYWORD,
+        "reasons": _KEYWORD,
+        "record": _STORED,
+    },
+    retention=timedelta(days=7),
+)
+
+INDICES: Final = (ATTEMPTS, DEVICES)

@@ -1,0 +1,78 @@
+"""The Kafka topics: what travels on each, by which key, how many partitions, kept for how long."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from schemas.events import (
+    AttemptConcluded,
+    AttemptSummarized,
+    BindConcluded,
+    DetailDropped,
+    DevicesJudged,
+    Event,
+    Message,
+    NodeObserved,
+    NodeRegistered,
+    NodesJudged,
+    PodObserved,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """``key`` is in words; the code of it is ``Event.key``."""
+
+    name: str
+    about: str
+    key: str
+    events: tuple[type[Event], ...]
+    partitions: int = 12
+    retention: timedelta = timedelta(days=7)
+    max_message_bytes: int = 1024 * 1024
+
+
+DECISIONS: Final = Topic(
+    name="schedulerlog.decisions",
+    about="Everything that schedulers decided about pods and the cluster says about them, in each pod's order",
+    key="namespace/name of the pod",
+    events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, PodObserved),
+)
+NODES: Final = Topic(
+    name="schedulerlog.nodes",
+    about="What nodes offer: registrations with handshakes, capacity, conditions",
+    key="name of the node",
+    events=(NodeRegistered, NodeObserved),
+)
+ATTEMPTS: Final = Topic(
+    name="schedulerlog.attempts",
+    about="One whole summary per attempt (in parts above 64 KiB), told again when more is known",
+    key="namespace/name of the pod",
+    events=(AttemptSummarized,),
+)
+MESSAGES: Final = Topic(
+    name="schedulerlog.messages",
+    about="The event texts that people see in kubectl describe",
+    key="namespace/name of the pod",
+    events=(Message,),
+)
+DEAD_LETTERS: Final = Topic(
+    name="schedulerlog.dead-letters",
+    about="Records that could not be understood, byte for byte, with where they came from and why in their headers",
+    key="the key of the record",
+    events=(),
+    partitions=1,
+    retention=timedelta(days=30),
+    max_message_bytes=16 * 1024 * 1024,
+)
+
+TOPICS: Final = (DECISIONS, NODES, ATTEMPTS, MESSAGES, DEAD_LETTERS)
+
+DEAD_LETTER_HEADERS: Final = {
+    "dead_letter_topic": "the topic the record was read from",
+    "dead_letter_partition": "its partition",
+    "dead_letter_offset": "its offset",
+    "dead_letter_cause": "why it could not be understood, with the place in the record",
+    "dead_letter_time": "when it was set aside (RFC 3339)",
+}
+"""Headers that a dead letter carries in front of the ones it came with."""
