@@ -1,0 +1,60 @@
+# Every target explains itself in `make help`. All of them install what they need into .venv/ and the user's cache.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help install demo test unit lint types contracts check bench up down generate clean
+
+PYTHON ?= python3
+UV_VERSION := 0.13.8
+RUN := .venv/bin/python -m
+
+help:  ## Show what every target does
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: install  ## Run the five scenarios on a real Kafka, pipeline and OpenSearch, then stay up (ONCE=1: check and exit)
+	@$(RUN) demo $(if $(ONCE),--once)
+
+test: install  ## Run every test, with the real broker and index
+	@$(RUN) embedded install
+	@$(RUN) pytest $(ARGS)
+
+unit: install  ## Run the tests that need no network, in seconds
+	@$(RUN) pytest tests/unit tests/contract $(ARGS)
+
+check: lint types contracts  ## Run lint, types and import contracts
+
+lint: install  ## Check style and format
+	@$(RUN) ruff check .
+	@$(RUN) ruff format --check .
+
+types: install  ## Check types (mypy, strict)
+	@.venv/bin/mypy
+
+contracts: install  ## Check who may import whom
+	@.venv/bin/lint-imports
+
+bench: install  ## Measure side by side with the raw libraries; a table and a JSON line each
+	@$(RUN) embedded install
+	@$(RUN) bench $(ARGS)
+
+up: install  ## Start Kafka and OpenSearch on this machine and print their addresses
+	@$(RUN) embedded up
+	@$(RUN) embedded env
+
+down: install  ## Stop what `make up` started
+	@$(RUN) embedded down
+
+generate: install  ## Write the JSON Schemas, the AsyncAPI document and the tables that come from code
+	@$(RUN) schemas generate
+
+install: .venv/.installed  ## Install Python packages by the lock file into .venv/
+
+.venv/.installed: uv.lock pyproject.toml
+	@$(PYTHON) .ci/python_is_usable.py
+	@[ -x .run/uv/bin/uv ] || { echo "Installing uv $(UV_VERSION) into .run/uv"; $(PYTHON) -m venv .run/uv && .run/uv/bin/python -m pip install --disable-pip-version-check --quiet uv==$(UV_VERSION); }
+	@UV_PYTHON_DOWNLOADS=never .run/uv/bin/uv sync --locked --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	@touch $@
+
+clean: install  ## Stop the servers of `make up` and delete what was installed and written in this folder
+	@$(RUN) embedded down
+	@rm -rf .venv .run .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

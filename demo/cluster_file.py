@@ -1,0 +1,64 @@
+"""The file that stands for the cluster while the demo runs: a copy of examples/cluster.yaml that the demo edits.
+
+The scheduler watches it, as it would watch an API server.
+"""
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+APPLIED = "schedulerlog_cluster_file_applied_timestamp_seconds"
+
+
+class ClusterFile:
+    def __init__(self, source: Path, copy: Path) -> None:
+        self.path = copy
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(source.read_text())
+
+    def end_pod(self, namespace: str, name: str) -> None:
+        """The pod has done its work: its devices are free again."""
+        objects = self._read()
+        self._find(objects, "Pod", name, namespace)["status"]["phase"] = "Succeeded"
+        self._write(objects)
+
+    def lock_node(self, node: str, owner: str) -> None:
+        """The pod ``owner`` (``namespace/name``) is being bound to the node right now, as HAMi marks it."""
+        objects = self._read()
+        lock = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ},{owner.replace('/', ',')}"
+        self._find(objects, "Node", node)["metadata"]["annotations"]["hami.io/mutex.lock"] = lock
+        self._write(objects)
+
+    def wait_until_seen(self, metrics_url: str, timeout_seconds: float = 10) -> None:
+        """Return when the scheduler says that it has applied the file as it is now."""
+        written = self.path.stat().st_mtime
+        deadline = time.monotonic() + timeout_seconds
+        while time.monotonic() < deadline:
+            lines = httpx.get(metrics_url, timeout=2).text.splitlines()
+            applied = next((float(line.split()[-1]) for line in lines if line.startswith(APPLIED)), 0.0)
+            if applied >= written - 1e-3:
+                return
+            time.sleep(0.05)
+        raise TimeoutError(f"the scheduler did not apply {self.path} in {timeout_seconds:.0f} s")
+
+    def _read(self) -> list[dict[str, Any]]:
+        return list(yaml.safe_load_all(self.path.read_text()))
+
+    def _write(self, objects: list[dict[str, Any]]) -> None:
+        # Renamed into place, so that the scheduler never reads half a file.
+        draft = self.path.with_suffix(".draft")
+        draft.write_text(yaml.safe_dump_all(objects, sort_keys=False, width=10**6))
+        draft.replace(self.path)
+
+    @staticmethod
+    def _find(objects: list[dict[str, Any]], kind: str, name: str, namespace: str | None = None) -> dict[str, Any]:
+        wanted = (kind, name, namespace)
+        for each in objects:
+            about = each["metadata"]
+            if (each["kind"], about["name"], about.get("namespace")) == wanted:
+                return each
+        raise LookupError(f"the cluster file has no {kind} {name}")

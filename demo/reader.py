@@ -1,0 +1,66 @@
+"""Where a person would look: the API, and the topic with the event messages."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import httpx
+from aiokafka import AIOKafkaConsumer
+
+from schemas.events import Message
+from schemas.records import decode
+from schemas.topics import MESSAGES
+
+T = TypeVar("T")
+Json = dict[str, Any]
+
+
+class Reader:
+    def __init__(self, api_url: str, bootstrap_servers: str) -> None:
+        self._client = httpx.Client(base_url=api_url, timeout=10)
+        self._bootstrap_servers = bootstrap_servers
+
+    def get(self, path: str, **query: str) -> Json:
+        answer: Json = self._client.get(path, params=query).json()
+        return answer
+
+    def schedulerlog(self, pod: str) -> Json:
+        return self.get(schedulerlog_path(pod))
+
+    def episodes(self, pod: str) -> list[Json]:
+        episodes: list[Json] = self.get(schedulerlog_path(pod) + "/history").get("episodes", [])
+        return episodes
+
+    def search(self, **query: str) -> Json:
+        return self.get("/api/v1/schedulerlogs", **query)
+
+    def messages(self, count: int, timeout_seconds: float = 15) -> list[Message]:
+        """The first ``count`` event messages on the topic, in the order they were said; fewer after the time."""
+        return sorted(asyncio.run(self._messages(count, timeout_seconds)), key=lambda message: message.said)
+
+    async def _messages(self, count: int, timeout_seconds: float) -> list[Message]:
+        servers = self._bootstrap_servers
+        found: list[Message] = []
+        async with AIOKafkaConsumer(
+            MESSAGES.name, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
+        ) as consumer:
+            deadline = time.monotonic() + timeout_seconds
+            while len(found) < count and time.monotonic() < deadline:
+                for records in (await consumer.getmany(timeout_ms=200)).values():
+                    events = (decode(record.value, record.headers) for record in records)
+                    found += [event for event in events if isinstance(event, Message)]
+        return found
+
+
+def schedulerlog_path(pod: str) -> str:
+    namespace, name = pod.split("/")
+    return f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
+
+
+def until(read: Callable[[], T], expected: T, timeout_seconds: float = 15) -> T:
+    """What ``read`` gives: as soon as it is ``expected``, or whatever it is when the time is up."""
+    deadline = time.monotonic() + timeout_seconds
+    while (answer := read()) != expected and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return answer
