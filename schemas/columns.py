@@ -6,15 +6,19 @@ bits, and costs no more than ``numpy.fromiter``, which would silently cut floats
 """
 
 from array import array
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import BeforeValidator, WithJsonSchema
 
+_LARGEST: Final = float(np.finfo(np.float32).max)
+
 
 def _int64(values: Any) -> npt.NDArray[np.int64]:
     if isinstance(values, np.ndarray):
+        if values.ndim != 1 or not np.can_cast(values.dtype, np.int64, "safe"):
+            raise ValueError(f"a column of integers: not {values.ndim} dimensions of {values.dtype}")
         return values.astype(np.int64, copy=False)
     if not isinstance(values, list):
         raise ValueError("a column is an array of integers")
@@ -32,17 +36,22 @@ def _codes(values: Any) -> npt.NDArray[np.int64]:
 
 
 def _float32(values: Any) -> npt.NDArray[np.float32]:
-    if isinstance(values, np.ndarray):
-        return values.astype(np.float32, copy=False)
+    numbers = values if isinstance(values, np.ndarray) else _float64(values)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "fiu":
+        raise ValueError(f"a column of numbers: not {numbers.ndim} dimensions of {numbers.dtype}")
+    # A NaN fails every comparison, so it can't be the maximum of anything within the limit.
+    if numbers.size and not np.abs(numbers).max() <= _LARGEST:
+        raise ValueError("a column of numbers: one is not a finite 32-bit float")
+    return numbers.astype(np.float32, copy=False)
+
+
+def _float64(values: Any) -> npt.NDArray[np.float64]:
     if not isinstance(values, list):
         raise ValueError("a column is an array of numbers")
     try:
-        numbers = np.frombuffer(array("d", values), dtype=np.float64)
-    except TypeError as error:
+        return np.frombuffer(array("d", values), dtype=np.float64)
+    except (TypeError, OverflowError) as error:
         raise ValueError(f"a column of numbers: {error}") from None
-    if not np.isfinite(numbers).all() or (numbers.size and np.abs(numbers).max() > np.finfo(np.float32).max):
-        raise ValueError("a column of numbers: one is not a finite 32-bit float")
-    return numbers.astype(np.float32)
 
 
 _INTEGERS = {"type": "array", "items": {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}}

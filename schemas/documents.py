@@ -4,17 +4,14 @@ A document has two halves: fields to search by, and the event itself, stored who
 """
 
 from hashlib import blake2b
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import orjson
-from pydantic import ValidationError
 
-from schemas.events import NOT_REASONS, AttemptSummarized, DevicesJudged, Event, Refusal
-from schemas.records import Rejected, rfc3339
-
-E = TypeVar("E", bound=Event)
+from schemas.events import NOT_REASONS, AttemptSummarized, DevicesJudged, Refusal
+from schemas.records import Rejected, read, rfc3339
 
 
 def reason_codes(refusals: list[Refusal]) -> list[str]:
@@ -81,7 +78,7 @@ def attempt_document(summary: AttemptSummarized, text: str) -> dict[str, Any]:
 
 def summary_of(document: dict[str, Any]) -> AttemptSummarized | Rejected:
     """The summary that a document of the attempts index holds (its ``_source``)."""
-    return _stored(AttemptSummarized, document.get("summary"))
+    return read(AttemptSummarized, document.get("summary"), "document.summary")
 
 
 def devices_document(event: DevicesJudged, value: bytes) -> dict[str, Any]:
@@ -96,12 +93,4 @@ def devices_document(event: DevicesJudged, value: bytes) -> dict[str, Any]:
 
 def devices_of(document: dict[str, Any]) -> DevicesJudged | Rejected:
     """The event that a document of the devices index holds (its ``_source``)."""
-    return _stored(DevicesJudged, document.get("record"))
-
-
-def _stored(kind: type[E], value: Any) -> E | Rejected:
-    try:
-        return kind.model_validate(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        return Rejected(first["msg"], ".".join(map(str, ("document", *first["loc"]))))
+    return read(DevicesJudged, document.get("record"), "document.record")

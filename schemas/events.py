@@ -20,14 +20,17 @@ understood. Fields are only ever added; readers ignore fields they do not know.
     NodeObserved          what the cluster itself says about a node
 """
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple, Self
+from urllib.parse import quote
 
 import numpy as np
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field, model_validator
 
 from schemas.columns import Codes, Floats, Integers, check_codes, check_lengths
+from schemas.ids import microseconds
 
 TYPE_PREFIX: Final = "io.schedulerlog."
 
@@ -42,33 +45,48 @@ NOT_REACHED: Final = "not reached"
 UNREGISTERED: Final = "unregistered"
 """Of a node: the scheduler knows no devices of it."""
 
+MAX_PARTS: Final = 65_536
+"""Of one summary. What a reader may set aside room for is bounded, whatever a record claims."""
+
 NOT_REASONS: Final = frozenset({PICKED, FITS, NOT_REACHED})
 """The verdicts of a device that are not reason codes."""
+
+
+_RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _from_text(moment: Any) -> Any:
+    # pydantic would take digits in a string for seconds since 1970.
+    if isinstance(moment, datetime) or (isinstance(moment, str) and _RFC3339.fullmatch(moment)):
+        return moment
+    raise ValueError("a time is RFC 3339 text with a zone, as in 2026-01-02T03:04:05.678901Z")
 
 
 def _in_utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise ValueError("a time needs a zone, as in 2026-01-02T03:04:05.678901Z")
-    return moment.astimezone(UTC)
-
-
-def _from_text(moment: Any) -> Any:
-    if isinstance(moment, (datetime, str)):
-        return moment
-    raise ValueError("a time is RFC 3339 text")
+    try:
+        utc = moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a time lies between the years 1970 and 9999") from None
+    if utc.year < 1970:
+        raise ValueError("a time lies between the years 1970 and 9999")
+    return utc
 
 
 Moment = Annotated[datetime, BeforeValidator(_from_text), AfterValidator(_in_utc)]
-"""A time in UTC to the microsecond; RFC 3339 in JSON."""
+"""A time in UTC to the microsecond, from 1970 on; RFC 3339 in JSON."""
 
+Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
-Words = list[str]
+Words = Annotated[list[str], FailFast()]
+"""Texts in order; the first wrong entry is reported, not every one of thousands."""
 
 
 class Model(BaseModel):
     """Frozen, and tolerant of fields that a later version adds."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True)
+    model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True, use_attribute_docstrings=True)
 
 
 class PodRef(Model):
@@ -84,7 +102,7 @@ class Request(Model):
     """What one container asks for. ``count`` 0 is a container without devices."""
 
     container: str
-    init: bool = False
+    init: Flag = False
     vendor: str = ""
     count: Count = 0
     memory_mib: Count | None = None
@@ -134,10 +152,16 @@ class Event(Model):
         raise NotImplementedError
 
 
+def source_of(scheduler: str) -> str:
+    """Who says so, as CloudEvents wants it: a URI reference."""
+    return f"/schedulers/{quote(scheduler, safe='')}"
+
+
 class AttemptEvent(Event):
     """One scheduling try of one pod is what it is about."""
 
-    attempt_id: Annotated[str, Field(min_length=1, max_length=128)]
+    attempt_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
+    """Names the attempt everywhere: in ids of events (before the first ``/``), of documents, in paths."""
     pod: PodRef
     scheduler: str
     started: Moment
@@ -153,7 +177,7 @@ class AttemptEvent(Event):
 
     @property
     def source(self) -> str:
-        return f"/schedulers/{self.scheduler}"
+        return source_of(self.scheduler)
 
 
 class DeviceRow(NamedTuple):
@@ -214,6 +238,9 @@ class DevicesJudged(AttemptEvent):
         check_lengths(by_node, len(self.nodes))
         if self.rows.size and (self.rows.min() < 0 or self.node_index.min() < 0 or self.devices.min() < 0):
             raise ValueError("rows, node_index and devices are counts, never negative")
+        # Checked before they are added up: a sum of huge counts wraps around.
+        if self.rows.size and self.rows.max() > len(self.uuid):
+            raise ValueError(f"a node has {self.rows.max()} rows where {len(self.uuid)} are there in all")
         check_lengths({name: getattr(self, name) for name in ROW_COLUMNS}, int(self.rows.sum()))
         check_codes({"verdict": (self.verdict, len(self.verdicts)), "model": (self.model, len(self.models))})
         if self.verdict.size and self.verdict.min() < 0:
@@ -272,9 +299,10 @@ class NodesJudged(AttemptEvent):
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
-        check_node_columns(self, {"node_index": self.node_index, "verdict": self.verdict})
-        if self.verdict.size and (self.verdict.min() < 0 or self.node_index.min() < 0):
-            raise ValueError("every node has a position and a verdict")
+        check_node_columns(self, {"node_index": self.node_index})
+        check_codes({"refused_by": (self.refused_by, len(self.containers))})
+        if self.node_index.size and self.node_index.min() < 0:
+            raise ValueError("node_index is a position, never negative")
         return self
 
     @property
@@ -319,14 +347,14 @@ class BindConcluded(AttemptEvent):
     TYPE: ClassVar[str] = TYPE_PREFIX + "bind.concluded.v1"
 
     node: str
-    bound: bool
+    bound: Flag
     error: str = ""
     bind_started: Moment
     ended: Moment
 
     @property
     def id(self) -> str:
-        return f"{self.attempt_id}/bind/{int(self.ended.timestamp() * 1_000_000)}"
+        return f"{self.attempt_id}/bind/{microseconds(self.ended)}"
 
     @property
     def time(self) -> datetime:
@@ -345,7 +373,7 @@ class DetailDropped(AttemptEvent):
 
     @property
     def id(self) -> str:
-        return f"{self.attempt_id}/dropped"
+        return f"{self.attempt_id}/dropped/{microseconds(self.dropped_at)}"
 
     @property
     def time(self) -> datetime:
@@ -354,7 +382,7 @@ class DetailDropped(AttemptEvent):
 
 class BindOutcome(Model):
     node: str
-    bound: bool
+    bound: Flag
     error: str = ""
     ended: Moment
 
@@ -374,9 +402,9 @@ class AttemptSummarized(AttemptEvent):
 
     version: Count
     part: Count = 0
-    parts: Annotated[int, Field(ge=1)] = 1
+    parts: Annotated[int, Field(ge=1, le=MAX_PARTS, strict=True)] = 1
     status: Status
-    complete: bool = True
+    complete: Flag = True
     """False when records of the attempt are missing; ``missing`` says which."""
     missing: str = ""
     ended: Moment | None = None
@@ -402,7 +430,8 @@ class AttemptSummarized(AttemptEvent):
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
-        check_node_columns(self, {"verdict": self.verdict})
+        check_node_columns(self, {})
+        check_codes({"refused_by": (self.refused_by, len(self.requests))})
         if self.part >= self.parts:
             raise ValueError(f"part {self.part} of {self.parts}")
         return self
@@ -458,11 +487,11 @@ class NodeEvent(Event):
     @property
     def id(self) -> str:
         kind = self.TYPE.removeprefix(TYPE_PREFIX)
-        return f"{self.scheduler}/{self.node}/{kind}/{int(self.observed.timestamp() * 1_000_000)}"
+        return f"{self.scheduler}/{self.node}/{kind}/{microseconds(self.observed)}"
 
     @property
     def source(self) -> str:
-        return f"/schedulers/{self.scheduler}" if self.scheduler else "/cluster"
+        return source_of(self.scheduler) if self.scheduler else "/cluster"
 
 
 class NodeRegistered(NodeEvent):
@@ -470,7 +499,7 @@ class NodeRegistered(NodeEvent):
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "node.registered.v1"
 
-    registered: bool
+    registered: Flag
     """False when the scheduler can't use the node's registration; ``cause`` says why."""
     cause: str = ""
     handshake: str = ""
@@ -482,7 +511,7 @@ class NodeRegistered(NodeEvent):
     cores_percent: Integers
     slots: Integers
     numa: Integers
-    healthy: list[bool]
+    healthy: Annotated[list[Flag], FailFast()]
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
@@ -522,7 +551,7 @@ class PodObserved(Event):
 
     @property
     def id(self) -> str:
-        return f"{self.pod.uid or self.pod}/observed/{int(self.observed.timestamp() * 1_000_000)}"
+        return f"{self.pod.uid or self.pod}/observed/{microseconds(self.observed)}"
 
     @property
     def key(self) -> str:
@@ -539,10 +568,17 @@ class PodObserved(Event):
 
 def check_node_columns(event: NodesJudged | AttemptSummarized, more: dict[str, Any]) -> None:
     """Raise ``ValueError`` unless the columns that both kinds of node tables share agree with each other."""
-    columns = {"score": event.score, "refused_by": event.refused_by, "refusal": event.refusal} | more
+    columns = {
+        "verdict": event.verdict,
+        "score": event.score,
+        "refused_by": event.refused_by,
+        "refusal": event.refusal,
+    } | more
     check_lengths(columns, len(event.nodes))
     tables = {"verdict": (event.verdict, len(event.verdicts)), "refusal": (event.refusal, len(event.refusals))}
     check_codes(tables)
+    if event.verdict.size and event.verdict.min() < 0:
+        raise ValueError("every node has a verdict")
 
 
 EVENTS: Final[tuple[type[Event], ...]] = (

@@ -4,8 +4,17 @@ The same decision told twice (a retry of the producer, a log read again) gets th
 the second telling.
 """
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
+from typing import Final
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def microseconds(moment: datetime) -> int:
+    """Whole microseconds since 1970. Exact, where ``timestamp() * 1e6`` is one short for some times from 2038 on."""
+    return (moment - _EPOCH) // _MICROSECOND
 
 
 def attempt_id(scheduler: str, pod_uid: str, started: datetime) -> str:
@@ -14,6 +23,5 @@ def attempt_id(scheduler: str, pod_uid: str, started: datetime) -> str:
     A scheduler judges one pod once at a time, so its name, the pod's UID and the start (to the microsecond) are
     enough to tell every attempt apart.
     """
-    microseconds = int(started.timestamp() * 1_000_000)
-    said = "\x1f".join((scheduler, pod_uid, str(microseconds)))
+    said = "\x1f".join((scheduler, pod_uid, str(microseconds(started))))
     return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

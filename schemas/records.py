@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple, TypeVar
 
+import numpy as np
 import orjson
 from pydantic import BaseModel, ValidationError
 
@@ -41,19 +42,37 @@ class Rejected:
         return f"{self.place}: {self.cause}" if self.place else self.cause
 
 
+class UnencodableError(ValueError):
+    """A producer built an event that JSON or UTF-8 can't say; telling it again will not help."""
+
+
 def encode(event: Event) -> Record:
-    """The record that says ``event``. Columns may be numpy arrays, lists or ``orjson.Fragment`` (JSON made before)."""
-    return Record(event.key.encode(), encode_value(event), headers_of(event))
+    """The record that says ``event``. Columns may be numpy arrays, lists or ``orjson.Fragment`` (JSON made before).
+
+    Raises ``UnencodableError`` for what validated events never hold: half of a surrogate pair in a text, or a column
+    that is no array of numbers.
+    """
+    try:
+        return Record(event.key.encode(), encode_value(event), headers_of(event))
+    except UnicodeEncodeError as error:
+        raise UnencodableError(
+            f"{event.TYPE}: {error.object!r:.200} has no UTF-8 form; decode the input strictly"
+        ) from None
 
 
 def encode_value(value: Any) -> bytes:
-    """Models, numpy columns and times as JSON bytes."""
-    return orjson.dumps(value, default=_plain, option=_OPTIONS)
+    """Models, numpy columns and times as JSON bytes. Raises ``UnencodableError``."""
+    try:
+        return orjson.dumps(value, default=_plain, option=_OPTIONS)
+    except orjson.JSONEncodeError as error:
+        raise UnencodableError(f"{type(value).__name__} has no JSON form: {error}") from None
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.__dict__
+    if isinstance(value, np.ndarray):  # orjson itself takes only contiguous arrays in the machine's byte order
+        return value.tolist()
     raise TypeError(f"{type(value).__name__} has no JSON form in the contract")
 
 
@@ -77,7 +96,7 @@ def decode(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> 
     """The event that a record says, or why it says none."""
     kind = _TYPES.get(named := _header(headers, "ce_type"))
     if kind is None:
-        return Rejected(f"no event type is called {named.decode(errors='replace')!r}", "header ce_type")
+        return Rejected(f"no event type is called {named[:100].decode(errors='replace')!r}", "header ce_type")
     if value is None:
         return Rejected("the record has no value", "value")
     return decode_value(kind, value)
@@ -89,11 +108,16 @@ def _header(headers: Iterable[tuple[str, bytes]] | None, name: str) -> bytes:
 
 def decode_value(kind: type[E], value: bytes) -> E | Rejected:
     try:
-        return kind.model_validate(orjson.loads(value))
+        plain = orjson.loads(value)
     except orjson.JSONDecodeError as error:
         return Rejected(f"not JSON: {error}", "value")
+    return read(kind, plain, "value")
+
+
+def read(kind: type[E], plain: Any, place: str) -> E | Rejected:
+    """The event that parsed JSON says, or why it says none; ``place`` names where the JSON was found."""
+    try:
+        return kind.model_validate(plain)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        return Rejected(first["msg"], ".".join(map(str, ("value", *first["loc"]))))
-    except RecursionError:
-        return Rejected("nested too deeply", "value")
+        return Rejected(f"{first['msg']:.500}", ".".join(str(part)[:100] for part in (place, *first["loc"])))

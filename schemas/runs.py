@@ -9,11 +9,18 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from schemas.events import AttemptSummarized
+from schemas.events import AttemptSummarized, Refusal
 from schemas.records import MAX_VALUE_BYTES, encode_value
 
 HEAD_BYTES: Final = 4 * 1024
 """Set aside in every record for what is said once: names, requests, tables of words."""
+MAX_TEXT: Final = 2_000
+"""Characters of one error text that a summary repeats in each of its parts."""
+
+_NOTE: Final = 64
+"""At least as long as the words that say how much of a text was cut, so that cutting twice is cutting once."""
+_SLACK_BYTES: Final = 256
+"""For numbers in the head that take more digits in a part than in the whole."""
 
 
 def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES) -> Iterator[slice]:
@@ -31,46 +38,94 @@ def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES
 
 
 def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
-    """The same summary in records that each fit; one part when it is short enough."""
+    """The same summary in records that each fit; one part when it is short enough.
+
+    Every part repeats what is said once; error texts are cut so that it stays short. Where it still leaves less than
+    a quarter of a record to the nodes (hundreds of containers), parts grow beyond the limit by up to that quarter
+    rather than into thousands.
+    """
+    summary = _with_short_texts(summary)
     head = len(encode_value(summary.model_copy(update=_only(summary, slice(0, 0)))))
-    # A row is the name in quotes and four numbers; a float32 has at most 16 characters.
-    sizes = np.fromiter((len(name.encode()) + 48 for name in summary.nodes), dtype=np.int64, count=len(summary.nodes))
-    cuts = list(runs(sizes, max(MAX_VALUE_BYTES - head - 256, 1024))) or [slice(0, 0)]
+    cuts = list(_cuts(summary, max(MAX_VALUE_BYTES - head - _SLACK_BYTES, MAX_VALUE_BYTES // 4))) or [slice(0, 0)]
     numbers = {"parts": len(cuts)}
     return [summary.model_copy(update=_only(summary, cut) | numbers | {"part": i}) for i, cut in enumerate(cuts)]
 
 
+def _with_short_texts(summary: AttemptSummarized) -> AttemptSummarized:
+    bind = summary.bind and summary.bind.model_copy(update={"error": _shortened(summary.bind.error)})
+    texts = {"error": _shortened(summary.error), "missing": _shortened(summary.missing)}
+    return summary.model_copy(update=texts | {"bind": bind})
+
+
+def _shortened(text: str) -> str:
+    """An error may quote a whole API object. Its cause stands in front, so the end is cut, and the cut is counted."""
+    over = len(text) - MAX_TEXT
+    return f"{text[:MAX_TEXT]} (and {over} more characters)" if over > _NOTE else text
+
+
+def _cuts(summary: AttemptSummarized, limit: int) -> Iterator[slice]:
+    """Slices of nodes whose rows, with each distinct refusal once, take at most ``limit`` bytes."""
+    rows = np.fromiter(map(_row_bytes, summary.nodes), dtype=np.int64, count=len(summary.nodes))
+    # The last entry is what -1, no refusal, costs.
+    words = np.array([*(len(encode_value(each)) + 1 for each in summary.refusals), 0], dtype=np.int64)
+    start = 0
+    while start < len(rows):
+        ahead = slice(start, start + limit // int(rows.min()) + 1)
+        codes, firsts = np.unique(summary.refusal[ahead], return_index=True)
+        sizes = rows[ahead].copy()
+        sizes[firsts] += words[codes]
+        stop = start + max(int(np.searchsorted(np.cumsum(sizes), limit, side="right")), 1)
+        yield slice(start, stop)
+        start = stop
+
+
+def _row_bytes(name: str) -> int:
+    """At most: the name in quotes and four numbers, of which a float32 takes up to 16 characters."""
+    return len(encode_value(name)) + 48
+
+
 def _only(summary: AttemptSummarized, cut: slice) -> dict[str, object]:
-    names = ("nodes", "verdict", "score", "refused_by", "refusal")
+    names = ("nodes", "verdict", "score", "refused_by")
     columns: dict[str, object] = {name: getattr(summary, name)[cut] for name in names}
-    used = sorted({int(code) for code in summary.refusal[cut].tolist() if code >= 0})
-    places = {code: place for place, code in enumerate(used)}
-    codes = (places.get(code, -1) for code in summary.refusal[cut].tolist())
-    columns["refusal"] = np.fromiter(codes, dtype=np.int64)
-    columns["refusals"] = [summary.refusals[code] for code in used]
+    used, refusal = np.unique(summary.refusal[cut], return_inverse=True)
+    none = int(used.size > 0 and used[0] < 0)
+    columns["refusal"] = refusal.astype(np.int64) - none
+    columns["refusals"] = [summary.refusals[code] for code in used[none:].tolist()]
     return columns
 
 
 def join(parts: Sequence[AttemptSummarized]) -> AttemptSummarized:
-    """The whole summary from all of its parts, in any order.
+    """The whole summary from all of its parts, in any order; each distinct refusal stands there once.
 
     Raises ``ValueError`` unless the parts are exactly those of one version of one attempt.
     """
     ordered = sorted(parts, key=lambda part: part.part)
-    if len({(part.attempt_id, part.version) for part in ordered}) != 1:
+    if len({(part.attempt_id, part.version, part.parts, *part.verdicts) for part in ordered}) != 1:
         raise ValueError("parts of different summaries can't be joined")
-    if [part.part for part in ordered] != list(range(ordered[0].parts)):
-        raise ValueError(f"parts {[part.part for part in ordered]} of {ordered[0].parts}")
+    if len(ordered) != ordered[0].parts or any(part.part != place for place, part in enumerate(ordered)):
+        raise ValueError(f"parts {[part.part for part in ordered][:20]} of {ordered[0].parts}")
     if len(ordered) == 1:
         return ordered[0]
-    offsets = np.cumsum([0] + [len(part.refusals) for part in ordered])
-    moved = [np.where(p.refusal < 0, -1, p.refusal + offset) for p, offset in zip(ordered, offsets, strict=False)]
     columns = {name: np.concatenate([getattr(p, name) for p in ordered]) for name in ("verdict", "score", "refused_by")}
+    refusals, refusal = _one_table(ordered)
     whole = {
         "part": 0,
         "parts": 1,
         "nodes": [name for part in ordered for name in part.nodes],
-        "refusals": [refusal for part in ordered for refusal in part.refusals],
-        "refusal": np.concatenate(moved),
+        "refusals": refusals,
+        "refusal": refusal,
     }
     return ordered[0].model_copy(update=columns | whole)
+
+
+def _one_table(parts: Sequence[AttemptSummarized]) -> tuple[list[Refusal], npt.NDArray[np.int64]]:
+    """The refusals of all parts in one table, and the column over all nodes that points into it."""
+    table: dict[bytes, Refusal] = {}
+    places: dict[bytes, int] = {}
+    columns = []
+    for part in parts:
+        said = [encode_value(refusal) for refusal in part.refusals]
+        table |= dict(zip(said, part.refusals, strict=True))
+        moved = [places.setdefault(each, len(places)) for each in said]
+        columns.append(np.array([*moved, -1], dtype=np.int64)[part.refusal])
+    return list(table.values()), np.concatenate(columns)
