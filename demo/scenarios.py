@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from demo.cluster_file import ClusterFile
-from demo.kube_scheduler import KubeScheduler, read_pod
+from demo.kube_scheduler import read_pod
 from demo.reader import Reader, until
+from demo.stack import Stack
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ALL_NODES = [f"node{number}" for number in range(1, 11)]
@@ -34,61 +34,48 @@ class Answer:
         return "\n".join(difflib.unified_diff(*sides, "expected", "told", lineterm=""))
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Everybody the scenarios talk to."""
-
-    kube_scheduler: KubeScheduler
-    cluster: ClusterFile
-    reader: Reader
-    scheduler_metrics_url: str
-
-    def see_cluster(self) -> None:
-        self.cluster.wait_until_seen(self.scheduler_metrics_url)
-
-
 def expected(name: str) -> Json:
     return json.loads((EXAMPLES / "expected" / f"{name}.json").read_text())
 
 
-def play(stage: Stage) -> Iterator[Answer]:
+def play(stack: Stack) -> Iterator[Answer]:
     """All five, in order, on one cluster; an answer as soon as the API gives it."""
-    yield _once(stage, "1-gpu-pod", "A pod of three containers, one without GPU, is placed")
-    yield _once(stage, "2-gpu-pod-default", "Five cards on one node: every node refuses, each for its own reasons")
-    yield _once(stage, "3-deepseek", "Two of five nodes refuse, three fit, the fullest is chosen", ALL_NODES[:5])
-    yield _locked(stage)
-    yield from _refused_then_placed(stage)
+    yield _once(stack, "1-gpu-pod", "A pod of three containers, one without GPU, is placed")
+    yield _once(stack, "2-gpu-pod-default", "Five cards on one node: every node refuses, each for its own reasons")
+    yield _once(stack, "3-deepseek", "Two of five nodes refuse, three fit, the fullest is chosen", ALL_NODES[:5])
+    yield _locked(stack)
+    yield from _refused_then_placed(stack)
 
 
-def _once(stage: Stage, name: str, title: str, nodes: list[str] = ALL_NODES) -> Answer:
+def _once(stack: Stack, name: str, title: str, nodes: list[str] = ALL_NODES) -> Answer:
     pod = read_pod(EXAMPLES / "pods" / f"{name}.yaml")
-    stage.kube_scheduler.try_once(pod, nodes)
-    return _answer(stage, title, pod, name)
+    stack.kube_scheduler.try_once(pod, nodes)
+    return _answer(stack, title, pod, name)
 
 
-def _answer(stage: Stage, title: str, pod: Json, name: str) -> Answer:
+def _answer(stack: Stack, title: str, pod: Json, name: str) -> Answer:
     label = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-    told = until(lambda: stage.reader.schedulerlog(label), expected(name))
+    told = until(lambda: stack.reader.schedulerlog(label), expected(name))
     return Answer(title, label, told, expected(name))
 
 
-def _locked(stage: Stage) -> Answer:
-    stage.cluster.lock_node("node4", "llm/trainer-0")
-    stage.see_cluster()
-    return _once(stage, "4-pinned", "The filter passes, but another pod holds the node's lock")
+def _locked(stack: Stack) -> Answer:
+    stack.cluster.lock_node("node4", "llm/trainer-0")
+    stack.see_cluster()
+    return _once(stack, "4-pinned", "The filter passes, but another pod holds the node's lock")
 
 
-def _refused_then_placed(stage: Stage) -> Iterator[Answer]:
+def _refused_then_placed(stack: Stack) -> Iterator[Answer]:
     pod = read_pod(EXAMPLES / "pods" / "5-finetune.yaml")
     for _ in range(3):
-        stage.kube_scheduler.try_once(pod, ALL_NODES)
-    yield _answer(stage, "Refused three times: the only node of its kind is full", pod, "5-finetune-refused")
-    stage.cluster.end_pod("llm", "pretrain")
-    stage.see_cluster()
-    stage.kube_scheduler.try_once(pod, ALL_NODES)
-    yield _answer(stage, "Placed, now that llm/pretrain has ended", pod, "5-finetune-placed")
+        stack.kube_scheduler.try_once(pod, ALL_NODES)
+    yield _answer(stack, "Refused three times: the only node of its kind is full", pod, "5-finetune-refused")
+    stack.cluster.end_pod("llm", "pretrain")
+    stack.see_cluster()
+    stack.kube_scheduler.try_once(pod, ALL_NODES)
+    yield _answer(stack, "Placed, now that llm/pretrain has ended", pod, "5-finetune-placed")
     seen = [{"status": "succeeded", "attempts": 1}, {"status": "failed", "attempts": 3}]
-    history = until(lambda: _outline(stage.reader, "llm/finetune"), seen)
+    history = until(lambda: _outline(stack.reader, "llm/finetune"), seen)
     yield Answer("Its history shows both, latest first", "llm/finetune", history, seen)
 
 
@@ -96,21 +83,21 @@ def _outline(reader: Reader, pod: str) -> list[Json]:
     return [{key: episode[key] for key in ("status", "attempts")} for episode in reader.episodes(pod)]
 
 
-def messages(stage: Stage) -> Iterator[Answer]:
+def messages(stack: Stack) -> Iterator[Answer]:
     """The event messages of every pod, in the order they were said."""
     wanted: dict[str, list[list[str]]] = expected("messages")
     told: dict[str, list[list[str]]] = {pod: [] for pod in wanted}
-    for message in stage.reader.messages(sum(map(len, wanted.values()))):
+    for message in stack.reader.messages(sum(map(len, wanted.values()))):
         told.setdefault(str(message.pod), []).append([message.severity, message.reason, message.message])
     for pod, lines in told.items():
         yield Answer("Event messages", pod, lines, wanted.get(pod, []))
 
 
-def search(stage: Stage) -> Answer:
+def search(stack: Stack) -> Answer:
     """Which attempts anywhere met cards whose slots are all taken?"""
 
     def found() -> list[list[str]]:
-        items = stage.reader.search(reason="CardTimeSlicingExhausted").get("items", [])
+        items = stack.reader.search(reason="CardTimeSlicingExhausted").get("items", [])
         return [[item["namespace"], item["name"], item["status"]] for item in items]
 
     wanted = [["default", "gpu-pod-default", "failed"]]

@@ -1,0 +1,59 @@
+"""A small HTTP load: a few connections, each one request after the other.
+
+Written on plain sockets, because the point is the server's cost and a full client would take most of the two cores.
+"""
+
+import asyncio
+import time
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    requests: int
+    seconds: float
+    latencies: list[float]
+
+    def milliseconds(self, percentile: float) -> float:
+        return float(np.percentile(self.latencies, percentile)) * 1000
+
+
+def run(url: str, requests: int, connections: int = 8) -> Load:
+    """Send ``requests`` GETs in all; raise ``RuntimeError`` on any answer but 200."""
+    return asyncio.run(_run(url, requests, connections))
+
+
+async def _run(url: str, requests: int, connections: int) -> Load:
+    started = time.perf_counter()
+    share = requests // connections
+    latencies = await asyncio.gather(*(_connection(url, share) for _ in range(connections)))
+    seconds = time.perf_counter() - started
+    return Load(share * connections, seconds, [each for one in latencies for each in one])
+
+
+async def _connection(url: str, requests: int) -> list[float]:
+    parts = urlsplit(url)
+    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
+    request = f"GET {path} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode()
+    reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
+    latencies = []
+    for _ in range(requests):
+        began = time.perf_counter()
+        writer.write(request)
+        await _read_answer(reader)
+        latencies.append(time.perf_counter() - began)
+    writer.close()
+    await writer.wait_closed()
+    return latencies
+
+
+async def _read_answer(reader: asyncio.StreamReader) -> bytes:
+    head = await reader.readuntil(b"\r\n\r\n")
+    if not head.startswith(b"HTTP/1.1 200"):
+        raise RuntimeError(f"the server answered {head.splitlines()[0].decode(errors='replace')}")
+    lines = head.lower().split(b"\r\n")
+    length = next(int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length"))
+    return await reader.readexactly(length)

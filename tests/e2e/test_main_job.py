@@ -1,0 +1,147 @@
+"""The main job on real processes, a real broker and a real index: the answers of docs/demo.md, and nothing lost.
+
+Expected answers are the hand-worked ones of examples/expected/.
+"""
+
+import json
+import random
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from demo import scenarios
+from demo.kube_scheduler import read_pod
+from demo.reader import schedulerlog_path, until
+from demo.stack import Stack, stack
+
+NODES = scenarios.ALL_NODES
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    with stack(tmp_path_factory.mktemp("stack"), scenarios.EXAMPLES / "cluster.yaml") as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def answers(running: Stack) -> dict[str, scenarios.Answer]:
+    return {answer.title: answer for answer in scenarios.play(running)}
+
+
+@pytest.mark.parametrize(
+    "title",
+    [
+        "A pod of three containers, one without GPU, is placed",
+        "Five cards on one node: every node refuses, each for its own reasons",
+        "Two of five nodes refuse, three fit, the fullest is chosen",
+        "The filter passes, but another pod holds the node's lock",
+        "Refused three times: the only node of its kind is full",
+        "Placed, now that llm/pretrain has ended",
+        "Its history shows both, latest first",
+    ],
+)
+def test_the_answer_is_the_one_worked_out_by_hand(answers: dict[str, scenarios.Answer], title: str) -> None:
+    assert answers[title].told == answers[title].expected
+
+
+def test_every_pod_gets_its_event_messages(running: Stack, answers: dict[str, scenarios.Answer]) -> None:
+    for answer in scenarios.messages(running):
+        assert answer.told == answer.expected, answer.pod
+
+
+def test_a_search_by_reason_finds_the_one_attempt(running: Stack, answers: dict[str, scenarios.Answer]) -> None:
+    answer = scenarios.search(running)
+    assert answer.told == answer.expected
+
+
+def a_hopeless_pod(number: int) -> dict[str, Any]:
+    """A pod that every node refuses and that no other attempt in this file is about."""
+    pod = read_pod(scenarios.EXAMPLES / "pods" / "2-gpu-pod-default.yaml")
+    pod["metadata"] |= {"name": f"hopeless-{number}", "uid": str(uuid.UUID(int=number)), "namespace": "faults"}
+    return pod
+
+
+def indexed_attempts(running: Stack) -> dict[str, list[str]]:
+    """Attempt ids in the index by pod, of the namespace ``faults``."""
+    url = running.backends.opensearch_url
+    httpx.post(f"{url}/schedulerlog-attempts/_refresh", timeout=30)
+    body = {"size": 10_000, "query": {"term": {"namespace": "faults"}}, "_source": ["pod", "attempt_id"]}
+    hits = httpx.post(f"{url}/schedulerlog-attempts/_search", json=body, timeout=30).json()["hits"]["hits"]
+    found: dict[str, list[str]] = {}
+    for hit in hits:
+        found.setdefault(hit["_source"]["pod"], []).append(hit["_source"]["attempt_id"])
+    return found
+
+
+def assert_each_is_there_exactly_once(running: Stack, numbers: range) -> None:
+    wanted = {f"hopeless-{number}": 1 for number in numbers}
+
+    def told() -> dict[str, int]:
+        found = indexed_attempts(running)
+        return {name: len(found.get(name, [])) for name in wanted}
+
+    assert until(told, wanted, timeout_seconds=60) == wanted
+    sample = f"faults/hopeless-{numbers[-1]}"
+    log = until(lambda: running.reader.schedulerlog(sample).get("status"), "failed")
+    assert log == "failed"
+    assert (
+        running.reader.get(schedulerlog_path(sample))["filter"]["summary"] == "no available node, 10 nodes do not meet"
+    )
+
+
+def test_a_worker_killed_in_the_middle_loses_and_repeats_nothing(running: Stack) -> None:
+    numbers = range(1000, 1120)
+    kill_at = random.Random(7).sample(numbers, 3)
+    for number in numbers:
+        running.kube_scheduler.filter(a_hopeless_pod(number), NODES)
+        if number in kill_at:
+            running.processes.kill("worker")
+            running.start("worker")
+    assert_each_is_there_exactly_once(running, numbers)
+
+
+def test_an_index_that_restarts_in_the_middle_loses_and_repeats_nothing(running: Stack) -> None:
+    numbers = range(2000, 2080)
+    for number in numbers:
+        running.kube_scheduler.filter(a_hopeless_pod(number), NODES)
+        if number == 2020:
+            running.backends.opensearch.kill()
+        if number == 2060:
+            running.backends.opensearch.start()
+    assert_each_is_there_exactly_once(running, numbers)
+
+
+def test_while_the_index_is_down_the_latest_pods_are_still_answered(running: Stack) -> None:
+    running.kube_scheduler.filter(a_hopeless_pod(3000), NODES)
+    assert until(lambda: running.reader.schedulerlog("faults/hopeless-3000").get("status"), "failed") == "failed"
+    running.backends.opensearch.kill()
+    try:
+        assert running.reader.schedulerlog("faults/hopeless-3000")["status"] == "failed"
+    finally:
+        running.backends.opensearch.start()
+
+
+def test_while_the_broker_is_down_scheduling_goes_on_and_nothing_is_lost(running: Stack) -> None:
+    numbers = range(4000, 4040)
+    running.backends.kafka[0].kill()
+    try:
+        for number in numbers:
+            assert running.kube_scheduler.filter(a_hopeless_pod(number), NODES) is None
+        assert metric(running, "schedulerlog_spool_bytes") > 0
+    finally:
+        running.backends.kafka[0].start()
+    assert_each_is_there_exactly_once(running, numbers)
+
+
+def metric(running: Stack, name: str) -> float:
+    lines = httpx.get(running.url("scheduler") + "/metrics", timeout=5).text.splitlines()
+    return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+
+def test_the_hand_worked_answers_are_well_formed() -> None:
+    for path in Path(scenarios.EXAMPLES / "expected").glob("*.json"):
+        assert json.loads(path.read_text()), path.name
