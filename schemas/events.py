@@ -93,6 +93,7 @@ class PodRef(Model):
     namespace: Annotated[str, Field(min_length=1)]
     name: Annotated[str, Field(min_length=1)]
     uid: str = ""
+    """Empty where the source does not say it."""
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
@@ -102,9 +103,13 @@ class Request(Model):
     """What one container asks for. ``count`` 0 is a container without devices."""
 
     container: str
+    """The container's name."""
     init: Flag = False
+    """True for an init container."""
     vendor: str = ""
+    """Whose devices, as HAMi calls them: ``NVIDIA``, ``DCU``, … Empty without devices."""
     count: Count = 0
+    """Devices."""
     memory_mib: Count | None = None
     """Per device; None where a share of the card is asked for."""
     memory_percent: Count | None = None
@@ -122,9 +127,13 @@ class Refusal(Model):
     """
 
     counts: dict[str, Count] = Field(default_factory=dict)
+    """Reason code to number of devices: the X of ``X/Y Reason``."""
     devices: Count = 0
+    """The Y of ``X/Y Reason``."""
     bare: str = ""
+    """A reason that counts no devices; empty where ``counts`` says it."""
     cause: str = ""
+    """What is known behind ``bare``."""
 
 
 class Event(Model):
@@ -164,6 +173,7 @@ class AttemptEvent(Event):
     """Names the attempt everywhere: in ids of events (before the first ``/``), of documents, in paths."""
     pod: PodRef
     scheduler: str
+    """The name of the scheduler that decided."""
     started: Moment
     """When the attempt began."""
 
@@ -211,25 +221,35 @@ class DevicesJudged(AttemptEvent):
     container: Count
     """The container's position in the attempt's requests."""
     request: Request
+    """What the container asked for."""
     verdicts: Words
     """The table behind ``verdict``: ``picked``, ``fits``, ``not reached``, or a reason code as HAMi spells it."""
     models: Words
     """The table behind ``model``."""
     nodes: Words
+    """Names."""
     node_index: Integers
     """The node's position among all nodes of the attempt."""
     devices: Integers
     """How many devices of the asked vendor the node has: the Y of ``X/Y Reason``."""
     rows: Integers
+    """How many of the rows below belong to the node."""
     uuid: Words
+    """The device, as its vendor names it."""
     verdict: Codes
+    """Index into ``verdicts``."""
     model: Codes
+    """Index into ``models``; -1 where it is not known."""
     numa: Integers
+    """The NUMA node that the device sits on."""
     memory_total_mib: Integers
     memory_used_mib: Integers
+    """Booked before this attempt."""
     cores_total_percent: Integers
     cores_used_percent: Integers
+    """Booked before this attempt."""
     slots_total: Integers
+    """How many containers may share the device."""
     slots_used: Integers
 
     @model_validator(mode="after")
@@ -282,6 +302,7 @@ class NodesJudged(AttemptEvent):
     TYPE: ClassVar[str] = TYPE_PREFIX + "nodes.judged.v1"
 
     part: Count
+    """Counts the records of this type within the attempt, from 0."""
     containers: Words
     """Names in the order of the attempt's requests."""
     verdicts: Words
@@ -289,13 +310,17 @@ class NodesJudged(AttemptEvent):
     refusals: list[Refusal]
     """The table behind ``refusal``: each distinct one once."""
     nodes: Words
+    """Names."""
     node_index: Integers
+    """The node's position among all nodes of the attempt."""
     verdict: Codes
+    """Index into ``verdicts``."""
     score: Floats
     """0 where the node does not fit."""
     refused_by: Codes
     """Which container the node refused: those before it passed, those behind it were not reached; -1 for none."""
     refusal: Codes
+    """Index into ``refusals``; -1 where the node does not refuse."""
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
@@ -319,7 +344,9 @@ class AttemptConcluded(AttemptEvent):
     requests: list[Request]
     """Every container of the pod, init containers first, in the pod's order."""
     node_policy: str = ""
+    """How the node is chosen: ``binpack`` or ``spread``."""
     device_policy: str = ""
+    """How devices are chosen on the node."""
     offered_nodes: Count
     """How many nodes the scheduler was asked about."""
     judged_nodes: Count
@@ -329,6 +356,7 @@ class AttemptConcluded(AttemptEvent):
     node_records: Count
     """How many records of the two kinds came before this one; what is missing is known from these."""
     chosen: str | None = None
+    """The chosen node; null when none fits."""
     error: str = ""
     """Why the attempt ended without judging, as the scheduler says it."""
 
@@ -349,6 +377,7 @@ class BindConcluded(AttemptEvent):
     node: str
     bound: Flag
     error: str = ""
+    """Why not, as the scheduler or the API server says it; empty when bound."""
     bind_started: Moment
     ended: Moment
 
@@ -368,7 +397,9 @@ class DetailDropped(AttemptEvent):
 
     dropped_at: Moment
     device_records: Count
+    """How many ``DevicesJudged`` records were given up."""
     judged_devices: Count
+    """How many rows they held."""
     cause: str
 
     @property
@@ -384,6 +415,7 @@ class BindOutcome(Model):
     node: str
     bound: Flag
     error: str = ""
+    """Why not; empty when bound."""
     ended: Moment
 
 
@@ -401,32 +433,47 @@ class AttemptSummarized(AttemptEvent):
     TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.summarized.v1"
 
     version: Count
+    """Microseconds since 1970; of two tellings the greater one holds."""
     part: Count = 0
+    """Which of the ``parts`` this record is, from 0."""
     parts: Annotated[int, Field(ge=1, le=MAX_PARTS, strict=True)] = 1
     status: Status
+    """``succeeded``: bound. ``failed``: no node fits, or the bind failed. ``pending``: no bind result yet."""
     complete: Flag = True
     """False when records of the attempt are missing; ``missing`` says which."""
     missing: str = ""
     ended: Moment | None = None
+    """When the filter ended; null when its end is not known."""
     requests: list[Request]
+    """Every container of the pod, init containers first, in the pod's order."""
     node_policy: str = ""
     device_policy: str = ""
     offered_nodes: Count
+    """How many nodes the scheduler was asked about."""
     fit_nodes: Count
     judged_devices: Count
     chosen: str | None = None
+    """The chosen node; null when none fits."""
     picked_devices: Words = Field(default_factory=list)
     """UUIDs taken on the chosen node."""
     error: str = ""
+    """Why the attempt ended without judging."""
     bind: BindOutcome | None = None
+    """Null until a bind result is known."""
     verdicts: Words
+    """The table behind ``verdict``: ``picked``, ``fits``, ``refused``, ``unregistered``, ``not reached``."""
     refusals: list[Refusal]
+    """The table behind ``refusal``: each distinct one once."""
     nodes: Words
     """Sorted by name, over all parts."""
     verdict: Codes
+    """Index into ``verdicts``."""
     score: Floats
+    """0 where the node does not fit."""
     refused_by: Codes
+    """Which of ``requests`` the node refused; -1 for none."""
     refusal: Codes
+    """Index into ``refusals``; -1 where the node does not refuse."""
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
@@ -457,6 +504,7 @@ class Message(AttemptEvent):
     code: str = ""
     """The reason code that the line counts nodes for; empty for the line about the whole attempt."""
     message: str
+    """The line as ``kubectl describe`` shows it."""
 
     @property
     def id(self) -> str:
@@ -473,8 +521,10 @@ class Message(AttemptEvent):
 
 class NodeEvent(Event):
     node: Annotated[str, Field(min_length=1)]
+    """The node's name."""
     observed: Moment
     scheduler: str = ""
+    """Who registered it; empty where the cluster itself says so."""
 
     @property
     def key(self) -> str:
@@ -503,13 +553,18 @@ class NodeRegistered(NodeEvent):
     """False when the scheduler can't use the node's registration; ``cause`` says why."""
     cause: str = ""
     handshake: str = ""
+    """The handshake annotation as it stood."""
     uuid: Words
     model: Words
     mode: Words
+    """How the device is shared: ``hami-core``, ``mig``, ``mps``."""
     index: Integers
+    """The device's number on its node."""
     memory_mib: Integers
     cores_percent: Integers
+    """100 is one whole card."""
     slots: Integers
+    """How many containers may share the device."""
     numa: Integers
     healthy: Annotated[list[Flag], FailFast()]
 
@@ -523,9 +578,11 @@ class NodeRegistered(NodeEvent):
 class Condition(Model):
     type: str
     status: str
+    """``True``, ``False`` or ``Unknown``."""
     reason: str = ""
     message: str = ""
     since: Moment | None = None
+    """When the status last changed."""
 
 
 class NodeObserved(NodeEvent):
@@ -546,7 +603,9 @@ class PodObserved(Event):
     pod: PodRef
     observed: Moment
     phase: str
+    """``Pending``, ``Running``, …"""
     node: str = ""
+    """Empty before the pod is bound."""
     conditions: list[Condition] = Field(default_factory=list)
 
     @property

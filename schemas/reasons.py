@@ -1,0 +1,90 @@
+"""Every reason code with its meaning, likely cause and remedy, in English and Chinese.
+
+The texts are in ``reasons.toml`` beside this module; ``docs/reasons.md`` shows them. The list is open: other schedulers
+and later versions say words that are not in it, and those get an entry too, one that claims nothing.
+"""
+
+import tomllib
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+Language = Literal["en", "zh"]
+Scope = Literal["device", "node", "pod"]
+Said = Annotated[str, Field(min_length=1)]
+
+_SOURCE: Final = Path(__file__).with_name("reasons.toml")
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Texts(_Entry):
+    """What is said about a code, in one language."""
+
+    meaning: Said
+    """What the scheduler found."""
+    likely_cause: Said
+    """Why that is usually so."""
+    remedy: Said
+    """What to look at and what to change."""
+
+
+class Reason(_Entry):
+    """A code of the catalogue."""
+
+    scope: Scope
+    """What the code is about. ``device``: counted card by card as ``X/Y Code``; ``node``; ``pod``."""
+    en: Texts
+    zh: Texts
+
+
+class Explanation(Texts):
+    """What ``explain`` answers."""
+
+    code: str
+    scope: Scope | None
+    """None for a code that the catalogue does not know."""
+    language: Language
+
+    @property
+    def known(self) -> bool:
+        return self.scope is not None
+
+
+_UNKNOWN: Final = {
+    "en": Texts(
+        meaning="The scheduler's own words; the catalogue has no entry for them.",
+        likely_cause="Another scheduler, another vendor's device, or a version of HAMi newer than the catalogue.",
+        remedy="Look the words up in the documentation or the log of the scheduler that said them.",
+    ),
+    "zh": Texts(
+        meaning="这是调度器的原话，原因目录中没有对应条目。",
+        likely_cause="可能来自其他调度器、其他厂商的设备，或目录尚未收录的 HAMi 版本。",
+        remedy="请在给出该原因的调度器的文档或日志中查找这段文字。",
+    ),
+}
+
+
+@cache
+def catalogue() -> MappingProxyType[str, Reason]:
+    """Code, spelled as the scheduler spells it, to its entry; in the order of the source."""
+    table = tomllib.loads(_SOURCE.read_text(encoding="utf-8"))
+    return MappingProxyType(TypeAdapter(dict[str, Reason]).validate_python(table))
+
+
+def explain(code: str, language: str = "en") -> Explanation:
+    """Meaning, likely cause and remedy of ``code``; of a code nobody knows, a neutral entry.
+
+    ``language`` may be a tag as browsers send it (``zh-CN``); what is not Chinese is answered in English.
+    """
+    spoken: Language = "zh" if language.lower().startswith("zh") else "en"
+    reason = catalogue().get(code)
+    texts: Texts = getattr(reason, spoken) if reason else _UNKNOWN[spoken]
+    scope = reason.scope if reason else None
+    # Not validated: whatever text somebody calls a reason gets an answer.
+    return Explanation.model_construct(code=code, scope=scope, language=spoken, **texts.__dict__)
