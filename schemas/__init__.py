@@ -13,5 +13,7 @@ Everybody may import this package; it imports nobody of ours.
 ``indices``    index names, aliases and templates
 ``answers``    the JSON that the API gives to people
 ``reasons``    every reason code with its meaning, likely cause and remedy (English and Chinese)
+``generate``   the documents made from all of these: JSON Schemas, ``docs/reasons.md``
+``asyncapi``   the topics and messages as an AsyncAPI document
 =============  ====================================================================================
 """

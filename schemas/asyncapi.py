@@ -1,0 +1,123 @@
+"""The topics and their messages as an AsyncAPI 3.0 document, for tools that read topics without our code."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from schemas.events import EVENTS, Event
+from schemas.records import CONTENT_TYPE
+from schemas.topics import ATTEMPTS, DEAD_LETTER_HEADERS, DEAD_LETTERS, DECISIONS, MESSAGES, NODES, TOPICS, Topic
+
+SCHEMA_FORMAT: Final = "application/schema+json;version=draft-07"
+"""AsyncAPI 3.0 names no later draft; the schemas use nothing of 2020-12 but the keyword ``$defs``."""
+
+_BINDING: Final = "0.5.0"
+_HEADERS: Final = {
+    "ce_specversion": {"const": "1.0"},
+    "ce_id": {"description": "Equal for two tellings of the same fact, so that the second can be dropped."},
+    "ce_type": {},
+    "ce_source": {"format": "uri-reference", "description": "Who says so."},
+    "ce_time": {"format": "date-time", "description": "When it happened, in UTC to the microsecond."},
+    "content-type": {"const": CONTENT_TYPE},
+}
+_OPERATIONS: Final = (
+    ("publishDecisions", "send", DECISIONS, "Schedulers, and readers of other schedulers' logs, tell their decisions."),
+    ("publishNodes", "send", NODES, "Schedulers tell which devices nodes offer."),
+    ("foldDecisions", "receive", DECISIONS, "The pipeline folds the records of an attempt into its summary."),
+    ("publishAttempts", "send", ATTEMPTS, "The pipeline tells every attempt as a whole."),
+    ("publishMessages", "send", MESSAGES, "The pipeline tells the event texts."),
+    ("readAttempts", "receive", ATTEMPTS, "The API keeps the latest attempts in memory."),
+    ("setAside", "send", DEAD_LETTERS, "The pipeline sets aside what it can't understand."),
+)
+
+
+def document() -> dict[str, Any]:
+    """The document as plain dictionaries and lists."""
+    return {
+        "asyncapi": "3.0.0",
+        "info": {
+            "title": "schedulerlog",
+            "version": "1",
+            "description": (
+                "Every GPU scheduling decision as a structured event. A record is JSON with CloudEvents 1.0 headers in "
+                "binary mode. What is said per node or per device lies in columns: arrays of equal length. Fields are "
+                "only ever added; readers ignore what they do not know. docs/events.md shows how to read them."
+            ),
+            "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
+        },
+        "defaultContentType": CONTENT_TYPE,
+        "servers": {"kafka": _server()},
+        "channels": {_name(topic): _channel(topic) for topic in TOPICS},
+        "operations": {name: _operation(action, topic, about) for name, action, topic, about in _OPERATIONS},
+        "components": {"messages": {each.__name__: _message(each) for each in EVENTS} | {"DeadLetter": _dead_letter()}},
+    }
+
+
+def _server() -> dict[str, Any]:
+    bootstrap = {"default": "localhost:9092", "description": "host:port of any broker"}
+    return {"host": "{bootstrap}", "protocol": "kafka", "variables": {"bootstrap": bootstrap}}
+
+
+def _name(topic: Topic) -> str:
+    return topic.name.removeprefix("schedulerlog.")
+
+
+def _messages(topic: Topic) -> Sequence[str]:
+    return [event.__name__ for event in topic.events] or ["DeadLetter"]
+
+
+def _channel(topic: Topic) -> dict[str, Any]:
+    kafka = {
+        "topic": topic.name,
+        "partitions": topic.partitions,
+        "topicConfiguration": {
+            "cleanup.policy": ["delete"],
+            "retention.ms": int(topic.retention.total_seconds() * 1000),
+            "max.message.bytes": topic.max_message_bytes,
+        },
+        "bindingVersion": _BINDING,
+    }
+    return {
+        "address": topic.name,
+        "description": f"{topic.about}. Key: {topic.key}.",
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in _messages(topic)},
+        "bindings": {"kafka": kafka},
+    }
+
+
+def _operation(action: str, topic: Topic, about: str) -> dict[str, Any]:
+    channel = f"#/channels/{_name(topic)}"
+    messages = [{"$ref": f"{channel}/messages/{name}"} for name in _messages(topic)]
+    return {"action": action, "channel": {"$ref": channel}, "summary": about, "messages": messages}
+
+
+def _message(event: type[Event]) -> dict[str, Any]:
+    about, _, more = (event.__doc__ or "").partition("\n\n")
+    topic = next(topic for topic in TOPICS if event in topic.events)
+    headers = {name: {"type": "string"} | said for name, said in _HEADERS.items()}
+    headers["ce_type"] |= {"const": event.TYPE}
+    message = {
+        "name": event.TYPE,
+        "summary": " ".join(about.split()),
+        "description": " ".join(more.split()),
+        "contentType": CONTENT_TYPE,
+        "headers": {"type": "object", "required": list(headers), "properties": headers},
+        "payload": {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./{event.TYPE}.schema.json"}},
+        "bindings": {"kafka": _key(topic)},
+    }
+    return {key: value for key, value in message.items() if value}
+
+
+def _dead_letter() -> dict[str, Any]:
+    headers = {name: {"type": "string", "description": about} for name, about in DEAD_LETTER_HEADERS.items()}
+    return {
+        "name": "dead letter",
+        "summary": "A record that could not be understood; its own headers follow those that say why.",
+        "contentType": "application/octet-stream",
+        "headers": {"type": "object", "required": list(headers), "properties": headers},
+        "payload": {"description": "The value as it came, byte for byte."},
+        "bindings": {"kafka": _key(DEAD_LETTERS)},
+    }
+
+
+def _key(topic: Topic) -> dict[str, Any]:
+    return {"key": {"type": "string", "description": topic.key}, "bindingVersion": _BINDING}

@@ -1,0 +1,132 @@
+"""The contract's documents, written from the models: JSON Schemas, AsyncAPI, the catalogue of reasons.
+
+``files`` says what every document holds, ``write`` puts them into the checkout, ``differences`` compares; a test does
+the same, so no model changes without its documents.
+"""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+import yaml
+from pydantic import BaseModel
+
+from schemas import asyncapi
+from schemas.answers import Detail, Error, History, SchedulerLog, Search
+from schemas.events import EVENTS
+from schemas.reasons import Reason, catalogue
+
+ROOT: Final = Path(__file__).parent.parent
+ANSWERS: Final[tuple[type[BaseModel], ...]] = (SchedulerLog, Detail, History, Search, Error)
+
+_GENERATED: Final = Path("schemas/generated")
+_SCOPES: Final = {
+    "device": "Of a device, counted as `X/Y Code` 按卡统计",
+    "node": "Of a node 针对节点",
+    "pod": "Of the attempt 针对整次调度",
+}
+
+
+def files() -> dict[Path, str]:
+    """Path in the checkout to content, of every generated document."""
+    schemas = {f"{event.TYPE}.schema.json": json_schema(event, event.TYPE) for event in EVENTS}
+    schemas |= {
+        f"answers/{each.__name__}.schema.json": json_schema(each, f"answers.{each.__name__}") for each in ANSWERS
+    }
+    said = {_GENERATED / name: _json(schema) for name, schema in schemas.items()}
+    said[_GENERATED / "asyncapi.yaml"] = asyncapi_text()
+    said[Path("docs/reasons.md")] = reasons_text(catalogue())
+    return said
+
+
+def json_schema(model: type[BaseModel], name: str) -> dict[str, Any]:
+    """JSON Schema 2020-12 of one model, standing alone.
+
+    Objects say ``additionalProperties: true``: a later version may add a field, and a reader that validates must not
+    fall over it.
+    """
+    schema: dict[str, Any] = _plain(model.model_json_schema())
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:schedulerlog:{name}"}
+    return head | {"title": model.__name__} | schema
+
+
+def _plain(schema: Any, *, names: bool = False) -> Any:
+    """Without the titles that only repeat a field's name; open to more properties."""
+    if isinstance(schema, list):
+        return [_plain(each) for each in schema]
+    if not isinstance(schema, dict):
+        return schema
+    kept = {
+        key: _plain(value, names=key in ("properties", "$defs"))
+        for key, value in schema.items()
+        if names or key not in ("title", "additionalProperties") or (key, type(value)) == ("additionalProperties", dict)
+    }
+    return kept | {"additionalProperties": True} if "properties" in kept and not names else kept
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_INDENT_2).decode() + "\n"
+
+
+def asyncapi_text() -> str:
+    """The AsyncAPI document as YAML."""
+    return yaml.safe_dump(asyncapi.document(), sort_keys=False, allow_unicode=True, width=110)
+
+
+def reasons_text(reasons: Mapping[str, Reason]) -> str:
+    """The catalogue as Markdown, one table per code."""
+    return "\n".join(_reason_lines(reasons)) + "\n"
+
+
+def _reason_lines(reasons: Mapping[str, Reason]) -> Iterator[str]:
+    yield "# Why a pod is still pending: every reason code 原因码"
+    yield ""
+    yield "Written by `python -m schemas generate` from `schemas/reasons.toml`; change it there."
+    for scope, title in _SCOPES.items():
+        yield f"\n## {title}"
+        for code in (code for code, reason in reasons.items() if reason.scope == scope):
+            yield from _table(code, reasons[code])
+
+
+def _table(code: str, reason: Reason) -> Iterator[str]:
+    yield f"\n### `{code}`\n"
+    yield "| | English | 中文 |"
+    yield "|---|---|---|"
+    rows = {"Meaning 含义": "meaning", "Likely cause 可能原因": "likely_cause", "Remedy 处理办法": "remedy"}
+    for title, field in rows.items():
+        said = (getattr(texts, field).replace("|", "\\|") for texts in (reason.en, reason.zh))
+        yield f"| {title} | {' | '.join(said)} |"
+
+
+def write(root: Path = ROOT) -> list[Path]:
+    """Write every document, remove generated schemas of models that are gone; return what changed."""
+    wanted = files()
+    stale = [path for path in _present(root) if path not in wanted]
+    changed = [path for path, text in wanted.items() if _text(root / path) != text]
+    for path in changed:
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(wanted[path], encoding="utf-8")
+    for path in stale:
+        (root / path).unlink()
+    return changed + stale
+
+
+def differences(root: Path = ROOT) -> str:
+    """A unified diff from the checked-in documents to what the models say; empty when they agree."""
+    wanted = dict.fromkeys(_present(root), "") | files()
+    return "".join(line for path, text in wanted.items() for line in _diff(path, _text(root / path), text))
+
+
+def _diff(path: Path, old: str, new: str) -> Iterator[str]:
+    names = f"{path} (checked in)", f"{path} (from the models)"
+    return difflib.unified_diff(old.splitlines(keepends=True), new.splitlines(keepends=True), *names)
+
+
+def _present(root: Path) -> list[Path]:
+    return [path.relative_to(root) for path in sorted((root / _GENERATED).rglob("*")) if path.is_file()]
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
