@@ -1,0 +1,106 @@
+"""Readers of decisions in a process of their own: ``python -m bench.consumers faust|aiokafka TOPIC RECORDS``.
+
+Both decode every record with ``schemas.records`` (or, for a record that is one device, with orjson) and count verdicts,
+nothing else. The process prints the verdicts it counted and the CPU seconds from the first record to the last.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import faust
+import numpy as np
+import orjson
+from aiokafka import AIOKafkaConsumer
+
+from schemas.events import DevicesJudged
+from schemas.records import decode
+
+DEVICE_TYPE = b"bench.device"
+Headers = list[tuple[str, bytes]]
+
+
+class Count:
+    """Verdicts counted so far, and the CPU time since the first record."""
+
+    def __init__(self, records: int) -> None:
+        self.verdicts: Counter[str] = Counter()
+        self._left = records
+        self._began: float | None = None
+
+    def add(self, value: bytes, headers: Headers) -> bool:
+        """Count one record; True when it was the last."""
+        if self._began is None:
+            self._began = time.process_time()
+        if dict(headers)["ce_type"] == DEVICE_TYPE:
+            self.verdicts[orjson.loads(value)["verdict"]] += 1
+        else:
+            self._add_columns(value, headers)
+        self._left -= 1
+        return self._left == 0
+
+    def _add_columns(self, value: bytes, headers: Headers) -> None:
+        event = decode(value, headers)
+        if isinstance(event, DevicesJudged):
+            counts = np.bincount(event.verdict, minlength=len(event.verdicts))
+            self.verdicts.update(dict(zip(event.verdicts, counts.tolist(), strict=True)))
+
+    def report(self) -> None:
+        seconds = time.process_time() - (self._began or 0)
+        print(json.dumps({"verdicts": self.verdicts.total(), "cpu_seconds": seconds}), flush=True)
+
+
+async def read_with_aiokafka(servers: str, topic: str, records: int) -> None:
+    count = Count(records)
+    async with AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
+        while True:
+            for batch in (await consumer.getmany(timeout_ms=1000)).values():
+                for record in batch:
+                    if count.add(record.value, list(record.headers)):
+                        return count.report()
+
+
+def read_with_faust(servers: str, topic: str, records: int, folder: Path) -> None:
+    count = Count(records)
+    app: Any = faust.App(
+        f"bench-{topic}",
+        broker=f"kafka://{servers}",
+        datadir=folder,
+        web_enabled=False,
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        stream_buffer_maxsize=256,
+        consumer_auto_offset_reset="earliest",
+    )
+    source = app.topic(topic, value_type=bytes, value_serializer="raw", key_type=bytes, key_serializer="raw")
+
+    async def count_records(stream: Any) -> None:
+        async for event in stream.noack().events():
+            headers = event.message.headers
+            pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)
+            is_last = count.add(event.value, pairs)
+            event.ack()
+            if is_last:
+                count.report()
+                # The process has said what it was started for; Faust's own way down takes seconds.
+                os._exit(0)
+
+    app.agent(source, name="count")(count_records)
+    app.finalize()
+    faust.Worker(app, loglevel="ERROR").execute_from_commandline()
+
+
+def main(way: str, servers: str, topic: str, records: str) -> None:
+    if way == "aiokafka":
+        asyncio.run(read_with_aiokafka(servers, topic, int(records)))
+    else:
+        read_with_faust(servers, topic, int(records), Path(".run/bench/faust"))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
