@@ -1,0 +1,283 @@
+"""What was ever written can still be read: golden records, each checked by what its reader would look at."""
+
+import json
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+from schemas.events import (
+    EVENTS,
+    AttemptConcluded,
+    AttemptSummarized,
+    BindConcluded,
+    DetailDropped,
+    DeviceRow,
+    DevicesJudged,
+    Event,
+    Message,
+    NodeObserved,
+    NodeRegistered,
+    NodesJudged,
+    PodObserved,
+)
+from schemas.generate import ROOT
+from schemas.records import decode, encode
+from summaries.text import refusal_text
+
+GOLDEN = Path(__file__).parent / "golden"
+RECORDS = sorted(path for path in GOLDEN.glob("*/*.json") if not path.name.endswith(".headers.json"))
+IDS = [f"{path.parent.name.removeprefix('io.schedulerlog.')}-{path.stem}" for path in RECORDS]
+
+E = TypeVar("E", bound=Event)
+
+every_record = pytest.mark.parametrize("path", RECORDS, ids=IDS)
+
+
+def headers_of(path: Path) -> dict[str, str]:
+    headers: dict[str, str] = json.loads(path.with_suffix(".headers.json").read_text(encoding="utf-8"))
+    return headers
+
+
+def read(path: Path) -> Event:
+    headers = [(name, value.encode()) for name, value in headers_of(path).items() if name != "key"]
+    event = decode(path.read_bytes(), headers)
+    assert isinstance(event, Event), str(event)
+    return event
+
+
+def golden(kind: type[E], number: str) -> E:
+    event = read(GOLDEN / kind.TYPE / f"{number}.json")
+    assert isinstance(event, kind)
+    return event
+
+
+@every_record
+def test_a_record_once_written_still_says_the_same_key_and_headers(path: Path) -> None:
+    record = encode(read(path))
+    said = {"key": record.key.decode()} | {name: value.decode() for name, value in record.headers}
+    assert said == headers_of(path)
+
+
+@every_record
+def test_a_record_once_written_is_valid_by_the_published_schema(path: Path) -> None:
+    schema = json.loads((ROOT / f"schemas/generated/{path.parent.name}.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema, format_checker=FormatChecker())
+    assert [error.message for error in validator.iter_errors(json.loads(path.read_bytes()))] == []
+
+
+@every_record
+def test_a_record_written_again_by_this_version_is_the_same_event(path: Path) -> None:
+    event = read(path)
+    record = encode(event)
+    again = decode(record.value, record.headers)
+    assert isinstance(again, Event), str(again)
+    assert (again.id, encode(again)) == (event.id, record)
+    assert set(json.loads(record.value)) == set(type(event).model_fields)
+
+
+@pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
+def test_a_complete_record_decodes_and_encodes_to_the_same_json(kind: type[Event]) -> None:
+    path = GOLDEN / kind.TYPE / "001.json"
+    assert json.loads(encode(read(path)).value) == json.loads(path.read_bytes())
+
+
+@pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
+def test_every_type_has_a_complete_record_and_one_from_a_later_version(kind: type[Event]) -> None:
+    values = [json.loads(path.read_bytes()) for path in RECORDS if path.parent.name == kind.TYPE]
+    assert len(values) >= 2
+    assert any(set(value) == set(kind.model_fields) for value in values)
+    assert any(set(value) - set(kind.model_fields) for value in values)
+
+
+def test_every_golden_record_is_of_a_known_type() -> None:
+    assert {path.parent.name for path in RECORDS} == {kind.TYPE for kind in EVENTS}
+
+
+def counted(event: DevicesJudged, node: str) -> dict[str, int]:
+    verdicts = [row.verdict for row in event.each_device() if row.node == node]
+    return {verdict: verdicts.count(verdict) for verdict in verdicts}
+
+
+def test_devices_judged_says_why_each_card_was_refused() -> None:
+    event = golden(DevicesJudged, "001")
+    node1 = {
+        "NumaNotFit": 2,
+        "CardInsufficientMemory": 3,
+        "CardInsufficientCore": 2,
+        "ExclusiveDeviceAllocateConflict": 1,
+    }
+    assert counted(event, "node1") == node1
+    node2 = {"CardUuidMismatch": 4, "CardInsufficientMemory": 3, "ExclusiveDeviceAllocateConflict": 1}
+    assert counted(event, "node2") == node2
+    assert event.devices.tolist() == [8, 8]
+    assert list(event.each_device())[2] == DeviceRow(
+        node="node1",
+        uuid="GPU-4972a185-507a-4e0b-82b4-ef5af46fa229",
+        verdict="CardInsufficientMemory",
+        model="NVIDIA-NVIDIA L40S",
+        numa=0,
+        memory_total_mib=45912,
+        memory_used_mib=39645,
+        cores_total_percent=100,
+        cores_used_percent=60,
+        slots_total=10,
+        slots_used=3,
+    )
+    assert (event.request.count, event.request.memory_mib, event.request.cores_percent) == (2, 20480, 20)
+
+
+def test_devices_judged_says_which_cards_were_picked() -> None:
+    event = golden(DevicesJudged, "002")
+    assert counted(event, "node3") == {"not reached": 6, "picked": 2}
+    picked = [row.uuid for row in event.each_device() if row.verdict == "picked"]
+    assert picked == ["GPU-6b0c9f64-2f0e-4f3f-9a52-7d6b3a1c2e06", "GPU-7b0c9f64-2f0e-4f3f-9a52-7d6b3a1c2e07"]
+    assert (event.container, event.request.container) == (2, "ubuntu-container1")
+
+
+def test_a_mig_card_may_have_a_row_for_each_time_it_was_looked_at() -> None:
+    event = golden(DevicesJudged, "003")
+    assert [(row.node, row.uuid, row.verdict, row.model) for row in event.each_device()] == [
+        ("mig-1", "GPU-a", "picked", "NVIDIA A100-SXM4-40GB"),
+        ("mig-1", "GPU-a", "picked", "NVIDIA A100-SXM4-40GB"),
+        ("mig-1", "GPU-b", "CardFromTheFuture", ""),
+    ]
+    assert (event.node_index.tolist(), event.devices.tolist(), event.rows.tolist()) == ([7, 3], [2, 0], [3, 0])
+    assert event.started.isoformat() == "2026-05-01T00:00:00+00:00"
+    assert (event.request.memory_percent, event.request.cores_percent, event.pod.uid) == (None, 0, "")
+
+
+def nodes_of(event: NodesJudged | AttemptSummarized) -> dict[str, tuple[str, str]]:
+    said = [refusal_text(event.refusals[code]) if code >= 0 else "" for code in event.refusal.tolist()]
+    words = [event.verdicts[code] for code in event.verdict.tolist()]
+    return dict(zip(event.nodes, zip(words, said, strict=True), strict=True))
+
+
+FIVE_NODES = {
+    "node1": (
+        "refused",
+        "1/8 ExclusiveDeviceAllocateConflict, 2/8 CardInsufficientCore, 2/8 NumaNotFit, 3/8 CardInsufficientMemory",
+    ),
+    "node2": ("refused", "1/8 ExclusiveDeviceAllocateConflict, 3/8 CardInsufficientMemory, 4/8 CardUuidMismatch"),
+    "node3": ("fits", ""),
+    "node4": ("fits", ""),
+    "node5": ("picked", ""),
+}
+
+
+def test_nodes_judged_says_what_became_of_each_node() -> None:
+    event = golden(NodesJudged, "001")
+    assert nodes_of(event) == FIVE_NODES
+    assert [f"{score:.2f}" for score in event.score.tolist()] == ["0.00", "0.00", "0.65", "0.26", "0.85"]
+    assert [event.containers[code] for code in event.refused_by.tolist() if code >= 0] == ["deepseek", "deepseek"]
+
+
+def test_nodes_judged_says_bare_reasons_with_their_cause() -> None:
+    assert nodes_of(golden(NodesJudged, "002")) == {
+        "cpu-1": ("unregistered", "node unregistered"),
+        "gpu-broken": ("unregistered", "node unregistered: hami.io/node-nvidia-register, byte 17: not JSON"),
+        "gpu-small": ("refused", "NodeInsufficientDevice"),
+        "gpu-full": ("refused", "8/8 CardInsufficientMemory"),
+        "gpu-spare": ("not reached", ""),
+    }
+
+
+def test_attempt_concluded_says_what_was_asked_and_what_must_have_come_before_it() -> None:
+    event = golden(AttemptConcluded, "001")
+    asked = [(each.container, each.count, each.memory_percent, each.memory_mib) for each in event.requests]
+    ubuntu = [
+        ("ubuntu-container", 2, 50, None),
+        ("ubuntu-container0", 0, None, None),
+        ("ubuntu-container1", 2, None, 2000),
+    ]
+    assert asked == ubuntu
+    assert (event.chosen, event.device_records, event.node_records, event.judged_devices) == ("node3", 2, 1, 152)
+
+
+def test_attempt_concluded_says_an_error_instead_of_a_choice() -> None:
+    event = golden(AttemptConcluded, "002")
+    assert event.chosen is None
+    assert event.error.startswith("calcScore failed")
+
+
+def test_bind_concluded_says_where_it_was_bound_and_how_long_that_took() -> None:
+    event = golden(BindConcluded, "001")
+    assert (event.node, event.bound, event.error) == ("node3", True, "")
+    assert (event.ended - event.bind_started).total_seconds() == 0.601001
+
+
+def test_bind_concluded_says_why_it_was_not_bound() -> None:
+    event = golden(BindConcluded, "002")
+    assert not event.bound
+    assert event.error == "node node5 has been locked within 5m0s: node lock contention"
+
+
+def test_two_drops_of_one_attempt_are_two_facts() -> None:
+    first, second = golden(DetailDropped, "001"), golden(DetailDropped, "002")
+    assert first.id != second.id
+    assert (first.device_records, first.judged_devices) == (62, 40000)
+
+
+def test_attempt_summarized_says_the_whole_attempt() -> None:
+    event = golden(AttemptSummarized, "001")
+    assert nodes_of(event) == FIVE_NODES
+    assert event.bind is not None
+    assert (event.status, event.chosen, event.bind.node, event.bind.bound) == ("failed", "node5", "node5", False)
+    assert (event.complete, event.fit_nodes, event.offered_nodes) == (True, 3, 5)
+
+
+def test_attempt_summarized_says_which_part_it_is() -> None:
+    event = golden(AttemptSummarized, "002")
+    assert (event.part, event.parts, event.offered_nodes, len(event.nodes)) == (1, 3, 5000, 2)
+    assert nodes_of(event)["gpu-1700.example"] == ("refused", "8/8 ExclusiveDeviceAllocateConflict")
+    assert [(each.container, each.init) for each in event.requests] == [("init-data", True), ("worker", False)]
+
+
+def test_attempt_summarized_says_when_something_is_missing() -> None:
+    event = golden(AttemptSummarized, "003")
+    assert (event.complete, event.missing, event.ended, event.parts) == (False, "its conclusion", None, 1)
+    assert event.score.tolist()[1] == pytest.approx(7.4607077, abs=5e-7)
+
+
+def test_a_message_says_its_line() -> None:
+    failed, fitted = golden(Message, "001"), golden(Message, "002")
+    assert (failed.severity, failed.reason, failed.code) == ("Warning", "FilteringFailed", "CardInsufficientMemory")
+    assert failed.message == "3 nodes CardInsufficientMemory(node1,node3,node4)"
+    assert (fitted.severity, fitted.code) == ("Normal", "")
+
+
+def test_node_registered_says_what_a_node_offers() -> None:
+    event = golden(NodeRegistered, "001")
+    assert list(zip(event.uuid, event.mode, event.healthy, event.numa.tolist(), strict=True)) == [
+        ("GPU-f4c45e36-2860-4050-99bd-17a437c3e53c", "hami-core", True, 0),
+        ("GPU-62b7408e-edb2-41d1-bc91-f46165c61130", "mig", False, 1),
+    ]
+    assert event.memory_mib.tolist() == [45912, 45912]
+
+
+def test_node_registered_says_why_a_node_offers_nothing() -> None:
+    event = golden(NodeRegistered, "002")
+    assert (event.registered, event.uuid) == (False, [])
+    assert event.cause == "hami.io/node-nvidia-register, byte 17: not JSON"
+
+
+def test_node_observed_says_what_the_cluster_says() -> None:
+    assert golden(NodeObserved, "001").capacity["memory"] == "32512128Ki"
+    assert golden(NodeObserved, "002").conditions[0].since is None
+
+
+def test_pod_observed_says_what_the_cluster_says() -> None:
+    event = golden(PodObserved, "001")
+    assert {condition.type: condition.status for condition in event.conditions} == {
+        "PodScheduled": "True",
+        "ContainersReady": "True",
+    }
+    assert golden(PodObserved, "002").node == ""
+
+
+def test_golden_values_are_json_objects_of_one_field_a_line() -> None:
+    for path in RECORDS:
+        value: dict[str, Any] = json.loads(path.read_bytes())
+        assert len(path.read_text(encoding="utf-8").splitlines()) == len(value) + 2, path
