@@ -99,10 +99,10 @@ class ContainerJudgement:
     """One container against the nodes that passed all containers before it.
 
     m nodes, r rows; the rows of `nodes[i]` are `[offsets[i]:offsets[i + 1]]`. A row is a device, in the order of the
-    node's fragment (registration order); only where `whole[i]` is False (MIG cards) a device may have several rows, one
-    for each time it was looked at, and then `device` says which of the fragment's devices a row is about. Counting the
-    refusals among a node's rows gives exactly its typed refusal. Numbers are those at the moment of the decision, before
-    this container's own picks.
+    node's fragment (registration order); only where `whole[i]` is False (MIG cards) a device may have several rows,
+    one for each time it was looked at, and then `device` says which of the fragment's devices a row is about. Counting
+    the refusals among a node's rows gives exactly its typed refusal. Numbers are those at the moment of the decision,
+    before this container's own picks.
     """
 
     container: int  # index into Decision.containers

@@ -1,0 +1,44 @@
+"""Growable numpy columns: one row per device, one per node, in blocks that are given back and used again."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+
+class Table:
+    """Parallel columns of one length. Row 0 is never given out: it stands for "no row" in padded index matrices."""
+
+    def __init__(self, columns: Mapping[str, DTypeLike]) -> None:
+        self.column: dict[str, NDArray[Any]] = {name: np.zeros(16, dtype) for name, dtype in columns.items()}
+        self._end = 1
+        self._free: dict[int, list[int]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self.column[name]
+
+    def take(self, size: int) -> int:
+        """The first row of a block of `size` zeroed rows."""
+        blocks = self._free.get(size)
+        start = blocks.pop() if blocks else self._append(size)
+        for column in self.column.values():
+            column[start : start + size] = 0
+        return start
+
+    def _append(self, size: int) -> int:
+        start, self._end = self._end, self._end + size
+        capacity = len(next(iter(self.column.values())))
+        if self._end > capacity:
+            self._grow(max(self._end, capacity * 2))
+        return start
+
+    def _grow(self, capacity: int) -> None:
+        for name, column in self.column.items():
+            grown = np.zeros(capacity, column.dtype)
+            grown[: len(column)] = column
+            self.column[name] = grown
+
+    def give_back(self, start: int, size: int) -> None:
+        if size:
+            self._free.setdefault(size, []).append(start)

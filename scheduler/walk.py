@@ -1,0 +1,186 @@
+"""One container against one node's cards, one card after the other, as HAMi's `Fit` walks them.
+
+The plain form of the rules. It alone can look at a card more than once (several MIG instances of one card) and collect
+all cards before choosing some (topology-aware); where neither is asked for, `fit` says the same for all nodes at once,
+and a property test holds the two together.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from scheduler import codes
+from scheduler.ask import Ask
+from scheduler.mig import MigChoice, MigProfile, Placement, choose
+from scheduler.quota import Room
+
+PairScores = Mapping[str, Mapping[str, int]]
+
+
+@dataclass(slots=True)
+class Card:
+    """One device while a node is judged; a working copy. `gate`: the refusal that needs no numbers, or 0."""
+
+    position: int
+    uuid: str
+    gate: int
+    accepts_uuid: bool
+    numa: int
+    total_slots: int
+    used_slots: int
+    total_cores: int
+    used_cores: int
+    total_memory: int
+    used_memory: int
+    profiles: tuple[MigProfile, ...] = ()
+    is_mig: bool = False
+    placements: list[Placement] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Pick:
+    """A card taken: MiB and cores given, and the instance on a MIG card. `look` is its row in Walk.looks."""
+
+    card: Card
+    memory_mib: int
+    cores: int
+    mig: MigChoice | None
+    look: int
+
+
+@dataclass(slots=True)
+class Walk:
+    """What became of the cards: each look (position, verdict) in the order of looking, and the picks in theirs."""
+
+    looks: list[tuple[int, int]] = field(default_factory=list)
+    picks: list[Pick] = field(default_factory=list)
+    passed: bool = False
+
+    def look(self, card: Card, verdict: int) -> int:
+        self.looks.append((card.position, verdict))
+        return len(self.looks) - 1
+
+    def drop_picks(self, verdict: int) -> None:
+        for pick in self.picks:
+            self.looks[pick.look] = (pick.card.position, verdict)
+        self.picks = []
+
+
+def walk(cards: Sequence[Card], ask: Ask, room: Room, scores: PairScores) -> Walk:
+    """Try the cards in the given order. Cards of MIG are changed by what is picked on them."""
+    done = Walk()
+    numa: int | None = None
+    for card in cards:
+        if ask.numa_bind and not card.gate and card.numa != numa:
+            done.drop_picks(codes.NUMA_NOT_FIT)
+            numa = card.numa
+        _try_card(done, card, ask, room)
+        if not ask.collects_all and len(done.picks) >= ask.count:
+            break
+    _conclude(done, cards, ask, scores)
+    return done
+
+
+def _try_card(done: Walk, card: Card, ask: Ask, room: Room) -> None:
+    while True:
+        refusal = _refusal(card, ask, room, done.picks)
+        choice = None
+        if not refusal and card.is_mig:
+            choice = choose(card.profiles, ask.memory_of(card.total_memory), card.placements)
+            refusal = 0 if choice else codes.CARD_MIG_TOPOLOGY_INFEASIBLE
+        look = done.look(card, refusal or codes.PICKED)
+        if refusal:
+            return
+        memory, cores = (choice.profile.memory_mib, choice.profile.cores) if choice else _plain_share(card, ask)
+        done.picks.append(Pick(card, memory, cores, choice, look))
+        if not choice or len(done.picks) >= ask.count:
+            return
+        hold(card, memory, cores, choice)
+
+
+def _plain_share(card: Card, ask: Ask) -> tuple[int, int]:
+    return ask.memory_of(card.total_memory), ask.cores
+
+
+def hold(card: Card, memory_mib: int, cores: int, choice: MigChoice | None) -> None:
+    """Count one more share on a working copy."""
+    card.used_slots += 1
+    card.used_memory += memory_mib
+    card.used_cores += cores
+    if choice:
+        card.placements.append(choice.placement)
+
+
+def _refusal(card: Card, ask: Ask, room: Room, picks: Sequence[Pick]) -> int:
+    """The first check that the card fails, or 0."""
+    if card.gate:
+        return card.gate
+    if not card.accepts_uuid:
+        return codes.CARD_UUID_MISMATCH
+    if card.total_slots <= card.used_slots:
+        return codes.CARD_TIME_SLICING_EXHAUSTED
+    if ask.is_mutex and card.used_slots > 0:
+        return codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
+    memory = ask.memory_of(card.total_memory)
+    if room.is_limited and _is_over(room, picks, memory, ask.cores):
+        return codes.RESOURCE_QUOTA_NOT_FIT
+    if card.total_memory - card.used_memory < memory:
+        return codes.CARD_INSUFFICIENT_MEMORY
+    return _core_refusal(card, ask)
+
+
+def _core_refusal(card: Card, ask: Ask) -> int:
+    if card.total_cores - card.used_cores < ask.cores:
+        return codes.CARD_INSUFFICIENT_CORE
+    if card.total_cores == 100 and ask.wants_whole_card and card.used_slots > 0:
+        return codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
+    if card.total_cores != 0 and card.used_cores == card.total_cores and ask.cores == 0:
+        return codes.CARD_COMPUTE_UNITS_EXHAUSTED
+    return 0
+
+
+def _is_over(room: Room, picks: Sequence[Pick], memory_mib: int, cores: int) -> bool:
+    memory = memory_mib + sum(pick.memory_mib for pick in picks)
+    return memory > room.memory_mib or cores + sum(pick.cores for pick in picks) > room.cores
+
+
+def _conclude(done: Walk, cards: Sequence[Card], ask: Ask, scores: PairScores) -> None:
+    done.passed = len(done.picks) >= ask.count
+    if not done.passed:
+        for pick in done.picks:
+            done.looks[pick.look] = (pick.card.position, codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST)
+        return
+    if ask.collects_all:
+        _keep_best(done, ask.count, scores)
+    looked = {position for position, _ in done.looks}
+    for card in cards:
+        if card.position not in looked:
+            done.look(card, codes.NOT_REACHED)
+
+
+def _keep_best(done: Walk, count: int, scores: PairScores) -> None:
+    kept = best_picks(done.picks, count, scores)
+    taken = {pick.look for pick in kept}
+    for pick in done.picks:
+        if pick.look not in taken:
+            done.looks[pick.look] = (pick.card.position, codes.FITS)
+    done.picks = list(kept)
+
+
+def best_picks(picks: Sequence[Pick], count: int, scores: PairScores) -> Sequence[Pick]:
+    """The topology-aware choice: of one, the card that talks worst to the others (keeping the well-connected free);
+    of several, the combination that talks best among itself. The first of equals, in the order they were found.
+    """
+    if count == len(picks):
+        return picks
+    if count == 1:
+        return [min(picks, key=lambda pick: sum(_pair(scores, pick, other) for other in picks if other is not pick))]
+    return max(combinations(picks, count), key=lambda chosen: _bond(chosen, scores))
+
+
+def _bond(chosen: Sequence[Pick], scores: PairScores) -> int:
+    return sum(_pair(scores, one, other) for one, other in combinations(chosen, 2))
+
+
+def _pair(scores: PairScores, one: Pick, other: Pick) -> int:
+    return scores.get(one.card.uuid, {}).get(other.card.uuid, 0)
