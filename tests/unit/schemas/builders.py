@@ -1,0 +1,91 @@
+"""Events for tests: a test names only what it is about, the rest is ordinary."""
+
+import random
+import uuid
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from schemas.events import AttemptSummarized, DevicesJudged, NodesJudged, PodRef, Refusal, Request
+
+STARTED = datetime(2026, 11, 21, 3, 6, 23, 217054, tzinfo=UTC)
+ATTEMPT: dict[str, Any] = {
+    "attempt_id": "0f" * 16,
+    "pod": PodRef(namespace="llm", name="deepseek-a", uid="6e1c"),
+    "scheduler": "hami-scheduler",
+    "started": STARTED,
+}
+
+
+def a_request(**said: Any) -> Request:
+    return Request.model_validate({"container": "worker", "vendor": "NVIDIA", "count": 2, "memory_mib": 20480} | said)
+
+
+def a_refusal(devices: int = 8, **counts: int) -> Refusal:
+    return Refusal(counts=counts, devices=devices)
+
+
+def a_summary(nodes: Sequence[str] = ("node1", "node2"), **said: Any) -> AttemptSummarized:
+    """All nodes refused for the first of ``refusals``, unless said otherwise."""
+    count = len(nodes)
+    plain = {
+        "version": 1,
+        "status": "failed",
+        "requests": [a_request()],
+        "offered_nodes": count,
+        "fit_nodes": 0,
+        "judged_devices": 8 * count,
+        "verdicts": ["refused", "fits", "picked"],
+        "refusals": [a_refusal(CardInsufficientMemory=8)],
+        "nodes": list(nodes),
+        "verdict": [0] * count,
+        "score": [0.0] * count,
+        "refused_by": [0] * count,
+        "refusal": [0] * count,
+    }
+    return AttemptSummarized.model_validate(ATTEMPT | plain | said)
+
+
+def nodes_judged(nodes: Sequence[str] = ("node1",), **said: Any) -> NodesJudged:
+    count = len(nodes)
+    plain = {
+        "part": 0,
+        "containers": ["worker"],
+        "verdicts": ["refused", "fits"],
+        "refusals": [a_refusal(CardInsufficientMemory=8)],
+        "nodes": list(nodes),
+        "node_index": list(range(count)),
+        "verdict": [0] * count,
+        "score": [0.0] * count,
+        "refused_by": [0] * count,
+        "refusal": [0] * count,
+    }
+    return NodesJudged.model_validate(ATTEMPT | plain | said)
+
+
+def devices_judged(nodes: Sequence[str] = ("node1",), *, each: int = 8, seed: int = 0, **said: Any) -> DevicesJudged:
+    """``each`` devices on every node with random UUIDs and random use, refused for various reasons."""
+    draw = random.Random(seed)
+    rows = len(nodes) * each
+    plain = {
+        "part": 0,
+        "container": 0,
+        "request": a_request(),
+        "verdicts": ["CardInsufficientMemory", "CardInsufficientCore", "CardTimeSlicingExhausted", "NumaNotFit"],
+        "models": ["NVIDIA A100-SXM4-80GB", "NVIDIA-Tesla T4"],
+        "nodes": list(nodes),
+        "node_index": list(range(len(nodes))),
+        "devices": [each] * len(nodes),
+        "rows": [each] * len(nodes),
+        "uuid": [f"GPU-{uuid.UUID(int=draw.getrandbits(128))}" for _ in range(rows)],
+        "verdict": draw.choices(range(4), weights=[80, 10, 5, 5], k=rows),
+        "model": [draw.randrange(2)] * rows,
+        "numa": [row % each // max(each // 2, 1) for row in range(rows)],
+        "memory_total_mib": [81920] * rows,
+        "memory_used_mib": [1024 * draw.randrange(61, 81) for _ in range(rows)],
+        "cores_total_percent": [100] * rows,
+        "cores_used_percent": [10 * draw.randrange(11) for _ in range(rows)],
+        "slots_total": [10] * rows,
+        "slots_used": [draw.randrange(11) for _ in range(rows)],
+    }
+    return DevicesJudged.model_validate(ATTEMPT | plain | said)

@@ -1,0 +1,48 @@
+"""Ids are derived: equal for the same fact, different for two facts, and the same in every language."""
+
+import subprocess
+from datetime import UTC, datetime, timedelta, timezone
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.ids import attempt_id, microseconds
+
+AT = datetime(2026, 4, 22, 2, 15, 42, 349712, tzinfo=UTC)
+
+moments = st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31), timezones=st.just(UTC))  # noqa: DTZ001 - hypothesis adds the zone
+
+
+def test_an_attempt_id_is_the_one_that_b2sum_computes() -> None:
+    said = b"hami-scheduler\x1f7b6f3c0e\x1f1776824142349712"
+    by_hand = subprocess.run(["b2sum", "-l", "128"], input=said, capture_output=True, check=True).stdout.split()[0]
+    assert attempt_id("hami-scheduler", "7b6f3c0e", AT) == by_hand.decode()
+
+
+def test_the_zone_of_the_start_does_not_matter() -> None:
+    assert attempt_id("s", "u", AT) == attempt_id("s", "u", AT.astimezone(timezone(timedelta(hours=8))))
+
+
+def test_scheduler_pod_and_start_each_tell_attempts_apart() -> None:
+    ids = {
+        attempt_id(*said)
+        for said in [
+            ("s", "u", AT),
+            ("t", "u", AT),
+            ("s", "v", AT),
+            ("s", "u", AT + timedelta(microseconds=1)),
+            ("su", "", AT),
+            ("", "su", AT),
+        ]
+    }
+    assert len(ids) == 6
+
+
+def test_a_name_that_is_no_utf_8_has_an_id_too() -> None:
+    assert len(attempt_id("s", "\ud800", AT)) == 32
+
+
+@given(moments)
+def test_microseconds_are_exact_in_every_year(moment: datetime) -> None:
+    back = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=microseconds(moment))
+    assert back == moment
