@@ -27,4 +27,5 @@ def check() -> None:
         raise typer.Exit(1)
 
 
-app()
+if __name__ == "__main__":
+    app()

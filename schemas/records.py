@@ -71,7 +71,7 @@ def encode_value(value: Any) -> bytes:
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value.__dict__
-    if isinstance(value, np.ndarray):  # orjson itself takes only contiguous arrays in the machine's byte order
+    if isinstance(value, np.ndarray):  # orjson itself takes only contiguous ones
         return value.tolist()
     raise TypeError(f"{type(value).__name__} has no JSON form in the contract")
 

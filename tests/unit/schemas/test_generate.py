@@ -1,0 +1,161 @@
+"""The published documents say what the models say, and say it in the form that their standards ask for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+from typer.testing import CliRunner
+
+from schemas import generate
+from schemas.__main__ import app
+from schemas.answers import SchedulerLog
+from schemas.asyncapi import document
+from schemas.events import EVENTS, DevicesJudged
+from schemas.records import encode
+from schemas.topics import TOPICS
+from tests.unit.schemas.builders import devices_judged
+
+SCHEMAS = {path: json.loads(text) for path, text in generate.files().items() if path.suffix == ".json"}
+
+
+def test_the_checked_in_documents_are_those_of_the_models() -> None:
+    assert generate.differences() == "", "run `python -m schemas generate`"
+
+
+def test_a_document_that_differs_is_shown_and_written_anew(tmp_path: Path) -> None:
+    generate.write(tmp_path)
+    stale = tmp_path / "schemas/generated/io.schedulerlog.gone.v1.schema.json"
+    stale.write_text("{}\n")
+    reasons = tmp_path / "docs/reasons.md"
+    reasons.write_text(reasons.read_text().replace("# Why", "# Whence"))
+    diff = generate.differences(tmp_path)
+    assert "-# Whence" in diff
+    assert "+# Why" in diff
+    assert "-{}" in diff
+    assert generate.write(tmp_path) == [Path("docs/reasons.md"), stale.relative_to(tmp_path)]
+    assert generate.differences(tmp_path) == ""
+    assert generate.write(tmp_path) == []
+
+
+def test_check_fails_with_the_difference(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert CliRunner().invoke(app, ["check"]).exit_code == 0
+    monkeypatch.setattr(generate, "differences", lambda: "-old\n+new\n")
+    result = CliRunner().invoke(app, ["check"])
+    assert result.exit_code == 1
+    assert "-old\n+new" in result.output
+    assert "python -m schemas generate" in result.output
+
+
+@pytest.mark.parametrize("path", SCHEMAS, ids=lambda path: path.name)
+def test_a_schema_is_valid_and_open_to_fields_of_later_versions(path: Path) -> None:
+    schema = SCHEMAS[path]
+    Draft202012Validator.check_schema(schema)
+    assert schema["$id"].startswith("urn:schedulerlog:")
+    objects = [schema, *schema.get("$defs", {}).values()]
+    assert all(each["additionalProperties"] is True for each in objects)
+
+
+def test_a_schema_carries_the_words_and_the_limits_of_the_model() -> None:
+    schema = generate.json_schema(DevicesJudged, "x")
+    assert schema["properties"]["devices"]["description"].endswith("the Y of ``X/Y Reason``.")
+    assert schema["properties"]["verdict"]["items"] == {"type": "integer", "minimum": -1}
+    assert "title" not in schema["properties"]["devices"]
+    assert schema["$defs"]["Request"]["properties"]["count"]["minimum"] == 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"uuid": "GPU-1"},
+        {"verdict": ["picked"]},
+        {"verdict": [-2]},
+        {"rows": [1.5]},
+        {"attempt_id": "a/b"},
+        {"started": 1763700000},
+        {"part": -1},
+        {"pod": {"namespace": "llm"}},
+    ],
+    ids=lambda change: next(iter(change)),
+)
+def test_a_schema_refuses_what_the_model_refuses(change: dict[str, Any]) -> None:
+    schema = Draft202012Validator(generate.json_schema(DevicesJudged, "x"))
+    value = json.loads(encode(devices_judged()).value)
+    assert schema.is_valid(value)
+    assert not schema.is_valid(value | change)
+
+
+def test_the_schema_of_the_answer_takes_the_proposals_json() -> None:
+    answer = {
+        "status": "failed",
+        "filter": {
+            "status": "passed",
+            "summary": "",
+            "nodes": [
+                {
+                    "name": "node1",
+                    "status": "failed",
+                    "score": 0,
+                    "containers": [{"name": "container1", "status": "failed", "reason": "2/8 NumaNotFit"}],
+                },
+                {"name": "node3", "status": "passed", "score": 2.35, "containers": [{"name": "c", "status": "passed"}]},
+            ],
+        },
+        "bind": {"status": "failed", "summary": "Failed to lock node"},
+    }
+    schema = Draft202012Validator(generate.json_schema(SchedulerLog, "x"))
+    assert list(schema.iter_errors(answer)) == []
+    assert not schema.is_valid(answer | {"status": "passed"})
+
+
+def resolved(reference: str) -> Any:
+    place: Any = document()
+    for key in reference.removeprefix("#/").split("/"):
+        place = place[key]
+    return place
+
+
+def test_the_asyncapi_text_is_the_document() -> None:
+    assert yaml.safe_load(generate.asyncapi_text()) == document()
+
+
+def test_the_asyncapi_document_has_a_channel_per_topic_with_its_kafka_settings() -> None:
+    channels = document()["channels"]
+    assert [channel["address"] for channel in channels.values()] == [topic.name for topic in TOPICS]
+    decisions = channels["decisions"]["bindings"]["kafka"]
+    assert (decisions["partitions"], decisions["topicConfiguration"]["retention.ms"]) == (12, 7 * 24 * 3600 * 1000)
+
+
+def test_every_operation_names_messages_of_its_own_channel() -> None:
+    # AsyncAPI 3.0: an operation's messages refer to those of its channel, which refer to the components.
+    operations = document()["operations"]
+    assert {operation["action"] for operation in operations.values()} == {"send", "receive"}
+    for operation in operations.values():
+        channel = operation["channel"]["$ref"]
+        assert resolved(channel)["address"]
+        for message in operation["messages"]:
+            assert message["$ref"].startswith(f"{channel}/messages/")
+            assert resolved(resolved(message["$ref"])["$ref"])["name"]
+
+
+def test_every_topic_is_sent_to_by_some_operation() -> None:
+    sent = {each["channel"]["$ref"] for each in document()["operations"].values() if each["action"] == "send"}
+    assert sent == {f"#/channels/{name}" for name in document()["channels"]}
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.__name__)
+def test_a_message_names_its_headers_key_and_payload(event: Any) -> None:
+    message = resolved(f"#/components/messages/{event.__name__}")
+    path = Path("schemas/generated") / message["payload"]["schema"]["$ref"]
+    assert path in generate.files()
+    assert message["headers"]["properties"]["ce_type"]["const"] == event.TYPE
+    assert message["bindings"]["kafka"]["key"]["description"]
+
+
+def test_the_headers_in_the_document_are_those_of_a_record() -> None:
+    said = resolved("#/components/messages/DevicesJudged/headers")
+    headers = {name: value.decode() for name, value in encode(devices_judged()).headers}
+    assert said["required"] == list(headers)
+    Draft202012Validator(said).validate(headers)

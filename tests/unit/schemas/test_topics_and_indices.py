@@ -1,0 +1,57 @@
+"""Names, partitions, retention, templates: what provisioning and consumers rely on."""
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from schemas.events import EVENTS
+from schemas.indices import INDICES, MAPPING_VERSION, Index
+from schemas.records import MAX_VALUE_BYTES
+from schemas.topics import DEAD_LETTERS, TOPICS
+
+
+def test_every_event_travels_on_exactly_one_topic() -> None:
+    assert sorted(event.TYPE for topic in TOPICS for event in topic.events) == sorted(event.TYPE for event in EVENTS)
+
+
+def test_event_types_are_unique_and_carry_their_version() -> None:
+    types = [event.TYPE for event in EVENTS]
+    assert len(set(types)) == len(types)
+    assert all(re.fullmatch(r"io\.schedulerlog(\.[a-z]+)+\.v1", kind) for kind in types)
+
+
+def test_topic_names_are_legal_and_do_not_collide_as_metrics() -> None:
+    names = [topic.name for topic in TOPICS]
+    assert all(re.fullmatch(r"[a-zA-Z0-9._-]{1,249}", name) for name in names)
+    # Kafka's metrics turn dots into underscores: two names must differ by more than that.
+    assert len({name.replace(".", "_") for name in names}) == len(names)
+
+
+def test_topics_take_the_records_that_are_written_to_them() -> None:
+    assert all(topic.partitions >= 1 and topic.retention >= timedelta(days=1) for topic in TOPICS)
+    assert all(topic.max_message_bytes >= 2 * MAX_VALUE_BYTES for topic in TOPICS)
+    largest = max(topic.max_message_bytes for topic in TOPICS if topic is not DEAD_LETTERS)
+    assert largest < DEAD_LETTERS.max_message_bytes, "a dead letter is a record with more headers"
+
+
+@pytest.mark.parametrize("index", INDICES, ids=lambda index: index.alias)
+def test_a_template_is_strict_and_says_its_version(index: Index) -> None:
+    body = index.template(shards=3, replicas=1)
+    assert body["index_patterns"] == [f"{index.alias}-*"]
+    assert body["template"]["aliases"] == {index.alias: {}}
+    assert body["template"]["mappings"]["dynamic"] == "strict"
+    assert body["template"]["mappings"]["_meta"]["schedulerlog_mapping_version"] == MAPPING_VERSION
+    assert body["template"]["settings"]["index"]["number_of_shards"] == 3
+    assert body["template"]["settings"]["index"]["number_of_replicas"] == 1
+
+
+def test_patterns_of_two_families_never_match_each_others_indices() -> None:
+    for one in INDICES:
+        for other in INDICES:
+            assert one is other or not other.name(datetime(2026, 1, 1, tzinfo=UTC)).startswith(f"{one.alias}-")
+
+
+def test_an_index_is_named_by_the_day_of_the_start_in_utc() -> None:
+    late = datetime(2026, 3, 1, 7, 59, tzinfo=timezone(timedelta(hours=8)))
+    assert INDICES[0].name(late) == "schedulerlog-attempts-2026.02.28"
