@@ -1,0 +1,110 @@
+"""``python -m embedded``: a real Kafka and a real OpenSearch on this machine, without Docker."""
+
+import os
+import shlex
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from embedded import folder as folders
+from embedded.download import cache_folder, install, repository
+from embedded.errors import EmbeddedError
+from embedded.lock import KINDS, ServerKind, all_jars, read_lock
+from embedded.progress import progress_on
+
+app = typer.Typer(
+    help="A real Kafka and a real OpenSearch on this machine, without Docker.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+# Standard output is for what other programs read; the rest goes here.
+messages = Console(stderr=True)
+
+
+class Only(StrEnum):
+    KAFKA = "kafka"
+    OPENSEARCH = "opensearch"
+
+
+class Brokers(StrEnum):
+    ONE = "1"
+    THREE = "3"
+
+
+Folder = Annotated[Path, typer.Option("--dir", help="Where data, logs and state are kept.", resolve_path=True)]
+DEFAULT_FOLDER = Path(".run/embedded")
+
+
+@app.command("install")
+def install_command() -> None:
+    """Download the jars of both servers into the user's cache and verify them."""
+    jars, cache = all_jars(read_lock()), cache_folder(os.environ)
+    downloaded = install(jars, cache, repository(os.environ), progress_on(messages))
+    _say(f"{len(jars)} jars in {cache}, {downloaded} of them downloaded now")
+
+
+@app.command()
+def up(
+    folder: Folder = DEFAULT_FOLDER,
+    brokers: Annotated[Brokers, typer.Option(help="Size of the Kafka cluster.")] = Brokers.ONE,
+    only: Annotated[Only | None, typer.Option(help="Start only this one.")] = None,
+) -> None:
+    """Start what does not run yet, wait until it is really ready, and leave it running."""
+    kinds: tuple[ServerKind, ...] = (only.value,) if only else KINDS
+    folders.up(folder, kinds, int(brokers), progress_on(messages))
+    for server in folders.status(folder):
+        _say(_line(server))
+
+
+@app.command()
+def down(folder: Folder = DEFAULT_FOLDER) -> None:
+    """Stop everything of this folder; data and logs stay."""
+    stopped = folders.down(folder)
+    _say(f"stopped {', '.join(stopped)}" if stopped else f"nothing was running in {folder}")
+
+
+@app.command()
+def status(folder: Folder = DEFAULT_FOLDER) -> None:
+    """Say per server: up or dead, process id, port, memory. Exit status 1 when one is dead or nothing was started."""
+    servers = folders.status(folder)
+    for server in servers:
+        typer.echo(_line(server))
+    if not servers:
+        _say(f"nothing was started in {folder}")
+    if not servers or not all(server.is_up for server in servers):
+        raise typer.Exit(1)
+
+
+@app.command()
+def env(folder: Folder = DEFAULT_FOLDER) -> None:
+    """Print the settings of schedulerlog's services for these servers, for ``eval "$(python -m embedded env)"``."""
+    for name, value in folders.environment(folder).items():
+        typer.echo(f"export {name}={shlex.quote(value)}")
+
+
+def _line(server: folders.ServerStatus) -> str:
+    where = f"{server.name:<12} {{state:<5}} 127.0.0.1:{server.port}"
+    if server.memory_mib is None:
+        return where.format(state="dead") + f"  log {server.log}"
+    return where.format(state="up") + f"  pid {server.pid}  {server.memory_mib:.0f} MiB"
+
+
+def _say(text: str) -> None:
+    messages.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def main() -> None:
+    try:
+        app()
+    except EmbeddedError as error:
+        _say(f"embedded: {error}")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

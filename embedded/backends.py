@@ -1,0 +1,228 @@
+"""Kafka and OpenSearch together in one folder: started side by side, stopped together.
+
+``backends()`` is for programs: what it starts ends with the program, however that ends. The command line uses the same
+``Backends`` without a leash (``embedded.folder``).
+"""
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+
+from embedded.download import cache_folder, install, repository
+from embedded.errors import EmbeddedError, NotRunningError, PortTakenError
+from embedded.jvm import Jvm, JvmSettings, settings_from
+from embedded.kafka import Address, Kafka
+from embedded.lock import KINDS, ServerKind, all_jars, read_lock
+from embedded.opensearch import OpenSearch
+from embedded.plan import new_records, plan
+from embedded.process import Leash
+from embedded.progress import Progress, progress_on
+from embedded.server import Server
+from embedded.state import ServerRecord, State, read_state, write_state
+
+PORT_ATTEMPTS: Final = 5
+
+
+class Backends:
+    """The servers of one folder; ``kafka`` is empty and ``opensearch`` raises where they were not asked for."""
+
+    def __init__(self, folder: Path, state: State, jvms: dict[ServerKind, Jvm], leash: Leash | None = None) -> None:
+        self.folder = folder
+        self._cluster_id = state.kafka_cluster_id
+        self._jvms = jvms
+        self._leash = leash
+        self._writing = threading.Lock()
+        self.kafka = self._kafka_of(state.of("kafka"))
+        self._opensearch = [self._opensearch_of(record) for record in state.of("opensearch")]
+
+    @property
+    def servers(self) -> list[Server]:
+        return [*self.kafka, *self._opensearch]
+
+    @property
+    def opensearch(self) -> OpenSearch:
+        """The node; raises NotRunningError when it was not asked for."""
+        if not self._opensearch:
+            raise NotRunningError(f"there is no OpenSearch in {self.folder}: it was started with only Kafka")
+        return self._opensearch[0]
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """``host:port`` of every broker, with commas between; raises NotRunningError."""
+        if not self.kafka:
+            raise NotRunningError(f"there is no Kafka in {self.folder}: it was started with only OpenSearch")
+        return ",".join(broker.bootstrap_server for broker in self.kafka)
+
+    @property
+    def opensearch_url(self) -> str:
+        """Base URL; raises NotRunningError."""
+        return self.opensearch.url
+
+    def start(self, kinds: Sequence[ServerKind] = KINDS) -> None:
+        """Start what does not run of these kinds, side by side, and wait until all are ready.
+
+        A port that was taken in the meantime is exchanged for another one, as long as no server of its kind runs.
+        Raises ServerError; then what this call started is gone again.
+        """
+        before = [server for server in self.servers if server.is_alive]
+        try:
+            with ThreadPoolExecutor(len(KINDS)) as threads, self._undone_on_error(before):
+                for done in [threads.submit(self._start_kind, kind) for kind in kinds]:
+                    done.result()
+        except BaseException:
+            # Again: a thread may have started another one before it saw that the first was killed.
+            self._kill_besides(before)
+            raise
+
+    def stop(self) -> None:
+        """Stop all, side by side."""
+        for server in self.servers:
+            server.ask_to_stop()
+        for server in self.servers:
+            server.stop()
+
+    def state(self) -> State:
+        """What to remember about them."""
+        return State(self._cluster_id, tuple(_record(server) for server in self.servers))
+
+    def _start_kind(self, kind: ServerKind) -> None:
+        # A server that runs has told its address to others: then the ports of its kind stay.
+        may_move = not any(server.is_alive for server in self._of(kind))
+        for attempts_left in reversed(range(PORT_ATTEMPTS)):
+            try:
+                _in_parallel(self._launch, self._of(kind))
+                _in_parallel(Server.wait_until_ready, self._of(kind))
+            except PortTakenError:
+                if not (may_move and attempts_left):
+                    raise
+                self._move(kind)
+            else:
+                return
+
+    def _launch(self, server: Server) -> None:
+        if not server.is_alive:
+            server.launch()
+            self.remember()
+
+    def _move(self, kind: ServerKind) -> None:
+        for server in self._of(kind):
+            server.kill()
+        records = new_records(kind, len(self._of(kind)))
+        if kind == "kafka":
+            self.kafka = self._kafka_of(records)
+        else:
+            self._opensearch = [self._opensearch_of(record) for record in records]
+
+    def remember(self) -> None:
+        """Write the state file, so that whoever comes next finds what runs."""
+        with self._writing:
+            write_state(self.folder, self.state())
+
+    @contextmanager
+    def _undone_on_error(self, before: Sequence[Server]) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._kill_besides(before)
+            raise
+
+    def _kill_besides(self, spared: Sequence[Server]) -> None:
+        for server in self.servers:
+            if server not in spared:
+                server.kill()
+
+    def _of(self, kind: ServerKind) -> list[Server]:
+        return [server for server in self.servers if server.kind == kind]
+
+    def _kafka_of(self, records: Sequence[ServerRecord]) -> list[Kafka]:
+        addresses = [Address(node, record.port, record.controller_port or 0) for node, record in enumerate(records)]
+        return [
+            Kafka(
+                self.folder / record.name, addresses, node, self._cluster_id, self._jvms["kafka"], self._leash,
+                record.process,
+            )
+            for node, record in enumerate(records)
+        ]  # fmt: skip
+
+    def _opensearch_of(self, record: ServerRecord) -> OpenSearch:
+        return OpenSearch(self.folder / record.name, record.port, self._jvms["opensearch"], self._leash, record.process)
+
+
+def installed_jvms(settings: JvmSettings, progress: Progress | None = None) -> dict[ServerKind, Jvm]:
+    """What runs each server, its jars downloaded and verified; raises DownloadError, LockError."""
+    lock, cache = read_lock(), cache_folder(os.environ)
+    install(all_jars(lock), cache, repository(os.environ), progress)
+    heaps: dict[ServerKind, str] = {"kafka": settings.kafka_heap, "opensearch": settings.opensearch_heap}
+    return {kind: Jvm(heaps[kind], settings.flags, tuple(cache / jar.path for jar in lock[kind])) for kind in KINDS}
+
+
+@contextmanager
+def backends(
+    folder: Path | None = None,
+    brokers: int = 1,
+    only: ServerKind | None = None,
+    keep_data: bool = False,
+    settings: JvmSettings | None = None,
+) -> Iterator[Backends]:
+    """Servers that live as long as the ``with`` block, and never longer than this process, even if it is killed.
+
+    Without ``keep_data`` they run in a new folder of their own, below ``folder`` or the system's temporary folder,
+    which is removed at the end; with it they run in ``folder`` itself, on the data that an earlier run left there.
+
+    Raises DownloadError, SettingError, ServerError.
+    """
+    jvms = installed_jvms(settings or settings_from(os.environ), progress_on(Console(stderr=True)))
+    kinds = (only,) if only else KINDS
+    leash = Leash()
+    try:
+        with _home(folder, keep_data) as home:
+            running = Backends(home, plan(home, _unused(home), kinds, brokers), jvms, leash)
+            try:
+                running.start(kinds)
+                yield running
+            finally:
+                running.stop()
+    finally:
+        leash.close()
+
+
+@contextmanager
+def _home(folder: Path | None, keep_data: bool) -> Iterator[Path]:
+    if keep_data:
+        yield (folder or Path(".run/embedded")).resolve()
+        return
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+    home = Path(tempfile.mkdtemp(prefix="schedulerlog-", dir=folder)).resolve()
+    try:
+        yield home
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+
+
+def _unused(home: Path) -> State | None:
+    """What an earlier run left; raises EmbeddedError when it still runs."""
+    state = read_state(home)
+    alive = [record.name for record in state.servers if record.process and record.process.is_alive()] if state else []
+    if alive:
+        raise EmbeddedError(f"{home} is in use ({', '.join(alive)} running): stop them, or name another folder")
+    return state
+
+
+def _in_parallel(action: Callable[[Server], None], servers: Sequence[Server]) -> None:
+    with ThreadPoolExecutor(max(1, len(servers))) as threads:
+        for done in [threads.submit(action, server) for server in servers]:
+            done.result()
+
+
+def _record(server: Server) -> ServerRecord:
+    controller_port = server.addresses[server.node].controller_port if isinstance(server, Kafka) else None
+    return ServerRecord(server.name, server.kind, server.port, controller_port, server.process)

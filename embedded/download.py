@@ -1,0 +1,188 @@
+"""Jars from a Maven repository into the user's cache: verified, resumed, safe with several processes at once.
+
+A jar appears under its own name only after its SHA-256 was right (write to ``.part``, verify, rename), so whatever is
+killed in the middle leaves either nothing or a ``.part`` that the next run continues with an HTTP range. One install
+at a time writes: others wait at a lock file, then find everything there.
+"""
+
+import fcntl
+import hashlib
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from embedded.errors import DownloadError
+from embedded.lock import Jar
+from embedded.progress import Progress, Silent, started
+
+REPOSITORY_VARIABLE: Final = "SCHEDULERLOG_MAVEN_REPOSITORY"
+DEFAULT_REPOSITORY: Final = "https://repo.maven.apache.org/maven2"
+PARALLEL: Final = 4
+ATTEMPTS: Final = 5
+_CHUNK_BYTES: Final = 1 << 16
+
+
+def repository(environment: Mapping[str, str]) -> str:
+    """The base URL to download from, without a slash at its end."""
+    return (environment.get(REPOSITORY_VARIABLE) or DEFAULT_REPOSITORY).rstrip("/")
+
+
+def cache_folder(environment: Mapping[str, str]) -> Path:
+    """Where jars are kept: ``$XDG_CACHE_HOME/schedulerlog/jars``, by default below ``~/.cache``."""
+    # The XDG specification tells to ignore a relative path.
+    root = Path(environment.get("XDG_CACHE_HOME", ""))
+    return (root if root.is_absolute() else Path.home() / ".cache") / "schedulerlog" / "jars"
+
+
+def is_intact(file: Path, jar: Jar) -> bool:
+    """Whether the file is there with the size and SHA-256 of the lock file."""
+    try:
+        return file.stat().st_size == jar.size and _sha256(file) == jar.sha256
+    except FileNotFoundError:
+        return False
+
+
+def missing(jars: Sequence[Jar], cache: Path) -> list[Jar]:
+    """Those not in the cache, or damaged there."""
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        intact = pool.map(lambda jar: is_intact(cache / jar.path, jar), jars)
+        return [jar for jar, is_there in zip(jars, intact, strict=True) if not is_there]
+
+
+def install(jars: Sequence[Jar], cache: Path, base_url: str, progress: Progress | None = None) -> int:
+    """Bring every jar into the cache; returns how many were downloaded.
+
+    Raises DownloadError, keeping what has arrived for the next run.
+    """
+    if not missing(jars, cache):
+        return 0
+    progress = progress or Silent()
+    with _one_install_at_a_time(cache, progress):
+        wanted = missing(jars, cache)
+        if wanted:
+            _download_all(wanted, Repository(base_url, cache), progress)
+        return len(wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """Where jars come from and where they go; ``pause`` waits between attempts (seconds)."""
+
+    base_url: str
+    cache: Path
+    pause: Callable[[float], None] = time.sleep
+
+    def url(self, jar: Jar) -> str:
+        return f"{self.base_url}/{jar.path}"
+
+    def fetch(self, jar: Jar, client: httpx.Client, progress: Progress) -> None:
+        """Download, verify and name one jar, trying again what may pass by itself; raises DownloadError."""
+        target = self.cache / jar.path
+        part = target.with_suffix(".jar.part")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for attempt in range(1, ATTEMPTS + 1):
+            problem = self._try_once(jar, part, client, progress)
+            if problem is None:
+                part.replace(target)
+                return
+            progress.note(f"{jar.path}: {problem} (attempt {attempt} of {ATTEMPTS})")
+            if attempt < ATTEMPTS:
+                self.pause(min(0.2 * 2**attempt, 5.0))
+        raise DownloadError(f"{self.url(jar)}: {problem}, {ATTEMPTS} times. {_next_step()}")
+
+    def _try_once(self, jar: Jar, part: Path, client: httpx.Client, progress: Progress) -> str | None:
+        """One attempt: None when the part file is the whole jar, else what went wrong and is worth another attempt."""
+        try:
+            self._continue_part(jar, part, client, progress)
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.TooManyRedirects) as error:
+            raise DownloadError(f"{self.url(jar)}: {error}. {_next_step()}") from error
+        except httpx.TransportError as error:
+            return f"connection broken ({str(error) or type(error).__name__})"
+        except httpx.HTTPStatusError as error:
+            return _passing_status(error)
+        if part.stat().st_size < jar.size:
+            return f"only {part.stat().st_size} of {jar.size} bytes arrived"
+        if is_intact(part, jar):
+            return None
+        # The bytes that are there are wrong: continuing them would never become right.
+        part.unlink()
+        progress.at(jar.path, 0)
+        return "the SHA-256 differs from the lock file"
+
+    def _continue_part(self, jar: Jar, part: Path, client: httpx.Client, progress: Progress) -> None:
+        have = part.stat().st_size if part.exists() else 0
+        if have >= jar.size:
+            return
+        headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
+        with client.stream("GET", self.url(jar), headers=headers) as response:
+            response.raise_for_status()
+            # 200 is how a server without ranges answers a range request: it sends all from the start.
+            resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
+            with part.open("ab" if resumed else "wb") as file:
+                for chunk in response.iter_raw(_CHUNK_BYTES):
+                    file.write(chunk)
+                    progress.at(jar.path, file.tell())
+
+
+def _download_all(jars: Sequence[Jar], source: Repository, progress: Progress) -> None:
+    limits = httpx.Limits(max_connections=PARALLEL)
+    timeout = httpx.Timeout(30.0, connect=15.0)
+    with (
+        started(progress, len(jars), sum(jar.size for jar in jars)),
+        httpx.Client(limits=limits, timeout=timeout, follow_redirects=True) as client,
+        ThreadPoolExecutor(PARALLEL) as pool,
+    ):
+        futures = [pool.submit(source.fetch, jar, client, progress) for jar in jars]
+        done, pending = wait(futures, return_when=FIRST_EXCEPTION)
+        for future in pending:
+            future.cancel()
+        for future in done:
+            future.result()
+
+
+def _passing_status(error: httpx.HTTPStatusError) -> str:
+    """What a status says that may pass by itself; any other becomes DownloadError."""
+    status = error.response.status_code
+    if status in {408, 416, 425, 429} or status >= 500:
+        return f"the repository answered {status}"
+    raise DownloadError(f"{error.request.url}: the repository answered {status}. {_next_step()}") from error
+
+
+def _next_step() -> str:
+    return f"Check the network, or set {REPOSITORY_VARIABLE} to the base URL of a repository that has it."
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+@contextmanager
+def _one_install_at_a_time(cache: Path, progress: Progress) -> Iterator[None]:
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(cache / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    except OSError as error:
+        raise DownloadError(
+            f"{cache}: cannot be written ({error}). Set XDG_CACHE_HOME to a folder of yours."
+        ) from error
+    try:
+        _wait_for(descriptor, progress)
+        yield
+    finally:
+        os.close(descriptor)  # also gives the lock back
+
+
+def _wait_for(descriptor: int, progress: Progress) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        progress.note("another process is installing; waiting for it")
+        fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,0 +1,46 @@
+"""What can go wrong here, named for what the caller can do about it.
+
+EmbeddedError
+├── LockError            the lock file is damaged: restore it from the repository
+├── DownloadError        a jar cannot be had: check the network or name another repository
+├── SettingError         an environment variable has a value that cannot be used: correct it
+├── NotRunningError      an operation on a server or folder that has nothing running
+└── ServerError          a server died or never got ready: read the log lines in the message
+    └── PortTakenError   somebody else listens there: free the port, or start with other ports
+"""
+
+from pathlib import Path
+
+
+class EmbeddedError(Exception):
+    """Base of all errors of this package; the message tells cause, place and next step."""
+
+
+class LockError(EmbeddedError):
+    """A line of the lock file cannot be read."""
+
+
+class DownloadError(EmbeddedError):
+    """A jar could not be downloaded, or its bytes are not those of the lock file."""
+
+
+class SettingError(EmbeddedError):
+    """An environment variable that cannot be used."""
+
+
+class NotRunningError(EmbeddedError):
+    """The server that this needs is not running."""
+
+
+class ServerError(EmbeddedError):
+    """A server died or did not get ready; carries the last lines of its log."""
+
+    def __init__(self, what: str, log: Path, last_lines: list[str]) -> None:
+        tail = "\n".join(f"    {line}" for line in last_lines) or "    (the log is empty)"
+        super().__init__(f"{what}\n  Last lines of {log}:\n{tail}")
+        self.log = log
+        self.last_lines = last_lines
+
+
+class PortTakenError(ServerError):
+    """Another process got the port before the server did."""

@@ -1,0 +1,109 @@
+"""What the command line does: servers of a folder that go on running when the command has ended."""
+
+import fcntl
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from embedded.backends import Backends, installed_jvms
+from embedded.errors import EmbeddedError, NotRunningError
+from embedded.jvm import settings_from
+from embedded.lock import ServerKind
+from embedded.plan import plan
+from embedded.process import ProcessId
+from embedded.progress import Progress
+from embedded.server import GRACE_SECONDS
+from embedded.state import ServerRecord, read_state, write_state
+
+KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
+OPENSEARCH_VARIABLE = "SCHEDULERLOG_OPENSEARCH_URL"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerStatus:
+    """One line of ``status``; ``memory_mib`` is None when it does not run."""
+
+    name: str
+    kind: ServerKind
+    pid: int | None
+    port: int
+    memory_mib: float | None
+    log: Path
+
+    @property
+    def is_up(self) -> bool:
+        return self.memory_mib is not None
+
+
+def up(folder: Path, kinds: Sequence[ServerKind], brokers: int, progress: Progress) -> Backends:
+    """Start what does not run, and leave it running; raises EmbeddedError."""
+    jvms = installed_jvms(settings_from(os.environ), progress)
+    with _one_at_a_time(folder):
+        running = Backends(folder, plan(folder, read_state(folder), kinds, brokers), jvms)
+        running.start(kinds)
+        running.remember()
+        return running
+
+
+def down(folder: Path) -> list[str]:
+    """Stop everything; returns the names of what ran. Data, logs and ports are kept for the next ``up``."""
+    with _one_at_a_time(folder):
+        state = read_state(folder)
+        if state is None:
+            return []
+        running = {
+            record.name: record.process for record in state.servers if record.process and record.process.is_alive()
+        }
+        _stop(running, folder)
+        stopped = tuple(replace(record, process=None) for record in state.servers)
+        write_state(folder, replace(state, servers=stopped))
+        return sorted(running)
+
+
+def status(folder: Path) -> list[ServerStatus]:
+    """Every server that was ever started in this folder."""
+    state = read_state(folder)
+    return [_status(folder, record) for record in state.servers] if state else []
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The variables that tell schedulerlog's services where the running servers are.
+
+    Raises NotRunningError when one of them does not run, for an address that does not answer is worth nothing.
+    """
+    servers = status(folder)
+    dead = [server.name for server in servers if not server.is_up]
+    if dead or not servers:
+        what = f"{', '.join(dead)} not running" if dead else "nothing was started"
+        raise NotRunningError(f"{what} in {folder}; start with: python -m embedded up --dir {folder}")
+    brokers = [f"127.0.0.1:{server.port}" for server in servers if server.kind == "kafka"]
+    urls = [f"http://127.0.0.1:{server.port}" for server in servers if server.kind == "opensearch"]
+    variables = {KAFKA_VARIABLE: ",".join(brokers), OPENSEARCH_VARIABLE: "".join(urls)}
+    return {name: value for name, value in variables.items() if value}
+
+
+def _stop(running: Mapping[str, ProcessId], folder: Path) -> None:
+    for process in running.values():
+        process.ask_to_stop()
+    stuck = [name for name, process in running.items() if not process.stop(GRACE_SECONDS)]
+    if stuck:
+        raise EmbeddedError(f"{', '.join(stuck)} in {folder} does not even end on SIGKILL")
+
+
+def _status(folder: Path, record: ServerRecord) -> ServerStatus:
+    memory = record.process.memory_mib() if record.process else None
+    pid = record.process.pid if record.process and memory is not None else None
+    return ServerStatus(record.name, record.kind, pid, record.port, memory, folder / record.name / "server.log")
+
+
+@contextmanager
+def _one_at_a_time(folder: Path) -> Iterator[None]:
+    folder.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)

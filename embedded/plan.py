@@ -1,0 +1,46 @@
+"""Which servers a folder holds, and on which ports: decided once, then remembered."""
+
+import uuid
+from base64 import urlsafe_b64encode
+from collections.abc import Sequence
+from pathlib import Path
+
+from embedded.errors import EmbeddedError
+from embedded.lock import ServerKind
+from embedded.ports import KAFKA_PORTS, OPENSEARCH_PORTS, free_port
+from embedded.state import ServerRecord, State
+
+
+def new_records(kind: ServerKind, brokers: int) -> tuple[ServerRecord, ...]:
+    """Servers that were never started, on ports that are free now; ``brokers`` counts for Kafka only."""
+    if kind == "opensearch":
+        return (ServerRecord("opensearch", kind, free_port(OPENSEARCH_PORTS)),)
+    ports: list[int] = []
+    for _ in range(2 * brokers):
+        ports.append(free_port(KAFKA_PORTS, besides=ports))
+    return tuple(ServerRecord(f"kafka-{node}", kind, ports[2 * node], ports[2 * node + 1]) for node in range(brokers))
+
+
+def new_cluster_id() -> str:
+    """A cluster id as Kafka writes it: 16 random bytes in base64 for URLs, unpadded.
+
+    Random, so that a broker that meets a stranger's controller on a recycled port does not take it for its own.
+    """
+    return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+
+
+def plan(folder: Path, state: State | None, kinds: Sequence[ServerKind], brokers: int) -> State:
+    """The servers that were there and those of ``kinds`` that were not.
+
+    Raises EmbeddedError for a number of brokers other than the one whose data are there.
+    """
+    cluster_id = state.kafka_cluster_id if state else new_cluster_id()
+    records = state.servers if state else ()
+    for kind in kinds:
+        there = [record for record in records if record.kind == kind]
+        if kind == "kafka" and there and len(there) != brokers:
+            what = f"{folder} holds a Kafka of {len(there)} broker(s), not {brokers}"
+            raise EmbeddedError(f"{what}: name another --dir, or delete this one")
+        if not there:
+            records += new_records(kind, brokers)
+    return State(cluster_id, records)

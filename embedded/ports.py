@@ -1,0 +1,47 @@
+"""Free TCP ports on 127.0.0.1.
+
+Ports are taken from below the range that the kernel hands out to outgoing connections: a server that is killed and
+started again would otherwise find, now and then, that somebody's connection got its port in between.
+"""
+
+import errno
+import random
+import socket
+from collections.abc import Iterable
+
+from embedded.errors import EmbeddedError
+
+KAFKA_PORTS = range(19_000, 30_000)
+# OpenSearchRunner gives up above 9299.
+OPENSEARCH_PORTS = range(9_201, 9_300)
+
+
+def is_free(port: int) -> bool:
+    """Whether a server could listen on 127.0.0.1 at this port now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # As servers do: connections of a predecessor that are still closing do not count.
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            if error.errno not in {errno.EADDRINUSE, errno.EACCES}:
+                raise
+            return False
+    return True
+
+
+def is_listening(port: int) -> bool:
+    """Whether somebody accepts connections on 127.0.0.1 at this port now."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def free_port(candidates: Iterable[int], besides: Iterable[int] = ()) -> int:
+    """A free port out of these, chosen at random so that two who ask at once seldom get the same."""
+    left = [port for port in candidates if port not in set(besides)]
+    random.shuffle(left)
+    for port in left:
+        if is_free(port):
+            return port
+    raise EmbeddedError(f"every port from {min(left)} to {max(left)} on 127.0.0.1 is taken: stop what listens there")

@@ -1,0 +1,160 @@
+"""Operating system processes that outlive a look away: identified by process id *and* start time.
+
+A process id alone may belong to somebody else by the time it is used again, so nothing here signals a process whose
+start time is not the remembered one.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+LEASH: Final = Path(__file__).with_name("leash.py")
+KILL_SECONDS: Final = 20.0
+_POLL_SECONDS: Final = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessId:
+    """``pid`` and, so that a recycled pid is told apart, when it started (as the system spells it)."""
+
+    pid: int
+    started: str
+
+    def is_alive(self) -> bool:
+        """Whether this very process runs; a zombie does not."""
+        return started_at(self.pid) == self.started
+
+    def send(self, number: signal.Signals) -> None:
+        """Signal it; does nothing if it has ended."""
+        if self.is_alive():
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+    def wait_for_end(self, timeout_seconds: float) -> bool:
+        """Whether it has ended within that time."""
+        deadline = time.monotonic() + timeout_seconds
+        while self.is_alive():
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(_POLL_SECONDS)
+        return True
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM without waiting."""
+        self.send(signal.SIGTERM)
+        self.send(signal.SIGCONT)  # a paused process would get the first only when it is resumed
+
+    def stop(self, grace_seconds: float) -> bool:
+        """SIGTERM, then SIGKILL when it still runs after the grace; whether it has ended."""
+        self.ask_to_stop()
+        return self.wait_for_end(grace_seconds) or self.kill()
+
+    def kill(self) -> bool:
+        """SIGKILL; whether it has ended. Only a process stuck in the kernel has not."""
+        self.send(signal.SIGKILL)
+        return self.wait_for_end(KILL_SECONDS)
+
+    def memory_mib(self) -> float | None:
+        """Resident memory in MiB; None when it has ended."""
+        resident_kib = _resident_kib(self.pid)
+        return resident_kib / 1024 if resident_kib is not None and self.is_alive() else None
+
+
+def started_at(pid: int) -> str | None:
+    """When the process started, in a form that stays the same while it lives; None when there is no such process."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None if Path("/proc/self/stat").exists() else _started_at_without_proc(pid)
+    # The second field is the name in parentheses and may hold spaces and parentheses itself: proc_pid_stat(5).
+    state, *fields = stat.rpartition(")")[2].split()
+    return None if state in "ZX" else fields[18]
+
+
+def _resident_kib(pid: int) -> int | None:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        columns = "" if Path("/proc/self/status").exists() else _ps(pid, "rss")
+        return int(columns) if columns else None
+    sizes = [line.split()[1] for line in status.splitlines() if line.startswith("VmRSS:")]
+    return int(sizes[0]) if sizes else None
+
+
+def _started_at_without_proc(pid: int) -> str | None:
+    state, _, started = _ps(pid, "stat,lstart").strip().partition(" ")
+    return started.strip() if state and not state.startswith("Z") else None
+
+
+def _ps(pid: int, columns: str) -> str:
+    headless = [f"{column}=" for column in columns.split(",")]
+    command = ["ps", "-p", str(pid), *(option for column in headless for option in ("-o", column))]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+class Leash:
+    """Holds the write end of the pipe that keeps leashed children alive; closing it kills them."""
+
+    def __init__(self) -> None:
+        self._read_end, self._write_end = os.pipe()
+
+    def command(self, command: Sequence[str]) -> list[str]:
+        return [sys.executable, "-I", "-S", str(LEASH), str(self._read_end), *command]
+
+    @property
+    def inherited(self) -> tuple[int, ...]:
+        return (self._read_end,)
+
+    def close(self) -> None:
+        os.close(self._read_end)
+        os.close(self._write_end)
+
+
+@dataclass(slots=True)
+class Child:
+    """A process that we started: ``id`` to remember it by; ``popen`` to collect its exit status."""
+
+    id: ProcessId
+    popen: subprocess.Popen[bytes]
+
+    def exit_status(self) -> int | None:
+        """None while it runs; negative is the number of the signal that ended it."""
+        return self.popen.poll()
+
+
+def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str], leash: Leash | None) -> Child:
+    """Start a command in a session of its own, its output appended to ``log``; with a leash it dies with us.
+
+    Its own session keeps a terminal's Ctrl-C away from it: who started it stops it in order.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as output:
+        popen = subprocess.Popen(
+            leash.command(command) if leash else command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=dict(environment),
+            pass_fds=leash.inherited if leash else (),
+            start_new_session=True,
+        )
+    # Not None: until we collect its exit status, even a process that died at once keeps its entry; a zombie reads None.
+    return Child(ProcessId(popen.pid, started_at(popen.pid) or "ended"), popen)
+
+
+def last_lines(file: Path, count: int = 20) -> list[str]:
+    """The last lines of a log, each cut to a readable length; none when there is no such file."""
+    try:
+        with file.open("rb") as opened:
+            opened.seek(max(0, file.stat().st_size - 64 * 1024))
+            lines = opened.read().decode(errors="replace").splitlines()
+    except FileNotFoundError:
+        return []
+    return [line[:400] for line in lines[-count:]]

@@ -1,0 +1,134 @@
+"""How far a download is: a bar on a terminal, a plain line every few seconds elsewhere, or nothing."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+from rich.progress import Progress as Bar
+
+LINE_EVERY_SECONDS: Final = 5.0
+_MB: Final = 1e6
+
+
+class Progress(Protocol):
+    """What a download reports; called from several threads."""
+
+    def note(self, text: str) -> None:
+        """Something that the person should know, in one line."""
+
+    def start(self, files: int, total_bytes: int) -> None:
+        """So much is going to be downloaded."""
+
+    def at(self, path: str, have_bytes: int) -> None:
+        """So many bytes of this file are there now; less than before when it had to start again."""
+
+    def stop(self) -> None:
+        """No more will come, whether all is there or not."""
+
+
+class Silent:
+    """Reports nothing."""
+
+    def note(self, text: str) -> None:
+        pass
+
+    def start(self, files: int, total_bytes: int) -> None:
+        pass
+
+    def at(self, path: str, have_bytes: int) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+class _Sum:
+    """Bytes of all files together, from reports of single files."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._have: dict[str, int] = {}
+
+    def set(self, path: str, have_bytes: int) -> int:
+        self._have[path] = have_bytes
+        return sum(self._have.values())
+
+
+class OnTerminal:
+    """One rich bar over all files."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._sum = _Sum()
+        self._bar = Bar(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            DownloadColumn(),
+            TransferSpeedColumn(),
+            TimeRemainingColumn(),
+            console=console,
+        )
+
+    def note(self, text: str) -> None:
+        self._console.print(text, highlight=False, markup=False)
+
+    def start(self, files: int, total_bytes: int) -> None:
+        self._task = self._bar.add_task(f"Downloading {files} jars", total=total_bytes)
+        self._bar.start()
+
+    def at(self, path: str, have_bytes: int) -> None:
+        with self._sum.lock:
+            self._bar.update(self._task, completed=self._sum.set(path, have_bytes))
+
+    def stop(self) -> None:
+        self._bar.stop()
+
+
+class InLines:
+    """A line now and then, for logs; ``clock`` in seconds."""
+
+    def __init__(self, write_line: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._write_line = write_line
+        self._clock = clock
+        self._sum = _Sum()
+        self._total = 0
+        self._next_line = 0.0
+
+    def note(self, text: str) -> None:
+        self._write_line(text)
+
+    def start(self, files: int, total_bytes: int) -> None:
+        self._total = total_bytes
+        self._next_line = self._clock() + LINE_EVERY_SECONDS
+        self._write_line(f"Downloading {files} jars, {total_bytes / _MB:.0f} MB")
+
+    def at(self, path: str, have_bytes: int) -> None:
+        with self._sum.lock:
+            have = self._sum.set(path, have_bytes)
+            if have >= self._total or self._clock() >= self._next_line:
+                self._next_line = self._clock() + LINE_EVERY_SECONDS
+                self._write_line(f"{have / _MB:.0f} of {self._total / _MB:.0f} MB")
+
+    def stop(self) -> None:
+        pass
+
+
+def progress_on(console: Console) -> Progress:
+    """The bar where there is a terminal, else lines."""
+    if console.is_terminal:
+        return OnTerminal(console)
+    return InLines(lambda line: console.print(line, highlight=False, markup=False))
+
+
+@contextmanager
+def started(progress: Progress, files: int, total_bytes: int) -> Iterator[None]:
+    """Between start and stop, whatever happens."""
+    progress.start(files, total_bytes)
+    try:
+        yield
+    finally:
+        progress.stop()

@@ -1,0 +1,144 @@
+"""One server process from its start to its end, whatever it serves.
+
+``Kafka`` and ``OpenSearch`` say how to prepare, what to run and how to see that it is really ready; this module starts,
+watches, pauses and stops it.
+"""
+
+import os
+import signal
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Final
+
+from embedded.errors import NotRunningError, PortTakenError, ServerError
+from embedded.jvm import java_environment
+from embedded.lock import ServerKind
+from embedded.ports import is_free
+from embedded.process import Child, Leash, ProcessId, last_lines, spawn
+
+START_SECONDS: Final = 90.0
+GRACE_SECONDS: Final = 20.0
+_POLL_SECONDS: Final = 0.05
+_BUSY_PORT_SIGNS: Final = ("Address already in use", "BindException", "BindHttpException", "BindTransportException")
+
+
+class Server(ABC):
+    """A server with a folder (``home``: data, configuration, log) and a port that stay the same over restarts."""
+
+    kind: ServerKind
+
+    def __init__(self, name: str, home: Path, port: int, leash: Leash | None, process: ProcessId | None = None) -> None:
+        self.name = name
+        self.home = home
+        self.port = port
+        self.log = home / "server.log"
+        self._leash = leash
+        self._process = process
+        self._child: Child | None = None
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Write configuration and format storage; called before every start."""
+
+    @abstractmethod
+    def command(self) -> list[str]:
+        """The command line of the server."""
+
+    @abstractmethod
+    def is_answering(self) -> bool:
+        """Whether a client can do real work with this server now; never raises."""
+
+    @property
+    def process(self) -> ProcessId | None:
+        """The process last started, alive or not."""
+        return self._process
+
+    @property
+    def pid(self) -> int:
+        """The process id; raises NotRunningError."""
+        return self._running().pid
+
+    @property
+    def is_alive(self) -> bool:
+        if self._child is not None:
+            self._child.exit_status()  # collects a zombie
+        return self._process is not None and self._process.is_alive()
+
+    def start(self) -> None:
+        """Start and wait until it is ready; nothing if it runs. Raises ServerError with the log's last lines."""
+        if not self.is_alive:
+            self.launch()
+        self.wait_until_ready()
+
+    def launch(self) -> None:
+        """Start without waiting; raises PortTakenError when somebody else listens on its port."""
+        if not is_free(self.port):
+            raise PortTakenError(
+                f"{self.name}: port {self.port} on 127.0.0.1 is taken by another process", self.log, []
+            )
+        self.home.mkdir(parents=True, exist_ok=True)
+        # Otherwise the last lines of a run before would explain the failure of this one.
+        self.log.unlink(missing_ok=True)
+        self.prepare()
+        self._child = spawn(self.command(), self.log, java_environment(os.environ), self._leash)
+        self._process = self._child.id
+
+    def wait_until_ready(self, timeout_seconds: float = START_SECONDS) -> None:
+        """Raises ServerError when it dies or takes longer."""
+        deadline = time.monotonic() + timeout_seconds
+        while not self.is_answering():
+            if not self.is_alive:
+                raise self._failure(f"{self.name} died while starting{self._exit_words()}")
+            if time.monotonic() > deadline:
+                raise self._failure(f"{self.name} (pid {self.pid}) was not ready after {timeout_seconds:.0f} s")
+            time.sleep(_POLL_SECONDS)
+
+    def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
+        """SIGTERM, and SIGKILL if it still runs after the grace; nothing if it does not run."""
+        if self._process:
+            self._ended(self._process.stop(grace_seconds))
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM without waiting."""
+        if self._process:
+            self._process.ask_to_stop()
+
+    def kill(self) -> None:
+        """SIGKILL and wait for the end; its data stay as they are."""
+        if self._process:
+            self._ended(self._process.kill())
+
+    def pause(self) -> None:
+        """SIGSTOP: connections stay open, nothing is answered."""
+        self._running().send(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT: the opposite of pause."""
+        self._running().send(signal.SIGCONT)
+
+    def memory_mib(self) -> float | None:
+        """Resident memory; None when it does not run."""
+        return self._process.memory_mib() if self._process else None
+
+    def _running(self) -> ProcessId:
+        if self._process is None or not self.is_alive:
+            raise NotRunningError(f"{self.name} does not run; start it first")
+        return self._process
+
+    def _ended(self, has_ended: bool) -> None:
+        if not has_ended:
+            raise self._failure(f"{self.name} (pid {self.pid}) does not even end on SIGKILL")
+        if self._child is not None:
+            self._child.popen.wait()
+
+    def _exit_words(self) -> str:
+        status = self._child.exit_status() if self._child else None
+        if status is None:
+            return ""
+        return f" (exit status {status})" if status >= 0 else f" (by {signal.Signals(-status).name})"
+
+    def _failure(self, what: str) -> ServerError:
+        lines = last_lines(self.log)
+        error = PortTakenError if any(sign in line for line in lines for sign in _BUSY_PORT_SIGNS) else ServerError
+        return error(what, self.log, lines)

@@ -1,0 +1,75 @@
+"""What runs in a folder, remembered in ``state.json``: ports that stay, process ids with their start times."""
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from embedded.errors import EmbeddedError
+from embedded.lock import KINDS, ServerKind
+from embedded.process import ProcessId
+
+FILE_NAME: Final = "state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class ServerRecord:
+    """One server: ``controller_port`` only of Kafka; ``process`` is the last one started, alive or not."""
+
+    name: str
+    kind: ServerKind
+    port: int
+    controller_port: int | None = None
+    process: ProcessId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All servers of a folder; ``kafka_cluster_id`` must stay the same as long as Kafka's data do."""
+
+    kafka_cluster_id: str
+    servers: tuple[ServerRecord, ...] = ()
+
+    def of(self, kind: ServerKind) -> list[ServerRecord]:
+        """In the order of their names, which is that of Kafka's node numbers."""
+        return sorted((server for server in self.servers if server.kind == kind), key=lambda server: server.name)
+
+
+def read_state(folder: Path) -> State | None:
+    """None where nothing was ever started; raises EmbeddedError when the file cannot be understood."""
+    file = folder / FILE_NAME
+    try:
+        return _state(json.loads(file.read_bytes()))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EmbeddedError(
+            f"{file}: cannot be read ({error!r}). Stop the servers of this folder by hand (ps), then delete the folder."
+        ) from error
+
+
+def write_state(folder: Path, state: State) -> None:
+    """Replace the file at once, so that a reader or a kill never meets half of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{FILE_NAME}.part"
+    part.write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")
+    part.replace(folder / FILE_NAME)
+
+
+def _state(document: Any) -> State:
+    servers = tuple(_record(each) for each in document["servers"])
+    return State(kafka_cluster_id=str(document["kafka_cluster_id"]), servers=servers)
+
+
+def _record(document: Any) -> ServerRecord:
+    kind = document["kind"]
+    if kind not in KINDS:
+        raise ValueError(f"unknown kind of server {kind!r}")
+    process, controller = document["process"], document["controller_port"]
+    return ServerRecord(
+        name=str(document["name"]),
+        kind=kind,
+        port=int(document["port"]),
+        controller_port=None if controller is None else int(controller),
+        process=None if process is None else ProcessId(int(process["pid"]), str(process["started"])),
+    )
