@@ -145,7 +145,8 @@ def test_times_scores_and_counts_do_not_matter_to_the_digest(changed: dict[str, 
 )
 def test_every_verdict_matters_to_the_digest(changed: dict[str, Any]) -> None:
     plain: dict[str, Any] = {"refusals": [MEMORY, NUMA], "refusal": [0, 1, -1], "verdict": [0, 0, 2]}
-    summary = a_summary(**({"nodes": NODES, "refused_by": [0, 0, -1]} | plain | changed))
+    plain |= {"nodes": NODES, "refused_by": [0, 0, -1]} | changed
+    summary = a_summary(**plain)
     assert verdict_digest(summary) != verdict_digest(REFERENCE)
 
 

@@ -1,0 +1,132 @@
+"""docs/events.md is true: its examples are golden records, its tables the topics, its shell lines run."""
+
+import json
+import re
+import shutil
+import subprocess
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from schemas.events import EVENTS, Event
+from schemas.generate import ROOT
+from schemas.records import decode, encode
+from schemas.topics import DEAD_LETTER_HEADERS, TOPICS, Topic
+
+GOLDEN = Path(__file__).parent / "golden"
+PAGE = (ROOT / "docs/events.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"<!-- golden: (\S+) -->\n```json\n(.*?)```", PAGE, re.DOTALL)
+KCAT_LINES = re.findall(r"```sh\nkcat (.*?) \| jq (-\w) '(.*?)'\n```", PAGE, re.DOTALL)
+
+
+def test_every_type_has_an_example_and_every_example_is_a_golden_record() -> None:
+    assert {name.partition("/")[0] for name, _ in EXAMPLES} == {event.TYPE for event in EVENTS}
+    for name, text in EXAMPLES:
+        assert text == (GOLDEN / f"{name}.json").read_text(encoding="utf-8"), name
+    assert PAGE.count("```json") == len(EXAMPLES)
+
+
+@pytest.mark.parametrize("topic", TOPICS, ids=lambda topic: topic.name)
+def test_the_table_of_topics_is_that_of_the_contract(topic: Topic) -> None:
+    row = next(line for line in PAGE.splitlines() if line.startswith(f"| `{topic.name}` |"))
+    assert row.endswith(f"| {topic.partitions} | {topic.retention // timedelta(days=1)} days |")
+    words = [" ".join(event.TYPE.split(".")[2:-1]) for event in topic.events]
+    assert all(each in row for each in words)
+
+
+def test_the_headers_are_those_of_a_record() -> None:
+    headers = [("ce_type", EXAMPLES[0][0].partition("/")[0].encode())]
+    event = decode(EXAMPLES[0][1].encode(), headers)
+    assert isinstance(event, Event)
+    for name, _ in encode(event).headers:
+        assert f"| `{name}` |" in PAGE
+    assert all(f"`{name}`" in PAGE for name in DEAD_LETTER_HEADERS)
+
+
+def payload(name: str) -> str:
+    """The value as producers write it: on one line."""
+    return json.dumps(json.loads((GOLDEN / f"io.schedulerlog.{name}.json").read_bytes()))
+
+
+def envelope(name: str) -> str:
+    """What ``kcat -J`` prints."""
+    headers = json.loads((GOLDEN / f"io.schedulerlog.{name}.headers.json").read_bytes())
+    key = headers.pop("key")
+    flat = [each for pair in headers.items() for each in pair]
+    return json.dumps({"topic": "schedulerlog.decisions", "headers": flat, "key": key, "payload": payload(name)})
+
+
+OTHERS = ["nodes.judged.v1/001", "attempt.concluded.v1/001", "bind.concluded.v1/002", "pod.observed.v1/001"]
+DECISIONS = [payload(name) for name in ["devices.judged.v1/004", *OTHERS]]
+ATTEMPTS = [payload(f"attempt.summarized.v1/{number}") for number in ("001", "002", "003")]
+ENVELOPES = [envelope(name) for name in ["bind.concluded.v1/001", *OTHERS]]
+
+PRINTED = [
+    (
+        DECISIONS,
+        [
+            "default/gpu-pod-default\tnode1\tGPU-0fc3eda5-e98b-a25b-5b0d-cf5c855d1448\tCardInsufficientCore\t40960",
+            "default/gpu-pod-default\tnode1\tGPU-05ba43a8-1eb5-4645-8bdd-7fab4276ed87\tCardTimeSlicingExhausted\t61440",
+            "default/gpu-pod-default\tnode2\tGPU-41ee1864-ebdc-4846-a304-f49ca3105f9d\tnot reached\t81920",
+        ],
+    ),
+    (
+        DECISIONS,
+        [
+            (
+                '{"pod":"gpu-pod-default","part":0,"verdicts":'
+                '{"CardInsufficientCore":1,"CardTimeSlicingExhausted":1,"not reached":1}}'
+            )
+        ],
+    ),
+    (
+        ATTEMPTS[:2],
+        [
+            (
+                "llm/deepseek-5996b8569d-kgwgx\tnode1\trefused\t0\t1/8 ExclusiveDeviceAllocateConflict, "
+                "2/8 CardInsufficientCore, 2/8 NumaNotFit, 3/8 CardInsufficientMemory"
+            ),
+            (
+                "llm/deepseek-5996b8569d-kgwgx\tnode2\trefused\t0\t1/8 ExclusiveDeviceAllocateConflict, "
+                "3/8 CardInsufficientMemory, 4/8 CardUuidMismatch"
+            ),
+            "llm/deepseek-5996b8569d-kgwgx\tnode3\tfits\t0.65\t",
+            "llm/deepseek-5996b8569d-kgwgx\tnode4\tfits\t0.26\t",
+            "llm/deepseek-5996b8569d-kgwgx\tnode5\tpicked\t0.85\t",
+            "train/llama-70b-worker-3\tgpu-1700.example\trefused\t0\t8/8 ExclusiveDeviceAllocateConflict",
+            "train/llama-70b-worker-3\tgpu-1701.example\tunregistered\t0\tnode unregistered",
+        ],
+    ),
+    (
+        [ATTEMPTS[0], ATTEMPTS[1].replace('"part": 1', '"part": 0'), ATTEMPTS[2]],
+        [
+            (
+                '{"started":"2026-06-30T23:59:59.999999Z","pod":"train/llama-70b-worker-3",'
+                '"codes":["ExclusiveDeviceAllocateConflict","node unregistered"]}'
+            )
+        ],
+    ),
+    (
+        ENVELOPES,
+        [
+            (
+                '{"pod":"deepseek-5996b8569d-kgwgx","node":"node5",'
+                '"error":"node node5 has been locked within 5m0s: node lock contention"}'
+            )
+        ],
+    ),
+]
+
+
+def test_every_shell_line_of_the_page_is_tried() -> None:
+    assert len(KCAT_LINES) == PAGE.count("```sh") == len(PRINTED)
+
+
+@pytest.mark.skipif(shutil.which("jq") is None, reason="jq is not installed")
+@pytest.mark.parametrize("number", range(len(PRINTED)))
+def test_a_shell_line_of_the_page_prints_what_it_promises(number: int) -> None:
+    _, option, program = KCAT_LINES[number]
+    given, printed = PRINTED[number]
+    ran = subprocess.run(["jq", option, program], input="\n".join(given), capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines() == printed
