@@ -4,7 +4,7 @@ import asyncio
 import os
 import subprocess
 import uuid
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -127,7 +127,7 @@ class Kafka(Server):
         return self._jvm.command(*_LOG_FORMAT, "kafka.Kafka", str(self._properties_file))
 
     def is_answering(self) -> bool:
-        return is_listening(self.port) and _runs_through(probe(self.bootstrap_server, self.node))
+        return is_listening(self.port) and is_ready(self.bootstrap_server, self.node, self._cluster_id)
 
     def _format(self) -> None:
         """Give the empty folder its cluster id and metadata version."""
@@ -140,14 +140,18 @@ class Kafka(Server):
             raise ServerError(f"{self.name}: {self._log_dir} cannot be formatted", self.log, last_lines(self.log))
 
 
-async def probe(bootstrap_server: str, node: int) -> None:
+async def probe(bootstrap_server: str, node: int, cluster_id: str | None = None) -> None:
     """Create a topic on this very broker, write a record, read it back, delete the topic.
+
+    With ``cluster_id`` a stranger's Kafka, which was faster to take the port, does not count.
 
     Raises KafkaError or TimeoutError as long as one of these is not possible.
     """
     topic = f"{PROBE_PREFIX}{uuid.uuid4().hex}"
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_server, request_timeout_ms=_PROBE_MS)
     async with asyncio.timeout(_PROBE_MS / 1000), _started(admin):
+        if cluster_id and (await admin.describe_cluster())["cluster_id"] != cluster_id:
+            raise KafkaError(f"{bootstrap_server} is another cluster than {cluster_id}")
         await _create(admin, topic, node)
         try:
             await _write_and_read(bootstrap_server, topic)
@@ -162,7 +166,7 @@ async def _create(admin: Any, topic: str, node: int) -> None:
         if code:
             raise for_code(code)(topic)
     # A producer that asks for it before the broker has heard of it logs a warning that would worry people.
-    while any(each["error_code"] for each in await admin.describe_topics([topic])):
+    while any(each["error_code"] for each in await admin.describe_topics([topic])):  # noqa: ASYNC110
         await asyncio.sleep(0.02)
 
 
@@ -194,11 +198,11 @@ async def _started(admin: Any) -> AsyncIterator[None]:
         await admin.close()
 
 
-def _runs_through(attempt: Coroutine[None, None, None]) -> bool:
-    """Whether it ends without a Kafka error; in a thread, for the caller may have an event loop of its own."""
+def is_ready(bootstrap_server: str, node: int, cluster_id: str | None = None) -> bool:
+    """Whether the probe succeeds now, in a thread: the caller may have an event loop of its own."""
     with ThreadPoolExecutor(1) as thread:
         try:
-            thread.submit(asyncio.run, attempt).result()
+            thread.submit(asyncio.run, probe(bootstrap_server, node, cluster_id)).result()
         except (KafkaError, TimeoutError, OSError):
             return False
     return True

@@ -9,8 +9,7 @@ import httpx
 
 from embedded.errors import PortTakenError
 from embedded.jvm import Jvm
-from embedded.ports import is_listening
-from embedded.process import Leash, ProcessId, last_lines
+from embedded.process import Leash, ProcessId, first_text, last_lines
 from embedded.server import Server
 
 PROBE_PREFIX: Final = "embedded-probe-"
@@ -76,21 +75,27 @@ class OpenSearch(Server):
         )  # fmt: skip
 
     def is_answering(self) -> bool:
-        if not is_listening(self.port):
-            self._check_port()
-            return False
-        try:
-            probe(self.url)
-        except httpx.HTTPError:
-            return False
-        return True
+        return self._has_its_port() and is_ready(self.url)
 
-    def _check_port(self) -> None:
-        """The runner takes the next port, without a word, when somebody was faster: then this is not our server."""
-        found = [int(port) for line in last_lines(self.log, 100) for port in _HTTP_ADDRESS.findall(line)]
-        if found and found[-1] != self.port:
+    def _has_its_port(self) -> bool:
+        """Whether it has said that it listens where it should; raises PortTakenError when it listens elsewhere.
+
+        The runner takes the next port, without a word, when somebody else was faster, perhaps another OpenSearch.
+        """
+        said = _HTTP_ADDRESS.search(first_text(self.log))
+        if said and int(said[1]) != self.port:
             taken = f"{self.name}: port {self.port} was taken by another process while it started"
             raise PortTakenError(taken, self.log, last_lines(self.log))
+        return said is not None
+
+
+def is_ready(url: str) -> bool:
+    """Whether the probe succeeds now."""
+    try:
+        probe(url)
+    except httpx.HTTPError:
+        return False
+    return True
 
 
 def probe(url: str) -> None:

@@ -158,3 +158,12 @@ def last_lines(file: Path, count: int = 20) -> list[str]:
     except FileNotFoundError:
         return []
     return [line[:400] for line in lines[-count:]]
+
+
+def first_text(file: Path, limit_bytes: int = 1 << 20) -> str:
+    """The beginning of a log; empty when there is no such file."""
+    try:
+        with file.open("rb") as opened:
+            return opened.read(limit_bytes).decode(errors="replace")
+    except FileNotFoundError:
+        return ""
