@@ -30,8 +30,12 @@ class Answer:
         return bool(self.told == self.expected)
 
     def difference(self) -> str:
-        sides = (json.dumps(side, indent=2, sort_keys=True).splitlines() for side in (self.expected, self.told))
-        return "\n".join(difflib.unified_diff(*sides, "expected", "told", lineterm=""))
+        expected, told = _lines(self.expected), _lines(self.told)
+        return "\n".join(difflib.unified_diff(expected, told, "expected", "told", lineterm=""))
+
+
+def _lines(value: Json) -> list[str]:
+    return json.dumps(value, indent=2, sort_keys=True).splitlines()
 
 
 def expected(name: str) -> Json:

@@ -1,0 +1,30 @@
+"""``python -m bench [NAME ...]``: run the named benchmarks, or all of them, one after the other."""
+
+import shutil
+import sys
+from collections.abc import Callable
+
+from rich.console import Console
+
+from bench import api, report, scheduling, worker
+from bench.backends import FOLDER
+
+BENCHMARKS: dict[str, Callable[[], report.Result]] = {
+    "filter": scheduling.filter_call,
+    "worker": worker.worker,
+    "columns": worker.columns,
+    "api": api.api,
+}
+
+
+def main(names: list[str]) -> None:
+    if unknown := set(names) - set(BENCHMARKS):
+        sys.exit(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
+    console = Console(width=160)
+    for name in names or BENCHMARKS:
+        shutil.rmtree(FOLDER / name, ignore_errors=True)
+        report.show(console, BENCHMARKS[name]())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,70 @@
+"""The API against a bare handler of the same bytes, and against OpenSearch's own GET of the document."""
+
+import time
+from itertools import chain
+
+import httpx
+
+from bench import cluster, load
+from bench.backends import provisioned, send
+from bench.cpu import cpu_seconds
+from bench.report import Figure, Result, against_first
+from demo.processes import free_port
+from demo.reader import schedulerlog_path
+from schemas.topics import DECISIONS
+
+NODES = 10
+REQUESTS = 4_000
+
+
+def api() -> Result:
+    """Server CPU per request is what is compared: it does not depend on what the client takes of the two cores."""
+    with provisioned("api") as (backends, processes):
+        ports = {name: str(free_port()) for name in ("worker", "api", "bare")}
+        processes.start("worker", "pipeline", "worker", "--metrics-port", ports["worker"])
+        processes.start("api", "api", "serve", "--port", ports["api"])
+        processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")
+        send(backends.bootstrap_servers, DECISIONS.name, chain(*cluster.attempts(NODES, 1)))
+        url = f"http://127.0.0.1:{ports['api']}{schedulerlog_path('llm/hopeless-0')}"
+        body = _when_there(url)
+        processes.start("bare", "bench.bare", ports["bare"], body.decode())
+        bare_url = f"http://127.0.0.1:{ports['bare']}/"
+        processes.wait_ready("bare", bare_url)
+        document = _document_url(backends.opensearch_url)
+        figures = [
+            _measure("bare handler of the same bytes", bare_url, processes.pid("bare")),
+            _measure("the API, from its memory", url, processes.pid("api")),
+            _measure("OpenSearch, GET by id", document, backends.opensearch.pid),
+        ]
+    return Result(
+        "api",
+        "GET schedulerlog against a bare handler of the same bytes and against OpenSearch's GET of the document",
+        f"{REQUESTS} requests over 8 connections each, {len(body):,} bytes an answer, {NODES} nodes",
+        against_first(figures, lambda first, this: this / first),
+    )
+
+
+def _when_there(url: str) -> bytes:
+    for _ in range(300):
+        answer = httpx.get(url, timeout=10)
+        if answer.status_code == httpx.codes.OK:
+            return answer.content
+        time.sleep(0.1)
+    raise RuntimeError(f"{url} still says {answer.status_code} after 30 s")
+
+
+def _document_url(index_url: str) -> str:
+    httpx.post(f"{index_url}/schedulerlog-attempts*/_refresh", timeout=30)
+    hit = httpx.get(f"{index_url}/schedulerlog-attempts*/_search", timeout=30).json()["hits"]["hits"][0]
+    return f"{index_url}/{hit['_index']}/_doc/{hit['_id']}"
+
+
+def _measure(path: str, url: str, pid: int) -> Figure:
+    load.run(url, REQUESTS // 4)  # the first requests pay for what is compiled or cached
+    before = cpu_seconds(pid)
+    done = load.run(url, REQUESTS)
+    cost = (cpu_seconds(pid) - before) / done.requests * 1000
+    note = (
+        f"{done.requests / done.seconds:,.0f}/s, p50 {done.milliseconds(50):.2f} ms, p99 {done.milliseconds(99):.2f} ms"
+    )
+    return Figure(path, cost, "CPU ms per request", note=note)

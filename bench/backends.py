@@ -1,0 +1,57 @@
+"""Kafka, OpenSearch and the contract's topics and templates, for a benchmark."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+import embedded
+from demo.processes import Processes
+from schemas.records import Record
+
+FOLDER = Path(".run/bench")
+
+
+@contextmanager
+def provisioned(name: str, **environment: str) -> Iterator[tuple[embedded.Backends, Processes]]:
+    """Fresh servers with topics and templates, and processes that know their addresses."""
+    folder = FOLDER / name
+    with embedded.backends(folder / "backends") as backends:
+        addresses = {
+            "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": backends.bootstrap_servers,
+            "SCHEDULERLOG_OPENSEARCH_URL": backends.opensearch_url,
+        }
+        with Processes(folder / "logs", addresses | environment) as processes:
+            processes.run("provision", "pipeline", "provision")
+            yield backends, processes
+
+
+def send(servers: str, topic: str, records: Iterable[Record]) -> int:
+    """Write the records as the scheduler does (zstd, all replicas); how many there were."""
+    return asyncio.run(_send(servers, topic, records))
+
+
+async def _send(servers: str, topic: str, records: Iterable[Record]) -> int:
+    await _make(servers, topic)
+    sent = 0
+    async with AIOKafkaProducer(
+        bootstrap_servers=servers, compression_type="zstd", enable_idempotence=True, linger_ms=20
+    ) as producer:
+        for record in records:
+            await producer.send(topic, record.value, key=record.key, headers=record.headers)
+            sent += 1
+        await producer.flush()
+    return sent
+
+
+async def _make(servers: str, topic: str) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+    try:
+        if topic not in await admin.list_topics():
+            await admin.create_topics([NewTopic(topic, num_partitions=12, replication_factor=1)])
+    finally:
+        await admin.close()

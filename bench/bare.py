@@ -1,0 +1,20 @@
+"""``python -m bench.bare PORT BODY``: a handler that answers every request with the same bytes."""
+
+import sys
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+
+def app(body: bytes) -> Starlette:
+    async def answer(_: Request) -> Response:
+        return Response(body, media_type="application/json")
+
+    return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST"])])
+
+
+if __name__ == "__main__":
+    uvicorn.run(app(sys.argv[2].encode()), host="127.0.0.1", port=int(sys.argv[1]), access_log=False)

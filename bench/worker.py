@@ -1,0 +1,113 @@
+"""The Faust worker against raw aiokafka with the same decode, and one record per device against columns."""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import chain
+
+import httpx
+import orjson
+
+from bench import cluster
+from bench.backends import provisioned, send
+from bench.cpu import cpu_seconds, resident_mib
+from bench.report import Figure, Result, against_first
+from demo.processes import Processes, free_port
+from schemas.events import DevicesJudged
+from schemas.records import Record, decode
+from schemas.topics import DECISIONS
+
+NODES = 5_000
+VERDICTS = NODES * cluster.CARDS
+
+
+def worker(attempts: int = 30) -> Result:
+    """CPU of the whole worker (decode, fold, documents, messages, Faust) and of readers that only decode and count."""
+    with provisioned("worker") as (backends, processes):
+        sent = send(backends.bootstrap_servers, DECISIONS.name, chain(*cluster.attempts(NODES, attempts)))
+        counted = attempts * VERDICTS
+        ways = {way: read(way, backends.bootstrap_servers, DECISIONS.name, sent) for way in ("aiokafka", "faust")}
+        seconds, note = run_worker(processes, backends.opensearch_url, attempts)
+    figures = [
+        Figure("raw aiokafka, decode and count", counted / ways["aiokafka"], "verdicts per CPU second"),
+        Figure("Faust agent, decode and count", counted / ways["faust"], "verdicts per CPU second"),
+        Figure("the worker, Kafka to index", counted / seconds, "verdicts per CPU second", note=note),
+    ]
+    return Result(
+        "worker",
+        "The pipeline worker against readers of the same records that decode and count, nothing else",
+        f"{attempts} attempts of {NODES:,} nodes x {cluster.CARDS} devices, all refused: {sent} records",
+        against_first(figures, lambda first, this: this / first),
+    )
+
+
+def run_worker(processes: Processes, index_url: str, attempts: int) -> tuple[float, str]:
+    """CPU seconds from start to the last document, less those of starting with nothing to do, and a note."""
+    port = str(free_port())
+    processes.start("worker", "pipeline", "worker", "--metrics-port", port)
+    pid = processes.pid("worker")
+    idle = _cpu_of_start(pid)
+    while _documents(index_url) < attempts:
+        processes.check()
+        time.sleep(0.2)
+    seconds = cpu_seconds(pid) - idle
+    note = f"{seconds / attempts * 1000:.0f} ms an attempt, {resident_mib(pid):.0f} MiB resident"
+    processes.stop("worker")
+    return seconds, note
+
+
+def _cpu_of_start(pid: int) -> float:
+    """CPU of importing and connecting: what had been used when the process first waited for half a second."""
+    last = -1.0
+    while (now := cpu_seconds(pid)) != last and now < 3:
+        last = now
+        time.sleep(0.1)
+    return now
+
+
+def _documents(index_url: str) -> int:
+    httpx.post(f"{index_url}/schedulerlog-attempts*/_refresh", timeout=30)
+    answer = httpx.get(f"{index_url}/schedulerlog-attempts*/_count", timeout=30).json()
+    return int(answer.get("count", 0))
+
+
+def read(way: str, servers: str, topic: str, records: int) -> float:
+    """CPU seconds of a process that reads ``records`` records and counts their verdicts."""
+    command = [sys.executable, "-m", "bench.consumers", way, servers, topic, str(records)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
+    return float(json.loads(done.stdout.splitlines()[-1])["cpu_seconds"])
+
+
+def columns(attempts: int = 20, rows: int = 40_000) -> Result:
+    """What one record per device costs through Faust, against the same verdicts in columns."""
+    with provisioned("columns") as (backends, _):
+        servers = backends.bootstrap_servers
+        records = [each for one in cluster.attempts(NODES, attempts) for each in one]
+        in_columns = send(servers, "bench.columns", records)
+        by_device = send(servers, "bench.devices", one_per_device(records, rows))
+        columns_seconds = read("faust", servers, "bench.columns", in_columns)
+        devices_seconds = read("faust", servers, "bench.devices", by_device)
+    figures = [
+        Figure("one record per device", rows / devices_seconds, "verdicts per CPU second"),
+        Figure("columns", attempts * VERDICTS / columns_seconds, "verdicts per CPU second"),
+    ]
+    return Result(
+        "columns",
+        "Device verdicts in columns against one record per device, both decoded and counted by a Faust agent",
+        f"{attempts * VERDICTS:,} verdicts in {in_columns} records; {rows:,} in as many",
+        against_first(figures, lambda first, this: this / first),
+    )
+
+
+def one_per_device(records: list[Record], rows: int) -> Iterator[Record]:
+    left = rows
+    for record in records:
+        event = decode(record.value, record.headers)
+        if isinstance(event, DevicesJudged):
+            for row in event.each_device():
+                yield Record(record.key, orjson.dumps(row._asdict()), [("ce_type", b"bench.device")])
+                left -= 1
+                if not left:
+                    return
