@@ -52,7 +52,9 @@ class Count:
 
     def report(self) -> None:
         seconds = time.process_time() - (self._began or 0)
-        print(json.dumps({"verdicts": self.verdicts.total(), "cpu_seconds": seconds}), flush=True)
+        # Faust takes over sys.stdout for its own log.
+        said = json.dumps({"verdicts": self.verdicts.total(), "cpu_seconds": seconds})
+        print(said, file=sys.__stdout__, flush=True)
 
 
 async def read_with_aiokafka(servers: str, topic: str, records: int) -> None:
