@@ -43,6 +43,7 @@ class Ask:
 
 def ask_of(request: ContainerRequest, wishes: Wishes) -> Ask:
     policies = policy_words(wishes.device_policy)
+    collects_all = "topology-aware" in policies
     return Ask(
         request.count,
         request.memory_mib,
@@ -50,7 +51,7 @@ def ask_of(request: ContainerRequest, wishes: Wishes) -> Ask:
         min(request.cores, _WHOLE_CARD),
         is_mutex="mutex" in policies,
         numa_bind=wishes.numa_bind,
-        collects_all="topology-aware" in policies,
+        collects_all=collects_all,
     )
 
 

@@ -1,7 +1,7 @@
 """The devices of many nodes side by side, as matrices of shape (slots, nodes).
 
 Slots come first so that every rule is a few operations on long rows, one per slot, over all nodes at once. Nodes with
-fewer devices are padded with row 0 of the table, and `valid` is False there. Nodes of very different sizes go into
+fewer devices are padded with row 0 of the table; `valid` is False there and for cards of other vendors. Nodes of very different sizes go into
 different batches, so that one huge node does not widen all others.
 """
 
@@ -27,6 +27,7 @@ class Cards:
     nodes: Ints  # (n,) position among the offered nodes
     ids: Ints  # (n,) node ids in the columns
     size: Ints  # (n,) devices per node
+    judged: Ints  # (n,) those of our vendor, which alone are judged
     rows: Ints  # row in the device table
     valid: Bools
     is_healthy: Bools
@@ -35,6 +36,7 @@ class Cards:
     kind: Ints
     numa: Ints
     index: Ints
+    unsound: Ints  # shares that make it unknown what a MIG card has left
     total_slots: Ints
     total_cores: Ints
     total_memory: Ints
@@ -44,7 +46,7 @@ class Cards:
 
     def only(self, where: NDArray[Any]) -> Self:
         """The nodes at a mask or index array `where`, as copies."""
-        flat = {name: getattr(self, name)[where] for name in ("nodes", "ids", "size")}
+        flat = {name: getattr(self, name)[where] for name in ("nodes", "ids", "size", "judged")}
         wide = {name: getattr(self, name)[:, where] for name in MATRICES}
         return replace(self, **flat, **wide)
 
@@ -55,7 +57,7 @@ class Cards:
 
 _USED = ("used_slots", "used_cores", "used_memory")
 _GATHERED = (
-    *("is_healthy", "is_cordoned", "is_mig", "kind", "numa", "index"),
+    *("is_healthy", "is_cordoned", "is_mig", "kind", "numa", "index", "unsound"),
     *("total_slots", "total_cores", "total_memory"),
     *_USED,
 )
@@ -77,7 +79,7 @@ def batches(columns: ClusterColumns, ids: Ints) -> Iterator[Cards]:
 def _gather(columns: ClusterColumns, nodes: Ints, ids: Ints) -> Cards:
     start, size = columns.nodes["start"][ids], columns.nodes["size"][ids]
     slots = np.arange(int(size.max()))[:, None]
-    valid = slots < size
-    rows = np.where(valid, start + slots, 0)
+    rows = np.where(slots < size, start + slots, 0)
+    valid = np.take(columns.devices["is_ours"], rows)
     gathered: dict[str, Any] = {name: np.take(columns.devices[name], rows) for name in _GATHERED}
-    return Cards(nodes, ids, size, rows, valid, **gathered)
+    return Cards(nodes, ids, size, columns.nodes["countable"][ids], rows, valid, **gathered)

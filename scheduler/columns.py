@@ -18,10 +18,10 @@ from scheduler.decision import NodeFragment
 from scheduler.handshake import Seen, Step, allocatable_gpus, next_step
 from scheduler.mig import MigProfile, Placement
 from scheduler.quota import Quotas
-from scheduler.registration import REGISTER, Malformed, NodeDevices, Registration, cordoned, decode_node
+from scheduler.registration import REGISTER, Device, Malformed, NodeDevices, Registration, cordoned, decode_node
 from scheduler.request import VENDOR
 from scheduler.rows import Table
-from scheduler.usage import DeviceUse, PodUse, has_ended, pod_use
+from scheduler.usage import DeviceUse, PodUse, has_ended, is_leaving, pod_use
 
 MIG_MODE: Final = "mig"
 
@@ -29,8 +29,8 @@ USED: Final = ("used_slots", "used_cores", "used_memory")
 TOTAL: Final = ("total_slots", "total_cores", "total_memory")
 
 _DEVICE_COLUMNS: Final = {
-    **dict.fromkeys((*USED, *TOTAL, "numa", "index", "kind"), np.int64),
-    **dict.fromkeys(("is_healthy", "is_cordoned", "is_mig"), np.bool_),
+    **dict.fromkeys((*USED, *TOTAL, "numa", "index", "kind", "unsound"), np.int64),
+    **dict.fromkeys(("is_healthy", "is_cordoned", "is_mig", "is_ours"), np.bool_),
 }
 _NODE_COLUMNS: Final = {**dict.fromkeys((*USED, *TOTAL, "start", "size", "countable"), np.int64), "has_mig": np.bool_}
 
@@ -52,6 +52,13 @@ class NodeEntry:
 
     def profiles(self, row: int) -> tuple[MigProfile, ...]:
         return self.devices.registration.devices[row - self.start].mig_profiles
+
+    def unsound(self, row: int, share: DeviceUse) -> bool:
+        """Whether a share makes it unknown what a card has left: an instance it can't have, or on a MIG card none."""
+        if self.devices.registration.devices[row - self.start].mode != MIG_MODE:
+            return bool(share.instances)
+        possible = {(profile.name, place) for profile in self.profiles(row) for place in profile.placements}
+        return not share.instances or not possible.issuperset(share.instances)
 
 
 class ClusterColumns:
@@ -139,14 +146,15 @@ class ClusterColumns:
         table["index"][block] = [min(device.index, 2**63 - 1) for device in devices]
         table["kind"][block] = [self._kind(device.model, device.mode) for device in devices]
         table["is_healthy"][block] = [device.is_healthy for device in devices]
+        table["is_ours"][block] = [_is_ours(device) for device in devices]
         table["is_mig"][block] = [device.mode == MIG_MODE for device in devices]
 
     def _fill_node(self, entry: NodeEntry) -> None:
         block, table = slice(entry.start, entry.start + entry.size), self.nodes
         devices = entry.devices.registration.devices
         table["start"][entry.id], table["size"][entry.id] = entry.start, entry.size
-        table["countable"][entry.id] = sum(VENDOR in device.model.upper() for device in devices)
-        table["has_mig"][entry.id] = any(device.mode == MIG_MODE for device in devices)
+        table["countable"][entry.id] = sum(map(_is_ours, devices))
+        table["has_mig"][entry.id] = any(device.mode == MIG_MODE and _is_ours(device) for device in devices)
         for name in TOTAL:
             table[name][entry.id] = self.devices[name][block].sum()
 
@@ -228,7 +236,8 @@ class ClusterColumns:
     def apply_pod(self, pod: Mapping[str, Any]) -> None:
         """Add or update a Kubernetes Pod object, known by its UID.
 
-        Pods that ended hold nothing. A pod without `hami.io/vgpu-node` changes nothing: its reservation may be younger
+        Pods that ended hold nothing, and neither does one that was already being deleted when it was first seen (as with
+        HAMi). A pod without `hami.io/vgpu-node` changes nothing: its reservation may be younger
         than this telling of it. Neither does one whose device annotation can't be read.
         """
         uid = _mapping(pod.get("metadata")).get("uid")
@@ -237,8 +246,10 @@ class ClusterColumns:
         if has_ended(pod):
             self.delete_pod(uid)
             return
+        if is_leaving(pod) and uid not in self._pods:
+            return
         try:
-            use = pod_use(pod)
+            use = pod_use(pod, is_first_sight=uid not in self._pods)
         except AllocationError:
             return
         if use is not None:
@@ -282,6 +293,7 @@ class ClusterColumns:
                 for name, amount in zip(USED, amounts, strict=True):
                     self.devices[name][row] += sign * amount
                     self.nodes[name][entry.id] += sign * amount
+                self.devices["unsound"][row] += sign * entry.unsound(row, share)
                 _place(entry, row, share, sign)
 
     # Quotas
@@ -294,9 +306,13 @@ class ClusterColumns:
         self.quotas.delete(namespace, name)
 
 
+def _is_ours(device: Device) -> bool:
+    return VENDOR in device.model.upper()
+
+
 def _place(entry: NodeEntry, row: int, share: DeviceUse, sign: int) -> None:
-    held = entry.held.setdefault(row, []) if share.placements else []
-    for placement in share.placements:
+    held = entry.held.setdefault(row, []) if share.instances else []
+    for _, placement in share.instances:
         if sign > 0:
             held.append(placement)
         elif placement in held:

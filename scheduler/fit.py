@@ -51,7 +51,7 @@ def gate(cards: Cards, accepts_kind: Bools) -> Codes:
     code = np.zeros(cards.rows.shape, np.uint8)
     np.putmask(code, ~accepts_kind[cards.kind], codes.CARD_TYPE_MISMATCH)
     np.putmask(code, cards.is_cordoned, codes.CARD_CORDONED)
-    np.putmask(code, ~cards.is_healthy, codes.CARD_NOT_HEALTH)
+    np.putmask(code, ~cards.is_healthy | (cards.unsound > 0), codes.CARD_NOT_HEALTH)
     return code
 
 

@@ -49,15 +49,15 @@ def flat_part(
     valid = cards.valid.T
 
     def rows(matrix: NDArray[Any]) -> NDArray[Any]:
-        return matrix.T.reshape(-1) if is_full else matrix.T[valid]
+        return matrix.T.flatten() if is_full else matrix.T[valid]
 
     return Part(
         cards.nodes,
-        cards.size,
+        cards.judged,
         passed,
-        cards.size,
+        cards.judged,
         is_short,
-        np.ones(len(cards.nodes), np.bool_),
+        cards.judged == cards.size,
         *(rows(matrix) for matrix in (slots, cards.kind, cards.numa, verdict, asked)),
         *(rows(matrix) for matrix in _numbers(cards)),
     )
@@ -75,9 +75,9 @@ def looked_part(cards: Cards, walks: Sequence[Walk], asked: Ints) -> Part:
         cards.nodes,
         counts,
         np.array([walk.passed for walk in walks], np.bool_),
-        cards.size,
+        cards.judged,
         np.zeros(len(walks), np.bool_),
-        counts == cards.size,
+        (counts == cards.size) & (cards.judged == cards.size),
         device,
         cards.kind[at],
         cards.numa[at],

@@ -27,7 +27,7 @@ def device_scores(cards: Cards, ask: Ask, weights: Weights, is_bare_type: Bools)
 
     is_bare_type, shape (slots, n): the card's type is exactly "NVIDIA"; only there the request itself is added in.
     """
-    asked: tuple[Ints | int, ...] = (ask.count, ask.cores, ask.memory_of(cards.total_memory))
+    asked: tuple[Ints | int, ...] = (1, ask.cores, ask.memory_of(cards.total_memory))
     used = (cards.used_slots, cards.used_cores, cards.used_memory)
     totals = (cards.total_slots, cards.total_cores, cards.total_memory)
     shares = [

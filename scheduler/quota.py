@@ -32,13 +32,15 @@ class Quotas:
     used: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def apply(self, quota: Mapping[str, Any]) -> None:
-        """Add or replace one ResourceQuota object. Several in a namespace must all hold."""
+        """Add or replace one ResourceQuota object. Of several that limit the same resource, the latest counts (HAMi)."""
         namespace, name = _identity(quota)
         spec = quota.get("spec")
         hard = spec.get("hard") if isinstance(spec, Mapping) else None
         amounts = hard if isinstance(hard, Mapping) else {}
         limits = (_limit(amounts, MEMORY), _limit(amounts, CORES))
-        self.limits.setdefault(namespace, {})[name] = limits
+        of_namespace = self.limits.setdefault(namespace, {})
+        of_namespace.pop(name, None)
+        of_namespace[name] = limits
 
     def delete(self, namespace: str, name: str) -> None:
         self.limits.get(namespace, {}).pop(name, None)
@@ -57,8 +59,8 @@ class Quotas:
         cores = [limit for _, limit in limits.values() if limit is not None]
         used_memory, used_cores = self.used.get(namespace, (0, 0))
         return Room(
-            min(memory) * max(memory_factor, 1) - used_memory if memory else UNLIMITED,
-            min(cores) - used_cores if cores else UNLIMITED,
+            memory[-1] * max(memory_factor, 1) - used_memory if memory else UNLIMITED,
+            cores[-1] - used_cores if cores else UNLIMITED,
         )
 
 
@@ -69,5 +71,4 @@ def _identity(quota: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _limit(hard: Mapping[str, Any], resource: str) -> int | None:
-    """Zero limits nothing, as with HAMi."""
-    return whole(hard[_PREFIX + resource]) or None if _PREFIX + resource in hard else None
+    return whole(hard.get(_PREFIX + resource))

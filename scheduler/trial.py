@@ -12,7 +12,7 @@ import numpy as np
 from scheduler import codes
 from scheduler.ask import Ask, ask_of
 from scheduler.cards import Bools, Cards, Ints
-from scheduler.columns import ClusterColumns
+from scheduler.columns import MIG_MODE, ClusterColumns
 from scheduler.fit import Checks, Fit, check, fit, gate
 from scheduler.judgement import Part, flat_part, join, looked_part
 from scheduler.mig import Placement
@@ -77,6 +77,7 @@ class Trial:
                     cards.used_slots[slot, node] -= share.slots
                     cards.used_cores[slot, node] -= share.cores
                     cards.used_memory[slot, node] -= share.memory_mib
+                    cards.unsound[slot, node] -= entry.unsound(entry.start + slot, share)
 
     def judge(self, request: ContainerRequest) -> Part:
         """Judge one container on the nodes that passed so far, and keep only those that pass it too."""
@@ -84,6 +85,9 @@ class Trial:
         ask = ask_of(request, self._terms.wishes)
         nodes = self._terms.columns.nodes
         is_short = ask.count > nodes["countable"][cards.ids]
+        if self._terms.wishes.accepts_mode(MIG_MODE):
+            # One MIG card may hold several instances, so there a small number of cards proves nothing.
+            is_short &= ~nodes["has_mig"][cards.ids]
         checks = check(cards, ask, self._gate, self._accepts_uuid(cards))
         singly = (nodes["has_mig"][cards.ids] | ask.collects_all | self._terms.one_by_one) & ~is_short
         part = self._judge_apart(cards, ask, checks, is_short, singly, request.is_init)
@@ -112,11 +116,11 @@ class Trial:
         if short.any():
             result.verdict[:, short] = codes.NOT_REACHED
             result.passed[short] = False
+        asked = checks.memory if is_all else checks.memory[:, where]
+        part = flat_part(some, result.verdict, result.passed, short, asked)
         if not is_init and result.passed.any():
-            self._take(ask, result, where, checks)
-        return flat_part(
-            some, result.verdict, result.passed, short, checks.memory if is_all else checks.memory[:, where]
-        )
+            self._take(ask, result, where, asked)
+        return part
 
     def _fit(self, cards: Cards, ask: Ask, checks: Checks, where: Ints, is_init: bool) -> Fit:
         left = self._left(where, is_init)
@@ -141,10 +145,10 @@ class Trial:
             return Left(np.full(where.size, room.memory_mib), np.full(where.size, room.cores))
         return Left(room.memory_mib - self._memory_taken[where], room.cores - self._cores_taken[where])
 
-    def _take(self, ask: Ask, result: Fit, where: Ints, checks: Checks) -> None:
+    def _take(self, ask: Ask, result: Fit, where: Ints, asked: Ints) -> None:
         """Count what app containers took on plain nodes."""
         picked = result.picked & result.passed
-        memory = picked * checks.memory[:, where]
+        memory = picked * asked
         apps = self._apps
         apps.used_slots[:, where] += picked
         apps.used_cores[:, where] += picked * ask.cores
@@ -186,7 +190,7 @@ class Trial:
         ]
         found = []
         for slot in order:
-            if slot >= entry.size:
+            if not cards.valid[slot, node]:
                 continue
             gate_, *numbers = (column[slot] for column in columns)
             row = entry.start + slot
@@ -213,7 +217,7 @@ class Trial:
         rest = list(held)
         own = self._terms.own
         if own and own.node == node and uuid in own.by_uuid:
-            for placement in own.by_uuid[uuid].placements:
+            for _, placement in own.by_uuid[uuid].instances:
                 if placement in rest:
                     rest.remove(placement)
         return rest

@@ -16,25 +16,40 @@ from scheduler.mig import Placement
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
+Instance = tuple[str, Placement]
+"""A MIG instance on a card: its profile's name, and where it stands."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """The effective share of one device: MiB, percent of a card, slots, and where on a MIG card."""
+    """The effective share of one device: MiB, percent of a card, slots, and which MIG instances stand where on it.
+
+    Instances are those of all containers, ended init containers included: HAMi keeps them until the pod ends.
+    """
 
     memory_mib: int
     cores: int
     slots: int
-    placements: tuple[Placement, ...] = ()
+    instances: tuple[Instance, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class PodUse:
-    """What one pod holds: on its node per device, and in its namespace in all (MiB, percent of cards)."""
+    """What one pod holds of its node's devices."""
 
     node: str
     namespace: str
     by_uuid: Mapping[str, DeviceUse]
-    memory_mib: int
-    cores: int
+
+    @property
+    def memory_mib(self) -> int:
+        """What counts against the namespace's quota."""
+        return sum(share.memory_mib for share in self.by_uuid.values())
+
+    @property
+    def cores(self) -> int:
+        """Percent of cards; counts against the namespace's quota."""
+        return sum(share.cores for share in self.by_uuid.values())
 
 
 def has_ended(pod: Mapping[str, Any]) -> bool:
@@ -42,8 +57,16 @@ def has_ended(pod: Mapping[str, Any]) -> bool:
     return _mapping(pod.get("status")).get("phase") in _ENDED
 
 
-def pod_use(pod: Mapping[str, Any]) -> PodUse | None:
+def is_leaving(pod: Mapping[str, Any]) -> bool:
+    """Whether the pod is being deleted."""
+    return _mapping(pod.get("metadata")).get("deletionTimestamp") is not None
+
+
+def pod_use(pod: Mapping[str, Any], *, is_first_sight: bool) -> PodUse | None:
     """What the pod's annotations say it holds; None for a pod that was never placed by this kind of scheduler.
+
+    is_first_sight: the pod was not known before; HAMi then counts its init containers even if they have ended, until
+    it hears of the pod again.
 
     Raises AllocationError where the device annotation can't be read.
     """
@@ -60,7 +83,7 @@ def pod_use(pod: Mapping[str, Any]) -> PodUse | None:
         containers,
         _mig_allocations(annotations),
         init_containers=_init_count(pod),
-        init_done=_init_succeeded(pod),
+        init_done=not is_first_sight and _init_succeeded(pod),
     )
 
 
@@ -77,28 +100,25 @@ def use_of(
     first_app = min(init_containers, len(containers))
     init = [] if init_done else [held for container in containers[:first_app] for held in container]
     apps = [held for container in containers[first_app:] for held in container]
-    placed = [row for row in mig if not init_done or row.container >= first_app]
-    uuids = dict.fromkeys(held.uuid for held in (*init, *apps))
+    uuids = dict.fromkeys([*(held.uuid for held in (*init, *apps)), *(row.uuid for row in mig)])
     by_uuid = {
         uuid: _device_use(
             [held for held in init if held.uuid == uuid],
             [held for held in apps if held.uuid == uuid],
-            tuple(row.placement for row in placed if row.uuid == uuid),
+            tuple((row.profile, row.placement) for row in mig if row.uuid == uuid),
         )
         for uuid in uuids
     }
-    init_totals = [_totals(container) for container in containers[:first_app]] if not init_done else []
-    totals = [*init_totals, _totals(apps)]
-    return PodUse(node, namespace, by_uuid, max(total[0] for total in totals), max(total[1] for total in totals))
+    return PodUse(node, namespace, by_uuid)
 
 
-def _device_use(init: list[Held], apps: list[Held], placements: tuple[Placement, ...]) -> DeviceUse:
+def _device_use(init: list[Held], apps: list[Held], instances: tuple[Instance, ...]) -> DeviceUse:
     memory_mib, cores = _totals(apps)
     return DeviceUse(
         max(memory_mib, *(held.memory_mib for held in init)) if init else memory_mib,
         max(cores, *(held.cores for held in init)) if init else cores,
-        max(len(apps), 1),
-        placements,
+        max(len(apps), 1) if init or apps else 0,
+        instances,
     )
 
 

@@ -72,7 +72,8 @@ def walk(cards: Sequence[Card], ask: Ask, room: Room, scores: PairScores) -> Wal
     numa: int | None = None
     for card in cards:
         if ask.numa_bind and not card.gate and card.numa != numa:
-            done.drop_picks(codes.NUMA_NOT_FIT)
+            # HAMi counts nothing for what its topology-aware walk drops here.
+            done.drop_picks(codes.FITS if ask.collects_all else codes.NUMA_NOT_FIT)
             numa = card.numa
         _try_card(done, card, ask, room)
         if not ask.collects_all and len(done.picks) >= ask.count:
@@ -95,20 +96,12 @@ def _try_card(done: Walk, card: Card, ask: Ask, room: Room) -> None:
         done.picks.append(Pick(card, memory, cores, choice, look))
         if not choice or len(done.picks) >= ask.count:
             return
-        hold(card, memory, cores, choice)
+        # Until the container has all it asked for, HAMi counts only where instances stand, not what they use.
+        card.placements.append(choice.placement)
 
 
 def _plain_share(card: Card, ask: Ask) -> tuple[int, int]:
     return ask.memory_of(card.total_memory), ask.cores
-
-
-def hold(card: Card, memory_mib: int, cores: int, choice: MigChoice | None) -> None:
-    """Count one more share on a working copy."""
-    card.used_slots += 1
-    card.used_memory += memory_mib
-    card.used_cores += cores
-    if choice:
-        card.placements.append(choice.placement)
 
 
 def _refusal(card: Card, ask: Ask, room: Room, picks: Sequence[Pick]) -> int:

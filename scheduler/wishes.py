@@ -75,8 +75,8 @@ def read_wishes(annotations: Mapping[str, Any], node_policy: str, device_policy:
         no_use_uuids=_uuids(said, NO_USE_UUID),
         numa_bind=go_boolean(said.get(NUMA_BIND, "")) is True,
         mode=said.get(MODE, ""),
-        node_policy=said.get(NODE_POLICY, "") or node_policy,
-        device_policy=said.get(DEVICE_POLICY, "") or device_policy,
+        node_policy=said.get(NODE_POLICY, node_policy),
+        device_policy=said.get(DEVICE_POLICY, device_policy),
         weights=parse_weights(said[WEIGHTS]) if WEIGHTS in said else Weights(),
     )
 
