@@ -1,8 +1,8 @@
 """The devices of many nodes side by side, as matrices of shape (slots, nodes).
 
 Slots come first so that every rule is a few operations on long rows, one per slot, over all nodes at once. Nodes with
-fewer devices are padded with row 0 of the table; `valid` is False there and for cards of other vendors. Nodes of very different sizes go into
-different batches, so that one huge node does not widen all others.
+fewer devices are padded with row 0 of the table; `valid` is False there and for cards of other vendors. Nodes of very
+different sizes go into different batches, so that one huge node does not widen all others.
 """
 
 from collections.abc import Iterator

@@ -50,12 +50,15 @@ class NodeEntry:
     def size(self) -> int:
         return len(self.fragment.uuids)
 
+    def is_mig(self, row: int) -> bool:
+        return self.devices.registration.devices[row - self.start].mode == MIG_MODE
+
     def profiles(self, row: int) -> tuple[MigProfile, ...]:
         return self.devices.registration.devices[row - self.start].mig_profiles
 
     def unsound(self, row: int, share: DeviceUse) -> bool:
         """Whether a share makes it unknown what a card has left: an instance it can't have, or on a MIG card none."""
-        if self.devices.registration.devices[row - self.start].mode != MIG_MODE:
+        if not self.is_mig(row):
             return bool(share.instances)
         possible = {(profile.name, place) for profile in self.profiles(row) for place in profile.placements}
         return not share.instances or not possible.issuperset(share.instances)
@@ -71,6 +74,7 @@ class ClusterColumns:
         self._accepts_colon_form = accepts_colon_form
         self._ids: dict[str, int] = {}
         self._entries: dict[int, NodeEntry] = {}
+        self._fragments: dict[int, NodeFragment] = {}
         self._seen: dict[str, Seen] = {}
         self._causes: dict[str, str] = {}
         self._kinds: dict[tuple[str, str], int] = {}
@@ -129,7 +133,7 @@ class ClusterColumns:
         for row, device in enumerate(devices, entry.start):
             entry.rows.setdefault(device.uuid, []).append(row)
             self._rows.setdefault(device.uuid, set()).add(row)
-        self._ids[name], self._entries[entry.id] = entry.id, entry
+        self._ids[name], self._entries[entry.id], self._fragments[entry.id] = entry.id, entry, entry.fragment
         self._fill_devices(entry)
         self._fill_node(entry)
         for uid in self._pods_on.get(name, ()):
@@ -181,6 +185,7 @@ class ClusterColumns:
         node_id = self._ids.pop(name, None)
         if node_id is not None:
             entry = self._entries.pop(node_id)
+            del self._fragments[node_id]
             for uuid, rows in entry.rows.items():
                 self._rows[uuid].difference_update(rows)
                 if not self._rows[uuid]:
@@ -213,9 +218,13 @@ class ClusterColumns:
     def entry(self, name: str) -> NodeEntry | None:
         return self._entries.get(self._ids.get(name, -1))
 
-    def entries(self, ids: Iterable[int]) -> list[NodeEntry | None]:
-        """The node behind each id, None for -1."""
-        return list(map(self._entries.get, ids))
+    def entries(self, ids: Iterable[int]) -> list[NodeEntry]:
+        """The registered node behind each id."""
+        return list(map(self._entries.__getitem__, ids))
+
+    def fragments(self, ids: Iterable[int]) -> tuple[NodeFragment | None, ...]:
+        """The fragment behind each id; None for -1."""
+        return tuple(map(self._fragments.get, ids))
 
     def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Node id per name, shape (names,); -1 where unregistered."""
@@ -236,9 +245,9 @@ class ClusterColumns:
     def apply_pod(self, pod: Mapping[str, Any]) -> None:
         """Add or update a Kubernetes Pod object, known by its UID.
 
-        Pods that ended hold nothing, and neither does one that was already being deleted when it was first seen (as with
-        HAMi). A pod without `hami.io/vgpu-node` changes nothing: its reservation may be younger
-        than this telling of it. Neither does one whose device annotation can't be read.
+        Pods that ended hold nothing, and neither does one that was already being deleted when it was first seen (as
+        with HAMi). A pod without `hami.io/vgpu-node` changes nothing: its reservation may be younger than this telling
+        of it. Neither does one whose device annotation can't be read.
         """
         uid = _mapping(pod.get("metadata")).get("uid")
         if not isinstance(uid, str):

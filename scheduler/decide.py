@@ -25,12 +25,12 @@ from scheduler.decision import (
 from scheduler.judgement import Part, join, judgement, refusals_of
 from scheduler.mig import Placement
 from scheduler.order import node_scores
-from scheduler.quota import Room
 from scheduler.request import VENDOR, ContainerRequest, container_requests
-from scheduler.trial import Terms, Trial
+from scheduler.terms import Terms, terms_of
+from scheduler.trial import Trial
 from scheduler.usage import use_of
 from scheduler.walk import Pick
-from scheduler.wishes import WeightsError, Wishes, read_wishes
+from scheduler.wishes import WeightsError, read_wishes
 
 __all__ = ["Allocation", "Decision", "Failed", "NotOurs", "Policy", "decide", "release", "reserve"]
 
@@ -51,37 +51,8 @@ def decide(
         wishes = read_wishes(_mapping(metadata.get("annotations")), policy.node, policy.device)
     except WeightsError as error:
         return Failed(requests, f"calcScore failed {error} for pod {metadata.get('name', '')}")
-    terms = _terms(columns, metadata, wishes, policy)
+    terms = terms_of(columns, metadata, wishes, policy.memory_factor)
     return _Attempt(terms, requests, tuple(node_names)).conclude()
-
-
-def _terms(columns: ClusterColumns, metadata: Mapping[str, Any], wishes: Wishes, policy: Policy) -> Terms:
-    own = columns.pod_use(str(metadata.get("uid", "")))
-    namespace = str(metadata.get("namespace", ""))
-    room = columns.quotas.room(namespace, policy.memory_factor)
-    if own and own.namespace == namespace and room.is_limited:
-        room = Room(room.memory_mib + own.memory_mib, room.cores + own.cores)
-    kinds = columns.kinds
-    return Terms(
-        columns,
-        wishes,
-        room,
-        own,
-        accepts_kind=np.array(
-            [wishes.accepts_type(model) and wishes.accepts_mode(mode) for model, mode in kinds], bool
-        ),
-        is_bare_kind=np.array([model == VENDOR for model, _ in kinds], bool),
-        accepts_row=_accepts_row(columns, wishes),
-    )
-
-
-def _accepts_row(columns: ClusterColumns, wishes: Wishes) -> NDArray[np.bool_] | None:
-    if not wishes.names_uuids:
-        return None
-    accepts = np.full(len(columns.devices["kind"]), not wishes.use_uuids)
-    accepts[columns.rows_of(wishes.use_uuids)] = True
-    accepts[columns.rows_of(wishes.no_use_uuids)] = False
-    return accepts
 
 
 class _Attempt:
@@ -110,7 +81,7 @@ class _Attempt:
         return Decision(
             containers=self.requests,
             node_names=self.names,
-            fragments=tuple(entry.fragment if entry else None for entry in columns.entries(self.ids.tolist())),
+            fragments=columns.fragments(self.ids.tolist()),
             node_verdict=self.verdict,
             score=self.score,
             refused_by=self.refused_by,

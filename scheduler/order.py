@@ -34,13 +34,15 @@ def device_scores(cards: Cards, ask: Ask, weights: Weights, is_bare_type: Bools)
         _share(np.where(is_bare_type, held + more, held), total)
         for held, more, total in zip(used, asked, totals, strict=True)
     ]
-    slot, core, memory = (
-        np.float32(weight) * share
-        for weight, share in zip((weights.slot, weights.core, weights.memory), shares, strict=True)
-    )
-    scores: NDArray[np.float32] = _TEN * (slot + core + memory)
     known = (cards.total_slots != 0) & (cards.total_cores != 0) & (cards.total_memory != 0)
-    return np.where(known, scores, np.float32(0))
+    with np.errstate(invalid="ignore"):  # shares of cards without any total; they score 0
+        slot, core, memory = (
+            np.float32(weight) * share
+            for weight, share in zip((weights.slot, weights.core, weights.memory), shares, strict=True)
+        )
+        scores: NDArray[np.float32] = _TEN * (slot + core + memory)
+    scores[~known] = 0
+    return scores
 
 
 def _share(part: Ints, whole: Ints) -> NDArray[np.float32]:
@@ -92,5 +94,6 @@ def _chain_keys(cards: Cards, scores: NDArray[np.float32], chain: list[str], num
 def node_scores(used: Sequence[Ints], totals: Sequence[Ints]) -> NDArray[np.float32]:
     """Score of each node, shape (n,), from the sums over all its devices of slots, cores and memory."""
     slot, core, memory = (_share(held, total) for held, total in zip(used, totals, strict=True))
-    scores: NDArray[np.float32] = _TEN * (slot + core + memory)
+    with np.errstate(invalid="ignore"):  # a node without any total has no number for a score, as with HAMi
+        scores: NDArray[np.float32] = _TEN * (slot + core + memory)
     return scores

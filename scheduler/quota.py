@@ -32,7 +32,7 @@ class Quotas:
     used: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def apply(self, quota: Mapping[str, Any]) -> None:
-        """Add or replace one ResourceQuota object. Of several that limit the same resource, the latest counts (HAMi)."""
+        """Add or replace one ResourceQuota object. Of several for one resource, the latest counts, as with HAMi."""
         namespace, name = _identity(quota)
         spec = quota.get("spec")
         hard = spec.get("hard") if isinstance(spec, Mapping) else None

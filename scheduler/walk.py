@@ -5,16 +5,14 @@ all cards before choosing some (topology-aware); where neither is asked for, `fi
 and a property test holds the two together.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 
 from scheduler import codes
 from scheduler.ask import Ask
 from scheduler.mig import MigChoice, MigProfile, Placement, choose
 from scheduler.quota import Room
-
-PairScores = Mapping[str, Mapping[str, int]]
+from scheduler.topology import PairScores, best_cards
 
 
 @dataclass(slots=True)
@@ -152,28 +150,9 @@ def _conclude(done: Walk, cards: Sequence[Card], ask: Ask, scores: PairScores) -
 
 
 def _keep_best(done: Walk, count: int, scores: PairScores) -> None:
-    kept = best_picks(done.picks, count, scores)
+    kept = [done.picks[place] for place in best_cards([pick.card.uuid for pick in done.picks], count, scores)]
     taken = {pick.look for pick in kept}
     for pick in done.picks:
         if pick.look not in taken:
             done.looks[pick.look] = (pick.card.position, codes.FITS)
-    done.picks = list(kept)
-
-
-def best_picks(picks: Sequence[Pick], count: int, scores: PairScores) -> Sequence[Pick]:
-    """The topology-aware choice: of one, the card that talks worst to the others (keeping the well-connected free);
-    of several, the combination that talks best among itself. The first of equals, in the order they were found.
-    """
-    if count == len(picks):
-        return picks
-    if count == 1:
-        return [min(picks, key=lambda pick: sum(_pair(scores, pick, other) for other in picks if other is not pick))]
-    return max(combinations(picks, count), key=lambda chosen: _bond(chosen, scores))
-
-
-def _bond(chosen: Sequence[Pick], scores: PairScores) -> int:
-    return sum(_pair(scores, one, other) for one, other in combinations(chosen, 2))
-
-
-def _pair(scores: PairScores, one: Pick, other: Pick) -> int:
-    return scores.get(one.card.uuid, {}).get(other.card.uuid, 0)
+    done.picks = kept
