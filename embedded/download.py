@@ -26,7 +26,6 @@ REPOSITORY_VARIABLE: Final = "SCHEDULERLOG_MAVEN_REPOSITORY"
 DEFAULT_REPOSITORY: Final = "https://repo.maven.apache.org/maven2"
 PARALLEL: Final = 4
 ATTEMPTS: Final = 5
-_CHUNK_BYTES: Final = 1 << 16
 
 
 def repository(environment: Mapping[str, str]) -> str:
@@ -45,7 +44,7 @@ def is_intact(file: Path, jar: Jar) -> bool:
     """Whether the file is there with the size and SHA-256 of the lock file."""
     try:
         return file.stat().st_size == jar.size and _sha256(file) == jar.sha256
-    except FileNotFoundError:
+    except OSError:
         return False
 
 
@@ -56,8 +55,14 @@ def missing(jars: Sequence[Jar], cache: Path) -> list[Jar]:
         return [jar for jar, is_there in zip(jars, intact, strict=True) if not is_there]
 
 
-def install(jars: Sequence[Jar], cache: Path, base_url: str, progress: Progress | None = None) -> int:
-    """Bring every jar into the cache; returns how many were downloaded.
+def install(
+    jars: Sequence[Jar],
+    cache: Path,
+    base_url: str,
+    progress: Progress | None = None,
+    pause: Callable[[float], None] = time.sleep,
+) -> int:
+    """Bring every jar into the cache; returns how many were downloaded. ``pause`` waits (seconds) between attempts.
 
     Raises DownloadError, keeping what has arrived for the next run.
     """
@@ -67,17 +72,17 @@ def install(jars: Sequence[Jar], cache: Path, base_url: str, progress: Progress 
     with _one_install_at_a_time(cache, progress):
         wanted = missing(jars, cache)
         if wanted:
-            _download_all(wanted, Repository(base_url, cache), progress)
+            _download_all(wanted, Repository(base_url, cache, pause), progress)
         return len(wanted)
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """Where jars come from and where they go; ``pause`` waits between attempts (seconds)."""
+    """Where jars come from and where they go."""
 
     base_url: str
     cache: Path
-    pause: Callable[[float], None] = time.sleep
+    pause: Callable[[float], None]
 
     def url(self, jar: Jar) -> str:
         return f"{self.base_url}/{jar.path}"
@@ -86,7 +91,6 @@ class Repository:
         """Download, verify and name one jar, trying again what may pass by itself; raises DownloadError."""
         target = self.cache / jar.path
         part = target.with_suffix(".jar.part")
-        target.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, ATTEMPTS + 1):
             problem = self._try_once(jar, part, client, progress)
             if problem is None:
@@ -103,6 +107,8 @@ class Repository:
             self._continue_part(jar, part, client, progress)
         except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.TooManyRedirects) as error:
             raise DownloadError(f"{self.url(jar)}: {error}. {_next_step()}") from error
+        except OSError as error:
+            raise _cannot_be_written(part, error) from error
         except httpx.TransportError as error:
             return f"connection broken ({str(error) or type(error).__name__})"
         except httpx.HTTPStatusError as error:
@@ -117,6 +123,7 @@ class Repository:
         return "the SHA-256 differs from the lock file"
 
     def _continue_part(self, jar: Jar, part: Path, client: httpx.Client, progress: Progress) -> None:
+        part.parent.mkdir(parents=True, exist_ok=True)
         have = part.stat().st_size if part.exists() else 0
         if have >= jar.size:
             return
@@ -126,9 +133,11 @@ class Repository:
             # 200 is how a server without ranges answers a range request: it sends all from the start.
             resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
             with part.open("ab" if resumed else "wb") as file:
-                for chunk in response.iter_raw(_CHUNK_BYTES):
+                for chunk in response.iter_raw():
                     file.write(chunk)
                     progress.at(jar.path, file.tell())
+                    if file.tell() > jar.size:
+                        return  # whatever this is, it is not the jar; the hash will say so
 
 
 def _download_all(jars: Sequence[Jar], source: Repository, progress: Progress) -> None:
@@ -155,6 +164,10 @@ def _passing_status(error: httpx.HTTPStatusError) -> str:
     raise DownloadError(f"{error.request.url}: the repository answered {status}. {_next_step()}") from error
 
 
+def _cannot_be_written(place: Path, error: OSError) -> DownloadError:
+    return DownloadError(f"{place}: cannot be written ({error}). Make room there, or name a folder by XDG_CACHE_HOME.")
+
+
 def _next_step() -> str:
     return f"Check the network, or set {REPOSITORY_VARIABLE} to the base URL of a repository that has it."
 
@@ -170,9 +183,7 @@ def _one_install_at_a_time(cache: Path, progress: Progress) -> Iterator[None]:
         cache.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(cache / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise DownloadError(
-            f"{cache}: cannot be written ({error}). Set XDG_CACHE_HOME to a folder of yours."
-        ) from error
+        raise _cannot_be_written(cache, error) from error
     try:
         _wait_for(descriptor, progress)
         yield

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from embedded.backends import Backends, installed_jvms
 from embedded.errors import EmbeddedError, NotRunningError
@@ -17,8 +18,8 @@ from embedded.progress import Progress
 from embedded.server import GRACE_SECONDS
 from embedded.state import ServerRecord, read_state, write_state
 
-KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
-OPENSEARCH_VARIABLE = "SCHEDULERLOG_OPENSEARCH_URL"
+KAFKA_VARIABLE: Final = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
+OPENSEARCH_VARIABLE: Final = "SCHEDULERLOG_OPENSEARCH_URL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ def up(folder: Path, kinds: Sequence[ServerKind], brokers: int, progress: Progre
 
 def down(folder: Path) -> list[str]:
     """Stop everything; returns the names of what ran. Data, logs and ports are kept for the next ``up``."""
+    if not folder.is_dir():
+        return []
     with _one_at_a_time(folder):
         state = read_state(folder)
         if state is None:

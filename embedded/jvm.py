@@ -41,7 +41,7 @@ def settings_from(environment: Mapping[str, str]) -> JvmSettings:
     return JvmSettings(
         kafka_heap=_heap(environment, KAFKA_HEAP_VARIABLE, default.kafka_heap),
         opensearch_heap=_heap(environment, OPENSEARCH_HEAP_VARIABLE, default.opensearch_heap),
-        flags=default.flags if flags is None else tuple(shlex.split(flags)),
+        flags=default.flags if flags is None else _words(FLAGS_VARIABLE, flags),
     )
 
 
@@ -70,6 +70,13 @@ class Jvm:
 def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """The environment of a server: ours without what would change Java behind our back."""
     return {name: value for name, value in environment.items() if name not in _FOREIGN_VARIABLES}
+
+
+def _words(variable: str, value: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(value))
+    except ValueError as error:
+        raise SettingError(f"{variable}={value!r}: {error}; write it as a shell would read it") from error
 
 
 def _heap(environment: Mapping[str, str], variable: str, default: str) -> str:

@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, for_code
 
-from embedded.errors import ServerError
+from embedded.errors import EmbeddedError, ServerError
 from embedded.jvm import Jvm, java_environment
 from embedded.ports import is_listening
 from embedded.process import Leash, ProcessId, last_lines
@@ -39,7 +39,9 @@ class Address:
 
 
 def properties(node: int, addresses: Sequence[Address], log_dir: Path) -> str:
-    """``server.properties`` of one broker of a cluster."""
+    """``server.properties`` of one broker of a cluster; raises EmbeddedError for a folder that Kafka cannot use."""
+    if "," in str(log_dir):
+        raise EmbeddedError(f"{log_dir}: Kafka takes a comma in a folder's name for the end of it; use another folder")
     own = addresses[node]
     brokers = len(addresses)
     in_sync = min(2, brokers)

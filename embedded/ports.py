@@ -37,11 +37,12 @@ def is_listening(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def free_port(candidates: Iterable[int], besides: Iterable[int] = ()) -> int:
+def free_port(candidates: range, besides: Iterable[int] = ()) -> int:
     """A free port out of these, chosen at random so that two who ask at once seldom get the same."""
     left = [port for port in candidates if port not in set(besides)]
     random.shuffle(left)
     for port in left:
         if is_free(port):
             return port
-    raise EmbeddedError(f"every port from {min(left)} to {max(left)} on 127.0.0.1 is taken: stop what listens there")
+    first, last = candidates[0], candidates[-1]
+    raise EmbeddedError(f"every port from {first} to {last} on 127.0.0.1 is taken: stop what listens there")

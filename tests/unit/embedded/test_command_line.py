@@ -1,0 +1,45 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def embedded(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "embedded", *arguments], capture_output=True, text=True, check=False, timeout=60
+    )
+
+
+def test_help_explains_every_command() -> None:
+    shown = embedded("--help")
+    assert shown.returncode == 0
+    for command in ("up", "down", "status", "env", "install"):
+        assert f" {command} " in shown.stdout
+
+
+def test_where_nothing_was_started_every_command_says_so(tmp_path: Path) -> None:
+    folder = str(tmp_path / "never")
+    down, status, env = (embedded(command, "--dir", folder) for command in ("down", "status", "env"))
+    assert (down.returncode, down.stdout) == (0, "")
+    assert "nothing was running" in down.stderr
+    assert (status.returncode, status.stdout) == (1, "")
+    assert "nothing was started" in status.stderr
+    assert (env.returncode, env.stdout) == (1, "")
+    assert "python -m embedded up" in env.stderr
+    assert not (tmp_path / "never").exists()
+
+
+@pytest.mark.parametrize("arguments", [["--brokers", "2"], ["--only", "redis"], ["--dir"]])
+def test_a_senseless_option_is_refused(arguments: list[str]) -> None:
+    refused = embedded("up", *arguments)
+    assert refused.returncode == 2
+    assert arguments[0] in refused.stderr
+
+
+def test_an_error_is_a_message_without_a_traceback(tmp_path: Path) -> None:
+    (tmp_path / "state.json").write_text("nonsense")
+    refused = embedded("status", "--dir", str(tmp_path))
+    assert refused.returncode == 1
+    assert refused.stderr.startswith("embedded: ")
+    assert "Traceback" not in refused.stderr
