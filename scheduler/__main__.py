@@ -1,0 +1,97 @@
+"""``python -m scheduler serve`` answers kube-scheduler."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from scheduler import settings
+from scheduler.bind import LockPolicy
+from scheduler.decision import Policy
+from scheduler.manifests import ManifestError
+from scheduler.serve import serve as run
+from scheduler.settings import KAFKA_VARIABLE, SettingError, Settings
+from scheduler.spool import Limits
+
+NODE_POLICIES = ("binpack", "spread")
+
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+Cluster = Annotated[Path, typer.Option(help="Nodes and pods as Kubernetes objects in YAML; followed while it runs.")]
+Name = Annotated[str, typer.Option(help="This scheduler's name, as in the pods' spec.schedulerName.")]
+NodePolicy = Annotated[str, typer.Option(help="Which node is best: binpack (fullest) or spread (emptiest).")]
+DevicePolicy = Annotated[str, typer.Option(help="Which card is tried first: spread, binpack, mutex, topology-aware, …")]
+
+
+@contextmanager
+def _one_line_for_mistakes() -> Iterator[None]:
+    """What a person can mend is one line on stderr and exit code 2."""
+    try:
+        yield
+    except (SettingError, ManifestError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+
+
+@app.callback()
+def scheduler() -> None:
+    """A kube-scheduler extender that decides as HAMi does and publishes every verdict."""
+
+
+@app.command()
+def serve(
+    cluster: Cluster,
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port to listen on; 0 takes a free one.", min=0, max=65535)] = 8080,
+    name: Name = "hami-scheduler",
+    spool: Annotated[Path, typer.Option(help="The folder for decisions that Kafka does not have yet.")] = Path(
+        ".run/spool"
+    ),
+    spool_max_bytes: Annotated[int, typer.Option(help="The most that folder may take.")] = 4 * 1024**3,
+    spool_sync: Annotated[
+        str, typer.Option(help="always: an answer waits for the disk. interval: the disk follows twice a second.")
+    ] = "always",
+    kafka: Annotated[str | None, typer.Option(help=f"HOST:PORT[,HOST:PORT…]; default: ${KAFKA_VARIABLE}.")] = None,
+    publish: Annotated[bool, typer.Option(help="Send decisions to Kafka, or leave them in the spool.")] = True,
+    node_policy: NodePolicy = "binpack",
+    device_policy: DevicePolicy = "spread",
+    node_lock_timeout: Annotated[str, typer.Option(help="An older node lock is taken over.")] = "5m",
+    max_body_bytes: Annotated[int, typer.Option(help="Longer requests are refused (413).")] = 32 * 1024**2,
+) -> None:
+    """Answer POST /filter and POST /bind; GET /healthz, /readyz and /metrics too."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # The producer's own complaints about a broker that is away would fill the log; `publish` says it once.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    with _one_line_for_mistakes():
+        chosen = Settings(
+            cluster=cluster,
+            name=name,
+            host=host,
+            port=port,
+            spool=spool,
+            kafka=settings.bootstrap_servers(kafka or os.environ.get(KAFKA_VARIABLE), publishes=publish),
+            policy=_policy(node_policy, device_policy),
+            limits=Limits(
+                max_bytes=settings.positive("--spool-max-bytes", spool_max_bytes),
+                sync=settings.word("--spool-sync", spool_sync, ("always", "interval")),
+            ),
+            lock=LockPolicy(settings.duration("--node-lock-timeout", node_lock_timeout)),
+            max_body_bytes=settings.positive("--max-body-bytes", max_body_bytes),
+        )
+        asyncio.run(run(chosen))
+
+
+def _policy(node_policy: str, device_policy: str) -> Policy:
+    return Policy(settings.word("--node-policy", node_policy, NODE_POLICIES), device_policy)
+
+
+if __name__ == "__main__":
+    app()

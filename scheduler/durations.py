@@ -1,0 +1,41 @@
+"""Durations as Go writes and reads them (`5m0s`, `1h30m`, `500ms`): HAMi's flags and error texts use that form."""
+
+import re
+from datetime import timedelta
+from typing import Final
+
+_UNITS: Final = {
+    "h": timedelta(hours=1),
+    "m": timedelta(minutes=1),
+    "s": timedelta(seconds=1),
+    "ms": timedelta(milliseconds=1),
+    "us": timedelta(microseconds=1),
+}
+_PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|us|m|s)", re.ASCII)
+
+
+def parse(text: str) -> timedelta:
+    """Raises `ValueError` that says what to write."""
+    parts = list(_PART.finditer(text))
+    if not parts or "".join(part[0] for part in parts) != text:
+        raise ValueError(f"{text!r} is no duration, write one such as 5m, 90s or 1h30m")
+    return sum((float(part[1]) * _UNITS[part[2]] for part in parts), timedelta())
+
+
+def text(duration: timedelta) -> str:
+    """As Go prints it: `5m0s`, `28s`, `1h0m0s`, `1.5s`, `100ms`, `0s`."""
+    micros = duration // timedelta(microseconds=1)
+    if 0 < micros < 1_000_000:
+        return f"{_decimal(micros, 1000)}ms" if micros >= 1000 else f"{micros}µs"
+    minutes, rest = divmod(micros, 60_000_000)
+    seconds = f"{_decimal(rest, 1_000_000)}s"
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours}h{minutes}m{seconds}"
+    return f"{minutes}m{seconds}" if minutes else seconds
+
+
+def _decimal(number: int, unit: int) -> str:
+    whole, rest = divmod(number, unit)
+    digits = str(unit + rest)[1:].rstrip("0")
+    return f"{whole}.{digits}" if digits else str(whole)

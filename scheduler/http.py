@@ -1,0 +1,105 @@
+"""The HTTP side: HAMi's extender routes, health, metrics. Bytes in, bytes out; everything else is `service`."""
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+
+import orjson
+from prometheus_client import CONTENT_TYPE_LATEST, Histogram, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from scheduler import extender
+from scheduler.extender import UnusableBodyError
+from scheduler.metrics import Metrics
+from scheduler.service import Scheduler
+
+log = logging.getLogger(__name__)
+
+Handler = Callable[[Request], Awaitable[Response]]
+Problems = Callable[[], Mapping[str, str]]
+"""What is not ready, by part; the values are empty for parts that are."""
+
+
+class TooBigError(Exception):
+    """The body is longer than is taken."""
+
+
+def create_app(scheduler: Scheduler, metrics: Metrics, problems: Problems, max_body_bytes: int) -> Starlette:
+    """`problems` is asked by /readyz: ready is where every part says the empty string."""
+
+    async def answer_filter(body: bytes) -> bytes:
+        try:
+            asked = extender.read_filter(body)
+        except UnusableBodyError as error:
+            return extender.filter_reply(error=str(error))
+        return await scheduler.filter(asked)
+
+    async def answer_bind(body: bytes) -> bytes:
+        try:
+            asked = extender.read_bind(body)
+        except UnusableBodyError as error:
+            return extender.bind_reply(str(error))
+        return await scheduler.bind(asked)
+
+    async def healthz(_: Request) -> Response:
+        return Response()
+
+    async def readyz(_: Request) -> Response:
+        said = problems()
+        is_ready = not any(said.values())
+        body = {"ready": is_ready} | {part: problem or "ok" for part, problem in said.items()}
+        return Response(orjson.dumps(body), 200 if is_ready else 503, media_type="application/json")
+
+    async def show_metrics(_: Request) -> Response:
+        return Response(generate_latest(metrics.registry), headers={"content-type": CONTENT_TYPE_LATEST})
+
+    return Starlette(
+        routes=[
+            Route("/filter", _extender(answer_filter, metrics.filter_seconds, max_body_bytes), methods=["POST"]),
+            Route("/bind", _extender(answer_bind, metrics.bind_seconds, max_body_bytes), methods=["POST"]),
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
+            Route("/metrics", show_metrics),
+        ],
+        exception_handlers={404: _unknown},
+    )
+
+
+def _extender(answer: Callable[[bytes], Awaitable[bytes]], seconds: Histogram, max_body_bytes: int) -> Handler:
+    async def handle(request: Request) -> Response:
+        try:
+            body = await _body(request, max_body_bytes)
+        except TooBigError:
+            return PlainTextResponse(f"the body is longer than {max_body_bytes} bytes (--max-body-bytes)\n", 413)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        if not body:
+            return PlainTextResponse(extender.NO_BODY, 400)
+        began = time.perf_counter()
+        reply = await answer(body)
+        seconds.observe(time.perf_counter() - began)
+        return Response(reply, media_type="application/json")
+
+    return handle
+
+
+async def _body(request: Request, max_bytes: int) -> bytes:
+    """Raises `TooBigError` before more than `max_bytes` are taken in."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > max_bytes:
+        raise TooBigError
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > max_bytes:
+            raise TooBigError
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _unknown(request: Request, _: Exception) -> Response:
+    known = "POST /filter, POST /bind, GET /healthz, GET /readyz, GET /metrics"
+    return PlainTextResponse(f"nothing is at {request.url.path}; there are: {known}\n", 404)

@@ -1,0 +1,62 @@
+"""Every metric of the scheduler, by name, unit and what it counts."""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
+from scheduler import codes
+from scheduler.decision import Decision
+
+_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)
+
+
+class Metrics:
+    """One registry per scheduler, so that two in one process do not count together."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()
+        self.registry = CollectorRegistry()
+        self.filter_seconds = self._histogram("filter_seconds", "From the body of POST /filter to its answer.")
+        self.bind_seconds = self._histogram("bind_seconds", "From the body of POST /bind to its answer.")
+        self.decisions = self._counter(
+            "decisions", "Filter calls by result: placed, refused, failed, not_ours (no device asked for).", "result"
+        )
+        self.binds = self._counter("binds", "Bind calls by result: bound, failed.", "result")
+        self.devices_refused = self._counter("devices_refused", "Refused devices by reason code.", "reason")
+        self.unencodable = self._counter("unencodable_events", "Events that have no JSON or UTF-8 form.")
+        self.published = self._counter("published_records", "Records that Kafka has acknowledged.")
+        self.publish_failures = self._counter("publish_failures", "Times a producer was given up and made anew.")
+        self.unsendable = self._counter("unsendable_records", "Records that Kafka refuses for their size.")
+        self.publish_lag = self._gauge(
+            "publish_lag_seconds", "How old the latest acknowledged record was when Kafka acknowledged it."
+        )
+        self.cluster_applied = self._gauge(
+            "cluster_file_applied_timestamp_seconds", "Modification time of the cluster file as it was last applied."
+        )
+        self.cluster_broken = self._gauge(
+            "cluster_file_is_broken", "1 while the cluster file can't be read and the last good state holds."
+        )
+
+    def watch(self, name: str, about: str, read: Callable[[], float]) -> None:
+        """A gauge that is read when it is asked for."""
+        self._gauge(name, about).set_function(read)
+
+    def count(self, decision: Decision, *, is_placed: bool) -> None:
+        self.decisions.labels("placed" if is_placed else "refused").inc()
+        verdicts = np.zeros(len(codes.VERDICTS), np.int64)
+        for judged in decision.judgements:
+            verdicts += np.bincount(judged.verdict, minlength=len(codes.VERDICTS))
+        for code in np.flatnonzero(verdicts).tolist():
+            if code >= codes.FIRST_REASON:
+                self.devices_refused.labels(codes.VERDICTS[code]).inc(int(verdicts[code]))
+
+    def _counter(self, name: str, about: str, *labels: str) -> Counter:
+        return Counter(f"schedulerlog_{name}", about, labels, registry=self.registry)
+
+    def _gauge(self, name: str, about: str) -> Gauge:
+        return Gauge(f"schedulerlog_{name}", about, registry=self.registry)
+
+    def _histogram(self, name: str, about: str) -> Histogram:
+        return Histogram(f"schedulerlog_{name}", about, registry=self.registry, buckets=_SECONDS)

@@ -1,0 +1,52 @@
+"""What the cluster says, on its way into the columns; and what nodes register, on its way to Kafka."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+
+from scheduler.cluster_api import Object, annotation
+from scheduler.columns import ClusterColumns
+from scheduler.events import registered_of
+from scheduler.handshake import HANDSHAKE
+from scheduler.registration import Registration
+from scheduler.service import Teller
+
+_GONE: Final = "the node is gone"
+
+
+class Observer:
+    """Implements `Watcher`. A node's registration is told when it differs from what was told before."""
+
+    def __init__(self, name: str, columns: ClusterColumns, teller: Teller, clock: Callable[[], datetime]) -> None:
+        self._name, self._columns, self._teller, self._clock = name, columns, teller, clock
+        self._told: dict[str, tuple[Registration | None, str]] = {}
+
+    def node_changed(self, node: Object) -> None:
+        self._columns.apply_node(node)
+        name = node["metadata"]["name"]
+        registration = self._columns.registration(name)
+        self._tell(name, registration, self._columns.unregistered_cause(name) or "", annotation(node, HANDSHAKE) or "")
+
+    def node_gone(self, name: str) -> None:
+        self._columns.delete_node(name)
+        if self._told.get(name, (None, ""))[0]:
+            self._tell(name, None, _GONE, "")
+        self._told.pop(name, None)
+
+    def _tell(self, name: str, registration: Registration | None, cause: str, handshake: str) -> None:
+        if self._told.get(name, (None, "")) != (registration, cause):
+            self._told[name] = (registration, cause)
+            told = registered_of(self._name, name, registration, cause, handshake, self._clock())
+            self._teller.tell([told])
+
+    def pod_changed(self, pod: Object) -> None:
+        self._columns.apply_pod(pod)
+
+    def pod_gone(self, uid: str) -> None:
+        self._columns.delete_pod(uid)
+
+    def quota_changed(self, quota: Object) -> None:
+        self._columns.apply_quota(quota)
+
+    def quota_gone(self, namespace: str, name: str) -> None:
+        self._columns.delete_quota(namespace, name)

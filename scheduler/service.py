@@ -1,0 +1,172 @@
+"""The scheduler as a whole: asked by kube-scheduler, watching the cluster, telling the spool.
+
+Deciding and reserving happen between two awaits, so on one event loop no other call comes between them: two calls can
+never book one device twice. Nothing here waits for Kafka; an answer leaves when its events are in the spool.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Final
+
+from scheduler import allocation, events, extender
+from scheduler.bind import Binder
+from scheduler.cluster_api import ApiError, ClusterApi
+from scheduler.columns import ClusterColumns
+from scheduler.decide import decide, release, reserve
+from scheduler.decision import Decision, Failed, NotOurs, Policy
+from scheduler.events import Attempt
+from scheduler.extender import BindArgs, FilterArgs, Json, filter_reply
+from scheduler.frames import Entry, Kind
+from scheduler.metrics import Metrics
+from scheduler.request import container_requests
+from scheduler.spool import Spool
+from schemas.events import DevicesJudged, Event, NodeEvent, PodRef
+from schemas.ids import microseconds
+from schemas.records import UnencodableError, encode
+from schemas.topics import DECISIONS, NODES
+
+log = logging.getLogger(__name__)
+
+REMEMBERED_ATTEMPTS: Final = 100_000
+"""Pods whose latest attempt is known to a later bind; beyond them a bind is an attempt of its own."""
+
+
+class Teller:
+    """Writes events into the spool."""
+
+    def __init__(self, spool: Spool, clock: Callable[[], datetime], metrics: Metrics) -> None:
+        self._spool, self._clock, self._metrics = spool, clock, metrics
+
+    def tell(self, told: Iterable[Event]) -> None:
+        written = microseconds(self._clock())
+        entries = [entry for event in told if (entry := self._entry(event, written))]
+        self._spool.append(entries)
+
+    async def settle(self) -> None:
+        """Return when everything told so far is durable."""
+        await self._spool.settle()
+
+    def _entry(self, event: Event, written: int) -> Entry | None:
+        topic = NODES if isinstance(event, NodeEvent) else DECISIONS
+        try:
+            record = encode(event)
+        except UnencodableError:
+            log.exception("an event about %s is lost", event.key)
+            self._metrics.unencodable.inc()
+            return None
+        if isinstance(event, DevicesJudged):
+            return Entry(Kind.DETAIL, topic.name, record, written, len(event.verdict))
+        return Entry(Kind.VERDICT, topic.name, record, written)
+
+
+class Scheduler:
+    """Answers filter and bind. `columns` is kept up to date by `Observer`, and by the reservations made here."""
+
+    def __init__(
+        self,
+        name: str,
+        policy: Policy,
+        columns: ClusterColumns,
+        api: ClusterApi,
+        binder: Binder,
+        teller: Teller,
+        clock: Callable[[], datetime],
+        metrics: Metrics,
+    ) -> None:
+        self._name, self._policy, self._columns, self._api = name, policy, columns, api
+        self._binder, self._teller, self._clock, self._metrics = binder, teller, clock, metrics
+        self._attempts: OrderedDict[str, Attempt] = OrderedDict()
+
+    async def filter(self, asked: FilterArgs) -> bytes:
+        """The reply to POST /filter."""
+        if asked.nodes is not None:
+            return simulated(asked.pod, asked.nodes, self._policy)
+        started = self._clock()
+        self._api.offered(asked.pod)
+        answer = decide(self._columns, asked.pod, asked.node_names, self._policy)
+        if isinstance(answer, NotOurs):
+            self._metrics.decisions.labels("not_ours").inc()
+            return filter_reply(asked.node_names)
+        attempt = self._attempt(asked.pod, started)
+        if isinstance(answer, Failed):
+            self._metrics.decisions.labels("failed").inc()
+            self._teller.tell([events.failure_of(attempt, answer, len(asked.node_names), self._clock())])
+            await self._teller.settle()
+            return filter_reply(error=answer.error)
+        return await self._conclude(attempt, asked.pod, answer)
+
+    async def _conclude(self, attempt: Attempt, pod: Json, decision: Decision) -> bytes:
+        if decision.chosen is None:
+            release(self._columns, attempt.pod.uid)
+        else:
+            reserve(self._columns, decision, pod)
+        error = await self._annotate(attempt.pod, decision) if decision.chosen else ""
+        if error:
+            release(self._columns, attempt.pod.uid)
+        self._teller.tell(events.events_of(attempt, decision, self._clock(), error))
+        self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
+        await self._teller.settle()
+        return _reply(decision, error)
+
+    async def _annotate(self, pod: PodRef, decision: Decision) -> str:
+        """Write the decision into the pod; why not, where that fails."""
+        written = {**decision.annotations, allocation.TIME: str(int(self._clock().timestamp()))}
+        try:
+            await self._api.patch_pod(pod.namespace, pod.name, written, decision.labels)
+        except ApiError as error:
+            return str(error)
+        return ""
+
+    def _attempt(self, pod: Json, started: datetime) -> Attempt:
+        metadata = pod["metadata"]
+        ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
+        attempt = Attempt.of(self._name, ref, started)
+        self._attempts[ref.uid] = attempt
+        self._attempts.move_to_end(ref.uid)
+        if len(self._attempts) > REMEMBERED_ATTEMPTS:
+            self._attempts.popitem(last=False)
+        return attempt
+
+    async def bind(self, asked: BindArgs) -> bytes:
+        """The reply to POST /bind."""
+        started = self._clock()
+        error = await self._binder.bind(asked)
+        self._metrics.binds.labels("failed" if error else "bound").inc()
+        if error:
+            release(self._columns, asked.uid)
+        if self._is_ours(asked):
+            ref = PodRef(namespace=asked.namespace, name=asked.name, uid=asked.uid)
+            attempt = self._attempts.get(asked.uid) or Attempt.of(self._name, ref, started)
+            self._teller.tell([events.bind_of(attempt, asked.node, error, started, self._clock())])
+            await self._teller.settle()
+        return extender.bind_reply(error)
+
+    def _is_ours(self, asked: BindArgs) -> bool:
+        pod = self._api.known_pod(asked.namespace, asked.name)
+        return pod is None or any(request.asks for request in container_requests(pod, self._policy.defaults))
+
+
+def _reply(decision: Decision, error: str) -> bytes:
+    if error:
+        return filter_reply(error=error)
+    if decision.chosen is None:
+        return filter_reply(failed=decision.failed_nodes())
+    return filter_reply([decision.chosen])
+
+
+def simulated(pod: Json, nodes: tuple[Json, ...], policy: Policy) -> bytes:
+    """The reply where kube-scheduler sends whole nodes: as HAMi does it, on empty cards, and nothing is kept."""
+    columns = ClusterColumns()
+    for node in nodes:
+        columns.apply_node(node)
+    by_name = {node["metadata"]["name"]: node for node in nodes}
+    answer = decide(columns, pod, list(by_name), policy)
+    if isinstance(answer, NotOurs):
+        return filter_reply(nodes=nodes)
+    if isinstance(answer, Failed):
+        return filter_reply(error=answer.error)
+    if answer.chosen is None:
+        return filter_reply(failed=answer.failed_nodes())
+    return filter_reply(nodes=[by_name[answer.chosen]])

@@ -1,0 +1,69 @@
+"""What `python -m scheduler serve` can be told, by flags and by the environment, checked before anything starts."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from scheduler import durations
+from scheduler.bind import LockPolicy
+from scheduler.decision import Policy
+from scheduler.spool import Limits
+
+KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
+
+
+class SettingError(ValueError):
+    """A setting is missing or wrong: one line that names it and says what to write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    cluster: Path
+    """The YAML file that describes the cluster."""
+    name: str
+    """The scheduler's name, as pods give it in `spec.schedulerName`."""
+    host: str
+    port: int
+    spool: Path
+    """The folder for decisions that Kafka does not have yet."""
+    kafka: str
+    """`host:port[,host:port…]`; empty: nothing is published, decisions stay in the spool."""
+    policy: Policy = field(default_factory=Policy)
+    limits: Limits = field(default_factory=Limits)
+    lock: LockPolicy = field(default_factory=LockPolicy)
+    max_body_bytes: int = 32 * 1024 * 1024
+    drain_seconds: float = 5.0
+    """At the end, how long to wait for Kafka to take what is left."""
+
+
+def bootstrap_servers(said: str | None, *, publishes: bool) -> str:
+    """Raises `SettingError` unless brokers are named or nothing is to be published."""
+    if not publishes:
+        return ""
+    if not said:
+        raise SettingError(f"no Kafka: give --kafka HOST:PORT, set {KAFKA_VARIABLE}, or say --no-publish")
+    for server in said.split(","):
+        host, _, port = server.strip().rpartition(":")
+        if not host or not port.isdigit() or not 0 < int(port) < 65536:
+            raise SettingError(f"--kafka: {server.strip()!r} is no HOST:PORT, write for example 127.0.0.1:9092")
+    return said
+
+
+def word(flag: str, said: str, known: tuple[str, ...]) -> str:
+    """Raises `SettingError` unless `said` is one of `known`."""
+    if said not in known:
+        raise SettingError(f"{flag}: {said!r} is not known, write {' or '.join(known)}")
+    return said
+
+
+def duration(flag: str, said: str) -> timedelta:
+    try:
+        return durations.parse(said)
+    except ValueError as error:
+        raise SettingError(f"{flag}: {error}") from None
+
+
+def positive(flag: str, said: int) -> int:
+    if said <= 0:
+        raise SettingError(f"{flag}: {said} is not above 0")
+    return said
