@@ -66,10 +66,41 @@ class Detail(Answer):
     device_policy: str
     offered_nodes: int
     fit_nodes: int
+    not_reached_nodes: int = Field(
+        0, description="Nodes that the walk did not look at; the list of nodes leaves them out."
+    )
     judged_devices: int
     chosen: str | None
     picked_devices: list[str]
     reasons: dict[str, int] = Field(description="Reason code to the number of nodes that were refused for it.")
+
+
+class DeviceLog(Answer):
+    """One device as it stood when it was judged for one container."""
+
+    node: str
+    container: str
+    uuid: str
+    verdict: str = Field(description="picked, fits, not reached, or the reason code it was refused for.")
+    model: str
+    numa: int
+    memory_total_mib: int
+    memory_used_mib: int = Field(description="Booked before this attempt, as the other numbers of use.")
+    cores_total_percent: int
+    cores_used_percent: int
+    slots_total: int
+    slots_used: int
+
+
+class FullSchedulerLog(SchedulerLog):
+    """The answer with ``?detail=full``."""
+
+    detail: Detail
+    paging: Paging
+    devices: list[DeviceLog] | None = Field(
+        description="Of the nodes that ?node= names. Null where none is named, or where devices_note says why not."
+    )
+    devices_note: str = ""
 
 
 class Episode(Answer):
