@@ -40,14 +40,18 @@ def device_scores(cards: Cards, ask: Ask, weights: Weights, is_bare_type: Bools)
             np.float32(weight) * share
             for weight, share in zip((weights.slot, weights.core, weights.memory), shares, strict=True)
         )
-        scores: NDArray[np.float32] = _TEN * (slot + core + memory)
+        scores = _ten_times(slot + core + memory)
     scores[~known] = 0
     return scores
 
 
+def _ten_times(shares: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.asarray(shares * _TEN, np.float32)
+
+
 def _share(part: Ints, whole: Ints) -> NDArray[np.float32]:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return part.astype(np.float32) / whole.astype(np.float32)
+        return np.asarray(part.astype(np.float32) / whole.astype(np.float32), np.float32)
 
 
 def trying_order(cards: Cards, scores: NDArray[np.float32], wishes: Wishes) -> Ints:
@@ -95,5 +99,4 @@ def node_scores(used: Sequence[Ints], totals: Sequence[Ints]) -> NDArray[np.floa
     """Score of each node, shape (n,), from the sums over all its devices of slots, cores and memory."""
     slot, core, memory = (_share(held, total) for held, total in zip(used, totals, strict=True))
     with np.errstate(invalid="ignore"):  # a node without any total has no number for a score, as with HAMi
-        scores: NDArray[np.float32] = _TEN * (slot + core + memory)
-    return scores
+        return _ten_times(slot + core + memory)

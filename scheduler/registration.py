@@ -73,19 +73,21 @@ def decode_registration(text: object) -> Registration | Malformed:
     """The devices that the register annotation lists; Malformed also when it lists none."""
     if not isinstance(text, str):
         return Malformed(REGISTER, "", f"is {type(text).__name__}, write a string")
-    is_colon = text.rstrip().endswith(":") and not text.lstrip().startswith(("[", "{", '"'))
-    try:
-        devices = decode_colon(text) if is_colon else decode_json(text)
-    except _WrongError as wrong:
-        return Malformed(REGISTER, wrong.place, wrong.problem)
+    is_json = ":" not in text or text.lstrip().startswith(("[", "{", '"'))
+    devices = decode_json(text) if is_json else decode_colon(text)
+    if isinstance(devices, Malformed):
+        return devices
     if not devices:
         return Malformed(REGISTER, "", "lists no device")
-    return Registration(devices, "colon" if is_colon else "json")
+    return Registration(devices, "json" if is_json else "colon")
 
 
-def decode_json(text: str) -> tuple[Device, ...]:
-    """The JSON form. Raises a private error with place and problem; `decode_registration` turns it into a value."""
-    return tuple(_device(item, f"device {place}") for place, item in enumerate(_array(_json(text), "")))
+def decode_json(text: str) -> tuple[Device, ...] | Malformed:
+    """The form since HAMi v2.8."""
+    try:
+        return tuple(_device(item, f"device {place}") for place, item in enumerate(_array(_json(text), "")))
+    except _WrongError as wrong:
+        return Malformed(REGISTER, wrong.place, wrong.problem)
 
 
 def _json(text: str) -> Any:
@@ -181,12 +183,15 @@ def _device(item: Any, place: str) -> Device:
     return Device(**_fields(item, _DEVICE_FIELDS, place))
 
 
-def decode_colon(text: str) -> tuple[Device, ...]:
+def decode_colon(text: str) -> tuple[Device, ...] | Malformed:
     """The form up to HAMi v2.7: 7 or 9 comma fields a device, each device ended by a colon."""
     if ":" not in text:
-        raise _WrongError("", "has no ':' after a device")
+        return Malformed(REGISTER, "", "has no ':' after a device")
     segments = [segment for segment in text.split(":") if segment]
-    return tuple(_colon_device(segment, f"device {place}") for place, segment in enumerate(segments))
+    try:
+        return tuple(_colon_device(segment, f"device {place}") for place, segment in enumerate(segments))
+    except _WrongError as wrong:
+        return Malformed(REGISTER, wrong.place, wrong.problem)
 
 
 def _colon_device(segment: str, place: str) -> Device:

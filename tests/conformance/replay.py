@@ -2,14 +2,14 @@
 
     python -m tests.conformance.replay DIR
 
-reads `DIR/filter_cases.jsonl` (its README says what the fields mean), prints per kind `agree N of M` with the first
-differences, and exits 1 if any case differs by other than a known defect of HAMi.
+reads `DIR/filter_cases.jsonl` and `DIR/codec_cases.jsonl` where they exist, prints per kind `agree N of M` with the
+first differences, and exits 1 if any case differs by other than a known defect of HAMi.
 """
 
 import json
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from scheduler import allocation, codes
 from scheduler.columns import ClusterColumns
 from scheduler.decide import Decision, Failed, NotOurs, Policy, decide
 from scheduler.request import ContainerRequest
+from tests.conformance import codecs
 from tests.conformance.defects import Difference, explained
 
 Case = Mapping[str, Any]
@@ -28,27 +29,39 @@ _SHOWN = 10
 
 
 def main(folder: str) -> int:
-    path = Path(folder) / "filter_cases.jsonl"
-    if not path.exists():
-        print(f"{path} does not exist; give a folder that holds filter_cases.jsonl")  # noqa: T201
+    kinds = {"filter": judge_filter, "codec": judge_codec}
+    paths = {kind: path for kind in kinds if (path := Path(folder) / f"{kind}_cases.jsonl").exists()}
+    if not paths:
+        print(f"{folder} holds none of {', '.join(f'{kind}_cases.jsonl' for kind in kinds)}")  # noqa: T201
         return 2
-    return 1 if _report(path) else 0
+    return 1 if sum(_report(kind, path, kinds[kind]) for kind, path in paths.items()) else 0
 
 
-def _report(path: Path) -> int:
+def judge_filter(case: Case) -> tuple[list[str], str]:
+    """What we would answer otherwise, and the defect of HAMi behind it ("" for none)."""
+    found = list(differences(case))
+    return [str(difference) for difference in found], explained(case, found) if found else ""
+
+
+def judge_codec(case: Case) -> tuple[list[str], str]:
+    """The same for one annotation reader or writer."""
+    found = codecs.difference(case)
+    return ([found], codecs.explained(case)) if found else ([], "")
+
+
+def _report(kind: str, path: Path, judge: Callable[[Case], tuple[list[str], str]]) -> int:
     """Print what agreed, what differs by a known defect, and the first others; how many others there are."""
     total, differing, excuses = 0, 0, Counter[str]()
     for case in read_cases(path):
         total += 1
-        found = list(differences(case))
-        excuse = explained(case, found) if found else ""
+        found, excuse = judge(case)
         excuses[excuse] += bool(excuse)
         if found and not excuse:
             differing += 1
             if differing <= _SHOWN:
-                print(f"case {case['id']} {case['features']}:", *found, sep="\n    ")  # noqa: T201
+                print(f"{kind} case {case['id']}:", *found, sep="\n    ")  # noqa: T201
     excused = excuses.total()
-    print(f"filter: agree {total - differing - excused} of {total}; {excused} differ by known defects of HAMi")  # noqa: T201
+    print(f"{kind}: agree {total - differing - excused} of {total}; {excused} differ by known defects of HAMi")  # noqa: T201
     for name, count in sorted((+excuses).items()):
         print(f"  {count} {name}")  # noqa: T201
     return differing

@@ -1,0 +1,179 @@
+"""Replays HAMi's recorded annotation codecs and request rules through ours."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from scheduler import allocation, registration
+from scheduler.allocation import Held
+from scheduler.columns import ClusterColumns
+from scheduler.registration import Device, Malformed
+from scheduler.request import Defaults, container_request
+from scheduler.wishes import WeightsError, parse_weights, read_wishes
+
+Case = Mapping[str, Any]
+
+REFUSED: Final = "refused"
+"""Stands for any error: HAMi passes on the texts of Go's standard library, ours say where and what to write instead."""
+
+
+def difference(case: Case) -> str:
+    """What we would answer otherwise, or "". Functions that are not ours to offer agree."""
+    ours = _OURS.get(case["fn"])
+    if ours is None:
+        return ""
+    answer, expected = ours(case["in"]), _expected(case)
+    return "" if answer == expected else f"{case['fn']} of {str(case['in'])[:300]}: ours {answer}, HAMi's {expected}"
+
+
+def _expected(case: Case) -> Any:
+    if case["error"]:
+        return case["error"] if case["fn"] == "scoring_weights_parse" else REFUSED
+    out = case["out"]
+    if case["fn"] in ("register_json_decode", "register_colon_decode", "node_devices"):
+        # [null] is taken by HAMi's reader, but crashes the scheduler behind it.
+        return REFUSED if None in out else [{**device, "migProfiles": device["migProfiles"] or []} for device in out]
+    if case["fn"] in ("pair_scores_decode", "mig_allocations_decode"):
+        return out or []
+    if case["fn"] == "register_sequence":
+        return [step.get("device_ids") for step in out]
+    return out
+
+
+def explained(case: Case) -> str:
+    """The defect of HAMi behind a difference, or ""."""
+    text = case["in"].get(registration.REGISTER) if case["fn"] == "node_devices" else None
+    found = registration.decode_registration(text)
+    if isinstance(found, registration.Registration) and found.form == "colon":
+        return "the registration form of HAMi up to v2.7 is still read"
+    return ""
+
+
+def _devices(found: tuple[Device, ...] | Malformed) -> Any:
+    return REFUSED if isinstance(found, Malformed) else [_device(device) for device in found]
+
+
+def _node_devices(annotations: Mapping[str, Any]) -> Any:
+    found = registration.decode_node(annotations)
+    return _devices(found.registration.devices) if isinstance(found, registration.NodeDevices) else REFUSED
+
+
+def _device(device: Device) -> dict[str, Any]:
+    return {
+        "id": device.uuid,
+        "index": device.index,
+        "count": device.slots,
+        "devmem": device.memory_mib,
+        "devcore": device.cores,
+        "type": device.model,
+        "numa": device.numa,
+        "mode": device.mode,
+        "health": device.is_healthy,
+        "migProfiles": [
+            {
+                "name": profile.name,
+                "memoryMB": profile.memory_mib,
+                "core": profile.cores,
+                "sliceCount": profile.slices,
+                "placements": [{"start": place.start, "size": place.size} for place in profile.placements],
+            }
+            for profile in device.mig_profiles
+        ],
+    }
+
+
+def _pair_scores(text: str) -> Any:
+    found = registration.decode_pair_scores(text)
+    return REFUSED if isinstance(found, Malformed) else [{"uuid": k, "score": dict(v)} for k, v in found.items()]
+
+
+def _pod_devices(text: str) -> Any:
+    try:
+        containers = allocation.decode_devices(text)
+    except allocation.AllocationError:
+        return REFUSED
+    names = ("uuid", "type", "usedmem", "usedcores")
+    return [
+        [dict(zip(names, (h.uuid, h.type, h.memory_mib, h.cores), strict=True)) for h in held] for held in containers
+    ]
+
+
+def _pod_devices_text(containers: list[list[Mapping[str, Any]]]) -> str:
+    return allocation.encode_devices(
+        [[Held(h["uuid"], h["type"], h["usedmem"], h["usedcores"]) for h in held] for held in containers]
+    )
+
+
+def _mig_allocations(text: str) -> Any:
+    try:
+        found = allocation.decode_mig(text)
+    except allocation.AllocationError:
+        return REFUSED
+    return [_mig_allocation(row) for row in found]
+
+
+def _mig_allocation(row: allocation.MigAllocation) -> dict[str, Any]:
+    said = {
+        "containerIndex": row.container,
+        "deviceIndex": row.device,
+        "gpuUUID": row.uuid,
+        "profile": row.profile,
+        "placement": {"start": row.placement.start, "size": row.placement.size},
+    }
+    runtime = {
+        "migUUID": row.mig_uuid,
+        "gpuInstanceID": row.gpu_instance,
+        "computeInstanceID": row.compute_instance,
+    }
+    return said | (runtime if row.mig_uuid else {})
+
+
+def _weights(text: str) -> Any:
+    try:
+        weights = parse_weights(text)
+    except WeightsError as error:
+        return str(error)
+    return {"slot": weights.slot, "core": weights.core, "memory": weights.memory}
+
+
+def _container_request(given: Mapping[str, Any]) -> dict[str, Any]:
+    config, container = given["config"], given["container"]
+    defaults = Defaults(config["defaultMemory"], config["defaultCores"], config["memoryFactor"])
+    asked = container_request({"name": container["name"], "resources": container}, False, defaults)
+    return {
+        "Nums": asked.count,
+        "Type": asked.vendor,
+        "Memreq": asked.memory_mib,
+        "MemPercentagereq": asked.memory_percentage,
+        "Coresreq": asked.cores,
+    }
+
+
+def _register_sequence(states: list[Mapping[str, Any]]) -> list[list[str] | None]:
+    """Which devices count after each look at the node; None while it is unregistered."""
+    columns, seen = ClusterColumns(accepts_colon_form=False), []
+    for state in states:
+        node = {
+            "metadata": {"name": "node", "annotations": state["annotations"]},
+            "status": {"allocatable": state.get("allocatable") or {}},
+        }
+        columns.apply_node(node, datetime.strptime(state["clock"], "%Y-%m-%dT%H:%M:%SZ"))  # noqa: DTZ007
+        fragment = columns.node_fragment("node")
+        seen.append(list(fragment.uuids) if fragment else None)
+    return seen
+
+
+_OURS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "register_json_decode": lambda text: _devices(registration.decode_json(text)),
+    "register_colon_decode": lambda text: _devices(registration.decode_colon(text)),
+    "node_devices": _node_devices,
+    "pair_scores_decode": _pair_scores,
+    "pod_devices_decode": _pod_devices,
+    "pod_devices_encode": _pod_devices_text,
+    "mig_allocations_decode": _mig_allocations,
+    "scoring_weights_parse": _weights,
+    "container_request": _container_request,
+    "type_filter": lambda given: read_wishes(given["annotations"], "", "").accepts_type(given["type"]),
+    "uuid_filter": lambda given: read_wishes(given["annotations"], "", "").accepts_uuid(given["uuid"]),
+    "register_sequence": _register_sequence,
+}
