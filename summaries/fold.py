@@ -1,0 +1,201 @@
+"""The events of one attempt, folded into one summary.
+
+Records may come in any order and more than once. What is counted is the device rows (``tally``); node records say what
+became of each node and keep their own counts for where the rows are missing. A summary whose parts disagree or are
+missing says so itself (``complete``, ``missing``) instead of looking right.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Final, NamedTuple
+
+from schemas.events import (
+    AttemptConcluded,
+    AttemptEvent,
+    AttemptSummarized,
+    BindConcluded,
+    DetailDropped,
+    DevicesJudged,
+    NodesJudged,
+    PodRef,
+    Request,
+)
+from summaries.merge import fitting, merged, settled, with_bind
+from summaries.node_table import NodeTable, node_table
+from summaries.tally import Tally, tally
+
+__all__ = ["AttemptFold", "merged", "summarize", "with_bind"]
+
+_NAMED_PARTS: Final = 10
+_UNKNOWN_CONTAINERS: Final = 1_024
+"""Positions up to here are believed of a container that no other record names."""
+
+
+def summarize(events: Iterable[AttemptEvent]) -> AttemptSummarized:
+    """The summary of one attempt's events. Raises ``ValueError`` for none, or for those of two attempts."""
+    fold = AttemptFold()
+    for event in events:
+        fold.add(event)
+    return fold.summarize()
+
+
+class _Head(NamedTuple):
+    """What every record of the attempt says alike. The least id of all is believed: any order will do."""
+
+    id: str
+    attempt_id: str
+    pod: PodRef
+    scheduler: str
+    started: datetime
+
+
+@dataclass(slots=True)
+class AttemptFold:
+    """What is known of one attempt so far."""
+
+    _head: _Head | None = None
+    _tallies: dict[int, Tally] = field(default_factory=dict)
+    _nodes: dict[int, NodesJudged] = field(default_factory=dict)
+    _dropped: dict[str, DetailDropped] = field(default_factory=dict)
+    _binds: dict[str, BindConcluded] = field(default_factory=dict)
+    _concluded: AttemptConcluded | None = None
+
+    def add(self, event: AttemptEvent) -> None:
+        """Take in a record, in any order; one that was there already changes nothing.
+
+        Raises ``ValueError`` for a record of another attempt. Events that say nothing new about an attempt
+        (``AttemptSummarized``, ``Message``) are passed over.
+        """
+        self._name(event)
+        match event:
+            case DevicesJudged():
+                if event.part not in self._tallies:
+                    self._tallies[event.part] = tally(event)
+            case NodesJudged():
+                self._nodes.setdefault(event.part, event)
+            case AttemptConcluded():
+                self._concluded = self._concluded or event
+            case BindConcluded():
+                self._binds.setdefault(event.id, event)
+            case DetailDropped():
+                self._dropped.setdefault(event.id, event)
+
+    def _name(self, event: AttemptEvent) -> None:
+        if self._head and self._head.attempt_id != event.attempt_id:
+            raise ValueError(f"{event.id} is no record of attempt {self._head.attempt_id}")
+        head = _Head(event.id, event.attempt_id, event.pod, event.scheduler, event.started)
+        if self._head is None or head.id < self._head.id:
+            self._head = head
+
+    def is_complete(self) -> bool:
+        """Are the end and every record that it counts there? Device records that were given up count as there."""
+        return self._concluded is not None and not self._missing_nodes() and not self._lost_devices()
+
+    def _missing_nodes(self) -> int:
+        return max(self._concluded.node_records - len(self._nodes), 0) if self._concluded else 0
+
+    def _lost_devices(self) -> int:
+        given_up = sum(each.device_records for each in self._dropped.values())
+        return max(self._concluded.device_records - len(self._tallies) - given_up, 0) if self._concluded else 0
+
+    def summarize(self) -> AttemptSummarized:
+        """What is known, told as a whole. Raises ``ValueError`` when nothing is."""
+        if self._head is None:
+            raise ValueError("a summary of no events: an attempt begins with its first record")
+        table = node_table(self._in_order(), self._all_tallies())
+        summary = self._said_once(self._head, table)
+        for bind in sorted(self._binds.values(), key=lambda each: (each.ended, each.id)):
+            summary = with_bind(summary, bind)
+        return summary
+
+    def _in_order(self) -> list[NodesJudged]:
+        return [self._nodes[part] for part in sorted(self._nodes)]
+
+    def _all_tallies(self) -> list[Tally]:
+        return [self._tallies[part] for part in sorted(self._tallies)]
+
+    def _said_once(self, head: _Head, table: NodeTable) -> AttemptSummarized:
+        end = self._concluded
+        missing = "; ".join((*self._missing(), *self._imbalances(table), *table.disagreements))
+        chosen = end.chosen if end else None
+        rows = sum(int(each.rows.sum()) for each in self._tallies.values())
+        return settled(
+            AttemptSummarized.model_construct(
+                attempt_id=head.attempt_id,
+                pod=head.pod,
+                scheduler=head.scheduler,
+                started=head.started,
+                version=0,
+                part=0,
+                parts=1,
+                status="pending",
+                complete=not missing,
+                missing=missing,
+                ended=end.ended if end else None,
+                requests=self._requests(),
+                node_policy=end.node_policy if end else "",
+                device_policy=end.device_policy if end else "",
+                offered_nodes=end.offered_nodes if end else len(table.nodes),
+                fit_nodes=fitting(table.verdicts, table.verdict),
+                judged_devices=end.judged_devices if end else rows,
+                chosen=chosen,
+                picked_devices=self._picked(chosen),
+                error=end.error if end else "",
+                bind=None,
+                **table.columns(),
+            )
+        )
+
+    def _picked(self, chosen: str | None) -> list[str]:
+        in_order = sorted(self._tallies.values(), key=lambda each: each.container)
+        return [uuid for each in in_order for uuid in each.picked.get(chosen or "", ())]
+
+    def _requests(self) -> list[Request]:
+        """As the end says them; before it is known, what the records say of each container."""
+        requests = list(self._concluded.requests) if self._concluded else []
+        names = max((each.containers for each in self._nodes.values()), key=len, default=[])
+        asked = {each.container: each.request for each in self._tallies.values()} if not self._concluded else {}
+        known = [position for position in asked if position < _UNKNOWN_CONTAINERS]
+        for position in range(len(requests), max(len(names), *(at + 1 for at in known), 0)):
+            name = names[position] if position < len(names) else ""
+            requests.append(asked.get(position) or Request(container=name))
+        return requests
+
+    def _missing(self) -> Iterator[str]:
+        """In words, what of the attempt has not come."""
+        if not (end := self._concluded):
+            if self._tallies or self._nodes or self._dropped:
+                came = f"{_records(len(self._tallies), 'device')} and {_records(len(self._nodes), 'node')}"
+                yield f"the end of the attempt is missing ({came} came)"
+            else:
+                yield "everything but the bind is missing"
+            return
+        if self._missing_nodes():
+            yield _absent("node", end.node_records, self._nodes)
+        if self._lost_devices():
+            yield _absent("device", end.device_records, self._tallies)
+
+    def _imbalances(self, table: NodeTable) -> Iterator[str]:
+        """Do the records hold as much as the end counts? Said only where all of them are there."""
+        if not (end := self._concluded) or not self.is_complete():
+            return
+        if len(table.nodes) != end.judged_nodes:
+            yield f"the end counts {end.judged_nodes} nodes, the records hold {len(table.nodes)}"
+        given_up = sum(each.judged_devices for each in self._dropped.values())
+        rows = sum(int(each.rows.sum()) for each in self._tallies.values())
+        if rows + given_up < end.judged_devices or (rows > end.judged_devices and not given_up):
+            yield f"the end counts {end.judged_devices} device rows, the records hold {rows + given_up}"
+
+
+def _records(count: int, kind: str) -> str:
+    return f"{count} {kind} record" + ("" if count == 1 else "s")
+
+
+def _absent(kind: str, records: int, known: Mapping[int, object]) -> str:
+    """At most ``_NAMED_PARTS`` parts are named: a record may claim any number of them."""
+    absent = list(islice((part for part in range(records) if part not in known), _NAMED_PARTS))
+    parts = ", ".join(map(str, absent))
+    more = ", …" if len(absent) == _NAMED_PARTS else ""
+    return f"{records - len(known)} of {_records(records, kind)} are missing (parts {parts}{more})"

@@ -1,0 +1,112 @@
+"""Two tellings of one attempt as one: what a late bind or a late record adds to what was told before.
+
+A version grows with what is known and with nothing else, so of two tellings the one that knows more has the greater
+version, whoever wrote it and in whatever order they arrive in a store.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.events import FITS, PICKED, AttemptSummarized, BindConcluded, BindOutcome, Status
+from schemas.ids import microseconds
+from summaries.tables import one_refusal_table, one_table
+
+Ints = npt.NDArray[np.int64]
+Said = dict[str, object]
+
+
+def version_of(summary: AttemptSummarized) -> int:
+    """Microseconds of the latest event's time, plus one for everything that is known.
+
+    Nodes, devices, the end, the bind and completeness count as one each. So a telling that knows more has a greater
+    version also where two events carry the same time, and a poorer one can never replace a fuller one.
+    """
+    known = len(summary.nodes) + summary.judged_devices + len(summary.picked_devices)
+    facts = (summary.ended is not None, summary.bind is not None, summary.complete)
+    return microseconds(_latest(summary)) + known + sum(facts)
+
+
+def _latest(summary: AttemptSummarized) -> datetime:
+    times = (summary.started, summary.ended, summary.bind and summary.bind.ended)
+    return max(time for time in times if time)
+
+
+def status_of(summary: AttemptSummarized) -> Status:
+    """As the API explains it: the bind decides, else whether the filter chose a node."""
+    if summary.bind:
+        return "succeeded" if summary.bind.bound else "failed"
+    concluded = summary.ended is not None
+    return "failed" if concluded and (summary.chosen is None or summary.error) else "pending"
+
+
+def settled(summary: AttemptSummarized) -> AttemptSummarized:
+    """The summary with the status and the version that follow from the rest of it."""
+    return summary.model_copy(update={"status": status_of(summary), "version": version_of(summary)})
+
+
+def with_bind(summary: AttemptSummarized, bind: BindConcluded) -> AttemptSummarized:
+    """The summary, told again with the result of the bind; the same summary when it knows a later bind already."""
+    outcome = BindOutcome(node=bind.node, bound=bind.bound, error=bind.error, ended=bind.ended)
+    known = _later(summary.bind, outcome)
+    if known == summary.bind:
+        return summary
+    chosen = summary.chosen if summary.ended else bind.node
+    return settled(summary.model_copy(update={"bind": known, "chosen": chosen}))
+
+
+def _later(one: BindOutcome | None, other: BindOutcome | None) -> BindOutcome | None:
+    # Two binds in one microsecond: any rule will do that does not depend on who comes first.
+    return max((each for each in (one, other) if each), key=_bind_order, default=None)
+
+
+def _bind_order(bind: BindOutcome) -> tuple[datetime, bool, str, str]:
+    return bind.ended, bind.bound, bind.node, bind.error
+
+
+def merged(one: AttemptSummarized, other: AttemptSummarized) -> AttemptSummarized:
+    """What two whole tellings of one attempt say together; the order does not matter.
+
+    Nodes that only one of them knows are taken from that one. Where both know a node, and in everything that is said
+    once, the telling that knows more is believed.
+    """
+    poorer, fuller = sorted((one, other), key=lambda each: (each.complete, each.ended is not None, each.version))
+    bind = _later(poorer.bind, fuller.bind)
+    if fuller.complete or not set(poorer.nodes) - set(fuller.nodes):
+        whole = fuller
+    else:
+        whole = fuller.model_copy(update=_all_nodes(fuller, poorer))
+    devices = fuller.judged_devices if fuller.ended else max(poorer.judged_devices, fuller.judged_devices)
+    chosen = fuller.chosen or (bind.node if bind and not fuller.ended else None)
+    return settled(whole.model_copy(update={"bind": bind, "judged_devices": devices, "chosen": chosen}))
+
+
+def _all_nodes(fuller: AttemptSummarized, poorer: AttemptSummarized) -> Said:
+    """The node columns of both, sorted by name; nothing of ``poorer`` about nodes that ``fuller`` knows."""
+    known = set(fuller.nodes)
+    extra = [row for row, name in enumerate(poorer.nodes) if name not in known]
+    names = [*fuller.nodes, *(poorer.nodes[row] for row in extra)]
+    order = sorted(range(len(names)), key=names.__getitem__)
+    verdicts, verdict = one_table((fuller.verdicts, poorer.verdicts), (fuller.verdict, poorer.verdict[extra]))
+    refusals, refusal = one_refusal_table((fuller.refusals, poorer.refusals), (fuller.refusal, poorer.refusal[extra]))
+    return {
+        "nodes": [names[row] for row in order],
+        "verdicts": verdicts,
+        "verdict": verdict[order],
+        "score": np.concatenate([fuller.score, poorer.score[extra]])[order],
+        "refused_by": np.concatenate([fuller.refused_by, poorer.refused_by[extra]])[order],
+        "refusals": refusals,
+        "refusal": refusal[order],
+        "requests": [*fuller.requests, *poorer.requests[len(fuller.requests) :]],
+        "picked_devices": fuller.picked_devices or poorer.picked_devices,
+        "fit_nodes": fitting(verdicts, verdict),
+        "offered_nodes": max(fuller.offered_nodes, len(names)),
+    }
+
+
+def fitting(verdicts: Sequence[str], verdict: Ints) -> int:
+    """How many of the nodes fit; ``verdict`` points into ``verdicts``."""
+    fit = [code for code, word in enumerate(verdicts) if word in (PICKED, FITS)]
+    return int(np.isin(verdict, fit).sum())

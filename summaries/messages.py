@@ -1,0 +1,175 @@
+"""The event lines that people see in ``kubectl describe``, worded as HAMi words them.
+
+Per-reason lines stand only where no node fits, as in HAMi; unlike HAMi's they also count the nodes refused for a bare
+reason (``node unregistered``, ``NodeInsufficientDevice``), and their order is fixed.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.events import FITS, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, Message, Refusal
+from summaries.text import NODE_UNREGISTERED, refusal_text
+
+Ints = npt.NDArray[np.int64]
+
+FILTERING_SUCCEED: Final = "FilteringSucceed"
+FILTERING_FAILED: Final = "FilteringFailed"
+BINDING_SUCCEED: Final = "BindingSucceed"
+BINDING_FAILED: Final = "BindingFailed"
+
+MAX_BYTES: Final = 1_024
+"""Where Kubernetes cuts the message of an event."""
+
+_MORE_BYTES: Final = len("... and 1000000000 more)")
+
+
+def messages(summary: AttemptSummarized) -> list[Message]:
+    """The lines about an attempt, in the order they are said; none about a phase that is not known."""
+    return [*_filter_messages(summary), *_bind_messages(summary)]
+
+
+def filter_summary(summary: AttemptSummarized) -> str:
+    """The filter in one line: its event message; for an attempt whose end is not known, words that say so."""
+    if summary.ended is None:
+        return "" if summary.bind and not summary.nodes else f"not told to its end: {summary.missing}"
+    if summary.error:
+        return _cut(summary.error)
+    return _success(summary) if _fits(summary) else _failure(summary)
+
+
+def bind_summary(summary: AttemptSummarized) -> str:
+    """The bind in one line: its event message; empty before a result is known."""
+    return next((each.message for each in _bind_messages(summary)), "")
+
+
+def search_text(summary: AttemptSummarized) -> str:
+    """What free-text search looks at: the messages, and every distinct refusal in words."""
+    lines = [each.message for each in messages(summary)] or [filter_summary(summary)]
+    return "\n".join([*lines, *sorted(map(refusal_text, summary.refusals)), *filter(None, [summary.missing])])
+
+
+def _filter_messages(summary: AttemptSummarized) -> list[Message]:
+    if summary.ended is None:
+        return []
+    last = filter_summary(summary)
+    if _fits(summary):
+        return [_message(summary, summary.ended, "Normal", FILTERING_SUCCEED, last)]
+    by_code = [] if summary.error else nodes_by_code(summary)
+    lines = [*((code, _code_line(summary, code, rows)) for code, rows in by_code), ("", last)]
+    return [_message(summary, summary.ended, "Warning", FILTERING_FAILED, line, code) for code, line in lines]
+
+
+def _bind_messages(summary: AttemptSummarized) -> list[Message]:
+    if not (bind := summary.bind):
+        return []
+    if bind.bound:
+        line = f"Successfully binding node [{bind.node}] to {summary.pod}"
+        return [_message(summary, bind.ended, "Normal", BINDING_SUCCEED, line)]
+    return [_message(summary, bind.ended, "Warning", BINDING_FAILED, _cut(bind.error))]
+
+
+def _message(
+    summary: AttemptSummarized,
+    said: datetime,
+    severity: Literal["Normal", "Warning"],
+    reason: str,
+    line: str,
+    code: str = "",
+) -> Message:
+    return Message.model_construct(
+        attempt_id=summary.attempt_id,
+        pod=summary.pod,
+        scheduler=summary.scheduler,
+        started=summary.started,
+        said=said,
+        severity=severity,
+        reason=reason,
+        code=code,
+        message=line,
+    )
+
+
+def _fits(summary: AttemptSummarized) -> bool:
+    return summary.chosen is not None and not summary.error
+
+
+def _success(summary: AttemptSummarized) -> str:
+    rows = np.flatnonzero(_is_one_of(summary, PICKED, FITS))
+    names = [summary.nodes[row] for row in rows.tolist()]
+    fit = _best_last(summary, list(zip(summary.score[rows].tolist(), names, strict=True)))
+    refused = int(_is_one_of(summary, REFUSED, UNREGISTERED).sum())
+    entries = [f"{name}:{score:.2f}" for score, name in fit]
+    return shortened(f"find fit node({summary.chosen}), {refused} nodes not fit, {len(fit)} nodes fit(", entries)
+
+
+def _failure(summary: AttemptSummarized) -> str:
+    return f"no available node, {summary.offered_nodes} nodes do not meet"
+
+
+def _best_last(summary: AttemptSummarized, fit: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Binpack takes the highest score, spread the lowest, of equals the name that sorts first; the chosen is last."""
+    by_name = sorted(fit, key=lambda each: each[1], reverse=True)
+    by_score = sorted(by_name, key=lambda each: each[0], reverse=summary.node_policy == "spread")
+    return sorted(by_score, key=lambda each: each[1] == summary.chosen)
+
+
+def nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
+    """Every reason code, sorted, with the rows of the nodes refused for it; bare reasons count as codes."""
+    rows: dict[str, list[Ints]] = {}
+    # By refusal, of which there are few, rather than by node; the first group are the nodes without one.
+    order = np.argsort(summary.refusal, kind="stable")
+    groups = np.split(order, np.searchsorted(summary.refusal[order], np.arange(len(summary.refusals))))
+    for refusal, group in zip(summary.refusals, groups[1:], strict=True):
+        for code in _codes(refusal):
+            rows.setdefault(code, []).append(group)
+    unexplained = groups[0][_is_one_of(summary, UNREGISTERED)[groups[0]]]
+    rows.setdefault(NODE_UNREGISTERED, []).append(unexplained)
+    joined = {code: np.sort(np.concatenate(parts)) for code, parts in sorted(rows.items())}
+    return [(code, nodes) for code, nodes in joined.items() if len(nodes)]
+
+
+def _codes(refusal: Refusal) -> list[str]:
+    return [refusal.bare] if refusal.bare else [code for code, count in refusal.counts.items() if count]
+
+
+def _is_one_of(summary: AttemptSummarized, *words: str) -> npt.NDArray[np.bool_]:
+    """Per node: is its verdict one of ``words``?"""
+    return np.isin(summary.verdict, [code for code, word in enumerate(summary.verdicts) if word in words])
+
+
+def _code_line(summary: AttemptSummarized, code: str, rows: Ints) -> str:
+    # No more names than fit are looked up: there may be thousands of nodes for each of a dozen codes.
+    first = [summary.nodes[row] for row in rows[:MAX_BYTES].tolist()]
+    return shortened(f"{len(rows)} nodes {code}(", first, len(rows) - len(first))
+
+
+def shortened(head: str, entries: Sequence[str], more: int = 0) -> str:
+    """``head`` and the entries, joined with commas and closed with a bracket, in at most ``MAX_BYTES`` of UTF-8.
+
+    Where they take more, the last ones are left out and counted: ``3 nodes X(node1,... and 2 more)``. ``more`` is how
+    many entries there are beyond those given, which must not fit. A head that is too long by itself is cut.
+    """
+    head = _cut(head, MAX_BYTES // 2)
+    room = MAX_BYTES - len(head.encode())
+    total = taken = 0
+    for entry in entries:
+        total += len(entry.encode()) + 1
+        if total > room:
+            break
+        taken += total <= room - _MORE_BYTES
+    else:
+        return f"{head}{','.join(entries)})"
+    left_out = len(entries) - taken + more
+    return f"{head}{''.join(f'{entry},' for entry in entries[:taken])}... and {left_out} more)"
+
+
+def _cut(text: str, limit: int = MAX_BYTES) -> str:
+    """A text that is no list: as it is, or the whole characters of its beginning and how many are left out."""
+    if len(text) <= limit and len(text.encode()) <= limit:
+        return text
+    kept = text.encode()[: limit - _MORE_BYTES].decode(errors="ignore")
+    return f"{kept}... and {len(text) - len(kept)} more"

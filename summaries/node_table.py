@@ -1,0 +1,93 @@
+"""The node records of an attempt as one table, checked against the device rows and sorted by name."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.events import NodesJudged, Refusal
+from summaries.tables import one_refusal_table, one_table
+from summaries.tally import NodeColumns, Tally, recount
+from summaries.text import refusal_text
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class NodeTable:
+    """The columns of a summary that have an entry per node, sorted by name."""
+
+    nodes: Sequence[str]
+    verdicts: Sequence[str]
+    verdict: Ints
+    score: npt.NDArray[np.float32]
+    refused_by: Ints
+    refusals: Sequence[Refusal]
+    refusal: Ints
+    disagreements: Sequence[str]
+    """In words: where device rows and node records count differently."""
+
+    def columns(self) -> dict[str, Any]:
+        names = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal")
+        return {name: getattr(self, name) for name in names}
+
+
+def node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> NodeTable:
+    """All nodes of the records in order; where device rows were counted, the counts are theirs."""
+    names = [name for each in records for name in each.nodes]
+    verdicts, verdict = one_table([each.verdicts for each in records], [each.verdict for each in records])
+    refusals, refusal = one_refusal_table([each.refusals for each in records], [each.refusal for each in records])
+    refused_by = _joined(records, "refused_by", np.int64)
+    said = NodeColumns(_joined(records, "node_index", np.int64), refused_by, refusal, refusals)
+    counted = recount(said, tallies)
+    disagreement = _first_disagreement(names, said, counted)
+    refusals, refusal = _replaced(said, counted)
+    order = _by_name(names)
+    return NodeTable(
+        nodes=[names[row] for row in order],
+        verdicts=verdicts,
+        verdict=verdict[order],
+        score=_joined(records, "score", np.float32)[order],
+        refused_by=refused_by[order],
+        refusals=refusals,
+        refusal=refusal[order],
+        disagreements=disagreement,
+    )
+
+
+def _joined(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -> Any:
+    return np.concatenate([np.empty(0, dtype=kind), *(getattr(each, name) for each in records)])
+
+
+def _by_name(names: Sequence[str]) -> list[int]:
+    """The rows sorted by name; of a node that is told twice, the first telling."""
+    order = sorted(range(len(names)), key=names.__getitem__)
+    if len(set(names)) == len(names):
+        return order
+    return [row for place, row in enumerate(order) if not place or names[order[place - 1]] != names[row]]
+
+
+def _first_disagreement(names: Sequence[str], said: NodeColumns, counted: Mapping[int, Refusal]) -> list[str]:
+    """Where a node record says nothing of the counts there is nothing to disagree with."""
+    rows = [row for row in counted if said.refusal[row] >= 0]
+    if not rows:
+        return []
+    row = min(rows, key=names.__getitem__)
+    node_says = refusal_text(said.refusals[said.refusal[row]])
+    device_rows = refusal_text(counted[row])
+    more = f", and {len(rows) - 1} more nodes" if len(rows) > 1 else ""
+    return [f"{names[row]}: the device rows count '{device_rows}', its record says '{node_says}'{more}"]
+
+
+def _replaced(said: NodeColumns, counted: Mapping[int, Refusal]) -> tuple[list[Refusal], Ints]:
+    """The refusals, each distinct one once, with the rows' own counts where they differ."""
+    if not counted:
+        return list(said.refusals), said.refusal
+    refusal = said.refusal.copy()
+    refusal[list(counted)] = len(said.refusals) + np.arange(len(counted))
+    refusals = [*said.refusals, *counted.values()]
+    used, codes = np.unique(refusal, return_inverse=True)
+    none = int(used[0] < 0)
+    return one_refusal_table([[refusals[code] for code in used[none:].tolist()]], [codes.astype(np.int64) - none])

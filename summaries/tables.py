@@ -1,0 +1,37 @@
+"""Many small tables with columns that point into them, as one table and one column. Each entry stands there once."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.events import Refusal
+
+Ints = npt.NDArray[np.int64]
+T = TypeVar("T", bound=Hashable)
+
+
+def one_table(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[list[T], Ints]:
+    """The distinct entries of all tables, and all columns behind each other, pointing there; -1 stays."""
+    places: dict[T, int] = {}
+    moved = []
+    for table, column in zip(tables, columns, strict=True):
+        moves = [places.setdefault(entry, len(places)) for entry in table]
+        moved.append(np.array([*moves, -1], dtype=np.int64)[column])
+    return list(places), np.concatenate(moved) if moved else np.empty(0, dtype=np.int64)
+
+
+def one_refusal_table(tables: Sequence[Sequence[Refusal]], columns: Sequence[Ints]) -> tuple[list[Refusal], Ints]:
+    """The same for refusals; two are one when they say the same, in whatever order their counts stand."""
+    said: dict[Hashable, Refusal] = {}
+    keys = [[refusal_key(each) for each in table] for table in tables]
+    for table, its_keys in zip(tables, keys, strict=True):
+        said |= dict(zip(its_keys, table, strict=True))
+    distinct, column = one_table(keys, columns)
+    return [said[key] for key in distinct], column
+
+
+def refusal_key(refusal: Refusal) -> Hashable:
+    """Equal for two refusals that say the same."""
+    return frozenset(refusal.counts.items()), refusal.devices, refusal.bare, refusal.cause

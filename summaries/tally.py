@@ -1,0 +1,178 @@
+"""Counting verdicts: from the device rows of an attempt to ``X`` and ``Y`` per node, in numpy.
+
+Everything is kept sparse, as (node, code, count): no array here is larger than the rows that came, whatever a record
+claims about positions or tables.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.events import NOT_REASONS, PICKED, DevicesJudged, Refusal, Request
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tally:
+    """One record of devices judged, counted.
+
+    ``node_index``, ``devices`` and ``rows`` have an entry per node; ``owner``, ``code`` and ``count`` an entry per
+    distinct pair of node and verdict: ``count`` rows of the node at place ``owner`` have the verdict ``words[code]``.
+    """
+
+    container: int
+    request: Request
+    words: Sequence[str]
+    node_index: Ints
+    devices: Ints
+    rows: Ints
+    owner: Ints
+    code: Ints
+    count: Ints
+    picked: Mapping[str, Sequence[str]]
+    """UUIDs taken, by node."""
+
+
+def tally(event: DevicesJudged) -> Tally:
+    """Count the rows of one record."""
+    nodes, words = len(event.nodes), len(event.verdicts)
+    owners = np.repeat(np.arange(nodes), event.rows)
+    owner, code, count = _pairs(owners, event.verdict, nodes, words)
+    picked = _picked(event, owners)
+    columns = (event.node_index, event.devices, event.rows, owner, code, count)
+    return Tally(event.container, event.request, event.verdicts, *columns, picked)
+
+
+def _pairs(owners: Ints, codes: Ints, nodes: int, words: int) -> tuple[Ints, Ints, Ints]:
+    key = owners * words + codes
+    # bincount is ten times as fast, but its size is what the record claims, not what it holds.
+    if nodes * words <= 4 * len(key) + 1024:
+        dense = np.bincount(key, minlength=1)
+        keys = np.flatnonzero(dense)
+        counts = dense[keys]
+    else:
+        keys, counts = np.unique(key, return_counts=True)
+    return keys // max(words, 1), keys % max(words, 1), counts
+
+
+def _picked(event: DevicesJudged, owners: Ints) -> dict[str, list[str]]:
+    picked: dict[str, list[str]] = {}
+    for code in (place for place, word in enumerate(event.verdicts) if word == PICKED):
+        for row in np.flatnonzero(event.verdict == code).tolist():
+            picked.setdefault(event.nodes[int(owners[row])], []).append(event.uuid[row])
+    return picked
+
+
+class NodeColumns(NamedTuple):
+    """What the node records say, an entry per node."""
+
+    node_index: Ints
+    refused_by: Ints
+    refusal: Ints
+    """Index into ``refusals``; -1 for none."""
+    refusals: Sequence[Refusal]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pairs:
+    """Counts per node and code, sorted by both: entry ``i`` says ``count[i]`` rows of node ``node[i]``."""
+
+    node: Ints
+    code: Ints
+    count: Ints
+
+
+def recount(nodes: NodeColumns, tallies: Sequence[Tally]) -> dict[int, Refusal]:
+    """Where the device rows count otherwise than the node records say: the node's position and the rows' own refusal.
+
+    Nodes without device rows, nodes refused for a bare reason and containers that did not refuse take no part.
+    """
+    if not tallies or not len(nodes.node_index):
+        return {}
+    words, pairs, known, devices = _by_node(nodes, tallies)
+    wrong = known & _differ(nodes, words, pairs, devices)
+    return {node: _counted(node, words, pairs, int(devices[node])) for node in np.flatnonzero(wrong).tolist()}
+
+
+def _by_node(
+    nodes: NodeColumns, tallies: Sequence[Tally]
+) -> tuple[dict[str, int], _Pairs, npt.NDArray[np.bool_], Ints]:
+    """The pairs of the container that refused each node; which nodes have rows; their ``Y``."""
+    position = _positions(nodes.node_index, np.concatenate([each.node_index for each in tallies]))
+    container = np.repeat([each.container for each in tallies], [len(each.node_index) for each in tallies])
+    rows = np.concatenate([each.rows for each in tallies])
+    counts = (position >= 0) & (rows > 0) & (nodes.refused_by[position] == container)
+    known = np.zeros(len(nodes.node_index), dtype=np.bool_)
+    devices = np.zeros(len(nodes.node_index), dtype=np.int64)
+    known[position[counts]] = True
+    devices[position[counts]] = np.concatenate([each.devices for each in tallies])[counts]
+    words, code = _one_table(tallies)
+    starts = np.cumsum([0, *(len(each.node_index) for each in tallies)])[:-1]
+    owner = np.concatenate([each.owner + start for each, start in zip(tallies, starts.tolist(), strict=True)])
+    keep = counts[owner] & (code >= 0)
+    count = np.concatenate([each.count for each in tallies])
+    return words, _sorted(position[owner[keep]], code[keep], count[keep]), known, devices
+
+
+def _positions(known: Ints, wanted: Ints) -> Ints:
+    """Where each of ``wanted`` stands in ``known``; -1 for what is not there."""
+    order = np.argsort(known, kind="stable")
+    place = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
+    return np.where(known[place] == wanted, place, -1)
+
+
+def _one_table(tallies: Sequence[Tally]) -> tuple[dict[str, int], Ints]:
+    """Reason codes of all records in one table, and the column of all pairs that points into it; -1 is no reason."""
+    words: dict[str, int] = {}
+    columns = []
+    for each in tallies:
+        moved = [-1 if word in NOT_REASONS else words.setdefault(word, len(words)) for word in each.words]
+        columns.append(np.array([*moved, -1], dtype=np.int64)[each.code])
+    return words, np.concatenate(columns)
+
+
+def _sorted(node: Ints, code: Ints, count: Ints) -> _Pairs:
+    order = np.lexsort((code, node))
+    node, code, count = node[order], code[order], count[order]
+    # A node whose rows are spread over two records has a pair twice.
+    first = np.ones(len(node), dtype=np.bool_)
+    first[1:] = (node[1:] != node[:-1]) | (code[1:] != code[:-1])
+    starts = np.flatnonzero(first)
+    return _Pairs(node[starts], code[starts], np.add.reduceat(count, starts) if len(starts) else count)
+
+
+def _differ(nodes: NodeColumns, words: dict[str, int], pairs: _Pairs, devices: Ints) -> npt.NDArray[np.bool_]:
+    """Per node: do its pairs differ from what its refusal says?"""
+    table = [_said(each, words) for each in nodes.refusals] + [None]
+    size = np.array([-1 if said is None else len(said) for said in table])[nodes.refusal]
+    said_devices = np.array([*(each.devices for each in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
+    found = np.bincount(pairs.node, minlength=len(size))
+    differ = (found != size) | (devices != said_devices)
+    same = np.flatnonzero(~differ[pairs.node])
+    flat = np.array([entry for said in table for entry in said or ()], dtype=np.int64).reshape(-1, 2)
+    begins = np.cumsum([0, *(len(said or ()) for said in table)])[:-1][nodes.refusal]
+    rank = np.arange(len(pairs.node)) - np.searchsorted(pairs.node, pairs.node)
+    entry = flat[(begins[pairs.node] + rank)[same]]
+    unequal = (entry[:, 0] != pairs.code[same]) | (entry[:, 1] != pairs.count[same])
+    differ[pairs.node[same[unequal]]] = True
+    counts = np.array([*(not each.bare for each in nodes.refusals), True])[nodes.refusal]
+    agrees: npt.NDArray[np.bool_] = ~differ | ~counts
+    return ~agrees
+
+
+def _said(refusal: Refusal, words: dict[str, int]) -> list[tuple[int, int]]:
+    """The refusal as pairs of code and count, sorted; a code that no row has gets a place behind all that do."""
+    return sorted(
+        (words.get(code, len(words) + place), x) for place, (code, x) in enumerate(refusal.counts.items()) if x
+    )
+
+
+def _counted(node: int, words: dict[str, int], pairs: _Pairs, devices: int) -> Refusal:
+    codes = list(words)
+    begin, end = np.searchsorted(pairs.node, [node, node + 1])
+    entries = zip(pairs.code[begin:end].tolist(), pairs.count[begin:end].tolist(), strict=True)
+    return Refusal.model_construct(counts={codes[code]: count for code, count in entries}, devices=devices)
