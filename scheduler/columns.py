@@ -5,25 +5,20 @@ counts pods. One writer at a time; no clock (times are arguments), no I/O.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from scheduler.allocation import AllocationError
 from scheduler.decision import NodeFragment
 from scheduler.handshake import Seen, Step, allocatable_gpus, next_step
-from scheduler.mig import MigProfile, Placement
+from scheduler.node_entry import MIG_MODE, NodeEntry, fragment_of, is_ours
 from scheduler.quota import Quotas
-from scheduler.registration import REGISTER, Device, Malformed, NodeDevices, Registration, cordoned, decode_node
-from scheduler.request import VENDOR
+from scheduler.registration import REGISTER, Malformed, NodeDevices, Registration, cordoned, decode_node
 from scheduler.rows import Table
-from scheduler.usage import DeviceUse, PodUse, has_ended, is_leaving, pod_use
-
-MIG_MODE: Final = "mig"
+from scheduler.usage import PodUse, has_ended, is_leaving, pod_use
 
 USED: Final = ("used_slots", "used_cores", "used_memory")
 TOTAL: Final = ("total_slots", "total_cores", "total_memory")
@@ -33,35 +28,6 @@ _DEVICE_COLUMNS: Final = {
     **dict.fromkeys(("is_healthy", "is_cordoned", "is_mig", "is_ours"), np.bool_),
 }
 _NODE_COLUMNS: Final = {**dict.fromkeys((*USED, *TOTAL, "start", "size", "countable"), np.int64), "has_mig": np.bool_}
-
-
-@dataclass(slots=True)
-class NodeEntry:
-    """One registered node: its block of device rows, and what does not fit into columns."""
-
-    id: int
-    start: int
-    devices: NodeDevices
-    fragment: NodeFragment
-    rows: dict[str, list[int]]
-    held: dict[int, list[Placement]] = field(default_factory=dict)  # per row of a MIG card: what stands on it
-
-    @property
-    def size(self) -> int:
-        return len(self.fragment.uuids)
-
-    def is_mig(self, row: int) -> bool:
-        return self.devices.registration.devices[row - self.start].mode == MIG_MODE
-
-    def profiles(self, row: int) -> tuple[MigProfile, ...]:
-        return self.devices.registration.devices[row - self.start].mig_profiles
-
-    def unsound(self, row: int, share: DeviceUse) -> bool:
-        """Whether a share makes it unknown what a card has left: an instance it can't have, or on a MIG card none."""
-        if not self.is_mig(row):
-            return bool(share.instances)
-        possible = {(profile.name, place) for profile in self.profiles(row) for place in profile.placements}
-        return not share.instances or not possible.issuperset(share.instances)
 
 
 class ClusterColumns:
@@ -128,7 +94,7 @@ class ClusterColumns:
         self._unregister(name)
         devices = found.registration.devices
         entry = NodeEntry(
-            self.nodes.take(1), self.devices.take(len(devices)), found, _fragment(name, found.registration), {}
+            self.nodes.take(1), self.devices.take(len(devices)), found, fragment_of(name, found.registration), {}
         )
         for row, device in enumerate(devices, entry.start):
             entry.rows.setdefault(device.uuid, []).append(row)
@@ -150,15 +116,15 @@ class ClusterColumns:
         table["index"][block] = [min(device.index, 2**63 - 1) for device in devices]
         table["kind"][block] = [self._kind(device.model, device.mode) for device in devices]
         table["is_healthy"][block] = [device.is_healthy for device in devices]
-        table["is_ours"][block] = [_is_ours(device) for device in devices]
+        table["is_ours"][block] = [is_ours(device) for device in devices]
         table["is_mig"][block] = [device.mode == MIG_MODE for device in devices]
 
     def _fill_node(self, entry: NodeEntry) -> None:
         block, table = slice(entry.start, entry.start + entry.size), self.nodes
         devices = entry.devices.registration.devices
         table["start"][entry.id], table["size"][entry.id] = entry.start, entry.size
-        table["countable"][entry.id] = sum(map(_is_ours, devices))
-        table["has_mig"][entry.id] = any(device.mode == MIG_MODE and _is_ours(device) for device in devices)
+        table["countable"][entry.id] = sum(map(is_ours, devices))
+        table["has_mig"][entry.id] = any(device.mode == MIG_MODE and is_ours(device) for device in devices)
         for name in TOTAL:
             table[name][entry.id] = self.devices[name][block].sum()
 
@@ -303,7 +269,7 @@ class ClusterColumns:
                     self.devices[name][row] += sign * amount
                     self.nodes[name][entry.id] += sign * amount
                 self.devices["unsound"][row] += sign * entry.unsound(row, share)
-                _place(entry, row, share, sign)
+                entry.place(row, share, sign)
 
     # Quotas
 
@@ -313,24 +279,6 @@ class ClusterColumns:
 
     def delete_quota(self, namespace: str, name: str) -> None:
         self.quotas.delete(namespace, name)
-
-
-def _is_ours(device: Device) -> bool:
-    return VENDOR in device.model.upper()
-
-
-def _place(entry: NodeEntry, row: int, share: DeviceUse, sign: int) -> None:
-    held = entry.held.setdefault(row, []) if share.instances else []
-    for _, placement in share.instances:
-        if sign > 0:
-            held.append(placement)
-        elif placement in held:
-            held.remove(placement)
-
-
-def _fragment(name: str, registration: Registration) -> NodeFragment:
-    uuids = tuple(device.uuid for device in registration.devices)
-    return NodeFragment(name, orjson.dumps(name), orjson.dumps(uuids)[1:-1], uuids)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -48,7 +48,11 @@ class Quotas:
     def add_use(self, namespace: str, memory_mib: int, cores: int) -> None:
         """Count what a pod holds; negative amounts give it back."""
         memory_before, cores_before = self.used.get(namespace, (0, 0))
-        self.used[namespace] = (memory_before + memory_mib, cores_before + cores)
+        after = (memory_before + memory_mib, cores_before + cores)
+        if any(after):
+            self.used[namespace] = after
+        else:
+            self.used.pop(namespace, None)
 
     def room(self, namespace: str, memory_factor: int) -> Room:
         """What the namespace may still take. `memory_factor` is what `nvidia.com/gpumem` is multiplied with."""

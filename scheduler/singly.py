@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from scheduler.ask import Ask
 from scheduler.cards import Cards, Ints
-from scheduler.columns import NodeEntry
 from scheduler.fit import Checks
 from scheduler.mig import Placement
+from scheduler.node_entry import NodeEntry
 from scheduler.quota import Room
 from scheduler.terms import Terms
 from scheduler.turns import Left

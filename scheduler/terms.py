@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from scheduler.cards import Bools, Cards
-from scheduler.columns import ClusterColumns, NodeEntry
+from scheduler.columns import ClusterColumns
 from scheduler.mig import Placement
+from scheduler.node_entry import NodeEntry
 from scheduler.quota import Room
 from scheduler.request import VENDOR
 from scheduler.usage import PodUse

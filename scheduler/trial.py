@@ -11,10 +11,10 @@ import numpy as np
 from scheduler import codes
 from scheduler.ask import Ask, ask_of
 from scheduler.cards import Bools, Cards, Ints
-from scheduler.columns import MIG_MODE
 from scheduler.fit import Checks, Fit, check, fit, gate
 from scheduler.judgement import Part, flat_part, join, looked_part
 from scheduler.mig import Placement
+from scheduler.node_entry import MIG_MODE
 from scheduler.order import device_scores, trying_order
 from scheduler.request import ContainerRequest
 from scheduler.singly import walk_nodes
