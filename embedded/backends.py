@@ -89,6 +89,10 @@ class Backends:
         for server in self.servers:
             server.stop()
 
+    def kill(self) -> None:
+        """SIGKILL all."""
+        self._kill_besides(())
+
     def state(self) -> State:
         """What to remember about them."""
         return State(self._cluster_id, tuple(_record(server) for server in self.servers))
@@ -189,7 +193,8 @@ def backends(
                 running.start(kinds)
                 yield running
             finally:
-                running.stop()
+                # In order only where there is something to keep.
+                running.stop() if keep_data else running.kill()
     finally:
         leash.close()
 

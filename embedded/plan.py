@@ -22,11 +22,13 @@ def new_records(kind: ServerKind, brokers: int) -> tuple[ServerRecord, ...]:
 
 
 def new_cluster_id() -> str:
-    """A cluster id as Kafka writes it: 16 random bytes in base64 for URLs, unpadded.
+    """A cluster id as Kafka writes it: 16 random bytes in base64 for URLs, unpadded, the first bit 0.
 
-    Random, so that a broker that meets a stranger's controller on a recycled port does not take it for its own.
+    With that bit it could begin with a dash, and Kafka's tools would take it for an option. Random, so that a broker
+    that meets a stranger's controller on a recycled port does not take it for its own.
     """
-    return urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    number = uuid.uuid4().int & ((1 << 127) - 1)
+    return urlsafe_b64encode(number.to_bytes(16)).decode().rstrip("=")
 
 
 def plan(folder: Path, state: State | None, kinds: Sequence[ServerKind], brokers: int) -> State:

@@ -5,7 +5,7 @@ import pytest
 
 from embedded import folder as folders
 from embedded.errors import EmbeddedError, NotRunningError
-from embedded.plan import plan
+from embedded.plan import new_cluster_id, plan
 from embedded.ports import KAFKA_PORTS, OPENSEARCH_PORTS
 from embedded.process import ProcessId, started_at
 from embedded.state import ServerRecord, State, read_state, write_state
@@ -112,3 +112,9 @@ def test_a_cluster_does_not_change_its_size(tmp_path: Path) -> None:
     before = plan(tmp_path, None, ("kafka",), brokers=1)
     with pytest.raises(EmbeddedError, match=r"holds a Kafka of 1 broker\(s\), not 3"):
         plan(tmp_path, before, ("kafka",), brokers=3)
+
+
+def test_a_cluster_id_is_never_taken_for_an_option() -> None:
+    ids = {new_cluster_id() for _ in range(2000)}
+    assert len(ids) == 2000
+    assert not [each for each in ids if each.startswith("-") or len(each) != 22]
