@@ -16,7 +16,7 @@ class Metrics:
     """One registry per scheduler, so that two in one process do not count together."""
 
     def __init__(self) -> None:
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self.filter_seconds = self._histogram("filter_seconds", "From the body of POST /filter to its answer.")
         self.bind_seconds = self._histogram("bind_seconds", "From the body of POST /bind to its answer.")

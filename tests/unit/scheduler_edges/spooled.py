@@ -1,0 +1,63 @@
+"""Entries for a spool, with what a test does not name filled in."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from scheduler.frames import Entry, Kind
+from schemas.events import DevicesJudged, PodRef, Request
+from schemas.ids import attempt_id, microseconds
+from schemas.records import Record, encode
+from schemas.topics import DECISIONS
+
+NOW = datetime(2026, 11, 21, 3, 0, 0, tzinfo=UTC)
+
+
+class Clock:
+    """Stands still until it is told otherwise."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def advance(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+def a_verdict(name: str = "a", size: int = 10) -> Entry:
+    """A record that is never given up as detail; its id is ``<name>/concluded``."""
+    record = Record(b"default/pod", b"v" * size, [("ce_id", f"{name}/concluded".encode()), ("ce_type", b"t")])
+    return Entry(Kind.VERDICT, DECISIONS.name, record, microseconds(NOW))
+
+
+def detail(pod: str = "pod1", part: int = 0, cards: int = 2, started: datetime = NOW) -> Entry:
+    """Device rows of one attempt on one node."""
+    numbers = np.zeros(cards, np.int64)
+    event = DevicesJudged(
+        attempt_id=attempt_id("s", pod, started),
+        pod=PodRef(namespace="default", name=pod, uid=pod),
+        scheduler="s",
+        started=started,
+        part=part,
+        container=0,
+        request=Request(container="main"),
+        verdicts=["picked"],
+        models=[],
+        nodes=["node1"],
+        node_index=np.zeros(1, np.int64),
+        devices=np.array([cards]),
+        rows=np.array([cards]),
+        uuid=[f"GPU-{card}" for card in range(cards)],
+        verdict=numbers,
+        model=numbers - 1,
+        numa=numbers,
+        memory_total_mib=numbers,
+        memory_used_mib=numbers,
+        cores_total_percent=numbers,
+        cores_used_percent=numbers,
+        slots_total=numbers,
+        slots_used=numbers,
+    )
+    return Entry(Kind.DETAIL, DECISIONS.name, encode(event), microseconds(started), cards)
