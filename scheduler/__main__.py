@@ -1,4 +1,4 @@
-"""``python -m scheduler serve`` answers kube-scheduler."""
+"""``python -m scheduler serve`` answers kube-scheduler; ``python -m scheduler simulate`` answers a person."""
 
 import asyncio
 import logging
@@ -10,17 +10,20 @@ from typing import Annotated
 
 import typer
 
-from scheduler import settings
+from scheduler import manifests, settings
 from scheduler.bind import LockPolicy
 from scheduler.decision import Policy
 from scheduler.manifests import ManifestError
 from scheduler.serve import serve as run
 from scheduler.settings import KAFKA_VARIABLE, SettingError, Settings
-from scheduler.spool import Limits
+from scheduler.simulate import schedulerlog
+from scheduler.simulate import simulate as simulated
+from scheduler.spool import Limits, now_utc
 
 NODE_POLICIES = ("binpack", "spread")
 
 app = typer.Typer(
+    help="A kube-scheduler extender that decides as HAMi does and publishes every verdict.",
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -39,11 +42,6 @@ def _one_line_for_mistakes() -> Iterator[None]:
     except (SettingError, ManifestError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
-
-
-@app.callback()
-def scheduler() -> None:
-    """A kube-scheduler extender that decides as HAMi does and publishes every verdict."""
 
 
 @app.command()
@@ -87,6 +85,26 @@ def serve(
             max_body_bytes=settings.positive("--max-body-bytes", max_body_bytes),
         )
         asyncio.run(run(chosen))
+
+
+@app.command()
+def simulate(
+    cluster: Cluster,
+    pod: Annotated[Path, typer.Option(help="One Pod in YAML.")],
+    name: Name = "hami-scheduler",
+    node_policy: NodePolicy = "binpack",
+    device_policy: DevicePolicy = "spread",
+    detail: Annotated[bool, typer.Option("--detail", help="All that is known, beside the proposal's fields.")] = False,
+) -> None:
+    """Print the schedulerlog that the pod would get on this cluster. Nothing is started, nothing is written."""
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
+    with _one_line_for_mistakes():
+        manifest, asked = manifests.read(cluster), manifests.read_pod(pod)
+        told = simulated(manifest, asked, name, _policy(node_policy, device_policy), now_utc())
+    if told:
+        typer.echo(schedulerlog(told, is_full=detail), nl=False)
+    else:
+        typer.echo("The pod asks for no device: this scheduler would hand every node back.", err=True)
 
 
 def _policy(node_policy: str, device_policy: str) -> Policy:

@@ -182,7 +182,7 @@ cards = st.builds(
     st.sampled_from(["NVIDIA A40", "NVIDIA-Tesla T4", "NVIDIA"]),
     st.booleans(),
 )
-node_names = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
+node_names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 clusters = st.dictionaries(
     node_names, st.lists(cards, min_size=1, max_size=5, unique_by=lambda card: card["id"]), max_size=5
 )

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 
 from scheduler.frames import Entry, Kind
 from scheduler.segments import Segment
-from scheduler.spool import Limits, Spool, SpoolInUseError
+from scheduler.spool import Batch, Limits, Spool, SpoolInUseError
 from schemas.events import DetailDropped
 from schemas.records import decode
 from tests.unit.scheduler_edges.spooled import NOW, Clock, a_verdict, detail
@@ -26,7 +26,7 @@ def ids(entries: list[Entry]) -> list[str]:
 
 def rest_of(spool: Spool) -> list[Entry]:
     """Everything that the spool still hands out, acknowledged as it comes."""
-    found = []
+    found: list[Entry] = []
     while batch := spool.next_batch(300):
         found += batch.entries
         spool.acknowledge(batch)
@@ -134,7 +134,8 @@ def test_two_schedulers_can_not_share_a_folder(tmp_path: Path) -> None:
 
 
 async def test_answers_at_the_same_time_share_one_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spool, syncs = Spool(tmp_path), []
+    syncs: list[int] = []
+    spool = Spool(tmp_path)
     monkeypatch.setattr(os, "fdatasync", syncs.append)
 
     async def answer(name: str) -> None:
@@ -147,7 +148,8 @@ async def test_answers_at_the_same_time_share_one_sync(tmp_path: Path, monkeypat
 
 
 async def test_nothing_waits_for_the_disk_when_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spool, syncs = Spool(tmp_path, Limits(sync="interval")), []
+    syncs: list[int] = []
+    spool = Spool(tmp_path, Limits(sync="interval"))
     monkeypatch.setattr(os, "fdatasync", syncs.append)
     spool.append([a_verdict()])
     await spool.settle()
@@ -220,7 +222,9 @@ def test_whatever_happens_in_between_every_verdict_is_handed_out_in_order(
     folder = tmp_path_factory.mktemp("spool")
     one = sum(len(entry.record.value) + 400 for entry in attempt(0))
     limits = Limits(max_bytes=one * 12, segment_bytes=one * 2)
-    spool, told, seen, flying = Spool(folder, limits), 0, [], []
+    seen: list[Entry] = []
+    flying: list[Batch] = []
+    spool, told = Spool(folder, limits), 0
     for step in [*steps, "rewind"]:
         if step == "append":
             spool.append(attempt(told))

@@ -1,0 +1,56 @@
+"""One attempt without a cluster, Kafka or clock of its own: what the API would say about it."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from scheduler import events
+from scheduler.columns import ClusterColumns
+from scheduler.decide import decide
+from scheduler.decision import Decision, Failed, Policy
+from scheduler.events import Attempt
+from scheduler.manifests import Manifest
+from schemas.events import AttemptEvent, PodRef
+from schemas.records import decode, encode
+from summaries.answer import detail, schedulerlog_json
+from summaries.fold import summarize
+
+
+def simulate(
+    manifest: Manifest, pod: Mapping[str, Any], name: str, policy: Policy, now: datetime
+) -> list[AttemptEvent]:
+    """The events that the attempt would tell, as a reader gets them; none when the pod asks for no device.
+
+    All nodes of the file are offered.
+    """
+    columns = ClusterColumns()
+    for quota in manifest.quotas.values():
+        columns.apply_quota(quota)
+    for node in manifest.nodes.values():
+        columns.apply_node(node)
+    for other in manifest.pods.values():
+        columns.apply_pod(other)
+    metadata = pod["metadata"]
+    attempt = Attempt.of(name, PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")}), now)
+    answer = decide(columns, pod, list(manifest.nodes), policy)
+    if isinstance(answer, Decision):
+        return _as_read(events.events_of(attempt, answer, now))
+    if isinstance(answer, Failed):
+        return _as_read([events.failure_of(attempt, answer, len(manifest.nodes), now)])
+    return []
+
+
+def _as_read(told: Iterable[AttemptEvent]) -> list[AttemptEvent]:
+    records = map(encode, told)
+    read = (decode(record.value, record.headers) for record in records)
+    return [event for event in read if isinstance(event, AttemptEvent)]
+
+
+def schedulerlog(told: Sequence[AttemptEvent], *, is_full: bool) -> str:
+    """The API's answer to the events of one attempt, as JSON text; `is_full` as with `?detail=full`."""
+    summary = summarize(told)
+    answer = schedulerlog_json(summary, beside={"detail": detail(summary)} if is_full else None)
+    text: bytes = orjson.dumps(orjson.loads(answer), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+    return text.decode()
