@@ -61,19 +61,19 @@ class Binder:
             return str(missing("pod", asked.name))
         if self._api.known_node(asked.node) is None:
             return str(missing("node", asked.node))
-        locks = needs_lock(pod)
+        locks, began = needs_lock(pod), self._clock()
         try:
             if locks:
                 await self._lock(asked, waits=_is_member(pod))
-            await self._write(asked)
+            await self._write(asked, began)
         except (ApiError, LockError) as error:
             if locks:
                 await self._release(asked)
             return str(error)
         return ""
 
-    async def _write(self, asked: BindArgs) -> None:
-        marks = {BIND_PHASE: "allocating", BIND_TIME: str(int(self._clock().timestamp()))}
+    async def _write(self, asked: BindArgs, began: datetime) -> None:
+        marks = {BIND_PHASE: "allocating", BIND_TIME: str(int(began.timestamp()))}
         await self._api.patch_pod(asked.namespace, asked.name, marks)
         await self._api.bind(asked.namespace, asked.name, asked.uid, asked.node)
 
@@ -145,7 +145,8 @@ class Binder:
             except ApiError as error:
                 if error.is_conflict:
                     continue
-                log.warning("the lock of node %s could not be released (%s); it expires", asked.node, error)
+                if not error.is_missing:
+                    log.warning("the lock of node %s could not be released (%s); it expires", asked.node, error)
             return
 
 

@@ -9,9 +9,7 @@ from scheduler.frames import Entry, Kind, entries_of, frames, scan
 from schemas.records import Record
 from tests.unit.scheduler_edges.spooled import a_verdict
 
-headers = st.lists(
-    st.tuples(st.text(st.characters(codec="utf-8"), max_size=8), st.binary(max_size=20)), max_size=4
-)
+headers = st.lists(st.tuples(st.text(st.characters(codec="utf-8"), max_size=8), st.binary(max_size=20)), max_size=4)
 entries = st.builds(
     lambda kind, topic, key, value, head, written, rows: Entry(kind, topic, Record(key, value, head), written, rows),
     st.sampled_from(Kind),

@@ -1,0 +1,139 @@
+"""Replays recorded binds of HAMi v2.10.0 (bind_cases.jsonl) against our Binder on a scripted API server.
+
+The API server is a fake as it was for HAMi: it keeps objects and answers as the case's `faults` say. Time is the case's
+clock, moved on by every sleep.
+"""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from scheduler import durations
+from scheduler.bind import Binder, LockPolicy
+from scheduler.cluster_api import ApiError, missing
+from scheduler.extender import BindArgs
+from scheduler.node_lock import LOCK
+
+Case = Mapping[str, Any]
+
+
+class ScriptedApi:
+    """Implements `ClusterApi` as one case describes it."""
+
+    def __init__(self, case: Case) -> None:
+        self.case, self.faults = case, case.get("faults") or {}
+        self.now = datetime.fromisoformat(case["clock"])
+        self.started = self.now
+        self.node = dict(case["node_annotations_before"])
+        self.pod = dict(case["pod"]["annotations"] or {})
+        self.version = 1
+        self.conflicts = int(self.faults.get("patch_node", "0").split()[0])
+        self.calls = 0
+
+    def clock(self) -> datetime:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+        after = self.faults.get("lock_released_after")
+        if after and self.now - self.started >= durations.parse(after):
+            self.node.pop(LOCK, None)
+
+    def known_node(self, name: str) -> dict[str, Any] | None:
+        return self._node(name) if self.case["node_in_cache"] else None
+
+    def known_pod(self, namespace: str, name: str) -> dict[str, Any] | None:
+        return self._pod() if self.case["pod_in_cache"] else None
+
+    def offered(self, pod: Any) -> None:
+        raise AssertionError("a bind offers no pod")
+
+    def _node(self, name: str) -> dict[str, Any]:
+        return {"metadata": {"name": name, "annotations": dict(self.node), "resourceVersion": str(self.version)}}
+
+    def _pod(self) -> dict[str, Any]:
+        pod = self.case["pod"]
+        metadata = {key: pod.get(key) for key in ("name", "namespace", "uid", "labels")}
+        spec = {key: _containers(pod[key] or []) for key in ("initContainers", "containers")}
+        return {"metadata": metadata | {"annotations": dict(self.pod)}, "spec": spec}
+
+    async def get_node(self, name: str) -> dict[str, Any]:
+        self.calls += 1
+        if not self.case["node_in_api"]:
+            raise missing("nodes", name)
+        return self._node(name)
+
+    async def get_pod(self, namespace: str, name: str) -> dict[str, Any]:
+        self.calls += 1
+        if "get_pod" in self.faults:
+            raise ApiError(500, self.faults["get_pod"])
+        if f"{namespace}/{name}" not in self.case["other_pods_in_api"]:
+            raise missing("pods", name)
+        return {"metadata": {"namespace": namespace, "name": name}}
+
+    async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
+        self.calls += 1
+        if self.conflicts or resource_version != str(self.version):
+            self.conflicts = max(self.conflicts - 1, 0)
+            raise ApiError(409, f'Operation cannot be fulfilled on nodes "{name}": the object has been modified')
+        self.version += 1
+        _merge(self.node, annotations)
+
+    async def patch_pod(
+        self, namespace: str, name: str, annotations: Mapping[str, str | None], labels: Any = None
+    ) -> None:
+        self.calls += 1
+        if "patch_pod" in self.faults:
+            raise ApiError(500, self.faults["patch_pod"])
+        _merge(self.pod, annotations)
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        self.calls += 1
+        if thief := self.faults.get("lock_stolen_before_release"):
+            self.node[LOCK] = f"{self.case['clock']},{thief}"
+        if "binding" in self.faults:
+            raise ApiError(409, self.faults["binding"])
+
+
+def _merge(annotations: dict[str, Any], patch: Mapping[str, str | None]) -> None:
+    annotations.update(patch)
+    for key in [key for key, value in patch.items() if value is None]:
+        del annotations[key]
+
+
+def _containers(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {"name": each["name"], "resources": {key: each[key] for key in ("limits", "requests") if key in each}}
+        for each in listed
+    ]
+
+
+def bind_differences(case: Case) -> Iterator[str]:
+    """One line for each thing that we would do otherwise."""
+    api = ScriptedApi(case)
+    policy = LockPolicy(durations.parse(case["node_lock_timeout"]), durations.parse(case["node_lock_retry_timeout"]))
+    asked = case["request"]
+    args = BindArgs(asked["PodNamespace"], asked["PodName"], asked["PodUID"], asked["Node"])
+    error = asyncio.run(Binder(api, policy, api.clock, api.sleep).bind(args))
+    if error != case["out_wire_reply"]["Error"]:
+        yield f"answer: ours {error!r}, HAMi's {case['out_wire_reply']['Error']!r}"
+    theirs = case["out_node_annotations_after"]
+    if theirs is not None and _but_lock_time(api.node) != _but_lock_time(theirs):
+        yield f"node: ours {api.node}, HAMi's {theirs}"
+    if not _is_as_late(api.node.get(LOCK, ""), (theirs or {}).get(LOCK, "")) and theirs is not None:
+        yield f"lock: ours {api.node}, HAMi's {theirs}"
+    if api.pod != case["out_pod_annotations_after"]:
+        yield f"pod: ours {api.pod}, HAMi's {case['out_pod_annotations_after']}"
+
+
+def _but_lock_time(annotations: Mapping[str, str]) -> dict[str, str]:
+    return {key: value.split(",", 1)[-1] if key == LOCK else value for key, value in annotations.items()}
+
+
+def _is_as_late(ours: str, theirs: str) -> bool:
+    """Whether two locks are of the same second, or the next one: pauses between tries are random."""
+    if ours == theirs:
+        return True
+    ages = [datetime.fromisoformat(lock.split(",")[0]) for lock in (ours, theirs)]
+    return abs(ages[0] - ages[1]) <= timedelta(seconds=1)
