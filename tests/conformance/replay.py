@@ -21,6 +21,7 @@ from scheduler.columns import ClusterColumns
 from scheduler.decide import Decision, Failed, NotOurs, Policy, decide
 from scheduler.request import ContainerRequest
 from tests.conformance import codecs
+from tests.conformance.bind_replay import bind_differences
 from tests.conformance.defects import Difference, explained
 
 Case = Mapping[str, Any]
@@ -29,7 +30,7 @@ _SHOWN = 10
 
 
 def main(folder: str) -> int:
-    kinds = {"filter": judge_filter, "codec": judge_codec}
+    kinds = {"filter": judge_filter, "codec": judge_codec, "bind": judge_bind}
     paths = {kind: path for kind in kinds if (path := Path(folder) / f"{kind}_cases.jsonl").exists()}
     if not paths:
         print(f"{folder} holds none of {', '.join(f'{kind}_cases.jsonl' for kind in kinds)}")  # noqa: T201
@@ -41,6 +42,11 @@ def judge_filter(case: Case) -> tuple[list[str], str]:
     """What we would answer otherwise, and the defect of HAMi behind it ("" for none)."""
     found = list(differences(case))
     return [str(difference) for difference in found], explained(case, found) if found else ""
+
+
+def judge_bind(case: Case) -> tuple[list[str], str]:
+    """The same for one bind."""
+    return list(bind_differences(case)), ""
 
 
 def judge_codec(case: Case) -> tuple[list[str], str]:
