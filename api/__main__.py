@@ -1,0 +1,69 @@
+"""``python -m api serve``: the REST API as one process."""
+
+import logging
+import socket
+import sys
+from typing import Annotated, Any, NoReturn
+
+import typer
+import uvicorn
+from pydantic import ValidationError
+
+from api.app import create_app
+from api.settings import PREFIX, Settings, Switch, problem
+
+app = typer.Typer(
+    help="schedulerlog over HTTP.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
+)
+
+
+@app.callback()
+def main() -> None:
+    """schedulerlog over HTTP."""
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[int | None, typer.Option(help="Port; 0 takes a free one.", show_default="9090")] = None,
+) -> None:
+    """Answer until SIGTERM or Ctrl-C. Settings come from SCHEDULERLOG_ variables; docs/api.md lists them."""
+    given: dict[str, Any] = {"api_host": host, "api_port": port}
+    try:
+        if not Switch().api_enabled:
+            _end(f"the API is switched off ({PREFIX}API_ENABLED=false)", 0)
+        settings = Settings(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        _end(problem(error), 2)
+    _listen_and_serve(settings)
+
+
+def _listen_and_serve(settings: Settings) -> None:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # They repeat every failed connection, several times a second; the topic says it once.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    listening = _listen(settings.api_host, settings.api_port)
+    host, port = listening.getsockname()[:2]
+    typer.echo(f"schedulerlog API on http://{f'[{host}]' if ':' in host else host}:{port} (documentation: /docs)")
+    sys.stdout.flush()
+    config = uvicorn.Config(create_app(settings), access_log=False, log_level="warning", timeout_graceful_shutdown=5)
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    try:
+        family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        _end(f"can't listen on {host}:{port}: {error.strerror}; --port chooses another", 1)
+    return listening
+
+
+def _end(line: str, status: int) -> NoReturn:
+    typer.echo(line, err=bool(status))
+    raise SystemExit(status)
+
+
+if __name__ == "__main__":
+    app()

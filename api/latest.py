@@ -1,0 +1,77 @@
+"""The latest attempt of the latest pods, in memory, as the topic of attempts tells them.
+
+What is kept are the records' own bytes: parsed columns of a large cluster take several times as much.
+"""
+
+from dataclasses import dataclass
+from threading import Lock
+
+from api.lru import Lru
+from schemas.events import AttemptSummarized
+from schemas.records import Rejected, decode_value
+from schemas.runs import join
+
+PART_GROUPS = 256
+"""Attempts of which some parts are still to come; those of a worker that died in between leave first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """One attempt as its records told it, in the order of its parts."""
+
+    attempt_id: str
+    version: int
+    started: float
+    values: tuple[bytes, ...]
+
+    @property
+    def age_order(self) -> tuple[float, int, str]:
+        """Greater is newer; of one attempt, the telling that knows more."""
+        return self.started, self.version, self.attempt_id
+
+    def summary(self) -> AttemptSummarized:
+        parts = [decode_value(AttemptSummarized, value) for value in self.values]
+        return join([part for part in parts if not isinstance(part, Rejected)])
+
+
+class LatestAttempts:
+    """Pod (``namespace/name``) to its latest attempt; safe to use from several threads."""
+
+    def __init__(self, max_pods: int, max_bytes: int) -> None:
+        self.pods: Lru[str, Held] = Lru(max_pods, max_bytes)
+        self._parts: Lru[tuple[str, int], dict[int, bytes]] = Lru(PART_GROUPS, max_bytes)
+        self._lock = Lock()
+
+    def add(self, part: AttemptSummarized, value: bytes, now: float) -> None:
+        """Take one record: ``value`` is its own JSON, ``part`` what it says.
+
+        The time at which a telling counts as used is that of its attempt, never later than ``now``: a wrong clock
+        somewhere must not keep a pod for ever.
+        """
+        with self._lock:
+            pod, started = str(part.pod), part.started.timestamp()
+            known = self.pods.peek(pod)
+            if known and known.age_order >= (started, part.version, part.attempt_id):
+                return
+            if values := self._whole(part, value, now):
+                held = Held(part.attempt_id, part.version, started, values)
+                size = sum(map(len, values)) + len(pod)
+                self.pods.put(pod, held, size, min(part.version / 1e6, now))
+
+    def get(self, namespace: str, name: str, now: float) -> Held | None:
+        return self.pods.get(f"{namespace}/{name}", now)
+
+    def _whole(self, part: AttemptSummarized, value: bytes, now: float) -> tuple[bytes, ...] | None:
+        """The values of all parts once the last one is there."""
+        if part.parts == 1:
+            return (value,)
+        key = part.attempt_id, part.version
+        parts = {**(self._parts.peek(key) or {}), part.part: value}
+        # A telling with another number of parts would be another version.
+        if any(place >= part.parts for place in parts):
+            parts = {part.part: value}
+        if len(parts) < part.parts:
+            self._parts.put(key, parts, sum(map(len, parts.values())), now)
+            return None
+        self._parts.remove(key)
+        return tuple(parts[place] for place in range(part.parts))

@@ -1,0 +1,92 @@
+"""The documentation page: the OpenAPI document as one HTML page without scripts, fonts or anything from elsewhere."""
+
+from collections.abc import Iterator
+from html import escape
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+
+_STYLE: Final = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+code { background: #f3f3f3; padding: .1em .3em; border-radius: 3px; }
+h2 { margin-top: 2.5rem; border-top: 1px solid #ddd; padding-top: 1rem; }
+table { border-collapse: collapse; width: 100%; }
+td, th { text-align: left; vertical-align: top; padding: .3rem .6rem; }
+tr:nth-child(even) { background: #fafafa; } th { border-bottom: 1px solid #ddd; }
+@media (prefers-color-scheme: dark) {
+  body { background: #181818; color: #ddd; } code, tr:nth-child(even) { background: #262626; } a { color: #8af; }
+}
+"""
+
+
+def documentation(openapi: Json) -> str:
+    info = openapi["info"]
+    body = "".join(_sections(openapi))
+    return (
+        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>{escape(info['title'])}</title><style>{_STYLE}</style></head><body>"
+        f"<h1>{escape(info['title'])}</h1><p>{_prose(info['description'])}</p>"
+        f'<p>The same for programs: <a href="/openapi.json">/openapi.json</a>.</p>{body}</body></html>'
+    )
+
+
+def _sections(openapi: Json) -> Iterator[str]:
+    for path, methods in openapi["paths"].items():
+        for method, operation in methods.items():
+            yield f"<h2><code>{escape(method.upper())} {escape(path)}</code></h2>"
+            yield f"<p>{_prose(operation.get('description', operation.get('summary', '')))}</p>"
+            yield _table(("parameter", "in", "kind", "about"), _parameters(operation))
+            yield _table(("status", "answer", "about"), _responses(operation))
+
+
+def _parameters(operation: Json) -> list[tuple[str, ...]]:
+    return [
+        (f"<code>{escape(each['name'])}</code>", each["in"], _kind(each["schema"]), _prose(each.get("description", "")))
+        for each in operation.get("parameters", [])
+    ]
+
+
+def _responses(operation: Json) -> list[tuple[str, ...]]:
+    return [
+        (f"<code>{escape(status)}</code>", _answer(response), _prose(response.get("description", "")))
+        for status, response in operation["responses"].items()
+    ]
+
+
+def _answer(response: Json) -> str:
+    kinds = [_kind(content.get("schema", {})) for content in response.get("content", {}).values()]
+    headers = "".join(f"<br>header <code>{escape(name)}</code>" for name in response.get("headers", {}))
+    return ", ".join(filter(None, kinds)) + headers
+
+
+def _kind(schema: Json) -> str:
+    """A schema in a few words."""
+    if reference := schema.get("$ref"):
+        return f"<code>{escape(reference.rpartition('/')[2])}</code>"
+    if choices := schema.get("anyOf"):
+        return " or ".join(_kind(each) for each in choices if each.get("type") != "null")
+    if values := schema.get("enum"):
+        return " ".join(f"<code>{escape(str(value))}</code>" for value in values)
+    if "const" in schema:
+        return f"<code>{escape(str(schema['const']))}</code>"
+    if schema.get("type") == "array":
+        return f"list of {_kind(schema['items'])}"
+    default = f", by default {escape(str(schema['default']))}" if schema.get("default") is not None else ""
+    return escape(str(schema.get("type", ""))) + default
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    if not rows:
+        return ""
+    head = "".join(f"<th>{word}</th>" for word in heads)
+    lines = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{lines}</table>"
+
+
+def _prose(text: str) -> str:
+    """Text with ``code`` between backquotes."""
+    parts = escape(text).split("`")
+    return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))

@@ -1,0 +1,131 @@
+"""Reads from the index: the latest attempt of a pod, searches, and the devices behind an attempt."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, TypeVar
+
+from api import finds
+from api.errors import UnreadableError
+from api.opensearch import ATTEMPTS, KEEP_ALIVE, IndexDownError, OpenSearch, PointInTimeGoneError
+from api.queries import SearchQuery
+from schemas.answers import DeviceLog, Found
+from schemas.documents import devices_of, summary_of
+from schemas.events import AttemptSummarized, DevicesJudged
+from schemas.indices import DEVICES
+from schemas.records import Rejected
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+MAX_DEVICE_RECORDS: Final = 100
+NO_DEVICE_RECORDS: Final = (
+    f"no device records of these nodes are in the index: they are kept for {DEVICES.retention.days} days, "
+    "and are there only where a worker stores devices"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPage:
+    total: int
+    items: list[Found]
+    following: finds.SearchPosition | None
+    """Where the next page begins; None after the last one."""
+
+
+async def latest_of_pod(index: OpenSearch, namespace: str, name: str) -> AttemptSummarized | None:
+    answer = await index.search(ATTEMPTS, finds.latest_of_pod(namespace, name))
+    return next((readable(summary_of, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]), None)
+
+
+async def search(
+    index: OpenSearch, query: SearchQuery, now: datetime, position: finds.SearchPosition | None
+) -> SearchPage:
+    within = finds.Span(position.since, position.until) if position else finds.span(query, now)
+    answer = await index.search(ATTEMPTS, finds.search(query, within, position, KEEP_ALIVE))
+    hits = answer["hits"]["hits"]
+    page = hits[: query.limit]
+    following = None
+    if len(hits) > len(page):
+        pit = answer.get("pit_id") or await _point_in_time(index, position)
+        following = finds.SearchPosition(pit=pit, sort=tuple(page[-1]["sort"]), since=within.since, until=within.until)
+    elif position:
+        await _close(index, position.pit)
+    return SearchPage(answer["hits"]["total"]["value"], await _items(index, page), following)
+
+
+async def _point_in_time(index: OpenSearch, position: finds.SearchPosition | None) -> str:
+    """Opened when there is a second page to be asked for, as most searches end with their first.
+
+    What is written between the first page and this stands before the place to continue from, or is as old as what
+    stands behind it: no attempt is shown twice or left out.
+    """
+    return position.pit if position else await index.open_point_in_time(ATTEMPTS)
+
+
+async def _close(index: OpenSearch, pit: str) -> None:
+    try:
+        await index.close_point_in_time(pit)
+    except (IndexDownError, PointInTimeGoneError):
+        return  # it expires by itself
+
+
+async def _items(index: OpenSearch, hits: list[Json]) -> list[Found]:
+    summaries = {hit["_id"]: readable(finds.without_nodes, hit["_source"], hit["_id"]) for hit in hits}
+    places = [(hit["_index"], hit["_id"]) for hit in hits]
+    return list(map(finds.found, await with_nodes(index, places, summaries, finds.line_needs_nodes)))
+
+
+async def with_nodes(
+    index: OpenSearch,
+    places: Sequence[tuple[str, str]],
+    summaries: dict[str, AttemptSummarized],
+    needs_nodes: Callable[[AttemptSummarized], bool],
+) -> list[AttemptSummarized]:
+    """``summaries`` (by id) in the order of ``places`` (index and id), those that need their nodes read with them."""
+    wanted = [place for place in places if needs_nodes(summaries[place[1]])]
+    sources = await documents(index, wanted, ["summary"])
+    whole = {name: readable(summary_of, source, name) for name, source in sources.items()}
+    return [whole.get(name) or summaries[name] for _, name in places]
+
+
+async def documents(index: OpenSearch, places: Sequence[tuple[str, str]], fields: object) -> dict[str, Json]:
+    """Id to ``_source``, cut down to ``fields``, of those that are still there; by id, so never an older telling."""
+    asked = [{"_index": where, "_id": name, "_source": fields} for where, name in places]
+    sources = await index.documents(asked)
+    return {name: source for (_, name), source in zip(places, sources, strict=True) if source is not None}
+
+
+def readable(read: Callable[[Json], T | Rejected], source: Json, name: str) -> T:
+    said = read(source)
+    if isinstance(said, Rejected):
+        raise UnreadableError(
+            f"document {name} in the index can't be read: {said}",
+            "Was it written by this version's worker? The record it was made from is still on Kafka.",
+        )
+    return said
+
+
+async def devices_of_nodes(
+    index: OpenSearch, summary: AttemptSummarized, nodes: Sequence[str]
+) -> tuple[list[DeviceLog], str]:
+    """Every device of ``nodes`` as it was judged, by node and container; a note where that is not all of them."""
+    body = finds.devices_of_nodes(summary.attempt_id, nodes, MAX_DEVICE_RECORDS)
+    answer = await index.search(DEVICES.name(summary.started), body)
+    records = [readable(devices_of, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]]
+    records.sort(key=lambda record: (record.container, record.part))
+    wanted = frozenset(nodes)
+    rows = [row for record in records for row in _rows(record, wanted)]
+    rows.sort(key=lambda row: row.node)
+    return rows, _note(len(records), answer["hits"]["total"]["value"])
+
+
+def _rows(record: DevicesJudged, nodes: frozenset[str]) -> list[DeviceLog]:
+    container = record.request.container
+    return [DeviceLog(container=container, **row._asdict()) for row in record.each_device() if row.node in nodes]
+
+
+def _note(read: int, total: int) -> str:
+    if not total:
+        return NO_DEVICE_RECORDS
+    return f"{read} of {total} device records were read: name fewer nodes" if total > read else ""

@@ -1,0 +1,72 @@
+"""The routes, as a list: every path, what it answers with, and which errors it gives."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from fastapi.routing import APIRoute
+from starlette.responses import Response
+
+from api.endpoints import CONTINUE, TOTAL, Endpoints
+from api.readiness import Readiness
+from schemas.answers import Error, FullSchedulerLog, History, SchedulerLog, Search
+
+POD: Final = "/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
+
+_WORDS: Final = {
+    400: "The request is wrong: a name that is not RFC 1123, an unknown or malformed parameter.",
+    404: "Nothing is known of this pod; next says what to check.",
+    410: "The place to continue from is gone: ask for the first page again.",
+    503: "OpenSearch is down and memory does not hold the answer; try again.",
+}
+_PAGED: Final = {
+    "Link": {"description": 'rel="next": the next page. Absent on the last one.', "schema": {"type": "string"}},
+    CONTINUE: {"description": "What to give as ?continue= for the next page.", "schema": {"type": "string"}},
+}
+_COUNTED: Final = _PAGED | {TOTAL: {"description": "How many there are before paging.", "schema": {"type": "integer"}}}
+_TAGGED: Final = _COUNTED | {
+    "ETag": {"description": "Changes with the attempt and with what is known of it.", "schema": {"type": "string"}}
+}
+
+
+def routes(endpoints: Endpoints) -> list[APIRoute]:
+    return [
+        *_get(
+            POD,
+            endpoints.schedulerlog,
+            SchedulerLog | FullSchedulerLog,
+            "What became of a pod",
+            _TAGGED,
+            (400, 404, 410, 503),
+        ),
+        *_get(POD + "/history", endpoints.history, History, "A pod's history", _PAGED, (400, 404, 503)),
+        *_get("/api/v1/schedulerlogs", endpoints.search, Search, "Search attempts", _COUNTED, (400, 410, 503)),
+        *_get("/healthz", endpoints.healthz, None, "Alive?", {}, ()),
+        *_get("/readyz", endpoints.readyz, Readiness, "Ready?", {}, ()),
+        *_get("/metrics", endpoints.metrics_text, None, "Metrics", {}, ()),
+    ]
+
+
+def _get(
+    path: str, endpoint: Callable[..., Any], model: Any, title: str, headers: dict[str, Any], errors: tuple[int, ...]
+) -> list[APIRoute]:
+    """The route, and the one for HEAD, which says nothing of its own in the OpenAPI document."""
+    known: dict[int | str, dict[str, Any]] = {
+        status: {"model": Error, "description": _WORDS[status]} for status in errors
+    }
+    known["default"] = {"model": Error, "description": "Every other error."}
+    if headers:
+        known[200] = {"headers": headers}
+    name = title.lower().rstrip("?").replace("'", "").replace(" ", "-")
+    return [
+        APIRoute(
+            path,
+            endpoint,
+            methods=["GET"],
+            response_model=model,
+            response_class=Response,
+            responses=known,
+            summary=title,
+            operation_id=name,
+        ),
+        APIRoute(path, endpoint, methods=["HEAD"], response_model=None, include_in_schema=False),
+    ]

@@ -1,0 +1,181 @@
+"""The schedulerlog answer of one attempt: the proposal's JSON, field for field.
+
+An answer about thousands of nodes holds few distinct stories, so the JSON is put together from bytes: what follows a
+node's name is written once per distinct story and not once per node.
+"""
+
+from bisect import bisect_right
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import orjson
+from pydantic import BaseModel
+
+from schemas.answers import Detail, PhaseStatus, SchedulerLog
+from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized
+from schemas.records import encode_value, rfc3339
+from summaries.messages import bind_summary, filter_summary, nodes_by_code
+from summaries.text import NODE_UNREGISTERED, refusal_text
+
+NodeStatus = Literal["passed", "failed"]
+
+_NOT_REACHED_PHASE: Final[tuple[PhaseStatus, str]] = ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Which nodes of an attempt an answer lists."""
+
+    rows: list[int]
+    """Positions in the summary's columns, in the order of the nodes' names."""
+    total: int
+    """How many there are before paging."""
+    last: str | None
+    """The name after which the next page begins; None where this is the last one."""
+
+
+def schedulerlog(summary: AttemptSummarized) -> SchedulerLog:
+    """The whole answer as a model."""
+    return SchedulerLog.model_validate_json(schedulerlog_json(summary))
+
+
+def choose(
+    summary: AttemptSummarized,
+    *,
+    nodes: Collection[str] | None = None,
+    status: NodeStatus | None = None,
+    after: str | None = None,
+    limit: int | None = None,
+) -> Chosen:
+    """The nodes that were judged, sorted by name, narrowed and cut into pages.
+
+    ``nodes`` keeps these names, ``status`` those that passed or failed. A page begins behind the name ``after`` and has
+    at most ``limit`` nodes.
+    """
+    kept = [code for code, word in enumerate(summary.verdicts) if word != NOT_REACHED and _is_wanted(word, status)]
+    names, verdict = summary.nodes, summary.verdict.tolist()
+    codes = frozenset(kept)
+    rows = [row for row, code in enumerate(verdict) if code in codes]
+    if nodes is not None:
+        wanted = frozenset(nodes)
+        rows = [row for row in rows if names[row] in wanted]
+    rows.sort(key=names.__getitem__)
+    start = 0 if after is None else bisect_right(rows, after, key=names.__getitem__)
+    page = rows[start:] if limit is None else rows[start : start + limit]
+    has_more = start + len(page) < len(rows)
+    return Chosen(page, len(rows), names[page[-1]] if has_more and page else None)
+
+
+def _is_wanted(verdict: str, status: NodeStatus | None) -> bool:
+    return status is None or (verdict in (PICKED, FITS)) == (status == "passed")
+
+
+def schedulerlog_json(
+    summary: AttemptSummarized, chosen: Chosen | None = None, beside: dict[str, BaseModel | object] | None = None
+) -> bytes:
+    """The answer as JSON. ``chosen`` narrows the nodes; ``beside`` adds fields behind those of the proposal."""
+    rows = (chosen or choose(summary)).rows
+    filter_status, filter_text = filter_phase(summary)
+    bind_status, bind_text = bind_phase(summary)
+    nodes = orjson.Fragment(b"[" + b",".join(_nodes(summary, rows)) + b"]")
+    answer: dict[str, object] = {
+        "status": summary.status,
+        "filter": {"status": filter_status, "summary": filter_text, "nodes": nodes},
+        "bind": {"status": bind_status, "summary": bind_text},
+    }
+    return encode_value(answer | (beside or {}))
+
+
+def filter_phase(summary: AttemptSummarized) -> tuple[PhaseStatus, str]:
+    """Status and text. An attempt that is known only by its bind says nothing about its filter."""
+    if summary.error:
+        return "failed", filter_summary(summary)
+    if summary.ended is None and not summary.nodes:
+        return _NOT_REACHED_PHASE
+    if summary.ended is None and summary.chosen is None:
+        return ("passed" if summary.fit_nodes else ""), filter_summary(summary)
+    return ("passed" if summary.chosen is not None else "failed"), filter_summary(summary)
+
+
+def bind_phase(summary: AttemptSummarized) -> tuple[PhaseStatus, str]:
+    if summary.bind is None:
+        return _NOT_REACHED_PHASE
+    return ("passed" if summary.bind.bound else "failed"), bind_summary(summary)
+
+
+def _nodes(summary: AttemptSummarized, rows: list[int]) -> list[bytes]:
+    verdict, score = summary.verdict.tolist(), summary.score.tolist()
+    refused_by, refusal = summary.refused_by.tolist(), summary.refusal.tolist()
+    fit = frozenset(code for code, word in enumerate(summary.verdicts) if word in (PICKED, FITS))
+    passed = b',"containers":' + _passed(summary) + b"}"
+    failed: dict[tuple[int, int, int], bytes] = {}
+    said = []
+    for row in rows:
+        if verdict[row] in fit:
+            rest = b',"status":"passed","score":' + _score(score[row]) + passed
+        else:
+            key = verdict[row], refused_by[row], refusal[row]
+            rest = failed.get(key) or failed.setdefault(key, _failed(summary, *key))
+        said.append(b'{"name":' + orjson.dumps(summary.nodes[row]) + rest)
+    return said
+
+
+def _score(score: float) -> bytes:
+    """To two decimals, as Go writes a float: ``0`` and ``4`` rather than ``0.0`` and ``4.0``."""
+    rounded = round(score, 2)
+    return orjson.dumps(int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded)
+
+
+def _passed(summary: AttemptSummarized) -> bytes:
+    return orjson.dumps([{"name": request.container, "status": "passed"} for request in summary.requests])
+
+
+def _failed(summary: AttemptSummarized, verdict: int, refused_by: int, refusal: int) -> bytes:
+    """What follows the name of a node that refused."""
+    names = [request.container for request in summary.requests]
+    by = refused_by if refused_by >= 0 else _first_that_asks(summary)
+    containers: list[dict[str, str]] = [{"name": name, "status": "passed"} for name in names[:by]]
+    refused = {"name": names[by] if by < len(names) else "", "status": "failed"}
+    if reason := _reason(summary, verdict, refusal):
+        refused["reason"] = reason
+    return b',"status":"failed","score":0,"containers":' + orjson.dumps([*containers, refused]) + b"}"
+
+
+def _first_that_asks(summary: AttemptSummarized) -> int:
+    """A refusal of the whole node is the first container's, of those that ask for devices: others always pass."""
+    return next((place for place, request in enumerate(summary.requests) if request.count), 0)
+
+
+def _reason(summary: AttemptSummarized, verdict: int, refusal: int) -> str:
+    if refusal >= 0:
+        return refusal_text(summary.refusals[refusal])
+    word = summary.verdicts[verdict]
+    return {UNREGISTERED: NODE_UNREGISTERED, REFUSED: ""}.get(word, word)
+
+
+def detail(summary: AttemptSummarized) -> Detail:
+    """What ``?detail=full`` adds about the attempt."""
+    return Detail(
+        attempt_id=summary.attempt_id,
+        scheduler=summary.scheduler,
+        pod_uid=summary.pod.uid,
+        started=rfc3339(summary.started),
+        ended=rfc3339(summary.ended) if summary.ended else None,
+        complete=summary.complete,
+        missing=summary.missing,
+        requests=summary.requests,
+        node_policy=summary.node_policy,
+        device_policy=summary.device_policy,
+        offered_nodes=summary.offered_nodes,
+        fit_nodes=summary.fit_nodes,
+        not_reached_nodes=_not_reached(summary),
+        judged_devices=summary.judged_devices,
+        chosen=summary.chosen,
+        picked_devices=summary.picked_devices,
+        reasons={code: len(nodes) for code, nodes in nodes_by_code(summary)},
+    )
+
+
+def _not_reached(summary: AttemptSummarized) -> int:
+    return sum(summary.verdicts[code] == NOT_REACHED for code in summary.verdict.tolist())
