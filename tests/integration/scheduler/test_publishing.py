@@ -1,0 +1,153 @@
+"""From an answer to a record in a real Kafka, across everything that may end in between."""
+
+import contextlib
+import random
+import threading
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+import embedded
+from scheduler import frames
+from scheduler.frames import Entry
+from schemas.events import AttemptConcluded, BindConcluded, NodeRegistered
+from schemas.records import decode
+from schemas.topics import DECISIONS, NODES
+from tests.backends import Addresses
+from tests.integration.scheduler.scheduling import (
+    Read,
+    SchedulerProcess,
+    a_refused_pod,
+    create_topics,
+    read_topic,
+    read_until,
+)
+from tests.unit.scheduler_edges.builders import a_pod
+
+
+@pytest.fixture
+async def kafka(backends: Addresses) -> str:
+    await create_topics(backends.bootstrap_servers)
+    return backends.bootstrap_servers
+
+
+def spooled(folder: Path) -> list[Entry]:
+    """What lies in the spool's files, in order."""
+    return [entry for path in sorted(folder.glob("*.spool")) for entry in frames.entries_of(path.read_bytes())]
+
+
+def concluded(reads: list[Read], pod: str) -> int:
+    """How many different conclusions were read about a pod."""
+    return len({read.header("ce_id") for read in reads if read.key == pod.encode() and _is_conclusion(read)})
+
+
+def _is_conclusion(read: Read) -> bool:
+    return read.header("ce_type") == AttemptConcluded.TYPE
+
+
+async def test_kafka_gets_exactly_what_was_spooled_in_the_order_of_each_pod(kafka: str, tmp_path: Path) -> None:
+    with SchedulerProcess(tmp_path, "--no-publish") as scheduler:
+        for number in range(20):
+            pod = a_pod(f"pod{number % 5}", namespace="equal", uid=f"equal-{number % 5}")
+            answer = scheduler.filter(pod)
+            if number == 19:
+                assert scheduler.bind(pod, answer["NodeNames"][0]) == {"Error": ""}
+        assert scheduler.stop() == 0
+    told = [entry for entry in spooled(tmp_path / "spool") if entry.topic == DECISIONS.name]
+    with SchedulerProcess(tmp_path, "--kafka", kafka) as scheduler:
+        found = await read_until(kafka, "equal/", {entry.ce_id for entry in told})
+    by_key: dict[bytes, list[Read]] = defaultdict(list)
+    for read in found:
+        by_key[read.key].append(read)
+    assert set(by_key) == {entry.record.key for entry in told}
+    for key, reads in by_key.items():
+        mine = [entry.record for entry in told if entry.record.key == key]
+        assert [(read.value, read.headers) for read in reads] == [(record.value, record.headers) for record in mine]
+    last = decode(found[-1].value, found[-1].headers) if found else None
+    assert any(isinstance(decode(read.value, read.headers), BindConcluded) for read in found), last
+
+
+async def test_registrations_are_told_node_by_node(kafka: str, tmp_path: Path) -> None:
+    with SchedulerProcess(tmp_path, "--kafka", kafka, "--name", "registering") as scheduler:
+        assert scheduler.stop() == 0
+    events = [decode(read.value, read.headers) for read in await read_topic(kafka, NODES.name)]
+    mine = [event for event in events if isinstance(event, NodeRegistered) and event.scheduler == "registering"]
+    assert sorted(event.node for event in mine) == ["node1", "node2", "node3", "node4", "node5"]
+    assert {len(event.uuid) for event in mine} == {8}
+
+
+async def test_the_end_waits_until_kafka_has_the_last_decision(kafka: str, tmp_path: Path) -> None:
+    with SchedulerProcess(tmp_path, "--kafka", kafka) as scheduler:
+        scheduler.filter(a_refused_pod("last", "ending"))
+        assert scheduler.stop() == 0
+    assert concluded(await read_topic(kafka, DECISIONS.name, "ending/"), "ending/last") == 1
+    assert spooled(tmp_path / "spool") == [] or "0 bytes wait" in (tmp_path / "scheduler.log").read_text()
+
+
+def answered_until_killed(scheduler: SchedulerProcess, namespace: str, life: int, seconds: float) -> list[str]:
+    """The pods that were answered before the process was killed, which it is at any moment, between or in calls."""
+    answered: list[str] = []
+    end = threading.Timer(seconds, scheduler.kill)
+    end.start()
+    with contextlib.suppress(httpx.TransportError):
+        while True:
+            name = f"pod{life}-{len(answered)}"
+            scheduler.filter(a_refused_pod(name, namespace))
+            answered.append(f"{namespace}/{name}")
+    end.join()
+    return answered
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_whatever_was_answered_before_a_kill_is_in_kafka_after_a_restart(
+    kafka: str, tmp_path: Path, seed: int
+) -> None:
+    draw, namespace = random.Random(seed), f"killed-{seed}"
+    scheduler, answered = SchedulerProcess(tmp_path, "--kafka", kafka), list[str]()
+    for life in range(2):
+        with scheduler:
+            answered += answered_until_killed(scheduler, namespace, life, draw.uniform(0.02, 0.6))
+    with scheduler:
+        scheduler.wait_until_sent()
+        assert scheduler.stop() == 0
+    found = await read_topic(kafka, DECISIONS.name, f"{namespace}/")
+    assert answered
+    assert {pod: concluded(found, pod) for pod in answered} == dict.fromkeys(answered, 1)
+
+
+async def test_a_broker_that_is_away_stops_nothing_and_loses_nothing(
+    own_backends: Callable[..., embedded.Backends], tmp_path: Path
+) -> None:
+    servers = own_backends(only="kafka")
+    await create_topics(servers.bootstrap_servers)
+    with SchedulerProcess(tmp_path, "--kafka", servers.bootstrap_servers) as scheduler:
+        pods = [f"pod{number}" for number in range(60)]
+        for number, name in enumerate(pods):
+            if number == 20:
+                servers.kafka[0].kill()
+            if number == 50:
+                assert scheduler.metric("schedulerlog_spool_bytes") > 0
+                assert scheduler.metric("schedulerlog_spool_oldest_age_seconds") > 0
+                servers.kafka[0].start()
+            assert scheduler.filter(a_refused_pod(name, "away"))["FailedNodes"]
+        scheduler.wait_until_sent()
+        assert scheduler.stop() == 0
+    found = await read_topic(servers.bootstrap_servers, DECISIONS.name, "away/")
+    assert {name: concluded(found, f"away/{name}") for name in pods} == dict.fromkeys(pods, 1)
+
+
+async def test_a_missing_topic_is_named_with_the_way_out_and_waited_for(
+    own_backends: Callable[..., embedded.Backends], tmp_path: Path
+) -> None:
+    servers = own_backends(only="kafka")
+    with SchedulerProcess(tmp_path, "--kafka", servers.bootstrap_servers) as scheduler:
+        assert scheduler.filter(a_refused_pod("early", "topics"))["FailedNodes"]
+        scheduler.wait_until(lambda: "pipeline provision" in scheduler.log.read_text())
+        assert DECISIONS.name in scheduler.log.read_text()
+        await create_topics(servers.bootstrap_servers)
+        scheduler.wait_until_sent()
+        assert concluded(await read_topic(servers.bootstrap_servers, DECISIONS.name), "topics/early") == 1
+        assert "Traceback" not in scheduler.log.read_text()
