@@ -101,7 +101,8 @@ def _say(text: str) -> None:
 def main() -> None:
     try:
         app()
-    except EmbeddedError as error:
+    # What the system refuses (a file where a folder should be, no room) names its place itself.
+    except (EmbeddedError, OSError) as error:
         _say(f"embedded: {error}")
         sys.exit(1)
 

@@ -96,7 +96,6 @@ class Repository:
             if problem is None:
                 part.replace(target)
                 return
-            progress.note(f"{jar.path}: {problem} (attempt {attempt} of {ATTEMPTS})")
             if attempt < ATTEMPTS:
                 self.pause(min(0.2 * 2**attempt, 5.0))
         raise DownloadError(f"{self.url(jar)}: {problem}, {ATTEMPTS} times. {_next_step()}")

@@ -68,8 +68,12 @@ class Jvm:
 
 
 def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server: ours without what would change Java behind our back."""
-    return {name: value for name, value in environment.items() if name not in _FOREIGN_VARIABLES}
+    """The environment of a server: ours without what would change Java behind our back.
+
+    Java reads file names in the encoding of the locale; under the plain ``C`` of many containers that is ASCII only.
+    """
+    own = {name: value for name, value in environment.items() if name not in _FOREIGN_VARIABLES}
+    return own | {"LC_ALL": "C.UTF-8"}
 
 
 def _words(variable: str, value: str) -> tuple[str, ...]:

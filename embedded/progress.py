@@ -74,7 +74,7 @@ class OnTerminal:
         )
 
     def note(self, text: str) -> None:
-        self._console.print(text, highlight=False, markup=False)
+        self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def start(self, files: int, total_bytes: int) -> None:
         self._task = self._bar.add_task(f"Downloading {files} jars", total=total_bytes)
@@ -121,7 +121,7 @@ def progress_on(console: Console) -> Progress:
     """The bar where there is a terminal, else lines."""
     if console.is_terminal:
         return OnTerminal(console)
-    return InLines(lambda line: console.print(line, highlight=False, markup=False))
+    return InLines(lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True))
 
 
 @contextmanager

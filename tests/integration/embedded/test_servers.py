@@ -204,6 +204,27 @@ def test_the_command_line_starts_shows_stops_and_keeps_data(tmp_path: Path) -> N
     assert down.stderr.strip() == "stopped opensearch"
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_start_leaves_nothing_that_down_does_not_find(tmp_path: Path, number: signal.Signals) -> None:
+    with subprocess.Popen([sys.executable, "-m", "embedded", "up", "--dir", str(tmp_path)]) as up:
+        while not (tmp_path / "state.json").exists():
+            time.sleep(0.01)
+        up.send_signal(number)
+    assert up.returncode != 0
+    processes = processes_of(tmp_path)
+    if number == signal.SIGINT:
+        assert not any(process.is_alive() for process in processes)
+    assert command_line("down", folder=tmp_path).returncode == 0
+    assert not any(process.is_alive() for process in processes)
+
+
+def test_a_folder_may_have_any_name_in_any_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    with embedded.backends(tmp_path / "a b = c\\ü 日志", keep_data=True) as running:
+        assert running.kafka[0].is_alive
+        assert running.opensearch.is_alive
+
+
 def test_ports_taken_while_everything_was_down_are_exchanged(tmp_path: Path) -> None:
     try:
         assert command_line("up", folder=tmp_path).returncode == 0

@@ -39,7 +39,9 @@ def test_a_senseless_option_is_refused(arguments: list[str]) -> None:
 
 def test_an_error_is_a_message_without_a_traceback(tmp_path: Path) -> None:
     (tmp_path / "state.json").write_text("nonsense")
-    refused = embedded("status", "--dir", str(tmp_path))
-    assert refused.returncode == 1
-    assert refused.stderr.startswith("embedded: ")
-    assert "Traceback" not in refused.stderr
+    (tmp_path / "file").write_text("not a folder")
+    for folder in (tmp_path, tmp_path / "file"):
+        refused = embedded("status", "--dir", str(folder))
+        assert refused.returncode == 1
+        assert refused.stderr.startswith("embedded: ")
+        assert "Traceback" not in refused.stderr

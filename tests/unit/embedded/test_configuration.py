@@ -82,7 +82,7 @@ def test_the_command_line_holds_heap_flags_and_jars_in_order() -> None:
 
 def test_java_options_of_the_surroundings_do_not_reach_the_servers() -> None:
     surroundings = {"JAVA_TOOL_OPTIONS": "-javaagent:x", "CLASSPATH": "y", "JDK_JAVA_OPTIONS": "-ea", "HOME": "/root"}
-    assert java_environment(surroundings) == {"HOME": "/root"}
+    assert java_environment(surroundings) == {"HOME": "/root", "LC_ALL": "C.UTF-8"}
 
 
 def test_a_range_without_a_free_port_is_named() -> None:
