@@ -15,7 +15,7 @@ import orjson
 from numpy.typing import NDArray
 
 from scheduler import codes
-from scheduler.decision import ContainerJudgement, Decision, Failed, NodeFragment
+from scheduler.decision import ContainerJudgement, Decision, Failed
 from scheduler.registration import Registration
 from scheduler.request import UNSET_PERCENTAGE, ContainerRequest
 from schemas import events
@@ -195,7 +195,8 @@ class _DeviceColumns:
 
     def __init__(self, decision: Decision, judged: ContainerJudgement) -> None:
         self._judged = judged
-        self._fragments = [_registered(decision.fragments[node]) for node in judged.nodes.tolist()]
+        judged_only = map(decision.fragments.__getitem__, judged.nodes.tolist())
+        self._fragments = [fragment for fragment in judged_only if fragment]  # only registered nodes are judged
         self.verdicts, self._verdict = _table(codes.VERDICTS, judged.verdict)
         self.models, self._model = _table(decision.models, judged.model)
         self._numbers = {name: getattr(judged, source) for name, source in _NUMBERS.items()}
@@ -232,12 +233,6 @@ class _DeviceColumns:
             "verdict": self._verdict[rows],
             "model": self._model[rows],
         } | {name: column[rows] for name, column in self._numbers.items()}
-
-
-def _registered(fragment: NodeFragment | None) -> NodeFragment:
-    if fragment is None:
-        raise AssertionError("only registered nodes are judged")
-    return fragment
 
 
 def _json(text: str) -> bytes:

@@ -76,7 +76,7 @@ def _fields(body: bytes) -> Json:
 def _names(value: Any) -> tuple[str, ...]:
     if value is None:
         return ()
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+    if not isinstance(value, list) or not set(map(type, value)) <= {str}:
         raise UnusableBodyError("NodeNames is not a list of strings")
     return tuple(value)
 

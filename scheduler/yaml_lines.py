@@ -77,7 +77,7 @@ def documents(text: bytes) -> Iterator[tuple[int, Any]]:
         place = error.position if isinstance(error.position, int) else 0
         raise YamlError(text[:place].count(b"\n") + 1, f"{error.reason}; write UTF-8 text") from None
     except yaml.MarkedYAMLError as error:
-        raise _marked(error) from None
+        raise _marked(error, len(text.splitlines())) from None
     except (RecursionError, ValueError) as error:
         if isinstance(error, YamlError):
             raise
@@ -87,7 +87,9 @@ def documents(text: bytes) -> Iterator[tuple[int, Any]]:
             loader.dispose()
 
 
-def _marked(error: yaml.MarkedYAMLError) -> YamlError:
+def _marked(error: yaml.MarkedYAMLError, lines: int) -> YamlError:
     mark = error.problem_mark or error.context_mark
+    if mark and mark.line >= lines and error.context_mark:
+        mark = error.context_mark  # what is never closed is found at the end, but begins where the mistake is
     words = " ".join(part for part in (error.context, error.problem) if part)
     return YamlError(mark.line + 1 if mark else 1, f"is not YAML: {words}")
