@@ -1,0 +1,75 @@
+"""``python -m pipeline provision`` makes topics and templates, ``worker`` folds decisions into what people read."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Coroutine
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from pipeline import log, settings
+from pipeline.provision import UnreachableError
+from pipeline.provision import provision as provision_all
+from pipeline.settings import SettingError
+from pipeline.sinks.opensearch import NotProvisionedError
+
+app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(status)
+
+
+def _settings(**given: Any) -> settings.Settings:
+    try:
+        return settings.read(**given)
+    except SettingError as error:
+        _fail(str(error), 2)
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run to the end; what a person can mend is one line and exit code 1."""
+    from pipeline.worker import StuckError
+
+    try:
+        asyncio.run(work)
+    except (UnreachableError, NotProvisionedError, StuckError) as error:
+        _fail(str(error), 1)
+
+
+@app.command()
+def provision(
+    wait_seconds: Annotated[float, typer.Option(help="How long to wait for services that are not up yet.")] = 60.0,
+) -> None:
+    """Make topics and index templates, or correct them. Safe to run again."""
+    _run(provision_all(_settings(), wait_seconds, typer.echo))
+
+
+@app.command()
+def worker(
+    metrics_port: Annotated[
+        int | None, typer.Option(help="Serve /metrics, /healthz, /readyz on 127.0.0.1.", min=0, max=65535)
+    ] = None,
+    instance_id: Annotated[
+        str | None, typer.Option(help="Names this worker across restarts; the host's name unless given.")
+    ] = None,
+) -> None:
+    """Fold decisions into summaries, messages and documents, until SIGTERM."""
+    # Faust takes a second to import: only this command needs it.
+    from pipeline.worker import run
+
+    chosen = _settings(instance_id=instance_id)
+    log.configure()
+    try:
+        _run(run(chosen, metrics_port))
+    except OSError as error:
+        _fail(f"--metrics-port {metrics_port}: {error}", 2)
+    # A consumer thread that still waits for a broker must not keep a worker that has ended.
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    app()

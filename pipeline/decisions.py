@@ -1,0 +1,151 @@
+"""The agent: one coroutine over the records of all partitions that this worker has.
+
+It is a plain coroutine over an async iterable: Faust feeds it in the worker, a generator feeds it in tests. Nothing
+escapes it: a record that can't be understood is set aside, and its neighbours go on.
+"""
+
+import logging
+import time
+from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pipeline import tellings
+from pipeline.attempts import Ended, OpenAttempts
+from pipeline.metrics import Metrics
+from pipeline.offsets import InOrder
+from pipeline.writer import Devices, SetAside, Telling, Writer
+from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, Event, Message
+from schemas.records import Rejected, decode
+
+logger = logging.getLogger(__name__)
+
+Acknowledge = Callable[[], object]
+
+
+class Record(NamedTuple):
+    """A record as it was read, and how to acknowledge it."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+    acknowledge: Acknowledge
+
+
+@dataclass(slots=True)
+class _Partition:
+    attempts: OpenAttempts
+    offsets: InOrder[Acknowledge] = field(default_factory=InOrder)
+    is_ours: bool = True
+
+    def done(self, offsets: Iterable[int]) -> None:
+        """Acknowledge what can be. Of a partition that has moved nothing is: its new owner reads it again."""
+        for acknowledge in self.offsets.done(offsets):
+            if self.is_ours:
+                acknowledge()
+
+
+class Decisions:
+    """Folds decisions into tellings. ``clock`` gives seconds and never goes back."""
+
+    def __init__(
+        self,
+        writer: Writer,
+        metrics: Metrics,
+        *,
+        incomplete_after_seconds: float = 30.0,
+        store_devices: bool = True,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._writer = writer
+        self._metrics = metrics
+        self._patience = incomplete_after_seconds
+        self._store_devices = store_devices
+        self._clock = clock
+        self._partitions: dict[tuple[str, int], _Partition] = {}
+
+    @property
+    def open_attempts(self) -> int:
+        return sum(len(each.attempts) for each in self._partitions.values())
+
+    @property
+    def unacknowledged(self) -> int:
+        """Records read and not acknowledged."""
+        return sum(len(each.offsets) for each in self._partitions.values())
+
+    async def fold(self, records: AsyncIterable[Record]) -> None:
+        """Take in records for ever."""
+        async for record in records:
+            await self._take(record)
+
+    async def give_up(self) -> None:
+        """Tell the attempts whose end does not come; to be called every now and then."""
+        for partition in list(self._partitions.values()):
+            for ended in partition.attempts.give_up(self._clock()):
+                logger.warning(
+                    "attempt %s of %s is told as incomplete: %.300s",
+                    ended.summary.attempt_id, ended.summary.pod, ended.summary.missing,
+                )  # fmt: skip
+                await self._tell(partition, ended, None)
+
+    def forget(self) -> None:
+        """Partitions are being given out anew: all that was not acknowledged will be read again, by whoever has it."""
+        for partition in self._partitions.values():
+            partition.is_ours = False
+        self._partitions.clear()
+        self._writer.forget()
+
+    async def _take(self, record: Record) -> None:
+        partition = self._partition(record.topic, record.partition)
+        if not partition.offsets.read(record.offset, record.acknowledge):
+            return
+        event = decode(record.value, record.headers)
+        if isinstance(event, Rejected):
+            await self._set_aside(partition, record, str(event))
+        elif not isinstance(event, AttemptEvent) or isinstance(event, AttemptSummarized | Message):
+            self._pass_over(partition, record, event, "passed_over")
+        elif partition.attempts.is_repetition(event):
+            self._pass_over(partition, record, event, "repeated")
+        else:
+            await self._fold(partition, record, event)
+
+    def _partition(self, topic: str, partition: int) -> _Partition:
+        known = self._partitions.get((topic, partition))
+        if known is None:
+            known = self._partitions[topic, partition] = _Partition(OpenAttempts(self._patience))
+        return known
+
+    def _pass_over(self, partition: _Partition, record: Record, event: Event, outcome: str) -> None:
+        self._metrics.records.labels(event.TYPE, outcome).inc()
+        partition.done([record.offset])
+
+    async def _set_aside(self, partition: _Partition, record: Record, cause: str) -> None:
+        # The type as the record claims it would be a label that anybody can make up.
+        self._metrics.records.labels("unknown", "rejected").inc()
+        logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
+        await self._writer.put(SetAside(record, cause, lambda: partition.done([record.offset])))
+
+    async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent) -> None:
+        try:
+            ended = partition.attempts.add(event, record.offset, self._clock())
+            document = self._document(event, record)
+        except Exception as error:
+            logger.exception("a defect of the fold: %s[%d]@%d", record.topic, record.partition, record.offset)
+            await self._set_aside(partition, record, f"the fold failed: {type(error).__name__}: {error}")
+            return
+        self._metrics.records.labels(event.TYPE, "folded").inc()
+        if document:
+            await self._writer.put(document)
+        if ended:
+            await self._tell(partition, ended, record)
+
+    def _document(self, event: AttemptEvent, record: Record) -> Devices | None:
+        if not self._store_devices or not isinstance(event, DevicesJudged) or record.value is None:
+            return None
+        return Devices(tellings.devices(event, record.value, record))
+
+    async def _tell(self, partition: _Partition, ended: Ended, origin: Record | None) -> None:
+        await self._writer.put(Telling(ended.summary, origin, lambda: partition.done(ended.offsets)))

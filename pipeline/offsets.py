@@ -1,0 +1,46 @@
+"""Which records may be acknowledged: those that are done, up to the first that is not.
+
+Faust commits past a record that was never acknowledged when a later one is (its ``_new_offset`` does not look at the
+head of a partition whose committed offset is 0 or not known yet). So it is told of records in offset order only.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class InOrder(Generic[T]):
+    """The records of one partition that have been read and not acknowledged yet, oldest first."""
+
+    def __init__(self) -> None:
+        self._waiting: OrderedDict[int, T] = OrderedDict()
+        self._done: set[int] = set()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def oldest(self) -> int | None:
+        """The first offset that holds back all behind it."""
+        return next(iter(self._waiting), None)
+
+    def read(self, offset: int, record: T) -> bool:
+        """A record was read. False for one that was read before and is not done: it is being dealt with already.
+
+        Offsets rise; gaps (expired or compacted records) are none of ours.
+        """
+        if offset in self._waiting:
+            return False
+        self._waiting[offset] = record
+        return True
+
+    def done(self, offsets: Iterable[int]) -> list[T]:
+        """These are done. Gives the records that may be acknowledged now, in offset order."""
+        self._done.update(offset for offset in offsets if offset in self._waiting)
+        ready = []
+        while self._waiting and (first := next(iter(self._waiting))) in self._done:
+            self._done.remove(first)
+            ready.append(self._waiting.pop(first))
+        return ready

@@ -1,0 +1,65 @@
+"""What OpenSearch's answer means for a document: pure, one table.
+
+======================  ===========  ====================================================================
+answer                  outcome      why
+======================  ===========  ====================================================================
+2xx                     done
+409                     conflict     a telling that knows as much or more is there, or the document is
+413                     split        the request is too long; one document alone that is too long is refused
+400                     refused      the mapping or the document is wrong; again would be wrong again
+429, 5xx, 403, 401, …   retry        the store is busy, down, read-only or not set up: it will be mended
+no answer, time-out     retry        it may have been applied: writing it again changes nothing
+======================  ===========  ====================================================================
+"""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+
+class Outcome(Enum):
+    DONE = "done"
+    CONFLICT = "conflict"
+    SPLIT = "split"
+    REFUSED = "refused"
+    RETRY = "retry"
+
+
+class Answer(NamedTuple):
+    """To one document, or to a whole request."""
+
+    outcome: Outcome
+    cause: str = ""
+    """Why it was not done, as the store says it."""
+
+
+def of_status(status: int, cause: str = "") -> Answer:
+    """The meaning of an HTTP status, of a document or of a request."""
+    if 200 <= status < 300:
+        return Answer(Outcome.DONE)
+    known = {409: Outcome.CONFLICT, 413: Outcome.SPLIT, 400: Outcome.REFUSED}
+    return Answer(known.get(status, Outcome.RETRY), f"{status} {cause}".strip())
+
+
+def of_item(item: Mapping[str, Any]) -> Answer:
+    """The meaning of one entry of a bulk answer's ``items``; what is no such entry is asked for again."""
+    said = next(iter(item.values()), None) if isinstance(item, Mapping) else None
+    status = said.get("status") if isinstance(said, Mapping) else None
+    if not isinstance(said, Mapping) or not isinstance(status, int):
+        return Answer(Outcome.RETRY, "the answer has no status for the document")
+    error = said.get("error")
+    if isinstance(error, Mapping):
+        return of_status(status, f"{error.get('type')}: {error.get('reason')}")
+    return of_status(status, str(error or ""))
+
+
+def of_bulk(answer: object, documents: int) -> list[Answer]:
+    """One answer per document of a bulk request that was answered with 200."""
+    if not isinstance(answer, Mapping):
+        return [Answer(Outcome.RETRY, "the answer is no JSON object")] * documents
+    if answer.get("errors") is False:
+        return [Answer(Outcome.DONE)] * documents
+    items = answer.get("items")
+    if not isinstance(items, list) or len(items) != documents:
+        return [Answer(Outcome.RETRY, f"the answer is not about {documents} documents")] * documents
+    return [of_item(item) for item in items]

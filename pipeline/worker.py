@@ -1,0 +1,240 @@
+"""The worker as a process: reads, folds and writes until it is told to end or can't go on."""
+
+import asyncio
+import logging
+import signal
+import tempfile
+import time
+from collections.abc import Coroutine
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from pipeline import app as faust_app
+from pipeline.decisions import Decisions
+from pipeline.health import serving
+from pipeline.metrics import Metrics
+from pipeline.progress import Progress, lag
+from pipeline.settings import Settings
+from pipeline.sinks.backoff import Backoff
+from pipeline.sinks.kafka import TopicsSink
+from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, client
+from pipeline.writer import Policy, Writer
+from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES
+
+logger = logging.getLogger(__name__)
+
+TICK_SECONDS: Final = 0.25
+STOP_SECONDS: Final = 5.0
+RESTART_SECONDS: Final = 1.0
+_TICKS_BEHIND: Final = 20.0
+"""Seconds without a tick after which the event loop counts as dead."""
+
+
+class StuckError(Exception):
+    """The worker does not get on and does not know why: end, and be started again."""
+
+
+@dataclass(slots=True)
+class State:
+    """What the health thread reads."""
+
+    ticked: float
+    not_ready: str = "starting"
+    lag: int = 0
+
+    def alive(self) -> str:
+        behind = time.monotonic() - self.ticked
+        return f"the event loop has stood for {behind:.0f} s" if behind > _TICKS_BEHIND else ""
+
+    def ready(self) -> str:
+        return self.not_ready
+
+
+async def run(settings: Settings, metrics_port: int | None) -> None:
+    """Work until SIGTERM or SIGINT.
+
+    Raises ``NotProvisionedError`` where topics or templates are missing, ``StuckError`` where records are there and
+    nothing moves, ``OSError`` where the metrics port is taken.
+    """
+    metrics, state = Metrics(), State(time.monotonic())
+    stop = asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    health = (
+        nullcontext() if metrics_port is None else serving(metrics_port, metrics.registry, state.alive, state.ready)
+    )
+    with health, tempfile.TemporaryDirectory(prefix="schedulerlog-worker-") as folder:
+        worker = Worker(settings, metrics, state, Path(folder))
+        try:
+            await first_of(worker.work(), stop.wait())
+        finally:
+            await worker.close()
+
+
+async def first_of(*works: Coroutine[Any, Any, object]) -> None:
+    """Run them side by side until the first ends; the others are cancelled. Raises what the first raised."""
+    tasks = [asyncio.create_task(work) for work in works]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Worker:
+    def __init__(self, settings: Settings, metrics: Metrics, state: State, folder: Path) -> None:
+        self._settings = settings
+        self._state = state
+        self._folder = folder
+        self._metrics = metrics
+        self._index = OpenSearchSink(
+            client(settings.opensearch_url),
+            metrics,
+            batch_documents=settings.batch_documents,
+            batch_bytes=settings.batch_bytes,
+            max_backoff_seconds=settings.max_backoff_seconds,
+        )
+        self._topics = TopicsSink(
+            settings.kafka_bootstrap_servers, metrics, max_backoff_seconds=settings.max_backoff_seconds
+        )
+        self._writer = Writer(self._index, self._topics, metrics, _policy(settings))
+        self._decisions = Decisions(
+            self._writer,
+            metrics,
+            incomplete_after_seconds=settings.incomplete_after_seconds,
+            store_devices=settings.store_devices,
+        )
+        self._app: faust_app.App | None = None
+        self._writing: asyncio.Task[None] | None = None
+        self._watch()
+
+    def _watch(self) -> None:
+        watch = self._metrics.watch
+        watch("open_attempts", "Attempts whose end has not come.", lambda: self._decisions.open_attempts)
+        watch("unacknowledged_records", "Records read and not done.", lambda: self._decisions.unacknowledged)
+        watch("queued_bytes", "Waiting to be written, about.", lambda: self._writer.queued_bytes)
+        watch("remembered_attempts", "Summaries in memory.", lambda: len(self._writer.remembered))
+        watch("lag_records", "Records that are there and not committed.", lambda: self._state.lag)
+        watch("is_waiting", "1 while the index or the broker is waited for.", lambda: self._is_waiting)
+
+    @property
+    def _is_waiting(self) -> bool:
+        return self._index.is_waiting or self._topics.is_waiting
+
+    async def work(self) -> None:
+        """Read, fold and write; comes back only by an exception."""
+        await first_of(self._provisioned(), self._tick())
+        self._writing = asyncio.create_task(self._writer.run())
+        await first_of(_shielded(self._writing), self._read(), self._tick(), self._give_up(), self._stand_guard())
+
+    async def close(self) -> None:
+        """Let go of everything, within seconds."""
+        self._state.not_ready = "ending"
+        if self._writing:
+            self._writing.cancel()
+            await asyncio.gather(self._writing, return_exceptions=True)
+        await self._topics.close()
+        await self._index.close()
+
+    async def _provisioned(self) -> None:
+        """Return when the index and the broker answer and have what the contract says."""
+        self._state.not_ready = "waiting for OpenSearch"
+        await self._index.check()
+        self._state.not_ready = "waiting for Kafka"
+        await check_topics(self._settings)
+
+    async def _read(self) -> None:
+        """Feed the agent. Faust ends itself on errors that it can't place: then it is started anew."""
+        while True:
+            app = faust_app.create_app(self._settings, self._folder, self._decisions.fold, self._decisions.forget)
+            try:
+                await app.start()
+                self._app = app
+                await app.wait_until_stopped()
+                logger.warning("reading has ended: %r. Starting to read again.", app.crash_reason)
+            except Exception as error:  # noqa: BLE001 - whatever it is, nothing is lost by beginning again
+                logger.warning("reading could not start: %r. Trying again.", error)
+            finally:
+                self._app = None
+                await self._end(app)
+            await asyncio.sleep(RESTART_SECONDS)
+
+    async def _end(self, app: faust_app.App) -> None:
+        """Stop reading, write what was read, commit it."""
+        faust_app.stop_reading(app)
+        for what, step in (("written", self._writer.drained()), ("committed", app.stop())):
+            try:
+                await asyncio.wait_for(step, timeout=STOP_SECONDS)
+            except TimeoutError:
+                logger.warning("not everything that was read is %s yet: it will be read again", what)
+        self._decisions.forget()
+
+    async def _give_up(self) -> None:
+        while True:
+            await asyncio.sleep(min(1.0, self._settings.incomplete_after_seconds / 4))
+            await self._decisions.give_up()
+
+    async def _tick(self) -> None:
+        while True:
+            self._state.ticked = time.monotonic()
+            if self._app is not None:
+                self._state.not_ready = "" if faust_app.is_reading(self._app) else "waiting for partitions"
+            await asyncio.sleep(TICK_SECONDS)
+
+    async def _stand_guard(self) -> None:
+        progress = Progress(self._settings.stuck_after_seconds)
+        while True:
+            await asyncio.sleep(1.0)
+            if self._app is None or not faust_app.is_reading(self._app):
+                continue
+            positions = faust_app.positions(self._app)
+            self._state.lag = lag(positions)
+            if stuck := progress.look(positions, time.monotonic(), is_excused=self._is_waiting):
+                raise StuckError(f"no progress: {stuck}. Nothing is lost; ending, to be started again.")
+
+
+async def _shielded(task: asyncio.Task[None]) -> None:
+    """Wait for a task that goes on when this waiting is given up."""
+    await asyncio.shield(task)
+
+
+def _policy(settings: Settings) -> Policy:
+    return Policy(
+        linger_seconds=settings.linger_seconds,
+        queue_bytes=settings.queue_bytes,
+        remembered_bytes=settings.remembered_bytes,
+    )
+
+
+async def check_topics(settings: Settings) -> None:
+    """Return when a broker answers and has our topics. Raises ``NotProvisionedError``."""
+    backoff = Backoff("Kafka", settings.max_backoff_seconds)
+    while True:
+        try:
+            known = await _topics(settings.kafka_bootstrap_servers)
+        except (KafkaError, OSError) as error:
+            await backoff.failed(f"{type(error).__name__}: {error}")
+            continue
+        backoff.worked()
+        if missing := [
+            topic.name for topic in (DECISIONS, ATTEMPTS, MESSAGES, DEAD_LETTERS) if topic.name not in known
+        ]:
+            raise NotProvisionedError(f"Kafka has no topic {', '.join(missing)}: run `python -m pipeline provision`")
+        return
+
+
+async def _topics(servers: str) -> list[str]:
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    try:
+        await admin.start()
+        return list(await admin.list_topics())
+    finally:
+        await admin.close()
