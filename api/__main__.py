@@ -7,6 +7,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 import uvicorn
+from prometheus_client import disable_created_metrics
 from pydantic import ValidationError
 
 from api.app import create_app
@@ -43,6 +44,7 @@ def _listen_and_serve(settings: Settings) -> None:
     # They repeat every failed connection, several times a second; the topic says it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    disable_created_metrics()  # type: ignore[no-untyped-call]
     listening = _listen(settings.api_host, settings.api_port)
     host, port = listening.getsockname()[:2]
     typer.echo(f"schedulerlog API on http://{f'[{host}]' if ':' in host else host}:{port} (documentation: /docs)")
@@ -56,7 +58,8 @@ def _listen(host: str, port: int) -> socket.socket:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         listening = socket.create_server((host, port), family=family, backlog=2048)
     except OSError as error:
-        _end(f"can't listen on {host}:{port}: {error.strerror}; --port chooses another", 1)
+        cause = str(error.strerror).partition(" (while")[0]
+        _end(f"can't listen on {host}:{port}: {cause}; --port chooses another", 1)
     return listening
 
 

@@ -114,7 +114,10 @@ async def _on_index_down(request: Request, error: IndexDownError) -> Response:
 
 async def _on_index_refused(_: Request, error: IndexRefusedError) -> Response:
     log.error("OpenSearch refused a request of ours: %s", error)
-    step = "Are the index templates of this version there: `python -m pipeline provision`. If so, please report it."
+    step = (
+        "May the user in SCHEDULERLOG_OPENSEARCH_URL read schedulerlog-*, and are the index templates of this version "
+        "there (`python -m pipeline provision`)? If so, please report it."
+    )
     return errors.error_response(500, f"OpenSearch refused the request ({error})"[:500], step)
 
 

@@ -14,12 +14,12 @@ from api import histories, reader
 from api.attempts import Attempts, Known
 from api.episodes import HistoryPosition
 from api.errors import BadRequestError, ExpiredError, NotFoundError, json_response
-from api.finds import SearchPosition, question
+from api.finds import SearchPosition, first_page, question
 from api.lru import Lru
 from api.metrics import CONTENT_TYPE, Metrics
 from api.opensearch import IndexDownError, OpenSearch
 from api.queries import HistoryQuery, InNamespace, NoQuery, PodName, SchedulerlogQuery, SearchQuery
-from api.readiness import Readiness
+from api.readiness import Alive, Readiness
 from api.tokens import BadToken, Position, seal, unseal
 from schemas.answers import History, Paging, Search
 from schemas.events import AttemptSummarized
@@ -103,15 +103,15 @@ class Endpoints:
 
     async def search(self, request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
         """Attempts of all pods, latest first. The index shows an attempt about a second after it was decided."""
-        position = _position(query.continue_, question(query), SearchPosition)
-        page = await reader.search(self.index, query, datetime.now(UTC), position)
+        place = _position(query.continue_, question(query), SearchPosition) or first_page(query, datetime.now(UTC))
+        page = await reader.search(self.index, query, place)
         token = seal(question(query), page.following) if page.following else None
         body = Search.model_validate({"total": page.total, "items": page.items, "continue": token})
         return json_response(200, body, _next_page(request, token) | {TOTAL: str(page.total)})
 
     async def healthz(self, _: Annotated[NoQuery, Query()]) -> Response:
         """The process is alive."""
-        return Response(b'{"alive":true}', media_type="application/json")
+        return json_response(200, Alive())
 
     async def readyz(self, _: Annotated[NoQuery, Query()]) -> Response:
         """Which parts are ready. 200 once the topic was replayed, or while it can't be and OpenSearch answers."""

@@ -84,10 +84,10 @@ async def on_invalid(_: Request, error: RequestValidationError) -> Response:
 
 
 def _sentence(problem: Any) -> str:
-    where = [str(part) for part in problem["loc"] if part not in ("query", "path")]
-    # The name of an unknown parameter is the caller's own text.
-    place = ".".join(where)[:100] or "request"
-    return f"parameter {place}: {problem['msg'].removeprefix('Value error, ')}"
+    said = str(problem["msg"]).removeprefix("Value error, ")
+    # Without the position in a list: what is wrong there is quoted anyway.
+    place = next((part for part in problem["loc"] if part not in ("query", "path")), None)
+    return f"parameter {place}: {said}" if place else said
 
 
 async def on_failure(_: Request, error: Exception) -> Response:

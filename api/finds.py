@@ -4,7 +4,6 @@ Sorting is by start and then by attempt id: unique, the same on every shard, and
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -28,28 +27,27 @@ NODE_COLUMNS: Final = [f"summary.{name}" for name in _NO_NODES]
 SUMMARY_WITHOUT_NODES: Final = {"includes": ["summary"], "excludes": NODE_COLUMNS}
 HISTORY_FIELDS: Final = ("attempt_id", "verdict_digest", "status")
 HISTORY_PAGE: Final = 2_000
+KEEP_ALIVE: Final = "5m"
+"""How long a point in time is kept after each page."""
 
 
 class SearchPosition(Position):
-    """``pit`` holds the index still; ``since`` and ``until`` are what durations meant at the first page."""
+    """``pit`` holds the index still from the second page on; until then it is None.
 
-    pit: str
-    sort: tuple[int, str]
+    Most searches end with their first page, and a node keeps no more than 300 points in time open. What is written
+    before the second page is asked for stands before this place, or is as old as what stands behind it: no attempt is
+    shown twice or left out. ``since`` and ``until`` are what durations meant at the first page.
+    """
+
+    pit: str | None
+    sort: tuple[int, str] | None
     since: str | None
     until: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """Starts from ``since`` on and before ``until``; RFC 3339."""
-
-    since: str | None = None
-    until: str | None = None
-
-
-def span(query: SearchQuery, now: datetime) -> Span:
+def first_page(query: SearchQuery, now: datetime) -> SearchPosition:
     since, until = (rfc3339(moment(said, now)) if said else None for said in (query.since, query.until))
-    return Span(since, until)
+    return SearchPosition(pit=None, sort=None, since=since, until=until)
 
 
 def of_pod(namespace: str, name: str) -> Json:
@@ -84,21 +82,23 @@ def devices_of_nodes(attempt_id: str, nodes: Sequence[str], size: int) -> Json:
     return {"query": query, "size": size, "_source": ["record"], "track_total_hits": True}
 
 
-def search(query: SearchQuery, within: Span, position: SearchPosition | None, keep_alive: str) -> Json:
+def search(query: SearchQuery, position: SearchPosition) -> Json:
     """One more than was asked for, so that its presence tells whether there is a next page."""
     body = {
-        "query": _searched(query, within),
+        "query": _searched(query, position),
         "sort": SORT,
         "size": query.limit + 1,
         "_source": SUMMARY_WITHOUT_NODES,
         "track_total_hits": True,
     }
-    if position is None:
-        return body
-    return body | {"pit": {"id": position.pit, "keep_alive": keep_alive}, "search_after": list(position.sort)}
+    if position.pit:
+        body["pit"] = {"id": position.pit, "keep_alive": KEEP_ALIVE}
+    if position.sort:
+        body["search_after"] = list(position.sort)
+    return body
 
 
-def _searched(query: SearchQuery, within: Span) -> Json:
+def _searched(query: SearchQuery, within: SearchPosition) -> Json:
     fields = {
         "namespace": query.namespace,
         "pod": query.pod,
@@ -114,7 +114,7 @@ def _searched(query: SearchQuery, within: Span) -> Json:
     return _all_of(clauses)
 
 
-def _bounds(within: Span) -> list[tuple[str, str]]:
+def _bounds(within: SearchPosition) -> list[tuple[str, str]]:
     return [(word, when) for word, when in (("gte", within.since), ("lt", within.until)) if when]
 
 

@@ -1,5 +1,6 @@
 """Every metric of the API, in one list. Names of pods and nodes are never labels."""
 
+import time
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -54,8 +55,8 @@ class Metrics:
         self._gauge("schedulerlog_api_topic_lag_records", "Records on the attempts topic still to read.").set_function(
             lambda: topic.lag
         )
-        self._gauge("schedulerlog_api_topic_connected", "1 while the brokers answer.").set_function(
-            lambda: float(not topic.trouble)
+        self._gauge("schedulerlog_api_topic_following", "1 while memory is as fresh as the topic.").set_function(
+            lambda: float(topic.is_following(time.monotonic()))
         )
         self._gauge("schedulerlog_api_topic_records", "Records read from the attempts topic.").set_function(
             lambda: topic.records

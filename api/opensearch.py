@@ -16,9 +16,6 @@ import orjson
 Json = dict[str, Any]
 
 ATTEMPTS: Final = "schedulerlog-attempts"
-KEEP_ALIVE: Final = "5m"
-"""How long the place to continue a search from is kept after each page."""
-
 _QUIET: Final = {"ignore_unavailable": "true", "allow_no_indices": "true"}
 """Before the first attempt there is no index behind the alias, and so nothing found."""
 
@@ -58,8 +55,8 @@ class OpenSearch:
         answer = await self._ask("POST", "/_mget", {"docs": list(wanted)})
         return [each.get("_source") if each.get("found") else None for each in answer["docs"]]
 
-    async def open_point_in_time(self, alias: str) -> str:
-        query = _QUIET | {"keep_alive": KEEP_ALIVE}
+    async def open_point_in_time(self, alias: str, keep_alive: str) -> str:
+        query = _QUIET | {"keep_alive": keep_alive}
         answer = await self._ask("POST", f"/{alias}/_search/point_in_time", None, query)
         return str(answer["pit_id"])
 

@@ -4,12 +4,14 @@ FastAPI reads these models for both the checks and the OpenAPI document.
 """
 
 import re
+from collections import Counter
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal
 
-from fastapi import Path
+from fastapi import Path, Request
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WrapValidator, model_validator
 
+from api.errors import BadRequestError
 from api.tokens import MAX_CHARACTERS
 
 MAX_NODES_ASKED: Final = 100
@@ -127,8 +129,15 @@ class Query(BaseModel):
     def _knows_all(cls, asked: Any) -> Any:
         known = [field.alias or name for name, field in cls.model_fields.items()]
         if unknown := sorted(set(asked) - set(known)):
-            raise ValueError(f"{unknown[0][:60]!a} is unknown here; known are: {', '.join(known) or 'none'}")
+            raise ValueError(f"parameter {unknown[0][:60]!a} is unknown here; known are: {', '.join(known) or 'none'}")
         return asked
+
+
+def once(request: Request, *repeatable: str) -> None:
+    """Raise for a parameter given twice: one of the two would silently not count."""
+    seen = Counter(key for key, _ in request.query_params.multi_items())
+    if twice := next((key for key, count in seen.items() if count > 1 and key not in repeatable), None):
+        raise BadRequestError(f"parameter {twice[:60]!a} is given {seen[twice]} times", "Give it once.")
 
 
 class NoQuery(Query):

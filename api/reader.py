@@ -2,12 +2,11 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from api import finds
 from api.errors import UnreadableError
-from api.opensearch import ATTEMPTS, KEEP_ALIVE, IndexDownError, OpenSearch, PointInTimeGoneError
+from api.opensearch import ATTEMPTS, IndexDownError, OpenSearch, PointInTimeGoneError
 from api.queries import SearchQuery
 from schemas.answers import DeviceLog, Found
 from schemas.documents import devices_of, summary_of
@@ -38,29 +37,21 @@ async def latest_of_pod(index: OpenSearch, namespace: str, name: str) -> Attempt
     return next((readable(summary_of, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]), None)
 
 
-async def search(
-    index: OpenSearch, query: SearchQuery, now: datetime, position: finds.SearchPosition | None
-) -> SearchPage:
-    within = finds.Span(position.since, position.until) if position else finds.span(query, now)
-    answer = await index.search(ATTEMPTS, finds.search(query, within, position, KEEP_ALIVE))
+async def search(index: OpenSearch, query: SearchQuery, position: finds.SearchPosition) -> SearchPage:
+    """One page. From the second one on, the index is held still."""
+    if position.sort and not position.pit:
+        pit = await index.open_point_in_time(ATTEMPTS, finds.KEEP_ALIVE)
+        position = position.model_copy(update={"pit": pit})
+    answer = await index.search(ATTEMPTS, finds.search(query, position))
     hits = answer["hits"]["hits"]
     page = hits[: query.limit]
     following = None
     if len(hits) > len(page):
-        pit = answer.get("pit_id") or await _point_in_time(index, position)
-        following = finds.SearchPosition(pit=pit, sort=tuple(page[-1]["sort"]), since=within.since, until=within.until)
-    elif position:
+        place = {"sort": tuple(page[-1]["sort"]), "pit": answer.get("pit_id", position.pit)}
+        following = position.model_copy(update=place)
+    elif position.pit:
         await _close(index, position.pit)
     return SearchPage(answer["hits"]["total"]["value"], await _items(index, page), following)
-
-
-async def _point_in_time(index: OpenSearch, position: finds.SearchPosition | None) -> str:
-    """Opened when there is a second page to be asked for, as most searches end with their first.
-
-    What is written between the first page and this stands before the place to continue from, or is as old as what
-    stands behind it: no attempt is shown twice or left out.
-    """
-    return position.pit if position else await index.open_point_in_time(ATTEMPTS)
 
 
 async def _close(index: OpenSearch, pit: str) -> None:

@@ -12,6 +12,10 @@ from api.opensearch import IndexDownError, IndexRefusedError, OpenSearch
 from api.topic import TopicState
 
 
+class Alive(BaseModel):
+    alive: bool = True
+
+
 class Part(BaseModel):
     model_config = ConfigDict(frozen=True)
 

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from fastapi import Depends, Request
 from fastapi.routing import APIRoute
-from starlette.responses import Response
+from starlette.responses import JSONResponse, PlainTextResponse
 
 from api.endpoints import CONTINUE, TOTAL, Endpoints
-from api.readiness import Readiness
+from api.queries import once
+from api.readiness import Alive, Readiness
 from schemas.answers import Error, FullSchedulerLog, History, SchedulerLog, Search
 
 POD: Final = "/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
@@ -40,10 +42,14 @@ def routes(endpoints: Endpoints) -> list[APIRoute]:
         ),
         *_get(POD + "/history", endpoints.history, History, "A pod's history", _PAGED, (400, 404, 503)),
         *_get("/api/v1/schedulerlogs", endpoints.search, Search, "Search attempts", _COUNTED, (400, 410, 503)),
-        *_get("/healthz", endpoints.healthz, None, "Alive?", {}, ()),
+        *_get("/healthz", endpoints.healthz, Alive, "Alive?", {}, ()),
         *_get("/readyz", endpoints.readyz, Readiness, "Ready?", {}, ()),
         *_get("/metrics", endpoints.metrics_text, None, "Metrics", {}, ()),
     ]
+
+
+async def _once(request: Request) -> None:
+    once(request, *(("node",) if request.scope["route"].path == POD else ()))
 
 
 def _get(
@@ -63,10 +69,18 @@ def _get(
             endpoint,
             methods=["GET"],
             response_model=model,
-            response_class=Response,
+            response_class=JSONResponse if model else PlainTextResponse,
             responses=known,
+            dependencies=[Depends(_once)],
             summary=title,
             operation_id=name,
         ),
-        APIRoute(path, endpoint, methods=["HEAD"], response_model=None, include_in_schema=False),
+        APIRoute(
+            path,
+            endpoint,
+            methods=["HEAD"],
+            response_model=None,
+            dependencies=[Depends(_once)],
+            include_in_schema=False,
+        ),
     ]

@@ -38,7 +38,8 @@ class TopicState:
 
     replayed: bool = False
     """True once everything that was on the topic at the start has been read."""
-    trouble: str = "not connected yet"
+    trouble: str = ""
+    """Why nothing can be read at the moment; empty while it can, and before the first try."""
     lag: int = 0
     """Records on the topic that are still to be read."""
     records: int = 0
@@ -84,7 +85,7 @@ class AttemptsTopic:
         if trouble and trouble != self.state.trouble:
             log.warning("attempts topic: %s; trying again", trouble)
         elif self.state.trouble and not trouble:
-            log.info("attempts topic: connected")
+            log.info("attempts topic: connected again")
         self.state.trouble = trouble
 
     async def _session(self) -> None:

@@ -1,0 +1,133 @@
+"""Puts attempts where the worker would put them: onto the topic and into the index."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import orjson
+from aiokafka import AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import TopicAlreadyExistsError
+
+from schemas.documents import attempt_document, devices_document
+from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, PodRef, Refusal, Request
+from schemas.ids import attempt_id
+from schemas.indices import ATTEMPTS, DEVICES, INDICES
+from schemas.records import encode, encode_value
+from schemas.runs import split
+from schemas.topics import ATTEMPTS as TOPIC
+from summaries.merge import settled
+from summaries.messages import search_text
+
+NOW = datetime.now(UTC).replace(microsecond=123_456)
+
+
+def an_attempt(
+    pod: str = "default/gpu-pod",
+    *,
+    started: datetime = NOW,
+    nodes: Sequence[str] = ("node1", "node2"),
+    reason: str = "CardInsufficientMemory",
+    chosen: str | None = None,
+    bound: bool | None = None,
+    devices: Sequence[str] = (),
+) -> AttemptSummarized:
+    """Every node but the chosen one refuses all of its eight devices for ``reason``."""
+    namespace, name = pod.split("/")
+    uid = f"uid-{name}"
+    verdict = [1 if node == chosen else 0 for node in nodes]
+    bind = None
+    if bound is not None:
+        error = "" if bound else f"node {chosen} has been locked within 5m0s: node lock contention"
+        bind = BindOutcome(node=chosen or "", bound=bound, error=error, ended=started + timedelta(milliseconds=40))
+    summary = AttemptSummarized(
+        attempt_id=attempt_id("hami-scheduler", uid, started),
+        pod=PodRef(namespace=namespace, name=name, uid=uid),
+        scheduler="hami-scheduler",
+        started=started,
+        version=0,
+        status="failed",
+        ended=started + timedelta(milliseconds=13),
+        requests=[Request(container="main", vendor="NVIDIA", count=1, memory_mib=3000)],
+        node_policy="binpack",
+        offered_nodes=len(nodes),
+        fit_nodes=sum(verdict),
+        judged_devices=8 * len(nodes),
+        chosen=chosen,
+        picked_devices=list(devices),
+        bind=bind,
+        verdicts=["refused", "picked"],
+        refusals=[Refusal(counts={reason: 8}, devices=8)],
+        nodes=list(nodes),
+        verdict=verdict,
+        score=[11.579 if each else 0.0 for each in verdict],
+        refused_by=[-1 if each else 0 for each in verdict],
+        refusal=[-1 if each else 0 for each in verdict],
+    )
+    return settled(summary)
+
+
+def lines_of(*summaries: AttemptSummarized) -> bytes:
+    """The body of a bulk request that the worker would send."""
+    lines: list[bytes] = []
+    for each in summaries:
+        head = {"_index": ATTEMPTS.name(each.started), "_id": each.attempt_id}
+        head |= {"version": each.version, "version_type": "external_gte"}
+        lines += [orjson.dumps({"index": head}), encode_value(attempt_document(each, search_text(each)))]
+    return b"\n".join([*lines, b""])
+
+
+class Filling:
+    """The two stores, provisioned."""
+
+    def __init__(self, bootstrap_servers: str, opensearch_url: str) -> None:
+        self.bootstrap_servers = bootstrap_servers
+        self.url = opensearch_url
+
+    def provision(self) -> None:
+        asyncio.run(self.create_topic())
+        for index in INDICES:
+            httpx.put(f"{self.url}/_index_template/{index.alias}", json=index.template()).raise_for_status()
+
+    async def create_topic(self) -> None:
+        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap_servers)
+        await admin.start()
+        try:
+            answer = await admin.create_topics([NewTopic(TOPIC.name, TOPIC.partitions, 1)])
+            assert answer.topic_errors[0][1] in (0, TopicAlreadyExistsError.errno), answer
+        finally:
+            await admin.close()
+
+    def tell(self, *summaries: AttemptSummarized, raw: Iterable[tuple[bytes, bytes]] = ()) -> None:
+        """Onto the topic, and after them ``raw`` records (key and value) that nobody checked."""
+        asyncio.run(self._tell(summaries, raw))
+
+    async def _tell(self, summaries: Iterable[AttemptSummarized], raw: Iterable[tuple[bytes, bytes]]) -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=self.bootstrap_servers, acks="all")
+        await producer.start()
+        try:
+            for part in (part for summary in summaries for part in split(summary)):
+                record = encode(part)
+                await producer.send(TOPIC.name, record.value, record.key, headers=record.headers)
+            for key, value in raw:
+                await producer.send(TOPIC.name, value, key)
+        finally:
+            await producer.stop()
+
+    def index(self, *summaries: AttemptSummarized) -> None:
+        self.bulk(lines_of(*summaries))
+
+    def index_devices(self, *events: DevicesJudged) -> None:
+        lines: list[bytes] = []
+        for event in events:
+            head = {"_index": DEVICES.name(event.started), "_id": event.id}
+            document: dict[str, Any] = devices_document(event, encode(event).value)
+            lines += [orjson.dumps({"index": head}), encode_value(document)]
+        self.bulk(b"\n".join([*lines, b""]))
+
+    def bulk(self, lines: bytes) -> None:
+        headers = {"content-type": "application/x-ndjson"}
+        answer = httpx.post(f"{self.url}/_bulk?refresh=true", content=lines, headers=headers, timeout=60)
+        assert not answer.raise_for_status().json()["errors"], answer.text[:2000]
