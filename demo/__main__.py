@@ -29,7 +29,9 @@ def play(console: Console, running: Stack) -> bool:
         show.show_messages(console, answer)
         right &= answer.is_right
     answer = scenarios.search(running)
-    show.show_answer(console, answer)
+    console.rule("[bold]Search[/]: GET /api/v1/schedulerlogs?reason=" + scenarios.SEARCHED)
+    console.print_json(data=running.reader.search(reason=scenarios.SEARCHED))
+    show.show_verdict(console, answer)
     return right & answer.is_right
 
 
@@ -55,7 +57,7 @@ def stay_up(running: Stack) -> None:
 def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, then end.")] = False) -> None:
     """Run the five scenarios of examples/ end to end and compare the answers with docs/demo.md."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    console = Console()
+    console = show.console()
     shutil.rmtree(FOLDER, ignore_errors=True)
     console.print("Starting Kafka, OpenSearch, the scheduler, a pipeline worker and the API ...")
     try:

@@ -16,7 +16,7 @@ def read_pod(path: Path) -> Pod:
 
 class KubeScheduler:
     def __init__(self, url: str) -> None:
-        self._client = httpx.Client(base_url=url, timeout=30)
+        self._url = url
 
     def try_once(self, pod: Pod, nodes: list[str]) -> str | None:
         """One attempt: filter, then bind to the node that was chosen. The node, or None when it is not bound."""
@@ -35,7 +35,7 @@ class KubeScheduler:
         return str(self._post("/bind", asked)["Error"])
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
-        response = self._client.post(path, json=body)
+        response = httpx.post(self._url + path, json=body, timeout=30)
         response.raise_for_status()
         answer: dict[str, Any] = response.json()
         return answer

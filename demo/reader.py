@@ -18,11 +18,11 @@ Json = dict[str, Any]
 
 class Reader:
     def __init__(self, api_url: str, bootstrap_servers: str) -> None:
-        self._client = httpx.Client(base_url=api_url, timeout=10)
+        self._url = api_url
         self._bootstrap_servers = bootstrap_servers
 
     def get(self, path: str, **query: str) -> Json:
-        answer: Json = self._client.get(path, params=query).json()
+        answer: Json = httpx.get(self._url + path, params=query, timeout=10).json()
         return answer
 
     def schedulerlog(self, pod: str) -> Json:

@@ -13,6 +13,7 @@ from demo.stack import Stack
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ALL_NODES = [f"node{number}" for number in range(1, 11)]
+SEARCHED = "CardTimeSlicingExhausted"
 Json = Any
 
 
@@ -101,8 +102,8 @@ def search(stack: Stack) -> Answer:
     """Which attempts anywhere met cards whose slots are all taken?"""
 
     def found() -> list[list[str]]:
-        items = stack.reader.search(reason="CardTimeSlicingExhausted").get("items", [])
+        items = stack.reader.search(reason=SEARCHED).get("items", [])
         return [[item["namespace"], item["name"], item["status"]] for item in items]
 
     wanted = [["default", "gpu-pod-default", "failed"]]
-    return Answer("Search: reason=CardTimeSlicingExhausted", "every namespace", until(found, wanted), wanted)
+    return Answer(f"Search: reason={SEARCHED}", "every namespace", until(found, wanted), wanted)
