@@ -25,6 +25,8 @@ log = logging.getLogger(__name__)
 TOPICS: Final = (DECISIONS, NODES)
 SILENCE_SECONDS: Final = 10.0
 """Without an acknowledgement for so long the log says that Kafka does not answer."""
+GIVE_UP_SECONDS: Final = 300.0
+"""And after so long a new producer looks the brokers up anew: they may have moved."""
 FIRST_PAUSE: Final = 0.2
 LONGEST_PAUSE: Final = 15.0
 STOP_SECONDS: Final = 2.0
@@ -37,8 +39,17 @@ class NotReadyError(Exception):
 class Publisher:
     """`run` is the task. `problem` says in words why nothing is being sent; empty while it goes well."""
 
-    def __init__(self, spool: Spool, bootstrap_servers: str, clock: Callable[[], datetime], metrics: Metrics) -> None:
+    def __init__(
+        self,
+        spool: Spool,
+        bootstrap_servers: str,
+        clock: Callable[[], datetime],
+        metrics: Metrics,
+        connect: Callable[[str], Any] | None = None,
+    ) -> None:
+        """`connect` makes a producer that was not started yet: an `AIOKafkaProducer`, or what plays one."""
         self._spool, self._servers, self._clock, self._metrics = spool, bootstrap_servers, clock, metrics
+        self._connect = connect or idempotent_producer
         self.problem = "not connected yet"
         self._pause = FIRST_PAUSE
 
@@ -48,15 +59,19 @@ class Publisher:
             try:
                 await self._session()
             except (KafkaError, NotReadyError, OSError) as error:
-                self._metrics.publish_failures.inc()
-                self._say(f"{error}" if isinstance(error, NotReadyError) else f"{type(error).__name__}: {error}")
+                self._note_failure(
+                    str(error) if isinstance(error, NotReadyError) else f"{type(error).__name__}: {error}"
+                )
+            except Exception as error:
+                log.exception("publishing failed in a way that is not foreseen; it is tried again")
+                self._note_failure(f"{type(error).__name__}: {error}")
             self._spool.rewind()
             await asyncio.sleep(self._pause)
             self._pause = min(self._pause * 2, LONGEST_PAUSE)
 
     async def _session(self) -> None:
         """One producer's life: until it fails."""
-        producer = _producer(self._servers)
+        producer = self._connect(self._servers)
         try:
             await producer.start()
             await self._require_topics(producer)
@@ -89,7 +104,7 @@ class Publisher:
         except TimeoutError:
             # An idempotent producer tries again by itself, in order, for as long as it takes.
             self._say(f"no acknowledgement from {self._servers} for {SILENCE_SECONDS:.0f} s")
-            await done
+            await asyncio.wait_for(done, GIVE_UP_SECONDS)
         for failure in done.result():
             if isinstance(failure, BaseException):
                 raise failure
@@ -116,6 +131,10 @@ class Publisher:
             log.info("sending to Kafka at %s", self._servers)
         self.problem = ""
 
+    def _note_failure(self, problem: str) -> None:
+        self._metrics.publish_failures.inc()
+        self._say(problem)
+
     def _say(self, problem: str) -> None:
         """Once for each change: an hour without Kafka is one line."""
         if problem != self.problem:
@@ -131,7 +150,7 @@ class Publisher:
                     await self._spool.acknowledged.wait()
 
 
-def _producer(bootstrap_servers: str) -> Any:
+def idempotent_producer(bootstrap_servers: str) -> Any:
     return AIOKafkaProducer(
         bootstrap_servers=bootstrap_servers,
         client_id="schedulerlog-scheduler",

@@ -6,10 +6,11 @@ import errno
 import logging
 import signal
 import socket
-from collections.abc import Coroutine, Iterator
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import uvicorn
+from starlette.applications import Starlette
 
 from scheduler.bind import Binder
 from scheduler.columns import ClusterColumns
@@ -33,38 +34,55 @@ class _Server(uvicorn.Server):
         yield
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What runs: the web app, and what goes on beside it."""
+
+    app: Starlette
+    watch: FileWatch
+    publisher: Publisher | None
+
+
 async def serve(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`."""
-    listener = _listen(settings.host, settings.port)
-    with contextlib.closing(_open_spool(settings)) as spool:
-        metrics = Metrics()
-        teller = Teller(spool, now_utc, metrics)
-        columns = ClusterColumns()
-        cluster = FileCluster(Observer(settings.name, columns, teller, now_utc))
-        watch = FileWatch(settings.cluster, cluster, metrics)
-        watch.load()
-        binder = Binder(cluster, settings.lock)
-        scheduler = Scheduler(settings.name, settings.policy, columns, cluster, binder, teller, now_utc, metrics)
-        publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
-        _watch_spool(metrics, spool, columns)
-        app = create_app(scheduler, metrics, lambda: {"spool": spool.problem, "cluster": ""}, settings.max_body_bytes)
-        server = _Server(
-            uvicorn.Config(
-                app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5, server_header=False
-            )
-        )
-        tasks = [_task(watch.run(), "cluster file")]
-        tasks += [_task(publisher.run(), "publish")] if publisher else []
-        tasks += [_task(spool.sync_every(), "sync")] if settings.limits.sync == "interval" else []
+    with (
+        contextlib.closing(_listen(settings.host, settings.port)) as listener,
+        contextlib.closing(_open_spool(settings)) as spool,
+    ):
+        parts = _assemble(settings, spool)
+        tasks = list(_beside(settings, spool, parts))
         try:
-            await _run(server, listener, tasks)
-            if publisher:
-                await publisher.drain(settings.drain_seconds)
+            await _answer(parts.app, listener, tasks)
+            if parts.publisher:
+                await parts.publisher.drain(settings.drain_seconds)
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
         log.info("stopped; %d bytes wait in the spool", spool.unsent_bytes)
+
+
+def _assemble(settings: Settings, spool: Spool) -> _Parts:
+    """Raises `ManifestError` where the cluster file has a mistake."""
+    metrics = Metrics()
+    teller, columns = Teller(spool, now_utc, metrics), ClusterColumns()
+    cluster = FileCluster(Observer(settings.name, columns, teller, now_utc))
+    watch = FileWatch(settings.cluster, cluster, metrics)
+    watch.load()
+    _watch_spool(metrics, spool, columns)
+    binder = Binder(cluster, settings.lock)
+    scheduler = Scheduler(settings.name, settings.policy, columns, cluster, binder, teller, now_utc, metrics)
+    # The cluster is read before anything listens, and a broken edit leaves it as it was.
+    app = create_app(scheduler, metrics, lambda: {"spool": spool.problem, "cluster": ""}, settings.max_body_bytes)
+    return _Parts(app, watch, Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None)
+
+
+def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asyncio.Task[None]]":
+    yield asyncio.create_task(parts.watch.run(), name="cluster file")
+    if parts.publisher:
+        yield asyncio.create_task(parts.publisher.run(), name="publish")
+    if settings.limits.sync == "interval":
+        yield asyncio.create_task(spool.sync_every(), name="sync")
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -106,12 +124,13 @@ def _watch_spool(metrics: Metrics, spool: Spool, columns: ClusterColumns) -> Non
         metrics.watch(name, about, read)
 
 
-def _task(work: Coroutine[Any, Any, None], name: str) -> "asyncio.Task[None]":
-    return asyncio.create_task(work, name=name)
-
-
-async def _run(server: uvicorn.Server, listener: socket.socket, tasks: "list[asyncio.Task[None]]") -> None:
+async def _answer(app: Starlette, listener: socket.socket, tasks: "list[asyncio.Task[None]]") -> None:
     """Serve until a signal; a task that ends by itself has failed, and ends the process with its error."""
+    server = _Server(
+        uvicorn.Config(
+            app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5, server_header=False
+        )
+    )
 
     def stop() -> None:
         server.should_exit = True
