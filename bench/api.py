@@ -6,7 +6,7 @@ from itertools import chain
 import httpx
 
 from bench import cluster, load
-from bench.backends import provisioned, send
+from bench.backends import provisioned, send, start_bare
 from bench.cpu import cpu_seconds
 from bench.report import Figure, Result, against_first
 from demo.processes import free_port
@@ -27,9 +27,8 @@ def api() -> Result:
         send(backends.bootstrap_servers, DECISIONS.name, chain(*cluster.attempts(NODES, 1)))
         url = f"http://127.0.0.1:{ports['api']}{schedulerlog_path('llm/hopeless-0')}"
         body = _when_there(url)
-        processes.start("bare", "bench.bare", ports["bare"], body.decode())
+        start_bare(processes, ports["bare"], body)
         bare_url = f"http://127.0.0.1:{ports['bare']}/"
-        processes.wait_ready("bare", bare_url)
         document = _document_url(backends.opensearch_url)
         figures = [
             _measure("bare handler of the same bytes", bare_url, processes.pid("bare")),

@@ -29,6 +29,14 @@ def provisioned(name: str, **environment: str) -> Iterator[tuple[embedded.Backen
             yield backends, processes
 
 
+def start_bare(processes: Processes, port: str, body: bytes) -> None:
+    """A handler that answers every request with ``body``: what the HTTP server alone costs."""
+    path = FOLDER / f"bare-{port}"
+    path.write_bytes(body)
+    processes.start("bare", "bench.bare", port, str(path))
+    processes.wait_ready("bare", f"http://127.0.0.1:{port}/")
+
+
 def send(servers: str, topic: str, records: Iterable[Record]) -> int:
     """Write the records as the scheduler does (zstd, all replicas); how many there were."""
     return asyncio.run(_send(servers, topic, records))

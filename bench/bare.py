@@ -1,6 +1,7 @@
-"""``python -m bench.bare PORT BODY``: a handler that answers every request with the same bytes."""
+"""``python -m bench.bare PORT FILE``: a handler that answers every request with the bytes of the file."""
 
 import sys
+from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
@@ -17,4 +18,4 @@ def app(body: bytes) -> Starlette:
 
 
 if __name__ == "__main__":
-    uvicorn.run(app(sys.argv[2].encode()), host="127.0.0.1", port=int(sys.argv[1]), access_log=False)
+    uvicorn.run(app(Path(sys.argv[2]).read_bytes()), host="127.0.0.1", port=int(sys.argv[1]), access_log=False)

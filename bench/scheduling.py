@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 
 from bench import cluster
-from bench.backends import provisioned
+from bench.backends import provisioned, start_bare
 from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result, against_first
 from demo.processes import free_port
@@ -36,8 +36,7 @@ def filter_call() -> Result:
             processes.wait_ready(name, f"{urls[name]}/readyz", timeout_seconds=180)
         body = json.dumps({"Pod": cluster.a_hopeless_pod(), "Nodes": None, "NodeNames": names}).encode()
         answer = httpx.post(f"{urls['scheduler']}/filter", content=body, timeout=60).content
-        processes.start("bare", "bench.bare", ports["bare"], answer.decode())
-        processes.wait_ready("bare", urls["bare"])
+        start_bare(processes, ports["bare"], answer)
         figures = [
             _measure("a handler of the same bytes", urls["bare"] + "/filter", processes.pid("bare"), body),
             _measure("the scheduler", urls["scheduler"] + "/filter", processes.pid("scheduler"), body),
