@@ -73,7 +73,7 @@ def lines_of(*summaries: AttemptSummarized) -> bytes:
     """The body of a bulk request that the worker would send."""
     lines: list[bytes] = []
     for each in summaries:
-        head = {"_index": ATTEMPTS.name(each.started), "_id": each.attempt_id}
+        head: dict[str, Any] = {"_index": ATTEMPTS.name(each.started), "_id": each.attempt_id}
         head |= {"version": each.version, "version_type": "external_gte"}
         lines += [orjson.dumps({"index": head}), encode_value(attempt_document(each, search_text(each)))]
     return b"\n".join([*lines, b""])

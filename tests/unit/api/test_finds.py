@@ -1,6 +1,7 @@
 """Questions to the index, and what is made of its documents."""
 
 from datetime import UTC, datetime
+from typing import Any
 
 import orjson
 import pytest
@@ -25,7 +26,13 @@ from schemas.records import Rejected, encode_value
 from tests.unit.schemas.builders import STARTED, a_summary
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
-FITS = {"chosen": "node2", "verdict": [0, 2], "refused_by": [0, -1], "refusal": [0, -1], "ended": STARTED}
+FITS: dict[str, Any] = {
+    "chosen": "node2",
+    "verdict": [0, 2],
+    "refused_by": [0, -1],
+    "refusal": [0, -1],
+    "ended": STARTED,
+}
 
 
 def a_search(**asked: str) -> SearchQuery:

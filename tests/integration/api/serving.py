@@ -1,0 +1,65 @@
+"""The API as a process of its own, as people run it."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    client: httpx.Client
+
+    def get(self, path: str, **query: str) -> httpx.Response:
+        return self.client.get(path, params=query)
+
+    def schedulerlog(self, pod: str, rest: str = "") -> httpx.Response:
+        namespace, name = pod.split("/")
+        return self.get(f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog{rest}")
+
+    def metric(self, name: str) -> float:
+        lines = self.get("/metrics").text.splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+    def is_ready(self) -> bool:
+        return self.get("/readyz").status_code == httpx.codes.OK
+
+    def part(self, name: str) -> dict[str, Any]:
+        part: dict[str, Any] = self.get("/readyz").json()["parts"][name]
+        return part
+
+
+@contextmanager
+def serving(bootstrap_servers: str, opensearch_url: str, **settings: str) -> Iterator[Served]:
+    environment = os.environ | {
+        "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": bootstrap_servers,
+        "SCHEDULERLOG_OPENSEARCH_URL": opensearch_url,
+        "SCHEDULERLOG_OPENSEARCH_TIMEOUT_SECONDS": "3",
+    }
+    command = [sys.executable, "-m", "api", "serve", "--port", "0"]
+    process = subprocess.Popen(command, env=environment | settings, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        url = next(word for word in line.split() if word.startswith("http"))
+        with httpx.Client(base_url=url, timeout=30) as client:
+            yield Served(client)
+    finally:
+        process.terminate()
+        assert process.wait(timeout=20) in (0, -15)
+        if process.stdout:
+            process.stdout.close()
+
+
+def soon(condition: Callable[[], Any], timeout_seconds: float = 30) -> Any:
+    """What ``condition`` gives as soon as it is true; whatever it is when the time is up."""
+    deadline = time.monotonic() + timeout_seconds
+    while not (found := condition()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found

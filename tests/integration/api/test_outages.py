@@ -1,0 +1,86 @@
+"""What the API answers while its stores are down, slow, empty or not there yet."""
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import httpx
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
+
+import embedded
+from schemas.topics import ATTEMPTS
+from tests.integration.api.filling import Filling, an_attempt
+from tests.integration.api.serving import serving, soon
+
+OwnBackends = Callable[..., embedded.Backends]
+
+
+def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) -> None:
+    servers = own_backends()
+    filling = Filling(servers.bootstrap_servers, servers.opensearch_url)
+    with serving(filling.bootstrap_servers, filling.url) as api:
+        # Nothing is provisioned: the topic is missing, no index has ever been written.
+        assert soon(lambda: "python -m pipeline provision" in api.part("attempts_topic")["why_not"])
+        assert api.is_ready()
+        assert api.schedulerlog("default/none").status_code == 404
+        assert api.schedulerlog("default/none", "/history").status_code == 404
+        assert api.get("/api/v1/schedulerlogs").json() == {"total": 0, "items": [], "continue": None}
+
+        # Provisioned now: the running API finds the topic by itself.
+        filling.provision()
+        assert soon(lambda: api.part("attempts_topic")["ready"])
+        filling.tell(an_attempt("default/told"))
+        filling.index(an_attempt("default/stored"))
+        assert soon(lambda: api.schedulerlog("default/told").status_code == 200)
+
+        # The index dies: the latest pods are answered, the others are "try again", never "unknown".
+        servers.opensearch.kill()
+        assert api.schedulerlog("default/told").status_code == 200
+        for answer in (
+            api.schedulerlog("default/stored"),
+            api.schedulerlog("default/told", "/history"),
+            api.get("/api/v1/schedulerlogs"),
+        ):
+            assert answer.status_code == 503
+            assert set(answer.json()) == {"error", "next"}
+        assert api.is_ready()
+        assert not api.part("opensearch")["ready"]
+        servers.opensearch.start()
+        assert soon(lambda: api.schedulerlog("default/stored").status_code == 200)
+
+        # The index hangs: the answer comes after the time that is set, not when the caller gives up.
+        servers.opensearch.pause()
+        began = time.monotonic()
+        assert api.schedulerlog("default/stored").status_code == 503
+        assert time.monotonic() - began < 6
+        assert api.schedulerlog("default/told").status_code == 200
+        servers.opensearch.resume()
+        assert soon(lambda: api.schedulerlog("default/stored").status_code == 200)
+
+        # The broker dies: what memory knows is answered, and the index is asked whether it knows better.
+        servers.kafka[0].kill()
+        assert api.schedulerlog("default/told").status_code == 200
+        assert soon(lambda: "does not answer" in api.part("attempts_topic")["why_not"])
+        newer = an_attempt("default/told", nodes=["node7"], started=an_attempt().started.replace(year=2027))
+        filling.index(newer)
+        assert api.schedulerlog("default/told").json()["filter"]["nodes"][0]["name"] == "node7"
+        assert api.is_ready()
+        servers.kafka[0].start()
+        assert soon(lambda: api.part("attempts_topic")["ready"], timeout_seconds=60)
+        filling.tell(an_attempt("default/after"))
+        assert soon(lambda: api.schedulerlog("default/after").status_code == 200)
+
+        # More partitions: records on the new ones are read too.
+        asyncio.run(_add_partitions(filling.bootstrap_servers, 30))
+        filling.tell(*(an_attempt(f"default/spread-{n}") for n in range(60)))
+        assert soon(lambda: all(api.schedulerlog(f"default/spread-{n}").status_code == 200 for n in range(60)), 60)
+    assert httpx.get(filling.url).status_code == 200
+
+
+async def _add_partitions(bootstrap_servers: str, total: int) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
+    await admin.start()
+    try:
+        await admin.create_partitions({ATTEMPTS.name: NewPartitions(total)})
+    finally:
+        await admin.close()

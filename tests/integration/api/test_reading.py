@@ -1,0 +1,278 @@
+"""The API on a real topic and a real index that hold many attempts, some of other tests."""
+
+import base64
+import zlib
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from schemas.events import PodRef
+from tests.backends import Addresses
+from tests.integration.api.filling import NOW, Filling, an_attempt
+from tests.integration.api.serving import Served, serving, soon
+from tests.unit.schemas.builders import devices_judged
+
+
+@pytest.fixture(scope="module")
+def filling(backends: Addresses) -> Filling:
+    filling = Filling(backends.bootstrap_servers, backends.opensearch_url)
+    filling.provision()
+    return filling
+
+
+@pytest.fixture(scope="module")
+def api(filling: Filling) -> Iterator[Served]:
+    with serving(filling.bootstrap_servers, filling.url) as api:
+        assert soon(api.is_ready)
+        yield api
+
+
+def names(answer: httpx.Response) -> list[str]:
+    return [node["name"] for node in answer.json()["filter"]["nodes"]]
+
+
+def test_an_attempt_on_the_topic_is_answered_though_the_index_has_never_seen_it(filling: Filling, api: Served) -> None:
+    filling.tell(an_attempt("api-topic/a", chosen="node2", bound=True))
+    assert soon(lambda: api.schedulerlog("api-topic/a").status_code == 200)
+    assert api.schedulerlog("api-topic/a").json() == {
+        "status": "succeeded",
+        "filter": {
+            "status": "passed",
+            "summary": "find fit node(node2), 1 nodes not fit, 1 nodes fit(node2:11.58)",
+            "nodes": [
+                {
+                    "name": "node1",
+                    "status": "failed",
+                    "score": 0,
+                    "containers": [{"name": "main", "status": "failed", "reason": "8/8 CardInsufficientMemory"}],
+                },
+                {
+                    "name": "node2",
+                    "status": "passed",
+                    "score": 11.58,
+                    "containers": [{"name": "main", "status": "passed"}],
+                },
+            ],
+        },
+        "bind": {"status": "passed", "summary": "Successfully binding node [node2] to api-topic/a"},
+    }
+
+
+def test_garbage_between_attempts_is_counted_and_passed_over(filling: Filling, api: Served) -> None:
+    before = api.metric("schedulerlog_api_topic_rejected")
+    filling.tell(raw=[(b"api-topic/b", b"\xff\x00not json"), (b"api-topic/b", b"{}")])
+    filling.tell(an_attempt("api-topic/b"))
+    assert soon(lambda: api.schedulerlog("api-topic/b").status_code == 200)
+    assert api.metric("schedulerlog_api_topic_rejected") == before + 2
+
+
+def test_an_attempt_on_five_thousand_nodes_comes_whole(filling: Filling, api: Served) -> None:
+    nodes = [f"gpu-node-{number:05d}.cluster.local" for number in range(5_000)]
+    filling.tell(an_attempt("api-topic/large", nodes=nodes))
+    assert soon(lambda: api.schedulerlog("api-topic/large").status_code == 200)
+    answer = api.schedulerlog("api-topic/large")
+    assert names(answer) == nodes
+    assert names(api.get(answer.request.url.path, limit="2", node="gpu-node-04999.cluster.local")) == nodes[-1:]
+
+
+def test_an_api_started_later_replays_the_topic(filling: Filling, api: Served) -> None:
+    filling.tell(*(an_attempt(f"api-replay/{number}", nodes=[f"node{number}"]) for number in range(40)))
+    with serving(filling.bootstrap_servers, filling.url) as later:
+        assert soon(later.is_ready)
+        for number in range(40):
+            assert names(later.schedulerlog(f"api-replay/{number}")) == [f"node{number}"]
+        assert later.metric('schedulerlog_api_lookups_total{outcome="miss"}') == 0
+
+
+def test_a_replay_is_bounded(filling: Filling, api: Served) -> None:
+    filling.tell(*(an_attempt(f"api-bounded/{number}") for number in range(60)))
+    with serving(filling.bootstrap_servers, filling.url, SCHEDULERLOG_API_REPLAYED_RECORDS="12") as bounded:
+        assert soon(bounded.is_ready)
+        assert 0 < bounded.metric("schedulerlog_api_topic_records") <= 12
+
+
+def test_an_older_pod_comes_from_the_index_by_its_latest_attempt(filling: Filling, api: Served) -> None:
+    tries = [an_attempt("api-older/a", started=NOW - timedelta(days=2, minutes=m), nodes=[f"n{m}"]) for m in (5, 1, 9)]
+    filling.index(*tries)
+    assert names(api.schedulerlog("api-older/a")) == ["n1"]
+
+
+def test_the_devices_of_a_named_node_come_with_the_full_detail(filling: Filling, api: Served) -> None:
+    attempt = an_attempt("api-devices/a")
+    said: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started": attempt.started}
+    filling.index(attempt)
+    assert "no device records" in _full(api)["devices_note"]
+    record = devices_judged(("node1", "node2"), each=3, **said)
+    filling.index_devices(record, devices_judged(("node9",), part=1, **said))
+    devices = _full(api)["devices"]
+    assert [device["uuid"] for device in devices] == record.uuid[:3]
+    assert {device["node"] for device in devices} == {"node1"}
+    assert devices[0]["memory_used_mib"] == record.memory_used_mib[0]
+    assert devices[0]["verdict"] == record.verdicts[record.verdict[0]]
+
+
+def _full(api: Served) -> dict[str, Any]:
+    path = "/api/v1/namespaces/api-devices/pods/a/schedulerlog"
+    told: dict[str, Any] = api.get(path, detail="full", node="node1").json()
+    return told
+
+
+def test_a_search_narrows_by_every_field(filling: Filling, api: Served) -> None:
+    day = timedelta(days=1)
+    filling.index(
+        an_attempt("api-search/a", started=NOW - day, reason="NumaNotFit", nodes=["node1", "s-node7"]),
+        an_attempt("api-search/b", started=NOW - 2 * day, chosen="node1", bound=True, devices=["GPU-s-1"]),
+        an_attempt("api-search/c", started=NOW - 3 * day, chosen="node2", bound=False),
+        an_attempt("api-search/d", started=NOW - 4 * day, chosen="node2"),
+    )
+
+    def found(**query: str) -> str:
+        told = api.get("/api/v1/schedulerlogs", namespace="api-search", **query).json()
+        assert told["total"] == len(told["items"])
+        return "".join(item["name"] for item in told["items"])
+
+    assert found() == "abcd"
+    assert found(pod="b") == "b"
+    assert found(node="s-node7") == "a"
+    assert found(reason="NumaNotFit") == "a"
+    assert found(status="failed") == "ac"
+    assert found(status="pending") == "d"
+    assert found(device="GPU-s-1") == "b"
+    assert found(since="36h") == "a"
+    assert found(until="36h") == "bcd"
+    assert found(since=(NOW - 3 * day).isoformat(), until=(NOW - day).isoformat()) == "bc"
+    assert found(q="locked within") == "c"
+    assert found(q='locked "; } OR *') == ""
+    lines = {
+        item["name"]: item["summary"]
+        for item in api.get("/api/v1/schedulerlogs", namespace="api-search").json()["items"]
+    }
+    assert lines == {
+        "a": "no available node, 2 nodes do not meet",
+        "b": "Successfully binding node [node1] to api-search/b",
+        "c": "node node2 has been locked within 5m0s: node lock contention",
+        "d": "find fit node(node2), 1 nodes not fit, 1 nodes fit(node2:11.58)",
+    }
+
+
+def test_a_search_is_paged_through_while_attempts_are_written(filling: Filling, api: Served) -> None:
+    # Twelve attempts share each millisecond, so pages end between attempts that only their ids tell apart.
+    pods = [(f"api-paged/p{n}", NOW - timedelta(hours=9, milliseconds=n // 12)) for n in range(1_250)]
+    filling.index(*(an_attempt(pod, started=started, nodes=["node1"]) for pod, started in pods))
+    seen: list[str] = []
+    query = {"namespace": "api-paged", "limit": "200"}
+    for page in range(20):
+        told = api.get("/api/v1/schedulerlogs", **query)
+        assert told.status_code == 200, told.text
+        assert (told.json()["continue"] is not None) == ("next" in told.links)
+        seen += [item["name"] for item in told.json()["items"]]
+        filling.index(
+            an_attempt(f"api-paged/new{page}", nodes=["node1"]),
+            an_attempt(f"api-paged/late{page}", started=NOW - timedelta(hours=9, microseconds=50 * page)),
+            an_attempt(pods[page][0], started=pods[page][1], chosen="node1", nodes=["node1"], bound=True),
+        )
+        if told.json()["continue"] is None:
+            break
+        query["continue"] = told.json()["continue"]
+    assert len(seen) == len(set(seen))
+    assert {name for name in seen if name.startswith("p")} == {f"p{n}" for n in range(1_250)}
+    assert not [name for name in seen if name.startswith("new")]
+
+
+def test_an_expired_place_to_continue_from_is_said_to_be_gone(filling: Filling, api: Served) -> None:
+    filling.index(*(an_attempt(f"api-expired/{n}") for n in range(5)))
+    query = {"namespace": "api-expired", "limit": "2"}
+    for _ in range(2):
+        query["continue"] = api.get("/api/v1/schedulerlogs", **query).json()["continue"]
+    raw = base64.urlsafe_b64decode(query["continue"] + "=" * (-len(query["continue"]) % 4))
+    pit = orjson.loads(zlib.decompress(raw[6:]))[2]["pit"]
+    body = {"pit_id": [pit]}
+    httpx.request("DELETE", f"{filling.url}/_search/point_in_time", json=body).raise_for_status()
+    answer = api.get("/api/v1/schedulerlogs", **query)
+    assert answer.status_code == 410
+    assert "expired" in answer.json()["error"]
+    assert "without continue" in answer.json()["next"]
+
+
+def test_a_search_read_to_its_end_leaves_nothing_open(filling: Filling, api: Served) -> None:
+    def open_contexts() -> int:
+        stats = httpx.get(f"{filling.url}/_nodes/stats/indices/search").json()
+        return sum(node["indices"]["search"]["point_in_time_current"] for node in stats["nodes"].values())
+
+    filling.index(*(an_attempt(f"api-closed/{n}") for n in range(5)))
+    before = open_contexts()
+    query = {"namespace": "api-closed", "limit": "2"}
+    api.get("/api/v1/schedulerlogs", **query)
+    assert open_contexts() == before
+    while (token := api.get("/api/v1/schedulerlogs", **query).json()["continue"]) is not None:
+        query["continue"] = token
+    assert open_contexts() == before
+
+
+def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Served) -> None:
+    def tried(minute: int, reason: str = "NumaNotFit", **said: Any) -> None:
+        attempt = an_attempt("api-history/a", started=NOW + timedelta(minutes=minute), reason=reason, **said)
+        filling.index(attempt)
+
+    for minute in range(3):
+        tried(minute)
+    for minute in range(3, 5):
+        tried(minute, "CardInsufficientMemory")
+    tried(5)
+    tried(6, chosen="node2", bound=True)
+    told = api.schedulerlog("api-history/a", "/history").json()
+    outline = [(each["status"], each["attempts"], each["reasons"]) for each in told["episodes"]]
+    assert outline == [
+        ("succeeded", 1, ["NumaNotFit"]),
+        ("failed", 1, ["NumaNotFit"]),
+        ("failed", 2, ["CardInsufficientMemory"]),
+        ("failed", 3, ["NumaNotFit"]),
+    ]
+    latest, *_, first = told["episodes"]
+    assert latest["filter"]["summary"] == "find fit node(node2), 1 nodes not fit, 1 nodes fit(node2:11.58)"
+    assert latest["bind"] == {"status": "passed", "summary": "Successfully binding node [node2] to api-history/a"}
+    assert first["first_seen"] == NOW.isoformat().replace("+00:00", "Z")
+    assert first["last_seen"] == (NOW + timedelta(minutes=2)).isoformat().replace("+00:00", "Z")
+    assert len(first["attempt_ids"]) == 3
+    assert told["continue"] is None
+
+
+def test_a_history_shows_an_attempt_that_the_index_does_not_show_yet(filling: Filling, api: Served) -> None:
+    first, second = (an_attempt("api-history/b", started=NOW + timedelta(minutes=m)) for m in range(2))
+    filling.index(first)
+    filling.tell(second)
+    assert soon(lambda: api.schedulerlog("api-history/b").status_code == 200)
+    [episode] = soon(lambda: api.schedulerlog("api-history/b", "/history").json()["episodes"])
+    assert episode["attempt_ids"] == [second.attempt_id, first.attempt_id]
+    assert episode["attempts"] == 2
+
+
+def test_a_history_of_thousands_is_counted_and_paged(filling: Filling, api: Served) -> None:
+    reasons = ["NumaNotFit"] * 2_500 + ["CardInsufficientMemory"] * 3 + ["NumaNotFit"] * 2
+    attempts = [
+        an_attempt("api-history/long", started=NOW - timedelta(minutes=minute), reason=reason, nodes=["node1"])
+        for minute, reason in enumerate(reasons)
+    ]
+    filling.index(*attempts)
+    counts: list[int] = []
+    query = {"limit": "1"}
+    while True:
+        told = api.get("/api/v1/namespaces/api-history/pods/long/schedulerlog/history", **query).json()
+        counts += [episode["attempts"] for episode in told["episodes"]]
+        assert all(len(episode["attempt_ids"]) <= 100 for episode in told["episodes"])
+        if told["continue"] is None:
+            break
+        query["continue"] = told["continue"]
+    assert counts == [2_500, 3, 2]
+
+
+def test_pods_of_one_name_in_two_namespaces_are_two_pods(filling: Filling, api: Served) -> None:
+    one, two = an_attempt("api-ns1/same", nodes=["node1"]), an_attempt("api-ns2/same", nodes=["node2"])
+    two = two.model_copy(update={"pod": PodRef(namespace="api-ns2", name="same", uid="other"), "attempt_id": "22" * 16})
+    filling.index(one, two)
+    filling.tell(one)
+    assert [names(api.schedulerlog(pod)) for pod in ("api-ns1/same", "api-ns2/same")] == [["node1"], ["node2"]]
