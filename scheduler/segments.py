@@ -81,9 +81,12 @@ class Segment:
 
     def read(self, offset: int, length: int) -> bytes:
         """Up to `length` bytes of whole frames from `offset`. Raises `OSError`."""
+        length = max(min(length, self.size - offset), 0)
+        if self._file is not None:
+            return os.pread(self._file, length, offset)  # also when somebody has deleted the file's name
         with self.path.open("rb") as file:
             file.seek(offset)
-            return file.read(max(min(length, self.size - offset), 0))
+            return file.read(length)
 
     def cut_torn_tail(self) -> int:
         """Cut off what follows the last intact frame; returns how many bytes that were. Raises `OSError`."""

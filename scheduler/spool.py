@@ -12,44 +12,27 @@ written, entries wait in bounded memory, scheduling goes on, and the log says wh
 import asyncio
 import logging
 import os
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from scheduler import frames, segments
-from scheduler.frames import Entry, Kind
+from scheduler import frames
+from scheduler.frames import Entry
 from scheduler.overflow import Overflow
+from scheduler.segment_log import MIB, Counts, Limits, SegmentLog
 from scheduler.segments import Segment
 from scheduler.spool_folder import Position, SpoolInUseError, locked, read_checkpoint, write_checkpoint
-from scheduler.thinning import Thinned
 from schemas.ids import microseconds
 
 __all__ = ["Batch", "Counts", "Limits", "Spool", "SpoolInUseError"]
 
 log = logging.getLogger(__name__)
 
-MIB: Final = 1024 * 1024
-FULL: Final = "the spool was full"
+DEFAULTS: Final = Limits()
 _RETRY_DISK: Final = 1_000_000
 """Microseconds between two tries to write to a disk that could not be written."""
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """max_bytes: on disk. segment_bytes: a file is sealed from this size on. memory_bytes: while the disk fails."""
-
-    max_bytes: int = 4096 * MIB
-    segment_bytes: int = 16 * MIB
-    memory_bytes: int = 64 * MIB
-    sync: str = "always"
-    """`always`: durable before the answer leaves. `interval`: every half second, which a machine's crash may lose."""
-
-    @property
-    def segment_limit(self) -> int:
-        return min(self.segment_bytes, max(self.max_bytes // 8, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,16 +43,6 @@ class Batch:
     behind: Position | None
 
 
-@dataclass(slots=True)
-class Counts:
-    """What went wrong since the start."""
-
-    damaged: int = 0
-    torn_bytes: int = 0
-    dropped_detail: int = 0
-    dropped_verdicts: int = 0
-
-
 def now_utc() -> datetime:
     return datetime.now(UTC)
 
@@ -77,34 +50,20 @@ def now_utc() -> datetime:
 class Spool:
     """See the module. Every call comes from one thread."""
 
-    def __init__(self, folder: Path, limits: Limits = Limits(), clock: Callable[[], datetime] = now_utc) -> None:
+    def __init__(self, folder: Path, limits: Limits = DEFAULTS, clock: Callable[[], datetime] = now_utc) -> None:
         """Opens what is there. Raises `SpoolInUseError`, or `OSError` where the folder can't be used at all."""
         self.folder, self._limits, self._clock = folder, limits, clock
         self.counts = Counts()
         self.problem = ""
         self.arrived, self.acknowledged = asyncio.Event(), asyncio.Event()
         self._lock = locked(folder)
-        self._segments = deque(segments.existing(folder))
         self._sent = read_checkpoint(folder)
-        self._cursor = self._sent
+        self._files = SegmentLog(folder, limits, self._sent, self.counts)
+        self._sent = self._cursor = self._files.delete_sent(self._sent)
         self._overflow = Overflow(limits.memory_bytes)
         self._failed_at = 0
         self._appended = self._durable = 0
         self._syncing: asyncio.Task[None] | None = None
-        self._recover()
-
-    def _recover(self) -> None:
-        while self._segments and self._segments[0].number < self._sent[0]:
-            self._segments.popleft().delete()
-        if self._segments:
-            torn = self._segments[-1].cut_torn_tail()
-            self.counts.torn_bytes += torn
-            if torn:
-                log.warning("spool %s: cut a torn record of %d bytes, which was never answered", self.folder, torn)
-        highest = max(self._sent[0], self._segments[-1].number if self._segments else 0)
-        # Always a new file: the old one may be shorter than the checkpoint, or end in what could not be cut.
-        self._segments.append(Segment(self.folder, highest + 1))
-        self._skip_finished()
 
     # Writing
 
@@ -129,36 +88,16 @@ class Spool:
             return False
         try:
             if self.problem:
-                self._rotate()
-            self._write(entries, now)
+                self._files.start_afresh()
+            self._files.append(entries, self._cursor, now)
         except OSError as error:
             self._fail(error, now)
             return False
+        self._appended += 1
         if self.problem:
             log.warning("spool %s: can be written again; %d records were taken from memory", self.folder, len(entries))
         self.problem = ""
         return True
-
-    def _write(self, entries: Sequence[Entry], now: datetime) -> None:
-        parts = frames.frames(entries)
-        if self.disk_bytes + sum(map(len, parts)) > self._limits.max_bytes:
-            parts = frames.frames(self._make_room(entries, now))
-        active = self._segments[-1]
-        if active.size and active.size + sum(map(len, parts)) > self._limits.segment_limit:
-            self._rotate()
-        self._segments[-1].append(parts)
-        self._appended += 1
-
-    def _rotate(self) -> None:
-        """Seal the file that is written to, and begin the next."""
-        sealed = self._segments[-1]
-        following = Segment(self.folder, sealed.number + 1)
-        following.open()
-        self._segments.append(following)
-        try:
-            sealed.sync()
-        finally:
-            sealed.close()
 
     def _fail(self, error: OSError, now: datetime) -> None:
         self._failed_at = microseconds(now)
@@ -171,58 +110,6 @@ class Spool:
                 self._limits.memory_bytes // MIB,
             )
         self.problem = problem
-
-    # Being full
-
-    def _make_room(self, entries: Sequence[Entry], now: datetime) -> Sequence[Entry]:
-        """Give up what must be given up so that the entries fit; returns those that are to be written."""
-        while self.disk_bytes + frames.size_of(entries) > self._limits.max_bytes:
-            if self._thin_oldest(now):
-                continue
-            if any(entry.kind is Kind.DETAIL for entry in entries):
-                thinned = Thinned(entries, now, FULL)
-                self.counts.dropped_detail += thinned.dropped_records
-                entries = thinned.kept
-            elif not self._drop_oldest():
-                break
-        return entries
-
-    def _thin_oldest(self, now: datetime) -> bool:
-        """Take the device detail out of the oldest file that has any; False when none has."""
-        # A file that was handed out whole stays as it is: the offsets of what is in flight point into it.
-        fat = next((one for one in self._segments if one.may_be_thinned and one.number >= self._cursor[0]), None)
-        if fat is None:
-            return False
-        if fat is self._segments[-1]:
-            self._rotate()
-        keep = self._cursor[1] if fat.number == self._cursor[0] else 0
-        scanned = frames.scan(fat.read(keep, fat.size), is_end=True)
-        thinned = Thinned((entry for entry, _ in scanned.found), now, FULL)
-        if thinned.dropped_records:
-            log.error(
-                "spool %s is full (%d bytes): gave up %d records of device detail; node verdicts are kept",
-                self.folder, self._limits.max_bytes, thinned.dropped_records,
-            )  # fmt: skip
-            fat.replace(keep, thinned.kept)
-            self.counts.dropped_detail += thinned.dropped_records
-        fat.is_thin = True
-        return True
-
-    def _drop_oldest(self) -> bool:
-        """Nothing is left but verdicts: the oldest file goes."""
-        if len(self._segments) == 1:
-            if not self._segments[0].size:
-                return False
-            self._rotate()
-        oldest = self._segments.popleft()
-        start = self._cursor[1] if oldest.number == self._cursor[0] else 0
-        lost = len(frames.scan(oldest.read(start, oldest.size), is_end=True).found)
-        self.counts.dropped_verdicts += lost
-        log.error("spool %s is full (%d bytes): lost %d decisions", self.folder, self._limits.max_bytes, lost)
-        oldest.delete()
-        self._sent = max(self._sent, (self._segments[0].number, 0))
-        self._cursor = max(self._cursor, self._sent)
-        return True
 
     # Durability
 
@@ -242,7 +129,7 @@ class Spool:
                 await self._sync()
 
     async def _sync(self) -> None:
-        upto, handle = self._appended, self._segments[-1].handle()
+        upto, handle = self._appended, self._files.active.handle()
         try:
             if handle is not None:
                 await asyncio.to_thread(_sync_and_close, handle)
@@ -254,18 +141,15 @@ class Spool:
 
     def next_batch(self, max_bytes: int = 4 * MIB) -> Batch | None:
         """The next entries that were not handed out yet, about `max_bytes` of them; None when there are none."""
-        while (segment := self._under_cursor()) is not None:
+        while (segment := self._files.at(self._cursor)) is not None:
             found = self._read_on(segment, max_bytes)
             if found:
                 return Batch(tuple(found), self._cursor)
-            if segment is self._segments[-1]:
+            if segment is self._files.active:
                 break
             self._cursor = (segment.number + 1, 0)
         waiting = self._overflow.peek(max_bytes)
         return Batch(tuple(waiting), None) if waiting else None
-
-    def _under_cursor(self) -> Segment | None:
-        return next((segment for segment in self._segments if segment.number >= self._cursor[0]), None)
 
     def _read_on(self, segment: Segment, max_bytes: int) -> list[Entry]:
         offset = self._cursor[1] if segment.number == self._cursor[0] else 0
@@ -300,16 +184,9 @@ class Spool:
         if batch.behind is None:
             self._overflow.remove(batch.entries)
             return
-        self._sent = max(self._sent, batch.behind)
-        self._skip_finished()
-        write_checkpoint(self.folder, self._sent)
-
-    def _skip_finished(self) -> None:
-        """Delete the files that are sent to their end."""
-        while len(self._segments) > 1 and (self._segments[0].number, self._segments[0].size) <= self._sent:
-            self._sent = max(self._sent, (self._segments[1].number, 0))
-            self._segments.popleft().delete()
+        self._sent = self._files.delete_sent(max(self._sent, batch.behind))
         self._cursor = max(self._cursor, self._sent)
+        write_checkpoint(self.folder, self._sent)
 
     def rewind(self) -> None:
         """Hand out again what was handed out and not acknowledged."""
@@ -319,13 +196,12 @@ class Spool:
 
     @property
     def disk_bytes(self) -> int:
-        return sum(segment.size for segment in self._segments)
+        return self._files.bytes
 
     @property
     def unsent_bytes(self) -> int:
         """What Kafka does not have yet, on disk and in memory."""
-        first = self._segments[0]
-        done = self._sent[1] if self._sent[0] == first.number else 0
+        done = self._sent[1] if self._sent[0] == self._files.first.number else 0
         return self.disk_bytes - done + self._overflow.bytes
 
     @property
@@ -342,21 +218,22 @@ class Spool:
         return max((microseconds(self._clock()) - written) / 1e6, 0.0) if written is not None else 0.0
 
     def _oldest_on_disk(self) -> int | None:
-        if self.disk_bytes == 0 or self.unsent_bytes == self._overflow.bytes:
-            return None
-        number, offset = self._sent
-        segment = next((segment for segment in self._segments if segment.number >= number and segment.size), None)
+        segment = self._files.at(self._sent)
         if segment is None:
             return None
         try:
-            return frames.written_at(segment.read(offset if segment.number == number else 0, frames.HEAD_BYTES))
+            offset = self._sent[1] if segment.number == self._sent[0] else 0
+            return frames.written_at(segment.read(offset, frames.HEAD_BYTES))
         except OSError:
             return None
 
     def close(self) -> None:
-        """Let the folder go. What is in it stays."""
-        for segment in self._segments:
-            segment.close()
+        """Let the folder go. What is in it stays; what is in memory alone goes to disk now or is lost."""
+        self._failed_at = 0
+        self.retry_disk()
+        if len(self._overflow):
+            log.error("spool %s: %d records in memory are lost", self.folder, len(self._overflow))
+        self._files.close()
         if self._lock:
             self._lock.close()
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from scheduler import allocation
-from scheduler.cluster_api import annotation
+from scheduler.cluster_api import annotation, missing
 from scheduler.node_lock import LOCK
 from schemas.events import AttemptConcluded, AttemptEvent, BindConcluded, DevicesJudged, NodeRegistered
 from schemas.ids import attempt_id
@@ -336,3 +336,19 @@ async def test_whatever_is_asked_gets_an_answer_of_the_protocol(serving: Serving
     response = await serving.http.post(path, content=json.dumps(body).encode())
     assert response.status_code == httpx.codes.OK
     assert set(response.json()) == (set(EMPTY) if path == "/filter" else {"Error"})
+
+
+async def test_a_decision_that_the_api_server_refuses_is_not_reserved_and_says_why(
+    serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise missing("pods", "pod1")
+
+    whole = [a_container(gpus=2, gpucores=100)]
+    monkeypatch.setattr(serving.cluster, "patch_pod", refuse)
+    assert await serving.filter(a_pod("pod1", whole)) == EMPTY | {"Error": 'pods "pod1" not found'}
+    last = serving.told()[-1]
+    assert isinstance(last, AttemptConcluded)
+    assert (last.chosen, last.error) == (None, 'pods "pod1" not found')
+    monkeypatch.undo()
+    assert (await serving.filter(a_pod("pod2", whole)))["NodeNames"] == ["node1"]

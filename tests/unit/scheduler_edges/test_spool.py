@@ -4,6 +4,7 @@ import asyncio
 import errno
 import logging
 import os
+import shutil
 from pathlib import Path
 
 import hypothesis.strategies as st
@@ -326,3 +327,35 @@ def test_its_age_is_that_of_the_oldest_record_that_is_not_sent(tmp_path: Path) -
     rest_of(spool)
     assert spool.oldest_age_seconds() == 0
     spool.close()
+
+
+def test_a_folder_that_is_deleted_under_it_loses_nothing_that_is_read_in_time(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append([a_verdict("a")])
+    shutil.rmtree(tmp_path / "spool")
+    spool.append([a_verdict("b")])
+    assert ids(rest_of(spool)) == ["a", "b"]
+    spool.close()
+
+
+def test_a_disk_that_stays_full_leaves_no_heap_of_empty_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, disk = Clock(), FailingDisk(monkeypatch)
+    spool = Spool(tmp_path, clock=clock)
+    disk.is_full = True
+    for number in range(50):
+        spool.append([a_verdict(str(number))])
+        clock.advance(2)
+    assert len(list(tmp_path.glob("*.spool"))) <= 2
+    assert ids(rest_of(spool)) == [str(number) for number in range(50)]
+    spool.close()
+
+
+def test_what_is_lost_with_the_memory_is_said_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = FailingDisk(monkeypatch)
+    spool = Spool(tmp_path, clock=Clock())
+    disk.is_full = True
+    spool.append([a_verdict("a"), a_verdict("b")])
+    spool.close()
+    assert "2 records in memory are lost" in caplog.text
