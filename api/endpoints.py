@@ -18,7 +18,7 @@ from api.finds import SearchPosition, first_page, question
 from api.lru import Lru
 from api.metrics import CONTENT_TYPE, Metrics
 from api.opensearch import IndexDownError, OpenSearch
-from api.queries import HistoryQuery, InNamespace, NoQuery, PodName, SchedulerlogQuery, SearchQuery
+from api.queries import HistoryQuery, InNamespace, NoQuery, PodName, SchedulerlogQuery, SearchQuery, once
 from api.readiness import Alive, Readiness
 from api.tokens import BadToken, Position, seal, unseal
 from schemas.answers import History, Paging, Search
@@ -57,6 +57,7 @@ class Endpoints:
         self, request: Request, namespace: InNamespace, name: PodName, query: Annotated[SchedulerlogQuery, Query()]
     ) -> Response:
         """What became of the pod's latest scheduling attempt: every node with its verdict, and why."""
+        once(request, "node")
         known = await self.attempts.latest(namespace, name)
         if known is None:
             raise unknown_pod(namespace, name)
@@ -87,6 +88,7 @@ class Endpoints:
         self, request: Request, namespace: InNamespace, name: PodName, query: Annotated[HistoryQuery, Query()]
     ) -> Response:
         """The pod's attempts, latest first; those in a row with the same verdicts are one episode."""
+        once(request)
         asked = {"at": "history", "namespace": namespace, "name": name}
         position = _position(query.continue_, asked, HistoryPosition)
         newest = self.attempts.held(namespace, name)
@@ -103,6 +105,7 @@ class Endpoints:
 
     async def search(self, request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
         """Attempts of all pods, latest first. The index shows an attempt about a second after it was decided."""
+        once(request)
         place = _position(query.continue_, question(query), SearchPosition) or first_page(query, datetime.now(UTC))
         page = await reader.search(self.index, query, place)
         token = seal(question(query), page.following) if page.following else None

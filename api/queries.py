@@ -135,8 +135,11 @@ class Query(BaseModel):
 
 def once(request: Request, *repeatable: str) -> None:
     """Raise for a parameter given twice: one of the two would silently not count."""
-    seen = Counter(key for key, _ in request.query_params.multi_items())
-    if twice := next((key for key, count in seen.items() if count > 1 and key not in repeatable), None):
+    given = request.query_params.multi_items()
+    if len(given) < 2:
+        return
+    seen = Counter(key for key, _ in given if key not in repeatable)
+    if twice := next((key for key, count in seen.items() if count > 1), None):
         raise BadRequestError(f"parameter {twice[:60]!a} is given {seen[twice]} times", "Give it once.")
 
 

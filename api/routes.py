@@ -3,12 +3,10 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from fastapi import Depends, Request
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse, PlainTextResponse
 
 from api.endpoints import CONTINUE, TOTAL, Endpoints
-from api.queries import once
 from api.readiness import Alive, Readiness
 from schemas.answers import Error, FullSchedulerLog, History, SchedulerLog, Search
 
@@ -48,10 +46,6 @@ def routes(endpoints: Endpoints) -> list[APIRoute]:
     ]
 
 
-async def _once(request: Request) -> None:
-    once(request, *(("node",) if request.scope["route"].path == POD else ()))
-
-
 def _get(
     path: str, endpoint: Callable[..., Any], model: Any, title: str, headers: dict[str, Any], errors: tuple[int, ...]
 ) -> list[APIRoute]:
@@ -71,7 +65,6 @@ def _get(
             response_model=model,
             response_class=JSONResponse if model else PlainTextResponse,
             responses=known,
-            dependencies=[Depends(_once)],
             summary=title,
             operation_id=name,
         ),
@@ -80,7 +73,6 @@ def _get(
             endpoint,
             methods=["HEAD"],
             response_model=None,
-            dependencies=[Depends(_once)],
             include_in_schema=False,
         ),
     ]
