@@ -25,7 +25,7 @@ Fold = Callable[[AsyncIterator[Record]], Awaitable[None]]
 
 COMMIT_SECONDS: Final = 0.5
 """What is acknowledged and not committed is read again after a crash or a rebalance."""
-_BUFFERED_RECORDS: Final = 200
+_BUFFERED_RECORDS: Final = 64
 """Of up to 64 KiB each, before reading pauses."""
 
 
@@ -50,6 +50,7 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
         broker_heartbeat_interval=settings.session_timeout_seconds / 4,
         broker_request_timeout=max(40.0, settings.session_timeout_seconds + 10),
         broker_commit_interval=COMMIT_SECONDS,
+        consumer_max_fetch_size=256 * 1024,
         broker_max_poll_records=_BUFFERED_RECORDS // 2,
         stream_buffer_maxsize=_BUFFERED_RECORDS,
         stream_wait_empty=False,
