@@ -10,6 +10,7 @@ from itertools import chain
 import httpx
 import orjson
 
+import embedded
 from bench import cluster
 from bench.backends import provisioned, send
 from bench.cpu import cpu_seconds, resident_mib
@@ -21,50 +22,50 @@ from schemas.topics import DECISIONS
 
 NODES = 5_000
 VERDICTS = NODES * cluster.CARDS
+READERS = ("aiokafka", "faust")
 
 
 def worker(attempts: int = 30) -> Result:
     """CPU of the whole worker (decode, fold, documents, messages, Faust) and of readers that only decode and count."""
+    records = list(chain(*cluster.attempts(NODES, attempts)))
     with provisioned("worker") as (backends, processes):
-        sent = send(backends.bootstrap_servers, DECISIONS.name, chain(*cluster.attempts(NODES, attempts)))
-        counted = attempts * VERDICTS
-        ways = {way: read(way, backends.bootstrap_servers, DECISIONS.name, sent) for way in ("aiokafka", "faust")}
-        seconds, note = run_worker(processes, backends.opensearch_url, attempts)
+        whole = run_worker(processes, backends, records, attempts)
+        seconds = {way: read(way, backends.bootstrap_servers, DECISIONS.name, len(records)) for way in READERS}
+    with provisioned("worker", SCHEDULERLOG_STORE_DEVICES="false") as (backends, processes):
+        lean = run_worker(processes, backends, records, attempts)
+    counted = attempts * VERDICTS
+    unit = "verdicts per CPU second"
     figures = [
-        Figure("raw aiokafka, decode and count", counted / ways["aiokafka"], "verdicts per CPU second"),
-        Figure("Faust agent, decode and count", counted / ways["faust"], "verdicts per CPU second"),
-        Figure("the worker, Kafka to index", counted / seconds, "verdicts per CPU second", note=note),
+        Figure("raw aiokafka, decode and count", counted / seconds["aiokafka"], unit),
+        Figure("Faust agent, decode and count", counted / seconds["faust"], unit),
+        Figure("the worker, Kafka to index", counted / whole[0], unit, note=whole[1]),
+        Figure("the worker, without storing device rows", counted / lean[0], unit, note=lean[1]),
     ]
     return Result(
         "worker",
         "The pipeline worker against readers of the same records that decode and count, nothing else",
-        f"{attempts} attempts of {NODES:,} nodes x {cluster.CARDS} devices, all refused: {sent} records",
+        f"{attempts} attempts of {NODES:,} nodes x {cluster.CARDS} devices, all refused: {len(records)} records",
         against_first(figures, lambda first, this: this / first),
     )
 
 
-def run_worker(processes: Processes, index_url: str, attempts: int) -> tuple[float, str]:
-    """CPU seconds from start to the last document, less those of starting with nothing to do, and a note."""
+def run_worker(
+    processes: Processes, backends: embedded.Backends, records: list[Record], attempts: int
+) -> tuple[float, str]:
+    """CPU seconds of a worker that is up and waiting, from the first record to the last document, and a note."""
     port = str(free_port())
     processes.start("worker", "pipeline", "worker", "--metrics-port", port)
+    processes.wait_ready("worker", f"http://127.0.0.1:{port}/readyz")
     pid = processes.pid("worker")
-    idle = _cpu_of_start(pid)
-    while _documents(index_url) < attempts:
+    before = cpu_seconds(pid)
+    send(backends.bootstrap_servers, DECISIONS.name, records)
+    while _documents(backends.opensearch_url) < attempts:
         processes.check()
         time.sleep(0.2)
-    seconds = cpu_seconds(pid) - idle
+    seconds = cpu_seconds(pid) - before
     note = f"{seconds / attempts * 1000:.0f} ms an attempt, {resident_mib(pid):.0f} MiB resident"
     processes.stop("worker")
     return seconds, note
-
-
-def _cpu_of_start(pid: int) -> float:
-    """CPU of importing and connecting: what had been used when the process first waited for half a second."""
-    last = -1.0
-    while (now := cpu_seconds(pid)) != last and now < 3:
-        last = now
-        time.sleep(0.1)
-    return now
 
 
 def _documents(index_url: str) -> int:
