@@ -28,6 +28,10 @@ class Reader:
     def schedulerlog(self, pod: str) -> Json:
         return self.get(schedulerlog_path(pod))
 
+    def status(self, pod: str) -> str:
+        """Empty while the pod is not known."""
+        return str(self.schedulerlog(pod).get("status", ""))
+
     def episodes(self, pod: str) -> list[Json]:
         episodes: list[Json] = self.get(schedulerlog_path(pod) + "/history").get("episodes", [])
         return episodes

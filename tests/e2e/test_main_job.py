@@ -86,7 +86,7 @@ def assert_each_is_there_exactly_once(running: Stack, numbers: range) -> None:
 
     assert until(told, wanted, timeout_seconds=60) == wanted
     sample = f"faults/hopeless-{numbers[-1]}"
-    log = until(lambda: running.reader.schedulerlog(sample).get("status"), "failed")
+    log = until(lambda: running.reader.status(sample), "failed")
     assert log == "failed"
     assert (
         running.reader.get(schedulerlog_path(sample))["filter"]["summary"] == "no available node, 10 nodes do not meet"
@@ -117,10 +117,10 @@ def test_an_index_that_restarts_in_the_middle_loses_and_repeats_nothing(running:
 
 def test_while_the_index_is_down_the_latest_pods_are_still_answered(running: Stack) -> None:
     running.kube_scheduler.filter(a_hopeless_pod(3000), NODES)
-    assert until(lambda: running.reader.schedulerlog("faults/hopeless-3000").get("status"), "failed") == "failed"
+    assert until(lambda: running.reader.status("faults/hopeless-3000"), "failed") == "failed"
     running.backends.opensearch.kill()
     try:
-        assert running.reader.schedulerlog("faults/hopeless-3000")["status"] == "failed"
+        assert running.reader.status("faults/hopeless-3000") == "failed"
     finally:
         running.backends.opensearch.start()
 
