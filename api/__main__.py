@@ -11,6 +11,7 @@ from prometheus_client import disable_created_metrics
 from pydantic import ValidationError
 
 from api.app import create_app
+from api.protocol import JsonProtocol
 from api.settings import PREFIX, Settings, Switch, problem
 
 app = typer.Typer(
@@ -49,7 +50,9 @@ def _listen_and_serve(settings: Settings) -> None:
     host, port = listening.getsockname()[:2]
     typer.echo(f"schedulerlog API on http://{f'[{host}]' if ':' in host else host}:{port} (documentation: /docs)")
     sys.stdout.flush()
-    config = uvicorn.Config(create_app(settings), access_log=False, log_level="warning", timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        create_app(settings), http=JsonProtocol, access_log=False, log_level="error", timeout_graceful_shutdown=5
+    )
     uvicorn.Server(config).run(sockets=[listening])
 
 

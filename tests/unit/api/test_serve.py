@@ -3,8 +3,12 @@
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
 
+import httpx
 import pytest
+
+from schemas.answers import Error
 
 GOOD = {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:2"}
 
@@ -53,6 +57,45 @@ def test_a_busy_port_ends_it_with_one_line_that_names_it() -> None:
         ended = serve("--port", port, **GOOD)
     assert ended.returncode == 1
     assert ended.stderr == f"can't listen on 127.0.0.1:{port}: Address already in use; --port chooses another\n"
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Of an API that runs with nothing behind it."""
+    command = [sys.executable, "-m", "api", "serve", "--port", "0"]
+    process = subprocess.Popen(command, env=GOOD, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert process.stdout is not None
+    with process.stdout as said:
+        yield int(said.readline().split("127.0.0.1:")[1].split()[0])
+    process.terminate()
+    assert process.wait(timeout=20) in (0, -15)
+
+
+def test_without_kafka_and_opensearch_it_answers_what_is_missing(port: int) -> None:
+    url = f"http://127.0.0.1:{port}"
+    assert httpx.get(f"{url}/healthz").json() == {"alive": True}
+    ready = httpx.get(f"{url}/readyz")
+    assert ready.status_code == 503
+    assert "ConnectError" in ready.json()["parts"]["opensearch"]["why_not"]
+    assert httpx.get(f"{url}/api/v1/namespaces/a/pods/b/schedulerlog").status_code == 503
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"GARBAGE\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 a TLS hello\r\n\r\n",
+        "GET /api/v1/schedulerlogs?limit=٣ HTTP/1.1\r\nHost: x\r\n\r\n".encode(),
+        b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nConnection: close\r\n\r\n",
+    ],
+)
+def test_bytes_that_are_no_http_are_answered_in_json(port: int, request_bytes: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        connection.sendall(request_bytes)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    head, _, body = answer.partition(b"\r\n\r\n")
+    assert head.startswith((b"HTTP/1.1 400", b"HTTP/1.1 404"))
+    Error.model_validate_json(body)
 
 
 def test_an_unknown_host_ends_it_with_one_line() -> None:
