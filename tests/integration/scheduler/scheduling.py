@@ -42,6 +42,7 @@ class SchedulerProcess:
         self._flags = flags
         self._process: subprocess.Popen[bytes] | None = None
         self.url = ""
+        self._client = httpx.Client()
 
     def __enter__(self) -> Self:
         self.start()
@@ -50,6 +51,8 @@ class SchedulerProcess:
     def __exit__(self, *_: object) -> None:
         if self._process and self._process.poll() is None:
             self.kill()
+        self._client.close()
+        self._client = httpx.Client()
 
     def start(self) -> None:
         """Return when it is ready."""
@@ -113,7 +116,7 @@ class SchedulerProcess:
         return self._post("/bind", asked, 10)
 
     def _post(self, path: str, body: Json, timeout: float) -> Json:
-        response = httpx.post(f"{self.url}{path}", json=body, timeout=timeout)
+        response = self._client.post(f"{self.url}{path}", json=body, timeout=timeout)
         response.raise_for_status()
         answer: Json = response.json()
         return answer
