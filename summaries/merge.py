@@ -6,27 +6,33 @@ version, whoever wrote it and in whatever order they arrive in a store.
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from schemas.events import FITS, PICKED, AttemptSummarized, BindConcluded, BindOutcome, Status
 from schemas.ids import microseconds
+from schemas.records import encode_value
 from summaries.tables import one_refusal_table, one_table
 
 Ints = npt.NDArray[np.int64]
 Said = dict[str, object]
 
+_BIND_WEIGHT: Final = 1_000_000
+
 
 def version_of(summary: AttemptSummarized) -> int:
-    """Microseconds of the latest event's time, plus one for everything that is known.
+    """Microseconds of the latest event's time, plus one for everything that is known, plus a second for the bind.
 
-    Nodes, devices, the end, the bind and completeness count as one each. So a telling that knows more has a greater
-    version also where two events carry the same time, and a poorer one can never replace a fuller one.
+    Nodes, devices, the end and completeness count as one each. So a telling that knows more has a greater version also
+    where two events carry the same time. A bind outweighs any number of nodes: a filter that is told after its bind
+    never replaces it unseen, but meets a conflict.
     """
     known = len(summary.nodes) + summary.judged_devices + len(summary.picked_devices)
-    facts = (summary.ended is not None, summary.bind is not None, summary.complete)
-    return microseconds(_latest(summary)) + known + sum(facts)
+    facts = (summary.ended is not None) + summary.complete
+    bind = _BIND_WEIGHT if summary.bind else 0
+    return microseconds(_latest(summary)) + min(known + facts, _BIND_WEIGHT - 1) + bind
 
 
 def _latest(summary: AttemptSummarized) -> datetime:
@@ -72,7 +78,7 @@ def merged(one: AttemptSummarized, other: AttemptSummarized) -> AttemptSummarize
     Nodes that only one of them knows are taken from that one. Where both know a node, and in everything that is said
     once, the telling that knows more is believed.
     """
-    poorer, fuller = sorted((one, other), key=lambda each: (each.complete, each.ended is not None, each.version))
+    poorer, fuller = _by_fullness(one, other)
     bind = _later(poorer.bind, fuller.bind)
     if fuller.complete or not set(poorer.nodes) - set(fuller.nodes):
         whole = fuller
@@ -81,6 +87,19 @@ def merged(one: AttemptSummarized, other: AttemptSummarized) -> AttemptSummarize
     devices = fuller.judged_devices if fuller.ended else max(poorer.judged_devices, fuller.judged_devices)
     chosen = fuller.chosen or (bind.node if bind and not fuller.ended else None)
     return settled(whole.model_copy(update={"bind": bind, "judged_devices": devices, "chosen": chosen}))
+
+
+def _by_fullness(one: AttemptSummarized, other: AttemptSummarized) -> tuple[AttemptSummarized, AttemptSummarized]:
+    """The poorer one first. Two that know as much are told apart by what they say, so that their order is no matter."""
+    known = _fullness(one), _fullness(other)
+    if known[0] == known[1]:
+        known = (*known[0], encode_value(one)), (*known[1], encode_value(other))
+    return (one, other) if known[0] <= known[1] else (other, one)
+
+
+def _fullness(summary: AttemptSummarized) -> tuple[object, ...]:
+    filtered = summary.model_copy(update={"bind": None})
+    return summary.complete, summary.ended is not None, version_of(filtered)
 
 
 def _all_nodes(fuller: AttemptSummarized, poorer: AttemptSummarized) -> Said:

@@ -1,0 +1,184 @@
+"""Whole attempts for tests: a test says what became of each device, the records are made from that."""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from schemas.events import (
+    NOT_REASONS,
+    AttemptConcluded,
+    AttemptEvent,
+    BindConcluded,
+    DevicesJudged,
+    NodesJudged,
+    PodRef,
+    Refusal,
+    Request,
+)
+
+STARTED = datetime(2026, 11, 21, 3, 6, 23, 217054, tzinfo=UTC)
+ENDED = STARTED + timedelta(milliseconds=13)
+
+Devices = Mapping[str, Sequence[Sequence[str]]]
+"""Per node, per container: the verdict of every device."""
+
+
+def about(name: str = "trainer", namespace: str = "ml") -> dict[str, Any]:
+    """What all events of the attempt of one pod say alike."""
+    pod = PodRef(namespace=namespace, name=name, uid=f"uid-{name}")
+    attempt_id = uuid.uuid5(uuid.NAMESPACE_URL, str(pod)).hex
+    return {"attempt_id": attempt_id, "pod": pod, "scheduler": "hami-scheduler", "started": STARTED}
+
+
+def a_request(container: str = "worker", count: int = 2) -> Request:
+    return Request(container=container, vendor="NVIDIA", count=count, memory_mib=20480, cores_percent=20)
+
+
+def fits(verdicts: Sequence[str]) -> bool:
+    return "picked" in verdicts
+
+
+def an_attempt(
+    devices: Devices,
+    *,
+    chosen: str | None = None,
+    unregistered: Sequence[str] = (),
+    policy: str = "binpack",
+    scores: Mapping[str, float] | None = None,
+    nodes_a_record: int = 3,
+    error: str = "",
+    **said: Any,
+) -> list[AttemptEvent]:
+    """The records of an attempt in the order in which a scheduler tells them.
+
+    A node fits when every container has a picked device there; else the first container without one refuses it.
+    """
+    common = about() | said
+    names = [*devices, *unregistered]
+    containers = max((len(each) for each in devices.values()), default=1)
+    records = [
+        *_device_records(common, devices, names, containers, nodes_a_record),
+        *_node_records(common, devices, names, unregistered, chosen, scores or {}, nodes_a_record, containers),
+    ]
+    conclusion = AttemptConcluded(
+        **common,
+        ended=ENDED,
+        requests=[a_request(f"c{index}") for index in range(containers)],
+        node_policy=policy,
+        offered_nodes=len(names),
+        judged_nodes=len(names),
+        judged_devices=sum(len(each.uuid) for each in records if isinstance(each, DevicesJudged)),
+        device_records=sum(isinstance(each, DevicesJudged) for each in records),
+        node_records=sum(isinstance(each, NodesJudged) for each in records),
+        chosen=chosen,
+        error=error,
+    )
+    return [*records, conclusion]
+
+
+def refused_by(containers: Sequence[Sequence[str]]) -> int:
+    """The first container that finds no device; -1 for none."""
+    return next((place for place, verdicts in enumerate(containers) if not fits(verdicts)), -1)
+
+
+def counted(verdicts: Sequence[str]) -> Refusal:
+    return Refusal(counts=Counter(word for word in verdicts if word not in NOT_REASONS), devices=len(verdicts))
+
+
+def _runs(names: Sequence[str], size: int) -> Iterator[list[str]]:
+    for start in range(0, len(names), size):
+        yield list(names[start : start + size])
+
+
+def _device_records(
+    common: dict[str, Any], devices: Devices, names: Sequence[str], containers: int, size: int
+) -> list[DevicesJudged]:
+    judged: list[tuple[int, list[str]]] = []
+    for container in range(containers):
+        # A container is looked at where those before it passed.
+        reached = [name for name in devices if container in range(_reached(devices[name]))]
+        judged += [(container, run) for run in _runs(reached, size)]
+    return [
+        a_device_record(common, part, container, {name: devices[name][container] for name in run}, names)
+        for part, (container, run) in enumerate(judged)
+    ]
+
+
+def _reached(containers: Sequence[Sequence[str]]) -> int:
+    by = refused_by(containers)
+    return len(containers) if by < 0 else by + 1
+
+
+def a_device_record(
+    common: dict[str, Any], part: int, container: int, verdicts: Mapping[str, Sequence[str]], names: Sequence[str]
+) -> DevicesJudged:
+    words = sorted({word for each in verdicts.values() for word in each})
+    rows = [word for each in verdicts.values() for word in each]
+    return DevicesJudged(
+        **common,
+        part=part,
+        container=container,
+        request=a_request(f"c{container}"),
+        verdicts=words,
+        models=["NVIDIA A100-SXM4-80GB"],
+        nodes=list(verdicts),
+        node_index=[names.index(name) for name in verdicts],
+        devices=[len(each) for each in verdicts.values()],
+        rows=[len(each) for each in verdicts.values()],
+        uuid=[f"GPU-{name}-{card}" for name, each in verdicts.items() for card in range(len(each))],
+        verdict=[words.index(word) for word in rows],
+        model=[0] * len(rows),
+        numa=[0] * len(rows),
+        memory_total_mib=[81920] * len(rows),
+        memory_used_mib=[1024] * len(rows),
+        cores_total_percent=[100] * len(rows),
+        cores_used_percent=[10] * len(rows),
+        slots_total=[10] * len(rows),
+        slots_used=[1] * len(rows),
+    )
+
+
+def _node_records(
+    common: dict[str, Any],
+    devices: Devices,
+    names: Sequence[str],
+    unregistered: Sequence[str],
+    chosen: str | None,
+    scores: Mapping[str, float],
+    size: int,
+    containers: int,
+) -> Iterator[NodesJudged]:
+    words = ["refused", "fits", "picked", "unregistered"]
+    for part, run in enumerate(_runs(names, size)):
+        by = [-1 if name in unregistered else refused_by(devices[name]) for name in run]
+        refusals = [
+            Refusal(bare="node unregistered")
+            if name in unregistered
+            else (counted(devices[name][at]) if at >= 0 else None)
+            for name, at in zip(run, by, strict=True)
+        ]
+        table = [refusal for refusal in refusals if refusal]
+        yield NodesJudged(
+            **common,
+            part=part,
+            containers=[f"c{index}" for index in range(containers)],
+            verdicts=words,
+            refusals=table,
+            nodes=run,
+            node_index=[names.index(name) for name in run],
+            verdict=[
+                3 if name in unregistered else 0 if at >= 0 else 2 if name == chosen else 1
+                for name, at in zip(run, by, strict=True)
+            ],
+            score=[scores.get(name, 0.0) for name in run],
+            refused_by=by,
+            refusal=[table.index(refusal) if refusal else -1 for refusal in refusals],
+        )
+
+
+def a_bind(*, bound: bool = True, node: str = "node1", after_ms: int = 20, **said: Any) -> BindConcluded:
+    ended = STARTED + timedelta(milliseconds=after_ms)
+    plain = {"node": node, "bound": bound, "error": "" if bound else "no", "bind_started": ENDED, "ended": ended}
+    return BindConcluded(**(about() | plain | said))
