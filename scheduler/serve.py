@@ -129,7 +129,14 @@ async def _answer(app: Starlette, listener: socket.socket, tasks: "list[asyncio.
     """Serve until a signal; a task that ends by itself has failed, and ends the process with its error."""
     server = _Server(
         uvicorn.Config(
-            app, log_config=None, access_log=False, lifespan="off", timeout_graceful_shutdown=5, server_header=False
+            app,
+            log_config=None,
+            access_log=False,
+            lifespan="off",
+            server_header=False,
+            timeout_graceful_shutdown=5,
+            # Longer than kube-scheduler lets a connection lie idle between two pods of a quiet minute.
+            timeout_keep_alive=75,
         )
     )
 
