@@ -46,6 +46,10 @@ class Attempts:
     def held(self, namespace: str, name: str) -> Held | None:
         return self.memory.get(namespace, name, time.time())
 
+    def fresh(self, namespace: str, name: str) -> Held | None:
+        """What memory knows of the pod while it is ahead of the index; None while it may be behind."""
+        return self.held(namespace, name) if self.topic.is_following(time.monotonic()) else None
+
     async def latest(self, namespace: str, name: str) -> Known | None:
         """Raises ``IndexDownError`` for a pod that is not in memory while the index is down."""
         held = self.held(namespace, name)

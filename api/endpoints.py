@@ -91,7 +91,7 @@ class Endpoints:
         once(request)
         asked = {"at": "history", "namespace": namespace, "name": name}
         position = _position(query.continue_, asked, HistoryPosition)
-        newest = self.attempts.held(namespace, name)
+        newest = self.attempts.fresh(namespace, name)
         page = await histories.history(
             self.index, (namespace, name), query.limit, position, newest.summary() if newest else None
         )

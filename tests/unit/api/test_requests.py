@@ -10,6 +10,8 @@ import httpx
 import orjson
 import pytest
 from fastapi import FastAPI
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from api.app import create_app
@@ -355,6 +357,36 @@ async def test_the_documentation_page_loads_nothing_from_elsewhere(caller: Calle
     assert "/api/v1/schedulerlogs" in page.text
     for loading in ("<script", "src=", "http://", "https://", "@import", "<link"):
         assert loading not in page.text
+
+
+WORDS = "/ // .. %2f ? & = api v1 namespaces llm pods deepseek-a schedulerlog history schedulerlogs node status limit"
+PIECES = st.sampled_from(
+    [*WORDS.split(), "continue", "detail", "full", "since", "q", "1", "-1", "%00", "%ff", "é", "+"]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(PIECES, max_size=14),
+    st.sampled_from(["GET", "HEAD", "POST", "BREW"]),
+    st.sampled_from([POD, "/api/v1/schedulerlogs", ""]),
+)
+def test_whatever_is_asked_the_answer_is_json_and_blames_nobody_else(
+    pieces: list[str], method: str, start: str
+) -> None:
+    async def ask() -> httpx.Response:
+        caller = Caller()
+        caller.remember(a_summary())
+        async with caller.client:
+            return await caller.client.request(method, start + "".join(pieces) or "/")
+
+    try:
+        answer = asyncio.run(ask())
+    except httpx.InvalidURL:
+        return
+    assert answer.status_code in (200, 400, 404, 405)
+    if answer.status_code != 200 and method != "HEAD":
+        assert Error.model_validate_json(answer.content).error
 
 
 async def test_many_readers_and_a_writer_at_once_always_see_a_whole_answer(caller: Caller) -> None:
