@@ -1,0 +1,91 @@
+"""An index and topics in memory, and records to feed the agent with. They keep what the real ones promise, no more."""
+
+import itertools
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any
+
+import orjson
+
+from pipeline.decisions import Record
+from pipeline.sinks.bulk import Document
+from pipeline.sinks.kafka import Outgoing
+from pipeline.sinks.opensearch import Written
+from schemas.events import Event
+from schemas.records import encode
+from schemas.topics import DECISIONS
+
+
+class FakeIndex:
+    """Keeps documents by ``external_gte``; refuses those whose id stands in ``refused``."""
+
+    def __init__(self) -> None:
+        self.documents: dict[str, dict[str, Any]] = {}
+        self.versions: dict[str, int | None] = {}
+        self.refused: set[str] = set()
+        self.writes = 0
+
+    async def write(self, documents: Sequence[Document]) -> Written:
+        written = Written()
+        for each in documents:
+            self._write(each, written)
+        return written
+
+    def _write(self, each: Document, written: Written) -> None:
+        self.writes += 1
+        known = self.versions.get(each.id)
+        if each.id in self.refused:
+            written.refused.append((each, "400 mapper_parsing_exception: because"))
+        elif each.id in self.documents and (each.version is None or (known or 0) > each.version):
+            written.conflicts.append(each)
+        else:
+            self.documents[each.id] = orjson.loads(each.source)
+            self.versions[each.id] = each.version
+
+    async def fetch(self, index: str, document_id: str) -> dict[str, object] | None:
+        found = self.documents.get(document_id)
+        return {"_source": found} if found else None
+
+    @property
+    def attempts(self) -> dict[str, dict[str, Any]]:
+        return {key: each for key, each in self.documents.items() if "/" not in key}
+
+
+class FakeTopics:
+    def __init__(self) -> None:
+        self.sent: list[Outgoing] = []
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        self.sent += outgoing
+
+    def of(self, topic: str) -> list[Outgoing]:
+        return [each for each in self.sent if each.topic == topic]
+
+
+class Log:
+    """One partition of the decisions: gives records with rising offsets and hears which are acknowledged."""
+
+    def __init__(self, partition: int = 0) -> None:
+        self.partition = partition
+        self.acknowledged: list[int] = []
+        self.records: list[Record] = []
+        self._offsets = itertools.count()
+
+    def append(self, *events: Event) -> None:
+        for event in events:
+            key, value, headers = encode(event)
+            self.append_bytes(key, value, headers)
+
+    def append_bytes(self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> Record:
+        offset = next(self._offsets)
+        self.records.append(
+            Record(
+                DECISIONS.name, self.partition, offset, key, value, headers,
+                lambda: self.acknowledged.append(offset),
+            )
+        )  # fmt: skip
+        return self.records[-1]
+
+
+async def stream(records: Iterable[Record]) -> AsyncIterator[Record]:
+    for record in records:
+        yield record

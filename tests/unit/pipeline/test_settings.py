@@ -1,0 +1,51 @@
+import pytest
+from typer.testing import CliRunner
+
+from pipeline.__main__ import app
+from pipeline.settings import SettingError, Settings, read
+
+PLACES = {"kafka_bootstrap_servers": "127.0.0.1:9092", "opensearch_url": "http://127.0.0.1:9200/"}
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in Settings.model_fields:
+        monkeypatch.delenv(f"SCHEDULERLOG_{name.upper()}", raising=False)
+
+
+def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS", "a:1,b:2")
+    monkeypatch.setenv("SCHEDULERLOG_OPENSEARCH_URL", "https://u:p@search:9200/")
+    monkeypatch.setenv("SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS", "5")
+    settings = read(instance_id=None)
+    assert (settings.kafka_bootstrap_servers, settings.opensearch_url) == ("a:1,b:2", "https://u:p@search:9200")
+    assert settings.incomplete_after_seconds == 5
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ({"kafka_bootstrap_servers": None}, "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS is not set: ``host:port"),
+        ({"kafka_bootstrap_servers": "nowhere"}, "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS: 'nowhere' is no HOST:PORT"),
+        ({"opensearch_url": "127.0.0.1:9200"}, "SCHEDULERLOG_OPENSEARCH_URL: '127.0.0.1:9200' is no URL"),
+        ({"incomplete_after_seconds": "soon"}, "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS: Input should be a valid number"),
+        ({"instance_id": "a b"}, "SCHEDULERLOG_INSTANCE_ID: "),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_setting(given: dict[str, str | None], line: str) -> None:
+    with pytest.raises(SettingError) as raised:
+        read(**(PLACES | given))
+    assert str(raised.value).startswith(line)
+    assert "\n" not in str(raised.value)
+
+
+def test_every_setting_is_explained() -> None:
+    assert [name for name, field in Settings.model_fields.items() if not field.description] == ["index_shards"]
+
+
+@pytest.mark.parametrize("command", ["provision", "worker"])
+def test_without_settings_a_command_ends_with_2_and_one_line(command: str) -> None:
+    result = CliRunner().invoke(app, [command])
+    assert result.exit_code == 2
+    assert result.stderr.startswith("SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS is not set")
+    assert len(result.stderr.splitlines()) == 1
