@@ -12,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from scheduler.columns import ClusterColumns
-from scheduler.decide import Policy, decide
-from scheduler.decision import Decision
+from scheduler.devices.columns import ClusterColumns
 from scheduler.events import Attempt, events_of
+from scheduler.judge.decide import Policy, decide
+from scheduler.judge.decision import Decision
 from schemas.events import PodRef
 from schemas.records import Record, encode
 

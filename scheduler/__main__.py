@@ -10,15 +10,16 @@ from typing import Annotated
 
 import typer
 
-from scheduler import manifests, settings
+from scheduler import settings
 from scheduler.bind import LockPolicy
-from scheduler.decision import Policy
-from scheduler.manifests import ManifestError
+from scheduler.cluster import manifests
+from scheduler.cluster.manifests import ManifestError
+from scheduler.judge.decision import Policy
 from scheduler.serve import serve as run
 from scheduler.settings import KAFKA_VARIABLE, SettingError, Settings
 from scheduler.simulate import schedulerlog
 from scheduler.simulate import simulate as simulated
-from scheduler.spool import Limits, now_utc
+from scheduler.spool.spool import Limits, now_utc
 
 NODE_POLICIES = ("binpack", "spread")
 

@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from scheduler import node_lock
-from scheduler.cluster_api import ApiError, ClusterApi, Object, annotation, missing
+from scheduler.cluster.cluster_api import ApiError, ClusterApi, Object, annotation, missing
 from scheduler.extender import BindArgs
+from scheduler.judge.request import Defaults, container_requests
 from scheduler.node_lock import LOCK, LockError, PodKey, Step
-from scheduler.request import Defaults, container_requests
 
 log = logging.getLogger(__name__)
 

@@ -14,10 +14,10 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from scheduler import codes
-from scheduler.decision import ContainerJudgement, Decision, Failed
-from scheduler.registration import Registration
-from scheduler.request import UNSET_PERCENTAGE, ContainerRequest
+from scheduler.devices.registration import Registration
+from scheduler.judge import codes
+from scheduler.judge.decision import ContainerJudgement, Decision, Failed
+from scheduler.judge.request import UNSET_PERCENTAGE, ContainerRequest
 from schemas import events
 from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodeRegistered, NodesJudged, PodRef, Request
 from schemas.ids import attempt_id

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from scheduler.manifests import derived_uid
+from scheduler.cluster.manifests import derived_uid
 
 Json = dict[str, Any]
 

@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from scheduler import codes
-from scheduler.decision import Decision
+from scheduler.judge import codes
+from scheduler.judge.decision import Decision
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)
 

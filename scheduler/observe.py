@@ -4,11 +4,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
-from scheduler.cluster_api import Object, annotation
-from scheduler.columns import ClusterColumns
+from scheduler.cluster.cluster_api import Object, annotation
+from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.handshake import HANDSHAKE
+from scheduler.devices.registration import Registration
 from scheduler.events import registered_of
-from scheduler.handshake import HANDSHAKE
-from scheduler.registration import Registration
 from scheduler.service import Teller
 
 _GONE: Final = "the node is gone"

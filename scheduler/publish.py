@@ -14,9 +14,9 @@ from typing import Any, Final
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
-from scheduler.frames import Entry
 from scheduler.metrics import Metrics
-from scheduler.spool import Batch, Spool
+from scheduler.spool.frames import Entry
+from scheduler.spool.spool import Batch, Spool
 from schemas.ids import microseconds
 from schemas.topics import DECISIONS, NODES
 

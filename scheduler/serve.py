@@ -13,16 +13,16 @@ import uvicorn
 from starlette.applications import Starlette
 
 from scheduler.bind import Binder
-from scheduler.columns import ClusterColumns
-from scheduler.file_cluster import FileCluster
+from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.watch_file import FileWatch
+from scheduler.devices.columns import ClusterColumns
 from scheduler.http import create_app
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish import Publisher
 from scheduler.service import Scheduler, Teller
 from scheduler.settings import SettingError, Settings
-from scheduler.spool import Spool, SpoolInUseError, now_utc
-from scheduler.watch_file import FileWatch
+from scheduler.spool.spool import Spool, SpoolInUseError, now_utc
 
 log = logging.getLogger(__name__)
 

@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Final
 
-from scheduler import allocation, events, extender
+from scheduler import events, extender
 from scheduler.bind import Binder
-from scheduler.cluster_api import ApiError, ClusterApi
-from scheduler.columns import ClusterColumns
-from scheduler.decide import decide, release, reserve
-from scheduler.decision import Decision, Failed, NotOurs, Policy
+from scheduler.cluster.cluster_api import ApiError, ClusterApi
+from scheduler.devices import allocation
+from scheduler.devices.columns import ClusterColumns
 from scheduler.events import Attempt
 from scheduler.extender import BindArgs, FilterArgs, Json, filter_reply
-from scheduler.frames import Entry, Kind
+from scheduler.judge.decide import decide, release, reserve
+from scheduler.judge.decision import Decision, Failed, NotOurs, Policy
+from scheduler.judge.request import container_requests
 from scheduler.metrics import Metrics
-from scheduler.request import container_requests
-from scheduler.spool import Spool
+from scheduler.spool.frames import Entry, Kind
+from scheduler.spool.spool import Spool
 from schemas.events import DevicesJudged, Event, NodeEvent, PodRef
 from schemas.ids import microseconds
 from schemas.records import UnencodableError, encode

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from scheduler import durations
 from scheduler.bind import LockPolicy
-from scheduler.decision import Policy
-from scheduler.spool import Limits
+from scheduler.judge.decision import Policy
+from scheduler.spool.spool import Limits
 
 KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
 

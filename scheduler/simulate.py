@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 
 from scheduler import events
-from scheduler.columns import ClusterColumns
-from scheduler.decide import decide
-from scheduler.decision import Decision, Failed, Policy
+from scheduler.cluster.manifests import Manifest
+from scheduler.devices.columns import ClusterColumns
 from scheduler.events import Attempt
-from scheduler.manifests import Manifest
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, Failed, Policy
 from schemas.events import AttemptEvent, PodRef
 from schemas.records import decode, encode
 from summaries.answer import detail, schedulerlog_json

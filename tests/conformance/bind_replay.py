@@ -11,7 +11,7 @@ from typing import Any
 
 from scheduler import durations
 from scheduler.bind import Binder, LockPolicy
-from scheduler.cluster_api import ApiError, missing
+from scheduler.cluster.cluster_api import ApiError, missing
 from scheduler.extender import BindArgs
 from scheduler.node_lock import LOCK
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from scheduler import allocation, registration
-from scheduler.allocation import Held
-from scheduler.columns import ClusterColumns
-from scheduler.registration import Device, Malformed
-from scheduler.request import Defaults, container_request
-from scheduler.wishes import WeightsError, parse_weights, read_wishes
+from scheduler.devices import allocation, registration
+from scheduler.devices.allocation import Held
+from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.registration import Device, Malformed
+from scheduler.judge.request import Defaults, container_request
+from scheduler.judge.wishes import WeightsError, parse_weights, read_wishes
 
 Case = Mapping[str, Any]
 

@@ -16,10 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from scheduler import allocation, codes
-from scheduler.columns import ClusterColumns
-from scheduler.decide import Decision, Failed, NotOurs, Policy, decide
-from scheduler.request import ContainerRequest
+from scheduler.devices import allocation
+from scheduler.devices.columns import ClusterColumns
+from scheduler.judge import codes
+from scheduler.judge.decide import Decision, Failed, NotOurs, Policy, decide
+from scheduler.judge.request import ContainerRequest
 from tests.conformance import codecs
 from tests.conformance.bind_replay import bind_differences
 from tests.conformance.defects import Difference, explained

@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 import embedded
-from scheduler import frames
-from scheduler.frames import Entry
+from scheduler.spool import frames
+from scheduler.spool.frames import Entry
 from schemas.events import AttemptConcluded, BindConcluded, NodeRegistered
 from schemas.records import decode
 from schemas.topics import DECISIONS, NODES

@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler.columns import ClusterColumns
-from scheduler.decide import Decision, Policy, decide
+from scheduler.devices.columns import ClusterColumns
+from scheduler.judge.decide import Decision, Policy, decide
 
 A100_PROFILES: list[dict[str, Any]] = [
     {

@@ -6,10 +6,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler import allocation, handshake, registration, wishes
-from scheduler.columns import ClusterColumns
-from scheduler.decide import Decision, Policy, decide, reserve
-from scheduler.quantity import whole
+from scheduler.devices import allocation, handshake, registration
+from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.quantity import whole
+from scheduler.judge import wishes
+from scheduler.judge.decide import Decision, Policy, decide, reserve
 from tests.unit.scheduler.builders import a_card, a_mig_card, a_node, a_pod, a_quota, a_running_pod, asks
 
 HUGE = [2**31, 2**63, -(2**63) - 1, 10**40, -1, 1.5, float("1e308")]

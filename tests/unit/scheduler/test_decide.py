@@ -1,8 +1,8 @@
 import pytest
 
-from scheduler import codes
-from scheduler.columns import ClusterColumns
-from scheduler.decide import Decision, Failed, NotOurs, Policy, decide, release, reserve
+from scheduler.devices.columns import ClusterColumns
+from scheduler.judge import codes
+from scheduler.judge.decide import Decision, Failed, NotOurs, Policy, decide, release, reserve
 from tests.unit.scheduler.builders import (
     SIDECAR,
     a_card,

@@ -7,13 +7,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.cards import batches
-from scheduler.columns import ClusterColumns
-from scheduler.judgement import Part
-from scheduler.request import Defaults, container_requests
-from scheduler.terms import Terms, terms_of
-from scheduler.trial import Trial
-from scheduler.wishes import read_wishes
+from scheduler.devices.columns import ClusterColumns
+from scheduler.judge.cards import batches
+from scheduler.judge.judgement import Part
+from scheduler.judge.request import Defaults, container_requests
+from scheduler.judge.terms import Terms, terms_of
+from scheduler.judge.trial import Trial
+from scheduler.judge.wishes import read_wishes
 from tests.unit.scheduler.builders import a_card, a_cluster, a_node, a_pod, a_quota, a_running_pod, asks
 
 POLICIES = ["binpack", "spread", "mutex", "numa", "numa,binpack", "mutex,spread", "unknown", ""]

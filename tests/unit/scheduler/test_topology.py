@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from scheduler.topology import MOST_COMBINATIONS, best_cards
+from scheduler.judge.topology import MOST_COMBINATIONS, best_cards
 
 
 def scores_of(uuids: list[str], seed: int) -> dict[str, dict[str, int]]:

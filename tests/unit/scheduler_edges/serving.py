@@ -8,15 +8,15 @@ import httpx
 import yaml
 
 from scheduler.bind import Binder, LockPolicy
-from scheduler.columns import ClusterColumns
-from scheduler.decision import Policy
-from scheduler.file_cluster import FileCluster
+from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.manifests import parse
+from scheduler.devices.columns import ClusterColumns
 from scheduler.http import create_app
-from scheduler.manifests import parse
+from scheduler.judge.decision import Policy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.service import Scheduler, Teller
-from scheduler.spool import Spool
+from scheduler.spool.spool import Spool
 from schemas.events import Event
 from schemas.records import decode
 from tests.unit.scheduler_edges.builders import Json

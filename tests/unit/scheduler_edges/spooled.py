@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from scheduler.frames import Entry, Kind
+from scheduler.spool.frames import Entry, Kind
 from schemas.events import DevicesJudged, PodRef, Request
 from schemas.ids import attempt_id, microseconds
 from schemas.records import Record, encode

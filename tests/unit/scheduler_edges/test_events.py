@@ -9,11 +9,11 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 
-from scheduler.columns import ClusterColumns
-from scheduler.decide import decide
-from scheduler.decision import Decision, Failed, Policy
+from scheduler.devices.columns import ClusterColumns
 from scheduler.events import Attempt, bind_of, events_of, failure_of, registered_of, request_of
-from scheduler.request import ContainerRequest
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, Failed, Policy
+from scheduler.judge.request import ContainerRequest
 from schemas.events import (
     NOT_REASONS,
     AttemptConcluded,

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import yaml
 
-from scheduler import allocation
 from scheduler.bind import BIND_PHASE
-from scheduler.cluster_api import ApiError, Object, annotation
-from scheduler.file_cluster import MAX_OFFERED, FileCluster
-from scheduler.manifests import Manifest, parse
+from scheduler.cluster.cluster_api import ApiError, Object, annotation
+from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
+from scheduler.cluster.manifests import Manifest, parse
+from scheduler.cluster.watch_file import FileWatch
+from scheduler.devices import allocation
 from scheduler.metrics import Metrics
 from scheduler.node_lock import LOCK
-from scheduler.watch_file import FileWatch
 from tests.unit.scheduler_edges.builders import Json, a_node, a_pod
 
 

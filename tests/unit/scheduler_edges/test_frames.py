@@ -5,7 +5,7 @@ import random
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from scheduler.frames import Entry, Kind, entries_of, frames, scan
+from scheduler.spool.frames import Entry, Kind, entries_of, frames, scan
 from schemas.records import Record
 from tests.unit.scheduler_edges.spooled import a_verdict
 

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 
-from scheduler.manifests import Manifest, ManifestError, parse, read, read_pod
+from scheduler.cluster.manifests import Manifest, ManifestError, parse, read, read_pod
 
 FILE = Path("cluster.yaml")
 

@@ -12,7 +12,7 @@ from aiokafka.errors import KafkaConnectionError, KafkaError, MessageSizeTooLarg
 from scheduler import publish
 from scheduler.metrics import Metrics
 from scheduler.publish import Publisher
-from scheduler.spool import Spool
+from scheduler.spool.spool import Spool
 from tests.unit.scheduler_edges.spooled import Clock, a_verdict
 
 Sent = list[bytes]

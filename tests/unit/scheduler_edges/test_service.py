@@ -12,8 +12,8 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from scheduler import allocation
-from scheduler.cluster_api import annotation, missing
+from scheduler.cluster.cluster_api import annotation, missing
+from scheduler.devices import allocation
 from scheduler.node_lock import LOCK
 from schemas.events import AttemptConcluded, AttemptEvent, BindConcluded, DevicesJudged, NodeRegistered
 from schemas.ids import attempt_id

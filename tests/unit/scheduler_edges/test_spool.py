@@ -11,9 +11,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from scheduler.frames import Entry, Kind
-from scheduler.segments import Segment
-from scheduler.spool import Batch, Limits, Spool, SpoolInUseError
+from scheduler.spool.frames import Entry, Kind
+from scheduler.spool.segments import Segment
+from scheduler.spool.spool import Batch, Limits, Spool, SpoolInUseError
 from schemas.events import DetailDropped
 from schemas.records import decode
 from tests.unit.scheduler_edges.spooled import NOW, Clock, a_verdict, detail

@@ -1,0 +1,199 @@
+"""A cluster that is described by a YAML file: it holds the objects and plays the API server and the device plugin.
+
+The file may be edited while the scheduler runs; the difference is applied. What was written into objects meanwhile
+(annotations, locks, bindings) is kept until the file itself says otherwise about the same thing.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from scheduler.bind import BIND_PHASE
+from scheduler.cluster.cluster_api import ApiError, Object, Watcher, annotation, missing
+from scheduler.cluster.manifests import Manifest, PodKey
+from scheduler.devices import allocation
+from scheduler.node_lock import LOCK, owner_of
+
+log = logging.getLogger(__name__)
+
+MAX_OFFERED: Final = 10_000
+"""Of the pods that kube-scheduler handed over, the file does not know and that hold nothing, so many are kept."""
+
+
+@dataclass(slots=True)
+class _Held:
+    """One object: what the file (or kube-scheduler) says, and what was written over it since."""
+
+    said: Object
+    version: int
+    annotations: dict[str, str | None] = field(default_factory=dict)
+    labels: dict[str, str] = field(default_factory=dict)
+    node: str = ""
+    phase: str = ""
+
+    def seen(self) -> dict[str, Any]:
+        """The object as a reader of the API sees it."""
+        metadata = dict(self.said["metadata"])
+        merged = {**(metadata.get("annotations") or {}), **self.annotations}
+        metadata["annotations"] = {key: value for key, value in merged.items() if value is not None}
+        metadata["labels"] = {**(metadata.get("labels") or {}), **self.labels}
+        metadata["resourceVersion"] = str(self.version)
+        found = {**self.said, "metadata": metadata}
+        if self.node:
+            found["spec"] = {**(found.get("spec") or {}), "nodeName": self.node}
+            found["status"] = {**(found.get("status") or {}), "phase": self.phase}
+        return found
+
+
+class FileCluster:
+    """Implements `ClusterApi`; tells `watcher` about every change, its own included."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self._version = 0
+        self._file = Manifest()
+        self._nodes: dict[str, _Held] = {}
+        self._pods: dict[PodKey, _Held] = {}
+        self._offered: OrderedDict[PodKey, None] = OrderedDict()
+        self._told_kinds: set[str] = set()
+
+    def apply(self, manifest: Manifest) -> None:
+        """Take the file as it is now: tell the difference to what it said before."""
+        before, self._file = self._file, manifest
+        self._tell_ignored(manifest)
+        for namespace, name in before.quotas.keys() - manifest.quotas.keys():
+            self._watcher.quota_gone(namespace, name)
+        for key, quota in manifest.quotas.items():
+            if before.quotas.get(key) != quota:
+                self._watcher.quota_changed(quota)
+        for name in before.nodes.keys() - manifest.nodes.keys():
+            del self._nodes[name]
+            self._watcher.node_gone(name)
+        for name, node in manifest.nodes.items():
+            if before.nodes.get(name) != node:
+                self._apply_node(name, before.nodes.get(name), node)
+        for key in before.pods.keys() - manifest.pods.keys():
+            self._forget_pod(key)
+        for key, pod in manifest.pods.items():
+            if before.pods.get(key) != pod:
+                self._apply_pod(key, pod)
+
+    def _tell_ignored(self, manifest: Manifest) -> None:
+        for kind in manifest.ignored.keys() - self._told_kinds:
+            log.info("the cluster file has %d objects of kind %s, which are not used", manifest.ignored[kind], kind)
+            self._told_kinds.add(kind)
+
+    def _apply_node(self, name: str, before: Object | None, node: Object) -> None:
+        held = self._nodes.get(name)
+        kept = {}
+        if held and before:
+            said = ((key, annotation(before, key), annotation(node, key)) for key in held.annotations)
+            kept = {key: held.annotations[key] for key, old, new in said if old == new}
+        self._nodes[name] = _Held(node, self._next_version(), kept)
+        self._watcher.node_changed(self._nodes[name].seen())
+
+    def _apply_pod(self, key: PodKey, pod: Object) -> None:
+        self._offered.pop(key, None)
+        self._replace_pod(key, pod)
+        self._watcher.pod_changed(self._pods[key].seen())
+
+    def _replace_pod(self, key: PodKey, pod: Object) -> None:
+        old = self._pods.get(key)
+        # What a pod held before is let go first: an unplaced pod does not say by itself that it holds nothing.
+        if old:
+            self._watcher.pod_gone(_uid(old.said))
+        self._pods[key] = _Held(pod, self._next_version())
+
+    def _forget_pod(self, key: PodKey) -> None:
+        self._offered.pop(key, None)
+        held = self._pods.pop(key, None)
+        if held:
+            self._watcher.pod_gone(_uid(held.said))
+
+    def _next_version(self) -> int:
+        self._version += 1
+        return self._version
+
+    # ClusterApi
+
+    def known_node(self, name: str) -> Object | None:
+        held = self._nodes.get(name)
+        return held.seen() if held else None
+
+    def known_pod(self, namespace: str, name: str) -> Object | None:
+        held = self._pods.get((namespace, name))
+        return held.seen() if held else None
+
+    def offered(self, pod: Object) -> None:
+        metadata = pod["metadata"]
+        key = (metadata["namespace"], metadata["name"])
+        held = self._pods.get(key)
+        if held and _uid(held.said) == metadata["uid"]:
+            return
+        self._replace_pod(key, pod)
+        self._offered[key] = None
+        if len(self._offered) > MAX_OFFERED:
+            self._forget_pod(next(iter(self._offered)))
+
+    async def get_node(self, name: str) -> Object:
+        return self._node(name).seen()
+
+    async def get_pod(self, namespace: str, name: str) -> Object:
+        return self._pod(namespace, name).seen()
+
+    def _node(self, name: str) -> _Held:
+        if name not in self._nodes:
+            raise missing("nodes", name)
+        return self._nodes[name]
+
+    def _pod(self, namespace: str, name: str) -> _Held:
+        if (namespace, name) not in self._pods:
+            raise missing("pods", name)
+        return self._pods[namespace, name]
+
+    async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
+        held = self._node(name)
+        if resource_version != str(held.version):
+            raise ApiError(409, f'Operation cannot be fulfilled on nodes "{name}": the object has been modified')
+        held.annotations.update(annotations)
+        held.version = self._next_version()
+        self._watcher.node_changed(held.seen())
+
+    async def patch_pod(
+        self, namespace: str, name: str, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
+    ) -> None:
+        held = self._pod(namespace, name)
+        held.annotations.update(annotations)
+        held.labels.update(labels or {})
+        held.version = self._next_version()
+        self._watcher.pod_changed(held.seen())
+        if annotation(held.seen(), allocation.NODE):
+            self._offered.pop((namespace, name), None)
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        held = self._pod(namespace, name)
+        said = (held.said.get("spec") or {}).get("nodeName")
+        about = f'Operation cannot be fulfilled on pods/binding "{name}"'
+        if uid and uid != _uid(held.said):
+            raise ApiError(
+                409, f"{about}: Precondition failed: UID in precondition: {uid}, UID in object meta: {_uid(held.said)}"
+            )
+        if held.node or said:
+            raise ApiError(409, f'{about}: pod {name} is already assigned to node "{held.node or said}"')
+        held.node, held.phase = node, "Running"
+        await self._allocate(held, namespace, name, node)
+
+    async def _allocate(self, held: _Held, namespace: str, name: str, node: str) -> None:
+        """The device plugin's part: hand the devices over, say so, release the node."""
+        waiting = annotation(held.seen(), allocation.TO_ALLOCATE) or ""
+        done = {allocation.TO_ALLOCATE: ";" * waiting.count(";"), BIND_PHASE: "success"}
+        await self.patch_pod(namespace, name, done)
+        lock = annotation(self._node(node).seen(), LOCK)
+        if lock is not None and owner_of(lock) == (namespace, name):
+            await self.patch_node(node, {LOCK: None}, str(self._node(node).version))
+
+
+def _uid(pod: Object) -> str:
+    return str(pod["metadata"]["uid"])

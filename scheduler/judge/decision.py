@@ -1,0 +1,179 @@
+"""What one attempt decided, complete in itself: later changes of the cluster do not reach into it.
+
+`decide` makes it, `events` tells it to Kafka, the HTTP edge answers from it, and `reserve` books it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.judge import codes
+from scheduler.judge.request import ContainerRequest, Defaults
+from summaries.text import reason_text
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """HAMi's flags and the NVIDIA part of its device configuration (chart defaults).
+
+    node: `--node-scheduler-policy`, binpack or spread. device: `--gpu-scheduler-policy`, one word or a comma chain.
+    default_memory_mib and default_cores fill what a container leaves out; memory_factor multiplies `nvidia.com/gpumem`.
+    """
+
+    node: str = "binpack"
+    device: str = "spread"
+    default_memory_mib: int = 0
+    default_cores: int = 0
+    default_gpu_num: int = 1  # the webhook's part: what it adds where memory or cores are asked for without a GPU
+    memory_factor: int = 1
+
+    @property
+    def defaults(self) -> Defaults:
+        return Defaults(self.default_memory_mib, self.default_cores, self.memory_factor)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFragment:
+    """A registered node's name and device UUIDs, encoded once when the node registers.
+
+    name_json: the name as a JSON string with its quotes. uuids_json: the UUIDs as JSON strings joined by commas, in
+    registration order, without brackets. A node registered anew gets a new fragment, so an old decision keeps its own.
+    """
+
+    name: str
+    name_json: bytes
+    uuids_json: bytes
+    uuids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MigSlice:
+    """The part of a MIG card that a grant takes: a profile at a placement (start and size in memory slices)."""
+
+    profile: str
+    start: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One device given to one container. `type` is the vendor word of the annotation ("NVIDIA"), not the model."""
+
+    uuid: str
+    type: str
+    memory_mib: int
+    cores: int
+    mig: MigSlice | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What the chosen node gives: one tuple of grants per container, init containers first, empty where none asked."""
+
+    node: str
+    containers: tuple[tuple[Grant, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a node was refused: typed counts {code: X} out of Y devices, or one bare code that counts nothing.
+
+    bare: NodeInsufficientDevice or "node unregistered"; then counts is empty and devices is the node's device count.
+    """
+
+    counts: tuple[tuple[str, int], ...]
+    devices: int
+    bare: str = ""
+
+    @property
+    def text(self) -> str:
+        """HAMi's reason string, `X/Y Code, ...` or the bare code."""
+        return self.bare or reason_text(dict(self.counts), self.devices)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ContainerJudgement:
+    """One container against the nodes that passed all containers before it.
+
+    m nodes, r rows; the rows of `nodes[i]` are `[offsets[i]:offsets[i + 1]]`. A row is a device, in the order of the
+    node's fragment (registration order); only where `whole[i]` is False (MIG cards) a device may have several rows,
+    one for each time it was looked at, and then `device` says which of the fragment's devices a row is about. Counting
+    the refusals among a node's rows gives exactly its typed refusal. Numbers are those at the moment of the decision,
+    before this container's own picks.
+    """
+
+    container: int  # index into Decision.containers
+    nodes: NDArray[np.int64]  # (m,) indices into Decision.node_names, ascending
+    offsets: NDArray[np.int64]  # (m + 1,)
+    passed: NDArray[np.bool_]  # (m,)
+    devices: NDArray[np.int64]  # (m,) the Y of X/Y
+    whole: NDArray[np.bool_]  # (m,) the rows are the fragment's devices, each once, in its order
+    device: NDArray[np.int64]  # (r,) position among the node's own devices
+    model: NDArray[np.int64]  # (r,) index into Decision.models
+    numa: NDArray[np.int64]  # (r,)
+    verdict: NDArray[np.uint8]  # (r,) index into codes.VERDICTS
+    asked_memory_mib: NDArray[np.int64]  # (r,) a percentage is resolved per card
+    total_memory_mib: NDArray[np.int64]
+    used_memory_mib: NDArray[np.int64]
+    total_cores: NDArray[np.int64]
+    used_cores: NDArray[np.int64]
+    total_slots: NDArray[np.int64]
+    used_slots: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """One pod against n offered nodes, in the order they were offered."""
+
+    containers: tuple[ContainerRequest, ...]  # init containers first, in pod order
+    node_names: tuple[str, ...]  # (n,)
+    fragments: tuple[NodeFragment | None, ...]  # (n,) None: unregistered
+    node_verdict: NDArray[np.uint8]  # (n,) index into codes.NODE_VERDICTS
+    score: NDArray[np.float32]  # (n,) HAMi's node score; 0 where the node does not fit
+    refused_by: NDArray[np.int64]  # (n,) index of the container that refused the node, -1
+    refusal: NDArray[np.int64]  # (n,) index into refusals, -1 for nodes that fit
+    refusals: tuple[Refusal, ...]  # distinct
+    judgements: tuple[ContainerJudgement, ...]
+    models: tuple[str, ...]  # the table behind ContainerJudgement.model
+    node_policy: str
+    device_policy: str
+    chosen: str | None
+    allocation: Allocation | None
+    annotations: Mapping[str, str] = field(default_factory=dict)  # without hami.io/vgpu-time, which needs the clock
+    labels: Mapping[str, str] = field(default_factory=dict)
+    unregistered_causes: Mapping[str, str] = field(default_factory=dict)  # offered nodes whose registration is broken
+
+    @cached_property
+    def refusal_texts(self) -> tuple[str, ...]:
+        """HAMi's reason string of each distinct refusal."""
+        return tuple(refusal.text for refusal in self.refusals)
+
+    def failed_nodes(self) -> dict[str, str]:
+        """Reason per node that does not fit, as the extender reply and the summaries spell it."""
+        texts = self.refusal_texts
+        return {
+            name: texts[index] for name, index in zip(self.node_names, self.refusal.tolist(), strict=True) if index >= 0
+        }
+
+    def fitting(self) -> list[tuple[str, float]]:
+        """(node, score) of every node that fits, the chosen one included, in offered order."""
+        where = np.flatnonzero(self.node_verdict >= codes.NODE_FITS).tolist()
+        return [(self.node_names[i], float(self.score[i])) for i in where]
+
+
+@dataclass(frozen=True, slots=True)
+class NotOurs:
+    """The pod asks for no device of ours: every offered node is handed back unchanged."""
+
+    containers: tuple[ContainerRequest, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The attempt could not be judged at all; `error` is HAMi's text, and goes into the reply's Error."""
+
+    containers: tuple[ContainerRequest, ...]
+    error: str
