@@ -6,6 +6,7 @@ from typing import Any, Final
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse, PlainTextResponse
 
+from api.direct import DirectRoute
 from api.endpoints import CONTINUE, TOTAL, Endpoints
 from api.readiness import Alive, Readiness
 from schemas.answers import Error, FullSchedulerLog, History, SchedulerLog, Search
@@ -58,7 +59,7 @@ def _get(
         known[200] = {"headers": headers}
     name = title.lower().rstrip("?").replace("'", "").replace(" ", "-")
     return [
-        APIRoute(
+        DirectRoute(
             path,
             endpoint,
             methods=["GET"],
@@ -68,7 +69,7 @@ def _get(
             summary=title,
             operation_id=name,
         ),
-        APIRoute(
+        DirectRoute(
             path,
             endpoint,
             methods=["HEAD"],
