@@ -43,6 +43,11 @@ _SLACK_BYTES: Final = 128
 _FLOAT_BYTES: Final = 17
 """A float32 in its shortest text, and a comma."""
 
+_ZERO_BYTES: Final = 4
+
+_SHORT_TABLE_BYTES: Final = 16 * 1024
+"""A quarter of a record: more is not set aside in each of them for refusals that it may not say."""
+
 _MOST: Final = 2**63 - 1
 
 
@@ -263,7 +268,7 @@ def _nodes(about: dict[str, Any], decision: Decision, *, is_placed: bool) -> Ite
     columns = _NodeColumns(decision, is_placed=is_placed)
     once = about | {"containers": [container.name for container in decision.containers], "verdicts": columns.verdicts}
     room = _room(dict.fromkeys(NodesJudged.model_fields) | once)
-    for part, run in enumerate(runs(columns.sizes, room)):
+    for part, run in enumerate(runs(columns.sizes, room - columns.table_bytes)):
         yield NodesJudged.model_construct(**once, part=part, **columns.cut(run))
 
 
@@ -286,12 +291,17 @@ class _NodeColumns:
         self.sizes = self._sizes()
 
     def _sizes(self) -> Ints:
-        """Bytes per node, at most. A refusal counts for each of its nodes, though a record says it once."""
+        """Bytes per node, at most.
+
+        A record says each of its refusals once. While all of them together are short they are set aside room for once
+        (`table_bytes`); else each counts for every node that it is about.
+        """
         words = np.array([*(len(encode_value(each)) + 1 for each in self._refusals), 0], np.int64)
-        numbers = _width(np.arange(len(self._names))) + _width(self._verdict) + _width(self._refusal)
-        numbers += _width(self._decision.refused_by) + _FLOAT_BYTES
+        self.table_bytes = int(words.sum()) if words.sum() <= _SHORT_TABLE_BYTES else 0
+        codes_of_all = (np.arange(len(self._names)), self._verdict, self._refusal, self._decision.refused_by)
+        numbers = sum(map(_width, codes_of_all)) + np.where(self._score == 0, _ZERO_BYTES, _FLOAT_BYTES)
         texts = np.fromiter(map(len, self._names), np.int64) + 1
-        sizes: Ints = texts + numbers + words[self._refusal]
+        sizes: Ints = texts + numbers + (0 if self.table_bytes else words[self._refusal])
         return sizes
 
     def cut(self, run: slice) -> dict[str, Any]:
