@@ -1,0 +1,131 @@
+"""A worker process on real servers of its own, a producer, and what a reader finds afterwards."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import httpx
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+import embedded
+from demo.processes import Processes, free_port
+from schemas.events import AttemptEvent
+from schemas.records import Record, encode
+from schemas.topics import DECISIONS
+
+T = TypeVar("T")
+
+
+@dataclass
+class Pipeline:
+    servers: embedded.Backends
+    processes: Processes
+    port: int
+
+    def start(self, name: str = "worker", *arguments: str) -> None:
+        self.processes.start(name, "pipeline", "worker", "--metrics-port", str(self.port), *arguments)
+
+    def wait_ready(self, name: str = "worker") -> None:
+        self.processes.wait_ready(name, f"http://127.0.0.1:{self.port}/readyz")
+
+    def send(self, events: Iterable[AttemptEvent]) -> None:
+        self.send_records([encode(event) for event in events])
+
+    def send_records(self, records: Sequence[Record]) -> None:
+        asyncio.run(_send(self.servers.bootstrap_servers, records))
+
+    def documents(self, query: dict[str, Any] | None = None, alias: str = "schedulerlog-attempts") -> dict[str, Any]:
+        """Id to document of all that match."""
+        url = f"{self.servers.opensearch_url}/{alias}"
+        httpx.post(f"{url}/_refresh", params={"allow_no_indices": "true"}, timeout=30)
+        body = {"size": 10_000, "query": query or {"match_all": {}}}
+        answer = httpx.post(f"{url}/_search", json=body, params={"ignore_unavailable": "true"}, timeout=30).json()
+        return {hit["_id"]: hit["_source"] for hit in answer.get("hits", {}).get("hits", [])}
+
+    def attempts(self, namespace: str) -> dict[str, Any]:
+        try:
+            return self.documents({"term": {"namespace": namespace}})
+        except httpx.TransportError:  # the index is being restarted
+            return {}
+
+    def topic(self, name: str) -> list[Any]:
+        """Every record of a topic, as aiokafka gives it."""
+        return asyncio.run(_read(self.servers.bootstrap_servers, name))
+
+    def committed(self) -> int:
+        return asyncio.run(_committed(self.servers.bootstrap_servers))
+
+    def make_topic_anew(self, name: str, partitions: int, configuration: dict[str, str]) -> None:
+        asyncio.run(_make_anew(self.servers.bootstrap_servers, NewTopic(name, partitions, 1, None, configuration)))
+
+    def metric(self, name: str) -> float:
+        lines = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=5).text.splitlines()
+        return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+
+@contextlib.contextmanager
+def pipeline(folder: Path, servers: embedded.Backends, **environment: str) -> Iterator[Pipeline]:
+    addresses = {
+        "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": servers.bootstrap_servers,
+        "SCHEDULERLOG_OPENSEARCH_URL": servers.opensearch_url,
+        "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS": "3",
+        "SCHEDULERLOG_MAX_BACKOFF_SECONDS": "1",
+    }
+    with Processes(folder / "logs", addresses | environment) as processes:
+        processes.run("provision", "pipeline", "provision")
+        yield Pipeline(servers, processes, free_port())
+
+
+def until(read: Callable[[], T], is_right: Callable[[T], bool], timeout_seconds: float = 45) -> T:
+    """What ``read`` gives as soon as it is right, or whatever it is when the time is up."""
+    deadline = time.monotonic() + timeout_seconds
+    while not is_right(answer := read()) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    return answer
+
+
+async def _send(servers: str, records: Sequence[Record]) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=servers, enable_idempotence=True) as producer:
+        for record in records:
+            await producer.send(DECISIONS.name, record.value, key=record.key, headers=record.headers)
+        await producer.flush()
+
+
+async def _read(servers: str, topic: str) -> list[Any]:
+    async with AIOKafkaConsumer(
+        topic, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
+    ) as consumer:
+        ends = await consumer.end_offsets(consumer.assignment())
+        found = []
+        while any([await consumer.position(each) < end for each, end in ends.items()]):
+            for records in (await consumer.getmany(timeout_ms=200)).values():
+                found += records
+        return found
+
+
+async def _committed(servers: str) -> int:
+    """The sum of the group's committed offsets."""
+    async with AIOKafkaConsumer(
+        bootstrap_servers=servers, group_id="schedulerlog-pipeline", enable_auto_commit=False
+    ) as consumer:
+        consumer.assign([TopicPartition(DECISIONS.name, number) for number in range(DECISIONS.partitions)])
+        return sum([await consumer.committed(each) or 0 for each in consumer.assignment()])
+
+
+async def _make_anew(servers: str, topic: NewTopic) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+    try:
+        await admin.delete_topics([topic.name])
+        # Deleting goes on after the answer.
+        for _ in range(100):
+            if not any((await admin.create_topics([topic])).topic_errors[0][1:2]):
+                return
+            await asyncio.sleep(0.2)
+    finally:
+        await admin.close()

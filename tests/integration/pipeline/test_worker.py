@@ -1,0 +1,287 @@
+"""The worker as a process, on a real broker and a real index, with everything killed that can be killed."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import embedded
+from schemas.documents import summary_of
+from schemas.events import AttemptEvent, AttemptSummarized, Message
+from schemas.records import Record, decode, encode, encode_value
+from schemas.runs import join
+from summaries.fold import summarize
+from tests.backends import chosen as chosen_backends
+from tests.integration.pipeline.running import Pipeline, pipeline, until
+from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt
+
+DEVICES = {f"node{i}": [["NumaNotFit", "CardCordoned", "CardInsufficientMemory"]] for i in range(6)}
+FITTING = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[embedded.Backends]:
+    if chosen_backends(os.environ) != "embedded":
+        pytest.skip("kills servers, which it may do only to its own")
+    with embedded.backends() as servers:
+        yield servers
+
+
+@pytest.fixture
+def running(servers: embedded.Backends, tmp_path: Path) -> Iterator[Pipeline]:
+    with pipeline(tmp_path, servers) as running:
+        running.start()
+        running.wait_ready()
+        yield running
+
+
+def attempts(namespace: str, count: int, *, bound: bool = True) -> list[list[AttemptEvent]]:
+    """Every other one is refused everywhere, the others are placed and bound."""
+    made = []
+    for number in range(count):
+        common = about(f"pod-{number}", namespace) | {"started": STARTED + timedelta(seconds=number)}
+        if number % 2:
+            made.append(an_attempt(DEVICES, **common))
+        else:
+            bind = a_bind(**common) if bound else None
+            made.append([*an_attempt(FITTING, chosen="node1", **common), *([bind] if bind else [])])
+    return made
+
+
+def messages(running: Pipeline, namespace: str) -> list[Message]:
+    events = (decode(each.value, each.headers) for each in running.topic("schedulerlog.messages"))
+    return [event for event in events if isinstance(event, Message) and event.pod.namespace == namespace]
+
+
+def assert_each_is_there_once_as_it_was_told(running: Pipeline, namespace: str, told: list[list[AttemptEvent]]) -> None:
+    expected = {events[0].attempt_id: summarize(events) for events in told}
+
+    def found() -> dict[str, AttemptSummarized]:
+        documents = running.attempts(namespace)
+        return {key: summary_of(document) for key, document in documents.items()}  # type: ignore[misc]
+
+    def is_right(found: dict[str, AttemptSummarized]) -> bool:
+        return {key: encode_value(each) for key, each in found.items()} == {
+            key: encode_value(each) for key, each in expected.items()
+        }
+
+    documents = until(found, is_right)
+    assert documents.keys() == expected.keys()
+    assert is_right(documents)
+
+
+def test_attempts_become_documents_summaries_and_messages(running: Pipeline) -> None:
+    told = attempts("plain", 4)
+    running.send([event for events in told for event in events])
+    assert_each_is_there_once_as_it_was_told(running, "plain", told)
+    lines = [event.message for event in messages(running, "plain")]
+    assert sorted(set(lines)) == [
+        "6 nodes CardCordoned(node0,node1,node2,node3,node4,node5)",
+        "6 nodes CardInsufficientMemory(node0,node1,node2,node3,node4,node5)",
+        "6 nodes NumaNotFit(node0,node1,node2,node3,node4,node5)",
+        "Successfully binding node [node1] to plain/pod-0",
+        "Successfully binding node [node1] to plain/pod-2",
+        "find fit node(node1), 1 nodes not fit, 1 nodes fit(node1:0.00)",
+        "no available node, 6 nodes do not meet",
+    ]
+    assert len(lines) == 2 * 2 + 2 * 4
+    read = (decode(each.value, each.headers) for each in running.topic("schedulerlog.attempts"))
+    last = {each.attempt_id: join([each]) for each in read if isinstance(each, AttemptSummarized)}
+    for attempt in told:
+        assert encode_value(last[attempt[0].attempt_id]) == encode_value(summarize(attempt))
+
+
+def test_device_records_are_stored_as_they_came(running: Pipeline) -> None:
+    (events,) = attempts("devices", 1)
+    running.send(events)
+    query = {"term": {"attempt_id": events[0].attempt_id}}
+    (document,) = until(lambda: running.documents(query, "schedulerlog-devices"), bool, 15).values()
+    assert document["record"]["uuid"] == ["GPU-node1-0", "GPU-node1-1", "GPU-node2-0", "GPU-node2-1"]
+
+
+def test_a_worker_killed_in_the_middle_loses_and_repeats_nothing(running: Pipeline) -> None:
+    chance = random.Random(7)
+    told = attempts("killed", 60)
+    for number, events in enumerate(told):
+        running.send(events)
+        if number in (11, 23, 41):
+            time.sleep(chance.random() / 2)
+            running.processes.kill("worker")
+            running.start()
+    assert_each_is_there_once_as_it_was_told(running, "killed", told)
+
+
+def test_a_killed_worker_goes_on_within_seconds(running: Pipeline) -> None:
+    running.processes.kill("worker")
+    told = attempts("again", 2)
+    running.send([event for events in told for event in events])
+    began = time.monotonic()
+    running.start()
+    found = until(lambda: running.attempts("again"), lambda found: len(found) == 2, 20)
+    assert len(found) == 2
+    # Three seconds are promised; the test machine may be busy with other tests.
+    assert time.monotonic() - began < 10
+
+
+def test_a_clean_stop_takes_seconds_and_leaves_nothing_to_redo(running: Pipeline) -> None:
+    told = attempts("stopped", 20)
+    running.send([event for events in told for event in events])
+    until(lambda: running.attempts("stopped"), lambda found: len(found) == 20, 20)
+    began = time.monotonic()
+    running.processes.stop("worker")
+    assert time.monotonic() - began < 6
+    records = running.topic("schedulerlog.decisions")
+    assert running.committed() == len(records)
+
+
+def test_an_index_that_is_killed_and_restarted_meanwhile_gets_everything(running: Pipeline) -> None:
+    told = attempts("outage", 30)
+    for events in told[:10]:
+        running.send(events)
+    running.servers.opensearch.kill()
+    for events in told[10:]:
+        running.send(events)
+    time.sleep(2)
+    running.servers.opensearch.start()
+    assert_each_is_there_once_as_it_was_told(running, "outage", told)
+    running.processes.check()
+
+
+def test_a_broker_that_is_killed_and_restarted_meanwhile_loses_nothing(running: Pipeline) -> None:
+    told = attempts("broker", 20)
+    for events in told[:10]:
+        running.send(events)
+    running.servers.kafka[0].kill()
+    time.sleep(3)
+    running.servers.kafka[0].start()
+    for events in told[10:]:
+        running.send(events)
+    assert_each_is_there_once_as_it_was_told(running, "broker", told)
+    running.processes.check()
+
+
+def test_garbage_between_good_records_is_set_aside_and_they_are_indexed(running: Pipeline) -> None:
+    told = attempts("garbage", 2)
+    good = [encode(event) for events in told for event in events]
+    garbage = [
+        Record(b"garbage/pod-0", b"\xff\x00 no json", [("ce_type", b"io.schedulerlog.devices.judged.v1")]),
+        Record(b"garbage/pod-0", b"[" * 100_000, [("ce_type", b"io.schedulerlog.devices.judged.v1")]),
+        Record(b"garbage/pod-0", good[0].value[:-9], good[0].headers),
+        Record(b"garbage/pod-0", b"{}", []),
+        Record(b"garbage/pod-0", None, good[0].headers),  # type: ignore[arg-type]
+        Record(b"garbage/pod-0", b"{}", [("ce_type", b"\xff\xfe")]),
+    ]
+    mixed = [*good]
+    for place, each in enumerate(garbage):
+        mixed.insert(place * 2, each)
+    before = len(running.topic("schedulerlog.dead-letters"))
+    running.send_records(mixed)
+    assert_each_is_there_once_as_it_was_told(running, "garbage", told)
+    dead = until(
+        lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == len(garbage), 15
+    )
+    assert sorted(each.value or b"" for each in dead) == sorted(each.value or b"" for each in garbage)
+    assert all(dict(each.headers)["dead_letter_topic"] == b"schedulerlog.decisions" for each in dead)
+
+
+def test_a_bind_after_a_restart_finds_its_attempt(running: Pipeline) -> None:
+    (events,) = attempts("late", 1)
+    running.send(events[:-1])
+    until(lambda: running.attempts("late"), bool, 15)
+    time.sleep(1)  # let the offsets be committed, so that only the index knows the attempt
+    running.processes.kill("worker")
+    running.start()
+    running.send(events[-1:])
+    assert_each_is_there_once_as_it_was_told(running, "late", [events])
+
+
+def test_an_attempt_without_an_end_is_told_as_incomplete_and_completed_by_what_comes_late(running: Pipeline) -> None:
+    (events,) = attempts("half", 1, bound=False)
+    running.send(events[:-1])
+    (document,) = until(lambda: running.attempts("half"), bool, 20).values()
+    assert (document["complete"], document["status"]) == (False, "pending")
+    running.send(events[-1:])
+    assert_each_is_there_once_as_it_was_told(running, "half", [events])
+
+
+def test_a_producer_that_sends_everything_twice_changes_nothing(running: Pipeline) -> None:
+    told = attempts("twice", 10)
+    running.send([event for events in told for event in events for _ in range(2)])
+    assert_each_is_there_once_as_it_was_told(running, "twice", told)
+    ids = [event.id for event in messages(running, "twice")]
+    assert len(ids) == len(set(ids))
+
+
+def test_two_workers_share_the_partitions_and_one_takes_over(running: Pipeline) -> None:
+    second = Pipeline(running.servers, running.processes, 0)
+    second.start("second", "--instance-id", f"second-{uuid.uuid4().hex[:6]}")
+    told = attempts("shared", 40)
+    for events in told[:20]:
+        running.send(events)
+    running.processes.stop("second")
+    for events in told[20:]:
+        running.send(events)
+    assert_each_is_there_once_as_it_was_told(running, "shared", told)
+
+
+def test_a_worker_without_templates_says_what_to_run_and_ends(running: Pipeline) -> None:
+    running.processes.stop("worker")
+    url = running.servers.opensearch_url
+    httpx.delete(f"{url}/_index_template/schedulerlog-attempts", timeout=10)
+    running.start()
+    log = running.processes.log("worker")
+    line = "OpenSearch has no index template schedulerlog-attempts: run `python -m pipeline provision`"
+    assert line in until(log.read_text, lambda text: line in text, 20)
+    running.processes.run("provision", "pipeline", "provision")
+
+
+def test_provisioning_again_corrects_what_differs(running: Pipeline) -> None:
+    running.processes.run("provision", "pipeline", "provision")
+    said = running.processes.log("provision").read_text().splitlines()[-7:]
+    assert sum("as it should be" in line for line in said) == 5
+    assert sum("written again" in line for line in said) == 2
+
+
+def test_provisioning_corrects_a_topic_that_somebody_made_by_hand(running: Pipeline) -> None:
+    running.make_topic_anew("schedulerlog.nodes", partitions=3, configuration={"retention.ms": "1000"})
+    running.processes.run("provision", "pipeline", "provision")
+    said = running.processes.log("provision").read_text()
+    assert "topic schedulerlog.nodes: 3 partitions are now 12" in said
+    assert "retention.ms was 1000, is now 604800000" in said
+    running.processes.run("provision", "pipeline", "provision")
+    assert "topic schedulerlog.nodes: as it should be" in running.processes.log("provision").read_text()
+
+
+def test_provisioning_where_nobody_answers_names_the_place() -> None:
+    environment = {
+        "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:9",
+        "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:9",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", "provision", "--wait-seconds", "1"],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("Kafka at 127.0.0.1:9: ")
+
+
+def test_the_busy_metrics_port_is_named(running: Pipeline) -> None:
+    environment: dict[str, Any] = {
+        "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": running.servers.bootstrap_servers,
+        "SCHEDULERLOG_OPENSEARCH_URL": running.servers.opensearch_url,
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "pipeline", "worker", "--metrics-port", str(running.port)],
+        env=environment, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert f"--metrics-port {running.port}: " in done.stderr
