@@ -46,7 +46,11 @@ async def _send(servers: str, topic: str, records: Iterable[Record]) -> int:
     await _make(servers, topic)
     sent = 0
     async with AIOKafkaProducer(
-        bootstrap_servers=servers, compression_type="zstd", enable_idempotence=True, linger_ms=20
+        bootstrap_servers=servers,
+        compression_type="zstd",
+        enable_idempotence=True,
+        linger_ms=20,
+        max_batch_size=900_000,
     ) as producer:
         for record in records:
             await producer.send(topic, record.value, key=record.key, headers=record.headers)
