@@ -1,0 +1,80 @@
+"""One attempt on 5,000 nodes x 8 devices, all refused: from POST /filter to the API, and what it weighs on the wire."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from bench import cluster
+from demo.reader import schedulerlog_path, until
+from demo.stack import Stack, stack
+from schemas.topics import DECISIONS
+
+NODES = 5_000
+VERDICTS = NODES * cluster.CARDS
+POD = "llm/hopeless-0"
+
+
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+    folder = tmp_path_factory.mktemp("five-thousand")
+    names = cluster.write(NODES, folder / "source.json")
+    with stack(folder, folder / "source.json") as running:
+        assert running.kube_scheduler.filter(cluster.a_hopeless_pod(), names) is None
+        until(lambda: running.reader.status(POD), "failed", timeout_seconds=30)
+        yield running
+
+
+def test_the_api_answers_with_every_node_and_its_counted_reasons(judged: Stack) -> None:
+    log = judged.reader.schedulerlog(POD)
+    assert log["status"] == "failed"
+    assert log["filter"]["summary"] == f"no available node, {NODES} nodes do not meet"
+    nodes = log["filter"]["nodes"]
+    assert [node["name"] for node in nodes] == [f"gpu-node-{number:05d}" for number in range(NODES)]
+    for node in nodes:
+        (container,) = node["containers"]
+        counts = [part.split(" ")[0].split("/") for part in container["reason"].split(", ")]
+        assert {of for _, of in counts} == {"8"}, node
+        assert sum(int(count) for count, _ in counts) == 8, node
+
+
+def test_the_records_are_plain_json_with_cloudevents_headers_below_64_kib(judged: Stack) -> None:
+    records = asyncio.run(read(judged.backends.bootstrap_servers))
+    assert records
+    for value, headers in records:
+        assert len(value) < 64 * 1024
+        assert {"ce_id", "ce_type", "ce_source", "ce_time", "ce_specversion", "content-type"} <= set(headers)
+        assert json.loads(value)["pod"] == {"namespace": "llm", "name": "hopeless-0", "uid": str(uid())}
+    rows = sum(len(json.loads(value).get("uuid", [])) for value, _ in records)
+    assert rows == VERDICTS
+
+
+def uid() -> str:
+    identity: str = cluster.a_hopeless_pod()["metadata"]["uid"]
+    return identity
+
+
+async def read(servers: str) -> list[tuple[bytes, dict[str, bytes]]]:
+    """Everything on the topic, with a consumer that knows nothing of ours."""
+    found = []
+    async with AIOKafkaConsumer(
+        DECISIONS.name, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
+    ) as consumer:
+        while batches := await consumer.getmany(timeout_ms=3000):
+            found += [(each.value, dict(each.headers)) for batch in batches.values() for each in batch]
+    return found
+
+
+def test_a_verdict_takes_less_than_thirty_bytes_on_the_wire(judged: Stack) -> None:
+    """The broker's log holds the batches as they were sent: keys, headers and framing included."""
+    logs = Path(judged.backends.kafka[0].home).rglob(f"{DECISIONS.name}-*/*.log")
+    assert sum(log.stat().st_size for log in logs) / VERDICTS < 30
+
+
+def test_a_page_of_the_answer_is_what_it_says(judged: Stack) -> None:
+    page = judged.reader.get(schedulerlog_path(POD), node="gpu-node-04999", detail="full")
+    assert [node["name"] for node in page["filter"]["nodes"]] == ["gpu-node-04999"]
+    assert page["detail"]["judged_devices"] == VERDICTS
