@@ -57,6 +57,7 @@ def stay_up(running: Stack) -> None:
 def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, then end.")] = False) -> None:
     """Run the five scenarios of examples/ end to end and compare the answers with docs/demo.md."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
     console = show.console()
     shutil.rmtree(FOLDER, ignore_errors=True)
     console.print("Starting Kafka, OpenSearch, the scheduler, a pipeline worker and the API ...")

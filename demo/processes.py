@@ -110,6 +110,7 @@ class Processes:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for the demo, which ends its services in their order
                 preexec_fn=_die_with_parent,
             )
 
