@@ -15,7 +15,8 @@
 ``tellings``        pure: what is written about an attempt, and what a late record adds
 ``writer``          batches of tellings to the index and the topics, then the acknowledgement
 ``sinks``           the index and the broker: retry, split, dead-letter or done
-``dead_letters``    records that could not be understood: set aside, listed, put back
+``dead_letters``    pure: a record that could not be understood, set aside and as it was
+``set_aside``       dead letters listed and put back
 ``health``          ``/metrics``, ``/healthz``, ``/readyz``
 ``progress``        pure: does the worker still get on?
 ``worker``          all of it as one process

@@ -8,13 +8,17 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from pipeline import log, settings
+from pipeline import log, set_aside, settings
 from pipeline.provision import UnreachableError
 from pipeline.provision import provision as provision_all
 from pipeline.settings import SettingError
 from pipeline.sinks.opensearch import NotProvisionedError
 
 app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
+
+
+dead_letters = typer.Typer(help="Records that could not be understood, and documents that the index refused.")
+app.add_typer(dead_letters, name="dead-letters", no_args_is_help=True)
 
 
 def _fail(message: str, status: int) -> NoReturn:
@@ -45,6 +49,25 @@ def provision(
 ) -> None:
     """Make topics and index templates, or correct them. Safe to run again."""
     _run(provision_all(_settings(), wait_seconds, typer.echo))
+
+
+@dead_letters.command(name="list")
+def list_dead_letters(
+    limit: Annotated[int, typer.Option(help="The latest so many.", min=1)] = 50,
+) -> None:
+    """Show the latest dead letters: where they were read, how long they are, and why they were set aside."""
+    _run(set_aside.show(_settings(), limit, typer.echo))
+
+
+@dead_letters.command()
+def replay(
+    offset: Annotated[list[int] | None, typer.Option(help="Of a dead letter, as `list` shows it; repeatable.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Put all of them back.")] = False,
+) -> None:
+    """Put dead letters back where they came from, byte for byte; they stay in the list until they expire."""
+    if bool(offset) == everything:
+        _fail("say which: --offset N (as `dead-letters list` shows it), or --all", 2)
+    _run(set_aside.replay(_settings(), None if everything else set(offset or ()), typer.echo))
 
 
 @app.command()

@@ -7,13 +7,15 @@ from typing import Final
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 QUIET_SECONDS: Final = 30.0
 _LIBRARIES: Final = ("aiokafka", "faust", "mode", "kafka")
+_FAUST_IN_OURS: Final = "pipeline.app"
+"""Faust logs what a subclass of its services does under the module of the subclass."""
 
 
 def configure(level: int = logging.INFO) -> None:
     logging.basicConfig(level=level, format=FORMAT)
     for handler in logging.getLogger().handlers:
         handler.addFilter(Sparingly())
-    for name in _LIBRARIES:
+    for name in (*_LIBRARIES, _FAUST_IN_OURS):
         logging.getLogger(name).setLevel(logging.WARNING)
 
 

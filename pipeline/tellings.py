@@ -1,7 +1,7 @@
 """What is written about an attempt, and what a late record adds to what was written before: pure but for a memory."""
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.kafka import Outgoing
@@ -15,9 +15,9 @@ from schemas.topics import MESSAGES as MESSAGES_TOPIC
 from summaries.messages import messages, search_text
 
 
-def document(summary: AttemptSummarized, origin: object = None) -> Document:
-    """The attempt's document: of two tellings the one that knows more stays."""
-    written = source(attempt_document(summary, search_text(summary)))
+def document(summary: AttemptSummarized, lines: Sequence[Message], origin: object = None) -> Document:
+    """The attempt's document: of two tellings the one that knows more stays. ``lines`` are its messages."""
+    written = source(attempt_document(summary, search_text(summary, lines)))
     return Document(ATTEMPTS.name(summary.started), summary.attempt_id, written, summary.version, origin)
 
 
@@ -26,18 +26,18 @@ def devices(event: DevicesJudged, value: bytes, origin: object) -> Document:
     return Document(DEVICES.name(event.started), event.id, source(devices_document(event, value)), None, origin)
 
 
-def records(summary: AttemptSummarized, known: AttemptSummarized | None) -> Iterator[Outgoing]:
-    """The summary in its parts, and the messages that were not said when ``known`` was told."""
+def records(summary: AttemptSummarized, new_lines: Sequence[Message]) -> Iterator[Outgoing]:
+    """The summary in its parts, then what people are told now."""
     for part in split(summary):
         yield Outgoing(ATTEMPTS_TOPIC.name, encode(part))
-    for message in new_messages(summary, known):
+    for message in new_lines:
         yield Outgoing(MESSAGES_TOPIC.name, encode(message))
 
 
-def new_messages(summary: AttemptSummarized, known: AttemptSummarized | None) -> list[Message]:
-    """What people are told now. A line that was said already is not said again, unless it says something else now."""
+def unsaid(lines: Sequence[Message], known: AttemptSummarized | None) -> list[Message]:
+    """The lines that were not said when ``known`` was told. One that says something else now is said again."""
     said = {(each.id, each.message) for each in messages(known)} if known else set()
-    return [each for each in messages(summary) if (each.id, each.message) not in said]
+    return [each for each in lines if (each.id, each.message) not in said]
 
 
 def may_get_more(summary: AttemptSummarized) -> bool:

@@ -18,10 +18,11 @@ from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
 from schemas.documents import summary_of
-from schemas.events import AttemptSummarized
+from schemas.events import AttemptSummarized, Message
 from schemas.indices import ATTEMPTS
 from schemas.records import Rejected
 from summaries.fold import merged
+from summaries.messages import messages
 
 logger = logging.getLogger(__name__)
 
@@ -91,10 +92,14 @@ class _Batch:
     outgoing: list[Outgoing] = field(default_factory=list)
     told: dict[str, AttemptSummarized] = field(default_factory=dict)
 
-    def tell(self, summary: AttemptSummarized, known: AttemptSummarized | None, origin: object) -> None:
-        self.attempts[summary.attempt_id] = tellings.document(summary, origin)
-        self.outgoing += tellings.records(summary, known)
+    def tell(self, summary: AttemptSummarized, known: AttemptSummarized | None, origin: object) -> list[Message]:
+        """Gives the messages that are new."""
+        lines = messages(summary)
+        new_lines = tellings.unsaid(lines, known)
+        self.attempts[summary.attempt_id] = tellings.document(summary, lines, origin)
+        self.outgoing += tellings.records(summary, new_lines)
         self.told[summary.attempt_id] = summary
+        return new_lines
 
 
 class Writer:
@@ -172,9 +177,8 @@ class Writer:
         whole = merged(known, summary) if known else summary
         if known and whole.version <= known.version:
             return
-        batch.tell(whole, known, origin)
+        self._count(whole, batch.tell(whole, known, origin))
         self.remembered.put(whole)
-        self._count(whole, known)
 
     async def _known(self, summary: AttemptSummarized) -> AttemptSummarized | None:
         """What was told of the attempt before. Only a telling in part is worth asking the index for the rest of it."""
@@ -209,7 +213,7 @@ class Writer:
         known = await self._indexed(summary)
         if known is None or (whole := merged(known, summary)).version <= known.version:
             return
-        batch.tell(whole, known, origin)
+        self._count(whole, batch.tell(whole, known, origin))
         self.remembered.put(whole)
 
     def _refuse(self, batch: _Batch, document: Document, cause: str) -> None:
@@ -223,7 +227,7 @@ class Writer:
         self._metrics.dead_letters.labels(kind).inc()
         batch.outgoing.append(dead_letter(source, cause, datetime.now(UTC)))
 
-    def _count(self, summary: AttemptSummarized, known: AttemptSummarized | None) -> None:
+    def _count(self, summary: AttemptSummarized, new_lines: Sequence[Message]) -> None:
         self._metrics.attempts.labels(summary.status, str(summary.complete).lower()).inc()
-        for message in tellings.new_messages(summary, known):
+        for message in new_lines:
             self._metrics.messages.labels(message.reason).inc()

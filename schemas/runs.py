@@ -65,7 +65,7 @@ def _shortened(text: str) -> str:
 
 def _cuts(summary: AttemptSummarized, limit: int) -> Iterator[slice]:
     """Slices of nodes whose rows, with each distinct refusal once, take at most ``limit`` bytes."""
-    rows = np.fromiter(map(_row_bytes, summary.nodes), dtype=np.int64, count=len(summary.nodes))
+    rows = _row_bytes(summary.nodes)
     # The last entry is what -1, no refusal, costs.
     words = np.array([*(len(encode_value(each)) + 1 for each in summary.refusals), 0], dtype=np.int64)
     start = 0
@@ -79,9 +79,13 @@ def _cuts(summary: AttemptSummarized, limit: int) -> Iterator[slice]:
         start = stop
 
 
-def _row_bytes(name: str) -> int:
+def _row_bytes(names: Sequence[str]) -> npt.NDArray[np.int64]:
     """At most: the name in quotes and four numbers, of which a float32 takes up to 16 characters."""
-    return len(encode_value(name)) + 48
+    sizes = np.fromiter(map(len, names), dtype=np.int64, count=len(names)) + 2
+    # Only names with characters that JSON escapes or UTF-8 spells in several bytes have to be looked at one by one.
+    if len(encode_value(names)) != int(sizes.sum()) + len(names) + 1:
+        sizes = np.array([len(encode_value(name)) for name in names], dtype=np.int64)
+    return sizes + 48
 
 
 def _only(summary: AttemptSummarized, cut: slice) -> dict[str, object]:

@@ -46,10 +46,13 @@ def bind_summary(summary: AttemptSummarized) -> str:
     return next((each.message for each in _bind_messages(summary)), "")
 
 
-def search_text(summary: AttemptSummarized) -> str:
-    """What free-text search looks at: the messages, and every distinct refusal in words."""
-    lines = [each.message for each in messages(summary)] or [filter_summary(summary)]
-    return "\n".join([*lines, *sorted(map(refusal_text, summary.refusals)), *filter(None, [summary.missing])])
+def search_text(summary: AttemptSummarized, lines: Sequence[Message] | None = None) -> str:
+    """What free-text search looks at: the messages, and every distinct refusal in words.
+
+    ``lines`` are the attempt's messages where they are known already.
+    """
+    said = [each.message for each in (messages(summary) if lines is None else lines)] or [filter_summary(summary)]
+    return "\n".join([*said, *sorted(map(refusal_text, summary.refusals)), *filter(None, [summary.missing])])
 
 
 def _filter_messages(summary: AttemptSummarized) -> list[Message]:
