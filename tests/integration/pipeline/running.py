@@ -2,6 +2,9 @@
 
 import asyncio
 import contextlib
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -59,6 +62,17 @@ class Pipeline:
 
     def committed(self) -> int:
         return asyncio.run(_committed(self.servers.bootstrap_servers))
+
+    def command(self, *arguments: str) -> str:
+        """What a command of the pipeline says."""
+        addresses = {
+            "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": self.servers.bootstrap_servers,
+            "SCHEDULERLOG_OPENSEARCH_URL": self.servers.opensearch_url,
+        }
+        command = [sys.executable, "-m", "pipeline", *arguments]
+        return subprocess.run(
+            command, env=os.environ | addresses, capture_output=True, text=True, timeout=60, check=True
+        ).stdout
 
     def make_topic_anew(self, name: str, partitions: int, configuration: dict[str, str]) -> None:
         asyncio.run(_make_anew(self.servers.bootstrap_servers, NewTopic(name, partitions, 1, None, configuration)))

@@ -193,6 +193,22 @@ def test_garbage_between_good_records_is_set_aside_and_they_are_indexed(running:
     assert all(dict(each.headers)["dead_letter_topic"] == b"schedulerlog.decisions" for each in dead)
 
 
+def test_dead_letters_are_listed_and_put_back_as_they_were(running: Pipeline) -> None:
+    broken = Record(b"mended/pod", b"\x1b[31m{", [("ce_type", b"io.schedulerlog.message.v1"), ("own", b"\x00")])
+    before = len(running.topic("schedulerlog.dead-letters"))
+    running.send_records([broken])
+    dead = until(lambda: running.topic("schedulerlog.dead-letters")[before:], bool, 15)
+    listed = running.command("dead-letters", "list")
+    assert f"{dead[0].offset}  " in listed
+    assert "key 'mended/pod'  6 bytes  value: not JSON" in listed
+    assert "\x1b" not in listed
+    assert running.command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "put back 1\n"
+    again = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2, 15)
+    assert [(each.key, each.value, each.headers[5:]) for each in again] == [
+        (broken.key, broken.value, tuple(broken.headers))
+    ] * 2
+
+
 def test_a_bind_after_a_restart_finds_its_attempt(running: Pipeline) -> None:
     (events,) = attempts("late", 1)
     running.send(events[:-1])
