@@ -1,0 +1,104 @@
+"""The events, one model per type.
+
+What is said once per attempt is a plain field. What is said per node or per device lies in *columns*: arrays of equal
+length, one entry a row, with small tables beside them for the words that repeat (``verdicts[verdict[i]]``). One record
+then holds about a hundred nodes, and a stream processor pays its cost per record once for all of them.
+
+Every event about a pod names the pod, the scheduler and the attempt, so that none needs another topic to be
+understood. Fields are only ever added; readers ignore fields they do not know.
+
+    AttemptEvent
+      DevicesJudged       one container against the devices of a run of nodes
+      NodesJudged         what became of a run of nodes
+      AttemptConcluded    the request, the counts, the chosen node
+      BindConcluded       bound or not, and why not
+      DetailDropped       device detail that was given up because the spool was full
+      AttemptSummarized   (pipeline) the whole attempt, ready to be read
+      Message             (pipeline) one line of event text, as in ``kubectl describe``
+    NodeRegistered        the devices that a node offers, and its handshake
+    PodObserved           what the cluster itself says about a pod
+    NodeObserved          what the cluster itself says about a node
+"""
+
+from typing import Final
+
+from schemas.events.base import (
+    FITS,
+    NOT_REACHED,
+    NOT_REASONS,
+    PICKED,
+    REFUSED,
+    TYPE_PREFIX,
+    UNREGISTERED,
+    AttemptEvent,
+    Count,
+    Event,
+    Model,
+    Moment,
+    PodRef,
+    Refusal,
+    Request,
+    source_of,
+)
+from schemas.events.decisions import (
+    ROW_COLUMNS,
+    AttemptConcluded,
+    BindConcluded,
+    DetailDropped,
+    DeviceRow,
+    DevicesJudged,
+    NodesJudged,
+)
+from schemas.events.observations import Condition, NodeEvent, NodeObserved, NodeRegistered, PodObserved
+from schemas.events.summaries import MAX_PARTS, AttemptSummarized, BindOutcome, Message, Status
+
+__all__ = [
+    "EVENTS",
+    "FITS",
+    "MAX_PARTS",
+    "NOT_REACHED",
+    "NOT_REASONS",
+    "PICKED",
+    "REFUSED",
+    "ROW_COLUMNS",
+    "TYPE_PREFIX",
+    "UNREGISTERED",
+    "AttemptConcluded",
+    "AttemptEvent",
+    "AttemptSummarized",
+    "BindConcluded",
+    "BindOutcome",
+    "Condition",
+    "Count",
+    "DetailDropped",
+    "DeviceRow",
+    "DevicesJudged",
+    "Event",
+    "Message",
+    "Model",
+    "Moment",
+    "NodeEvent",
+    "NodeObserved",
+    "NodeRegistered",
+    "NodesJudged",
+    "PodObserved",
+    "PodRef",
+    "Refusal",
+    "Request",
+    "Status",
+    "source_of",
+]
+
+EVENTS: Final[tuple[type[Event], ...]] = (
+    DevicesJudged,
+    NodesJudged,
+    AttemptConcluded,
+    BindConcluded,
+    DetailDropped,
+    AttemptSummarized,
+    Message,
+    NodeRegistered,
+    NodeObserved,
+    PodObserved,
+)
+"""Every event type of the contract."""

@@ -1,0 +1,161 @@
+"""What every event shares: the words for verdicts, the kinds of fields, who says what about which pod."""
+
+import re
+from datetime import UTC, datetime
+from typing import Annotated, Any, ClassVar, Final
+from urllib.parse import quote
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field
+
+TYPE_PREFIX: Final = "io.schedulerlog."
+
+PICKED: Final = "picked"
+"""Of a device: taken for the container. Of a node: chosen for the pod."""
+FITS: Final = "fits"
+"""Would do, but another was taken."""
+REFUSED: Final = "refused"
+"""Of a node: it can't take the pod; its refusal says why. Devices carry the reason code itself instead."""
+NOT_REACHED: Final = "not reached"
+"""The walk ended before this one was looked at."""
+UNREGISTERED: Final = "unregistered"
+"""Of a node: the scheduler knows no devices of it."""
+
+NOT_REASONS: Final = frozenset({PICKED, FITS, NOT_REACHED})
+"""The verdicts of a device that are not reason codes."""
+
+_RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+
+
+def _from_text(moment: Any) -> Any:
+    # pydantic would take digits in a string for seconds since 1970.
+    if isinstance(moment, datetime) or (isinstance(moment, str) and _RFC3339.fullmatch(moment)):
+        return moment
+    raise ValueError("a time is RFC 3339 text with a zone, as in 2026-01-02T03:04:05.678901Z")
+
+
+def _in_utc(moment: datetime) -> datetime:
+    if moment.tzinfo is None:
+        raise ValueError("a time needs a zone, as in 2026-01-02T03:04:05.678901Z")
+    try:
+        utc = moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError("a time lies between the years 1970 and 9999") from None
+    if utc.year < 1970:
+        raise ValueError("a time lies between the years 1970 and 9999")
+    return utc
+
+
+Moment = Annotated[datetime, BeforeValidator(_from_text), AfterValidator(_in_utc)]
+"""A time in UTC to the microsecond, from 1970 on; RFC 3339 in JSON."""
+
+Flag = Annotated[bool, Field(strict=True)]
+Count = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
+Words = Annotated[list[str], FailFast()]
+"""Texts in order; the first wrong entry is reported, not every one of thousands."""
+
+
+class Model(BaseModel):
+    """Frozen, and tolerant of fields that a later version adds."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True, use_attribute_docstrings=True)
+
+
+class PodRef(Model):
+    namespace: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Field(min_length=1)]
+    uid: str = ""
+    """Empty where the source does not say it."""
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+class Request(Model):
+    """What one container asks for. ``count`` 0 is a container without devices."""
+
+    container: str
+    """The container's name."""
+    init: Flag = False
+    """True for an init container."""
+    vendor: str = ""
+    """Whose devices, as HAMi calls them: ``NVIDIA``, ``DCU``, … Empty without devices."""
+    count: Count = 0
+    """Devices."""
+    memory_mib: Count | None = None
+    """Per device; None where a share of the card is asked for."""
+    memory_percent: Count | None = None
+    """Per device, of the card's total; None where MiB are asked for."""
+    cores_percent: Count = 0
+    """Per device, of one card."""
+
+
+class Refusal(Model):
+    """Why a node can't take a container: counted devices, or one word for the whole node.
+
+    ``counts`` says how many of the node's ``devices`` were refused for which code. ``bare`` is a reason that counts no
+    devices (``NodeInsufficientDevice``, ``node unregistered``, the text of another scheduler); ``cause`` adds what is
+    known behind it, such as where an annotation is malformed.
+    """
+
+    counts: dict[str, Count] = Field(default_factory=dict)
+    """Reason code to number of devices: the X of ``X/Y Reason``."""
+    devices: Count = 0
+    """The Y of ``X/Y Reason``."""
+    bare: str = ""
+    """A reason that counts no devices; empty where ``counts`` says it."""
+    cause: str = ""
+    """What is known behind ``bare``."""
+
+
+class Event(Model):
+    """Anything that travels as a record of its own."""
+
+    TYPE: ClassVar[str]
+
+    @property
+    def id(self) -> str:
+        """The CloudEvents id: equal for two tellings of the same fact, different for two facts."""
+        raise NotImplementedError
+
+    @property
+    def key(self) -> str:
+        """The Kafka key: one key is one partition, so what shares it is read in order."""
+        raise NotImplementedError
+
+    @property
+    def time(self) -> datetime:
+        raise NotImplementedError
+
+    @property
+    def source(self) -> str:
+        """The CloudEvents source: who says so."""
+        raise NotImplementedError
+
+
+def source_of(scheduler: str) -> str:
+    """Who says so, as CloudEvents wants it: a URI reference."""
+    return f"/schedulers/{quote(scheduler, safe='')}"
+
+
+class AttemptEvent(Event):
+    """One scheduling try of one pod is what it is about."""
+
+    attempt_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
+    """Names the attempt everywhere: in ids of events (before the first ``/``), of documents, in paths."""
+    pod: PodRef
+    scheduler: str
+    """The name of the scheduler that decided."""
+    started: Moment
+    """When the attempt began."""
+
+    @property
+    def key(self) -> str:
+        return str(self.pod)
+
+    @property
+    def time(self) -> datetime:
+        return self.started
+
+    @property
+    def source(self) -> str:
+        return source_of(self.scheduler)

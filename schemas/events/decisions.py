@@ -1,0 +1,234 @@
+"""What a scheduler decided about a pod: devices, nodes, the end of the filter, the bind."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import ClassVar, Final, NamedTuple, Self
+
+import numpy as np
+from pydantic import model_validator
+
+from schemas.columns import Codes, Floats, Integers, check_codes, check_lengths
+from schemas.events.base import TYPE_PREFIX, AttemptEvent, Count, Flag, Moment, Refusal, Request, Words
+from schemas.events.tables import check_node_columns
+from schemas.ids import microseconds
+
+
+class DeviceRow(NamedTuple):
+    """One device as it stood when it was judged."""
+
+    node: str
+    uuid: str
+    verdict: str
+    model: str
+    numa: int
+    memory_total_mib: int
+    memory_used_mib: int
+    cores_total_percent: int
+    cores_used_percent: int
+    slots_total: int
+    slots_used: int
+
+
+class DevicesJudged(AttemptEvent):
+    """One container against the devices of a run of nodes.
+
+    Two lengths: ``nodes``, ``node_index``, ``devices`` and ``rows`` have an entry per node; ``uuid`` and everything
+    below it an entry per row. The first ``rows[0]`` rows belong to ``nodes[0]``, and so on. A row is a device; only a
+    card cut into MIG instances may have several, one for each time it was looked at.
+    """
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "devices.judged.v1"
+
+    part: Count
+    """Counts the records of this type within the attempt, from 0."""
+    container: Count
+    """The container's position in the attempt's requests."""
+    request: Request
+    """What the container asked for."""
+    verdicts: Words
+    """The table behind ``verdict``: ``picked``, ``fits``, ``not reached``, or a reason code as HAMi spells it."""
+    models: Words
+    """The table behind ``model``."""
+    nodes: Words
+    """Names."""
+    node_index: Integers
+    """The node's position among all nodes of the attempt."""
+    devices: Integers
+    """How many devices of the asked vendor the node has: the Y of ``X/Y Reason``."""
+    rows: Integers
+    """How many of the rows below belong to the node."""
+    uuid: Words
+    """The device, as its vendor names it."""
+    verdict: Codes
+    """Index into ``verdicts``."""
+    model: Codes
+    """Index into ``models``; -1 where it is not known."""
+    numa: Integers
+    """The NUMA node that the device sits on."""
+    memory_total_mib: Integers
+    memory_used_mib: Integers
+    """Booked before this attempt."""
+    cores_total_percent: Integers
+    cores_used_percent: Integers
+    """Booked before this attempt."""
+    slots_total: Integers
+    """How many containers may share the device."""
+    slots_used: Integers
+
+    @model_validator(mode="after")
+    def _columns_agree(self) -> Self:
+        by_node = {"node_index": self.node_index, "devices": self.devices, "rows": self.rows}
+        check_lengths(by_node, len(self.nodes))
+        if self.rows.size and (self.rows.min() < 0 or self.node_index.min() < 0 or self.devices.min() < 0):
+            raise ValueError("rows, node_index and devices are counts, never negative")
+        # Checked before they are added up: a sum of huge counts wraps around.
+        if self.rows.size and self.rows.max() > len(self.uuid):
+            raise ValueError(f"a node has {self.rows.max()} rows where {len(self.uuid)} are there in all")
+        check_lengths({name: getattr(self, name) for name in ROW_COLUMNS}, int(self.rows.sum()))
+        check_codes({"verdict": (self.verdict, len(self.verdicts)), "model": (self.model, len(self.models))})
+        if self.verdict.size and self.verdict.min() < 0:
+            raise ValueError("every row has a verdict")
+        return self
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/devices/{self.part}"
+
+    def each_device(self) -> Iterator[DeviceRow]:
+        """The rows as objects, in the order of the record, for whoever prefers objects to columns."""
+        numbers = zip(*(getattr(self, name).tolist() for name in ROW_COLUMNS[3:]), strict=True)
+        owners = np.repeat(np.arange(len(self.nodes)), self.rows).tolist()
+        codes = zip(owners, self.uuid, self.verdict.tolist(), self.model.tolist(), numbers, strict=True)
+        for node, uuid, verdict, model, row in codes:
+            word = self.models[model] if model >= 0 else ""
+            yield DeviceRow(self.nodes[node], uuid, self.verdicts[verdict], word, *row)
+
+
+ROW_COLUMNS: Final = (
+    "uuid",
+    "verdict",
+    "model",
+    "numa",
+    "memory_total_mib",
+    "memory_used_mib",
+    "cores_total_percent",
+    "cores_used_percent",
+    "slots_total",
+    "slots_used",
+)
+"""The columns of ``DevicesJudged`` with an entry per row."""
+
+
+class NodesJudged(AttemptEvent):
+    """What became of a run of nodes. All columns have an entry per node."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "nodes.judged.v1"
+
+    part: Count
+    """Counts the records of this type within the attempt, from 0."""
+    containers: Words
+    """Names in the order of the attempt's requests."""
+    verdicts: Words
+    """The table behind ``verdict``: ``picked``, ``fits``, ``refused``, ``unregistered``, ``not reached``."""
+    refusals: list[Refusal]
+    """The table behind ``refusal``: each distinct one once."""
+    nodes: Words
+    """Names."""
+    node_index: Integers
+    """The node's position among all nodes of the attempt."""
+    verdict: Codes
+    """Index into ``verdicts``."""
+    score: Floats
+    """0 where the node does not fit."""
+    refused_by: Codes
+    """Which container the node refused: those before it passed, those behind it were not reached; -1 for none."""
+    refusal: Codes
+    """Index into ``refusals``; -1 where the node does not refuse."""
+
+    @model_validator(mode="after")
+    def _columns_agree(self) -> Self:
+        check_node_columns(self, {"node_index": self.node_index})
+        check_codes({"refused_by": (self.refused_by, len(self.containers))})
+        if self.node_index.size and self.node_index.min() < 0:
+            raise ValueError("node_index is a position, never negative")
+        return self
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/nodes/{self.part}"
+
+
+class AttemptConcluded(AttemptEvent):
+    """The end of the filter: what was asked, how much was judged, what was chosen."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.concluded.v1"
+
+    ended: Moment
+    requests: list[Request]
+    """Every container of the pod, init containers first, in the pod's order."""
+    node_policy: str = ""
+    """How the node is chosen: ``binpack`` or ``spread``."""
+    device_policy: str = ""
+    """How devices are chosen on the node."""
+    offered_nodes: Count
+    """How many nodes the scheduler was asked about."""
+    judged_nodes: Count
+    judged_devices: Count
+    """Rows of all ``DevicesJudged`` records."""
+    device_records: Count
+    node_records: Count
+    """How many records of the two kinds came before this one; what is missing is known from these."""
+    chosen: str | None = None
+    """The chosen node; null when none fits."""
+    error: str = ""
+    """Why the attempt ended without judging, as the scheduler says it."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/concluded"
+
+    @property
+    def time(self) -> datetime:
+        return self.ended
+
+
+class BindConcluded(AttemptEvent):
+    """The chosen node was written into the pod, or could not be."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "bind.concluded.v1"
+
+    node: str
+    bound: Flag
+    error: str = ""
+    """Why not, as the scheduler or the API server says it; empty when bound."""
+    bind_started: Moment
+    ended: Moment
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/bind/{microseconds(self.ended)}"
+
+    @property
+    def time(self) -> datetime:
+        return self.ended
+
+
+class DetailDropped(AttemptEvent):
+    """Device records of an attempt that were given up before they reached Kafka; verdicts of nodes never are."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "detail.dropped.v1"
+
+    dropped_at: Moment
+    device_records: Count
+    """How many ``DevicesJudged`` records were given up."""
+    judged_devices: Count
+    """How many rows they held."""
+    cause: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/dropped/{microseconds(self.dropped_at)}"
+
+    @property
+    def time(self) -> datetime:
+        return self.dropped_at

@@ -1,0 +1,116 @@
+"""What nodes offer, and what the cluster itself says about nodes and pods."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Self
+
+from pydantic import FailFast, Field, model_validator
+
+from schemas.columns import Integers, check_lengths
+from schemas.events.base import TYPE_PREFIX, Event, Flag, Model, Moment, PodRef, Words, source_of
+from schemas.ids import microseconds
+
+
+class NodeEvent(Event):
+    node: Annotated[str, Field(min_length=1)]
+    """The node's name."""
+    observed: Moment
+    scheduler: str = ""
+    """Who registered it; empty where the cluster itself says so."""
+
+    @property
+    def key(self) -> str:
+        return self.node
+
+    @property
+    def time(self) -> datetime:
+        return self.observed
+
+    @property
+    def id(self) -> str:
+        kind = self.TYPE.removeprefix(TYPE_PREFIX)
+        return f"{self.scheduler}/{self.node}/{kind}/{microseconds(self.observed)}"
+
+    @property
+    def source(self) -> str:
+        return source_of(self.scheduler) if self.scheduler else "/cluster"
+
+
+class NodeRegistered(NodeEvent):
+    """The devices that a node offers, a column each, and its handshake."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "node.registered.v1"
+
+    registered: Flag
+    """False when the scheduler can't use the node's registration; ``cause`` says why."""
+    cause: str = ""
+    handshake: str = ""
+    """The handshake annotation as it stood."""
+    uuid: Words
+    model: Words
+    mode: Words
+    """How the device is shared: ``hami-core``, ``mig``, ``mps``."""
+    index: Integers
+    """The device's number on its node."""
+    memory_mib: Integers
+    cores_percent: Integers
+    """100 is one whole card."""
+    slots: Integers
+    """How many containers may share the device."""
+    numa: Integers
+    healthy: Annotated[list[Flag], FailFast()]
+
+    @model_validator(mode="after")
+    def _columns_agree(self) -> Self:
+        names = ("model", "mode", "index", "memory_mib", "cores_percent", "slots", "numa", "healthy")
+        check_lengths({name: getattr(self, name) for name in names}, len(self.uuid))
+        return self
+
+
+class Condition(Model):
+    type: str
+    status: str
+    """``True``, ``False`` or ``Unknown``."""
+    reason: str = ""
+    message: str = ""
+    since: Moment | None = None
+    """When the status last changed."""
+
+
+class NodeObserved(NodeEvent):
+    """Capacity, allocatable and conditions, as the cluster reports them (quantities as Kubernetes writes them)."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "node.observed.v1"
+
+    capacity: dict[str, str] = Field(default_factory=dict)
+    allocatable: dict[str, str] = Field(default_factory=dict)
+    conditions: list[Condition] = Field(default_factory=list)
+
+
+class PodObserved(Event):
+    """Phase, node and conditions of a pod, as the cluster reports them."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "pod.observed.v1"
+
+    pod: PodRef
+    observed: Moment
+    phase: str
+    """``Pending``, ``Running``, …"""
+    node: str = ""
+    """Empty before the pod is bound."""
+    conditions: list[Condition] = Field(default_factory=list)
+
+    @property
+    def id(self) -> str:
+        return f"{self.pod.uid or self.pod}/observed/{microseconds(self.observed)}"
+
+    @property
+    def key(self) -> str:
+        return str(self.pod)
+
+    @property
+    def time(self) -> datetime:
+        return self.observed
+
+    @property
+    def source(self) -> str:
+        return "/cluster"

@@ -1,0 +1,121 @@
+"""What the pipeline tells: whole attempts, and the lines of event text."""
+
+from datetime import datetime
+from typing import Annotated, ClassVar, Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from schemas.columns import Codes, Floats, check_codes
+from schemas.events.base import TYPE_PREFIX, AttemptEvent, Count, Flag, Model, Moment, Refusal, Request, Words
+from schemas.events.tables import check_node_columns
+
+MAX_PARTS: Final = 65_536
+"""Of one summary. What a reader may set aside room for is bounded, whatever a record claims."""
+
+
+class BindOutcome(Model):
+    node: str
+    bound: Flag
+    error: str = ""
+    """Why not; empty when bound."""
+    ended: Moment
+
+
+Status = Literal["succeeded", "failed", "pending"]
+
+
+class AttemptSummarized(AttemptEvent):
+    """A whole attempt, ready to be read: the counts per node in columns, everything else once.
+
+    An attempt on thousands of nodes is cut into ``parts`` records that differ in their nodes alone; ``runs.split`` and
+    ``runs.join`` do it. ``version`` grows with what is known (microseconds of the latest event's time), so the newest
+    telling wins in every store.
+    """
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.summarized.v1"
+
+    version: Count
+    """Microseconds since 1970; of two tellings the greater one holds."""
+    part: Count = 0
+    """Which of the ``parts`` this record is, from 0."""
+    parts: Annotated[int, Field(ge=1, le=MAX_PARTS, strict=True)] = 1
+    status: Status
+    """``succeeded``: bound. ``failed``: no node fits, or the bind failed. ``pending``: no bind result yet."""
+    complete: Flag = True
+    """False when records of the attempt are missing; ``missing`` says which."""
+    missing: str = ""
+    ended: Moment | None = None
+    """When the filter ended; null when its end is not known."""
+    requests: list[Request]
+    """Every container of the pod, init containers first, in the pod's order."""
+    node_policy: str = ""
+    device_policy: str = ""
+    offered_nodes: Count
+    """How many nodes the scheduler was asked about."""
+    fit_nodes: Count
+    judged_devices: Count
+    chosen: str | None = None
+    """The chosen node; null when none fits."""
+    picked_devices: Words = Field(default_factory=list)
+    """UUIDs taken on the chosen node."""
+    error: str = ""
+    """Why the attempt ended without judging."""
+    bind: BindOutcome | None = None
+    """Null until a bind result is known."""
+    verdicts: Words
+    """The table behind ``verdict``: ``picked``, ``fits``, ``refused``, ``unregistered``, ``not reached``."""
+    refusals: list[Refusal]
+    """The table behind ``refusal``: each distinct one once."""
+    nodes: Words
+    """Sorted by name, over all parts."""
+    verdict: Codes
+    """Index into ``verdicts``."""
+    score: Floats
+    """0 where the node does not fit."""
+    refused_by: Codes
+    """Which of ``requests`` the node refused; -1 for none."""
+    refusal: Codes
+    """Index into ``refusals``; -1 where the node does not refuse."""
+
+    @model_validator(mode="after")
+    def _columns_agree(self) -> Self:
+        check_node_columns(self, {})
+        check_codes({"refused_by": (self.refused_by, len(self.requests))})
+        if self.part >= self.parts:
+            raise ValueError(f"part {self.part} of {self.parts}")
+        return self
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/summary/{self.version}/{self.part}"
+
+    @property
+    def source(self) -> str:
+        return "/pipeline"
+
+
+class Message(AttemptEvent):
+    """One line of event text about a pod, as ``kubectl describe`` shows it."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "message.v1"
+
+    said: Moment
+    severity: Literal["Normal", "Warning"]
+    reason: str
+    """``FilteringFailed``, ``FilteringSucceed``, ``BindingFailed``, ``BindingSucceed``."""
+    code: str = ""
+    """The reason code that the line counts nodes for; empty for the line about the whole attempt."""
+    message: str
+    """The line as ``kubectl describe`` shows it."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/message/{self.reason}/{self.code}"
+
+    @property
+    def time(self) -> datetime:
+        return self.said
+
+    @property
+    def source(self) -> str:
+        return "/pipeline"
