@@ -79,7 +79,9 @@ class TopicsSink:
             acks="all",
             compression_type="zstd",
             max_request_size=_MOST_BYTES,
-            linger_ms=1,
+            # A summary's parts go out together; by default every one of them would be a request of its own.
+            max_batch_size=512 * 1024,
+            linger_ms=2,
         )
         try:
             await producer.start()
