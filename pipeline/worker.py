@@ -32,6 +32,7 @@ logger = logging.getLogger(__name__)
 TICK_SECONDS: Final = 0.25
 STOP_SECONDS: Final = 5.0
 RESTART_SECONDS: Final = 1.0
+MANY_REBALANCES: Final = 6
 _TICKS_BEHIND: Final = 20.0
 """Seconds without a tick after which the event loop counts as dead."""
 
@@ -117,6 +118,7 @@ class Worker:
             store_devices=settings.store_devices,
         )
         self._app: faust_app.App | None = None
+        self._taken: list[float] = []
         self._writing: asyncio.Task[None] | None = None
         self._watch()
 
@@ -158,7 +160,7 @@ class Worker:
     async def _read(self) -> None:
         """Feed the agent. Faust ends itself on errors that it can't place: then it is started anew."""
         while True:
-            app = faust_app.create_app(self._settings, self._folder, self._decisions.fold, self._decisions.forget)
+            app = faust_app.create_app(self._settings, self._folder, self._decisions.fold, self._partitions_taken)
             try:
                 await app.start()
                 self._app = app
@@ -170,6 +172,18 @@ class Worker:
                 self._app = None
                 await self._end(app)
             await asyncio.sleep(RESTART_SECONDS)
+
+    def _partitions_taken(self) -> None:
+        self._decisions.forget()
+        now = time.monotonic()
+        self._taken = [when for when in self._taken if now - when < 60] + [now]
+        if len(self._taken) == MANY_REBALANCES:
+            # Kafka gives an id's partitions to whoever came last with it; the client only says it was forgotten.
+            logger.warning(
+                "the partitions were given out anew %d times in a minute: does another worker have the instance id %s "
+                "too? Give each its own by --instance-id or SCHEDULERLOG_INSTANCE_ID.",
+                MANY_REBALANCES, self._settings.instance_id,
+            )  # fmt: skip
 
     async def _end(self, app: faust_app.App) -> None:
         """Stop reading, write what was read, commit it."""
