@@ -33,7 +33,7 @@ class ClusterFile:
         self._find(objects, "Node", node)["metadata"]["annotations"]["hami.io/mutex.lock"] = lock
         self._write(objects)
 
-    def wait_until_seen(self, metrics_url: str, timeout_seconds: float = 10) -> None:
+    def wait_until_seen(self, metrics_url: str, timeout_seconds: float = 30) -> None:
         """Return when the scheduler says that it has applied the file as it is now."""
         written = self.path.stat().st_mtime
         deadline = time.monotonic() + timeout_seconds

@@ -39,7 +39,7 @@ class Reader:
     def search(self, **query: str) -> Json:
         return self.get("/api/v1/schedulerlogs", **query)
 
-    def messages(self, count: int, timeout_seconds: float = 15) -> list[Message]:
+    def messages(self, count: int, timeout_seconds: float = 30) -> list[Message]:
         """The first ``count`` event messages on the topic, in the order they were said; fewer after the time."""
         return sorted(asyncio.run(self._messages(count, timeout_seconds)), key=lambda message: message.said)
 
@@ -62,7 +62,7 @@ def schedulerlog_path(pod: str) -> str:
     return f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
 
 
-def until(read: Callable[[], T], expected: T, timeout_seconds: float = 15) -> T:
+def until(read: Callable[[], T], expected: T, timeout_seconds: float = 30) -> T:
     """What ``read`` gives: as soon as it is ``expected``, or whatever it is when the time is up."""
     deadline = time.monotonic() + timeout_seconds
     while (answer := read()) != expected and time.monotonic() < deadline:
