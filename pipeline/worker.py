@@ -188,12 +188,18 @@ class Worker:
     async def _end(self, app: faust_app.App) -> None:
         """Stop reading, write what was read, commit it."""
         faust_app.stop_reading(app)
-        for what, step in (("written", self._writer.drained()), ("committed", app.stop())):
-            try:
-                await asyncio.wait_for(step, timeout=STOP_SECONDS)
-            except TimeoutError:
-                logger.warning("not everything that was read is %s yet: it will be read again", what)
+        if self._is_waiting:
+            logger.warning("a store is down: what was read and is not written will be read again")
+        else:
+            await self._in_time("written", self._writer.drained())
+        await self._in_time("committed", app.stop())
         self._decisions.forget()
+
+    async def _in_time(self, what: str, step: Coroutine[Any, Any, object]) -> None:
+        try:
+            await asyncio.wait_for(step, timeout=STOP_SECONDS)
+        except TimeoutError:
+            logger.warning("not everything that was read is %s yet: it will be read again", what)
 
     async def _give_up(self) -> None:
         while True:
