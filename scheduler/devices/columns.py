@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.devices.allocation import AllocationError
+from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.handshake import Seen, Step, allocatable_gpus, next_step
 from scheduler.devices.node_entry import MIG_MODE, NodeEntry, fragment_of, is_ours
 from scheduler.devices.quota import Quotas
 from scheduler.devices.registration import REGISTER, Malformed, NodeDevices, Registration, cordoned, decode_node
 from scheduler.devices.rows import Table
 from scheduler.devices.usage import PodUse, has_ended, is_leaving, pod_use
-from scheduler.judge.decision import NodeFragment
 
 USED: Final = ("used_slots", "used_cores", "used_memory")
 TOTAL: Final = ("total_slots", "total_cores", "total_memory")

@@ -12,9 +12,9 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
+from scheduler.devices.nvidia import COUNT
 from scheduler.devices.quantity import whole
 from scheduler.devices.registration import REGISTER
-from scheduler.judge.request import COUNT
 
 HANDSHAKE: Final = "hami.io/node-handshake"
 LIMIT_SECONDS: Final = 60

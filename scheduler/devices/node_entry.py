@@ -5,11 +5,11 @@ from typing import Final
 
 import orjson
 
+from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.mig import MigProfile, Placement
+from scheduler.devices.nvidia import VENDOR
 from scheduler.devices.registration import Device, NodeDevices, Registration
 from scheduler.devices.usage import DeviceUse
-from scheduler.judge.decision import NodeFragment
-from scheduler.judge.request import VENDOR
 
 MIG_MODE: Final = "mig"
 

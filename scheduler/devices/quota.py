@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from scheduler.devices.nvidia import CORES, MEMORY
 from scheduler.devices.quantity import whole
-from scheduler.judge.request import CORES, MEMORY
 
 _PREFIX: Final = "limits."
 UNLIMITED: Final = 2**62

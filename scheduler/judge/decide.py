@@ -11,6 +11,7 @@ from scheduler.devices import allocation
 from scheduler.devices.allocation import Held, MigAllocation
 from scheduler.devices.columns import TOTAL, USED, ClusterColumns
 from scheduler.devices.mig import Placement
+from scheduler.devices.nvidia import VENDOR
 from scheduler.devices.usage import use_of
 from scheduler.judge import codes
 from scheduler.judge.cards import Ints, batches
@@ -27,7 +28,7 @@ from scheduler.judge.decision import (
 )
 from scheduler.judge.judgement import Part, join, judgement, refusals_of
 from scheduler.judge.order import node_scores
-from scheduler.judge.request import VENDOR, ContainerRequest, container_requests
+from scheduler.judge.request import ContainerRequest, container_requests
 from scheduler.judge.terms import Terms, terms_of
 from scheduler.judge.trial import Trial
 from scheduler.judge.walk import Pick

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from scheduler.devices.fragment import NodeFragment
 from scheduler.judge import codes
 from scheduler.judge.request import ContainerRequest, Defaults
 from summaries.text import reason_text
@@ -33,20 +34,6 @@ class Policy:
     @property
     def defaults(self) -> Defaults:
         return Defaults(self.default_memory_mib, self.default_cores, self.memory_factor)
-
-
-@dataclass(frozen=True, slots=True)
-class NodeFragment:
-    """A registered node's name and device UUIDs, encoded once when the node registers.
-
-    name_json: the name as a JSON string with its quotes. uuids_json: the UUIDs as JSON strings joined by commas, in
-    registration order, without brackets. A node registered anew gets a new fragment, so an old decision keeps its own.
-    """
-
-    name: str
-    name_json: bytes
-    uuids_json: bytes
-    uuids: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

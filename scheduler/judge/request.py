@@ -4,13 +4,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from scheduler.devices.nvidia import CORES, COUNT, MEMORY, MEMORY_PERCENTAGE, VENDOR
 from scheduler.devices.quantity import whole
-
-VENDOR: Final = "NVIDIA"
-COUNT: Final = "nvidia.com/gpu"
-MEMORY: Final = "nvidia.com/gpumem"
-MEMORY_PERCENTAGE: Final = "nvidia.com/gpumem-percentage"
-CORES: Final = "nvidia.com/gpucores"
 
 UNSET_PERCENTAGE: Final = 101
 """HAMi's word for "no percentage asked"."""

@@ -9,10 +9,10 @@ import numpy as np
 from scheduler.devices.columns import ClusterColumns
 from scheduler.devices.mig import Placement
 from scheduler.devices.node_entry import NodeEntry
+from scheduler.devices.nvidia import VENDOR
 from scheduler.devices.quota import Room
 from scheduler.devices.usage import PodUse
 from scheduler.judge.cards import Bools, Cards
-from scheduler.judge.request import VENDOR
 from scheduler.judge.wishes import Wishes
 
 
