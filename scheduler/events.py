@@ -22,7 +22,8 @@ from schemas import events
 from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodeRegistered, NodesJudged, PodRef, Request
 from schemas.ids import attempt_id
 from schemas.records import MAX_VALUE_BYTES, encode_value
-from schemas.runs import runs
+from schemas.runs import refusal_runs, runs
+from schemas.tables import cut_refusals
 
 Ints = NDArray[np.int64]
 
@@ -44,9 +45,6 @@ _FLOAT_BYTES: Final = 17
 """A float32 in its shortest text, and a comma."""
 
 _ZERO_BYTES: Final = 4
-
-_SHORT_TABLE_BYTES: Final = 16 * 1024
-"""A quarter of a record: more is not set aside in each of them for refusals that it may not say."""
 
 _MOST: Final = 2**63 - 1
 
@@ -268,7 +266,7 @@ def _nodes(about: dict[str, Any], decision: Decision, *, is_placed: bool) -> Ite
     columns = _NodeColumns(decision, is_placed=is_placed)
     once = about | {"containers": [container.name for container in decision.containers], "verdicts": columns.verdicts}
     room = _room(dict.fromkeys(NodesJudged.model_fields) | once)
-    for part, run in enumerate(runs(columns.sizes, room - columns.table_bytes)):
+    for part, run in enumerate(columns.runs(room)):
         yield NodesJudged.model_construct(**once, part=part, **columns.cut(run))
 
 
@@ -288,33 +286,24 @@ class _NodeColumns:
         # HAMi divides by totals of zero; the contract knows finite scores alone.
         self._score = np.nan_to_num(decision.score, nan=0.0)
         self._refusals, self._refusal = _refusals(decision)
-        self.sizes = self._sizes()
 
-    def _sizes(self) -> Ints:
-        """Bytes per node, at most.
-
-        A record says each of its refusals once. While all of them together are short they are set aside room for once
-        (`table_bytes`); else each counts for every node that it is about.
-        """
-        words = np.array([*(len(encode_value(each)) + 1 for each in self._refusals), 0], np.int64)
-        self.table_bytes = int(words.sum()) if words.sum() <= _SHORT_TABLE_BYTES else 0
-        codes_of_all = (np.arange(len(self._names)), self._verdict, self._refusal, self._decision.refused_by)
-        numbers = sum(map(_width, codes_of_all)) + np.where(self._score == 0, _ZERO_BYTES, _FLOAT_BYTES)
+    def runs(self, room: int) -> Iterator[slice]:
+        """Slices of nodes that take at most `room` bytes, each refusal once a record."""
+        all_codes = (np.arange(len(self._names)), self._verdict, self._refusal, self._decision.refused_by)
+        numbers = sum(map(_width, all_codes)) + np.where(self._score == 0, _ZERO_BYTES, _FLOAT_BYTES)
         texts = np.fromiter(map(len, self._names), np.int64) + 1
-        sizes: Ints = texts + numbers + (0 if self.table_bytes else words[self._refusal])
-        return sizes
+        return refusal_runs(texts + numbers, self._refusals, self._refusal, room)
 
     def cut(self, run: slice) -> dict[str, Any]:
-        used, refusal = np.unique(self._refusal[run], return_inverse=True)
-        none = int(used.size > 0 and used[0] < 0)
+        refusals, refusal = cut_refusals(self._refusals, self._refusal[run])
         return {
             "nodes": _array(self._names[run]),
             "node_index": np.arange(run.start, run.stop),
             "verdict": self._verdict[run],
             "score": self._score[run],
             "refused_by": self._decision.refused_by[run],
-            "refusals": [self._refusals[code] for code in used[none:].tolist()],
-            "refusal": refusal.astype(np.int64) - none,
+            "refusals": refusals,
+            "refusal": refusal,
         }
 
 

@@ -8,6 +8,7 @@ Everybody may import this package; it imports nobody of ours.
 ``events``     one model per event type; the ones made of many rows hold numpy columns
 ``records``    an event as a Kafka record (key, JSON value, CloudEvents headers) and back
 ``runs``       cutting a long event into records below the size every intermediary forwards
+``tables``     small tables with columns that point into them
 ``topics``     names, keys, partitions and retention
 ``documents``  what OpenSearch holds for an attempt, and back
 ``indices``    index names, aliases and templates

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from schemas.events import AttemptSummarized, Refusal
 from schemas.records import MAX_VALUE_BYTES, encode_value
+from schemas.tables import cut_refusals, one_refusal_table
 
 HEAD_BYTES: Final = 4 * 1024
 """Set aside in every record for what is said once: names, requests, tables of words."""
@@ -37,6 +38,27 @@ def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES
         start = stop
 
 
+def refusal_runs(
+    rows: npt.NDArray[np.int64], refusals: Sequence[Refusal], refusal: npt.NDArray[np.int64], limit: int
+) -> Iterator[slice]:
+    """Slices of nodes that take at most ``limit`` bytes: their ``rows``, and each refusal of theirs once.
+
+    ``rows`` (bytes) and ``refusal`` (index into ``refusals``; -1 for none) have the shape ``(nodes,)``. As in ``runs``,
+    a node is never cut.
+    """
+    # The last entry is what -1, no refusal, costs.
+    words = np.array([*(len(encode_value(each)) + 1 for each in refusals), 0], dtype=np.int64)
+    start = 0
+    while start < len(rows):
+        ahead = slice(start, start + limit // int(rows.min()) + 1)
+        codes, firsts = np.unique(refusal[ahead], return_index=True)
+        sizes = rows[ahead].copy()
+        sizes[firsts] += words[codes]
+        stop = start + max(int(np.searchsorted(np.cumsum(sizes), limit, side="right")), 1)
+        yield slice(start, stop)
+        start = stop
+
+
 def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
     """The same summary in records that each fit; one part when it is short enough.
 
@@ -46,7 +68,9 @@ def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
     """
     summary = _with_short_texts(summary)
     head = len(encode_value(summary.model_copy(update=_only(summary, slice(0, 0)))))
-    cuts = list(_cuts(summary, max(MAX_VALUE_BYTES - head - _SLACK_BYTES, MAX_VALUE_BYTES // 4))) or [slice(0, 0)]
+    limit = max(MAX_VALUE_BYTES - head - _SLACK_BYTES, MAX_VALUE_BYTES // 4)
+    rows = _row_bytes(summary.nodes)
+    cuts = list(refusal_runs(rows, summary.refusals, summary.refusal, limit)) or [slice(0, 0)]
     numbers = {"parts": len(cuts)}
     return [summary.model_copy(update=_only(summary, cut) | numbers | {"part": i}) for i, cut in enumerate(cuts)]
 
@@ -63,22 +87,6 @@ def _shortened(text: str) -> str:
     return f"{text[:MAX_TEXT]} (and {over} more characters)" if over > _NOTE else text
 
 
-def _cuts(summary: AttemptSummarized, limit: int) -> Iterator[slice]:
-    """Slices of nodes whose rows, with each distinct refusal once, take at most ``limit`` bytes."""
-    rows = _row_bytes(summary.nodes)
-    # The last entry is what -1, no refusal, costs.
-    words = np.array([*(len(encode_value(each)) + 1 for each in summary.refusals), 0], dtype=np.int64)
-    start = 0
-    while start < len(rows):
-        ahead = slice(start, start + limit // int(rows.min()) + 1)
-        codes, firsts = np.unique(summary.refusal[ahead], return_index=True)
-        sizes = rows[ahead].copy()
-        sizes[firsts] += words[codes]
-        stop = start + max(int(np.searchsorted(np.cumsum(sizes), limit, side="right")), 1)
-        yield slice(start, stop)
-        start = stop
-
-
 def _row_bytes(names: Sequence[str]) -> npt.NDArray[np.int64]:
     """At most: the name in quotes and four numbers, of which a float32 takes up to 16 characters."""
     sizes = np.fromiter(map(len, names), dtype=np.int64, count=len(names)) + 2
@@ -91,10 +99,7 @@ def _row_bytes(names: Sequence[str]) -> npt.NDArray[np.int64]:
 def _only(summary: AttemptSummarized, cut: slice) -> dict[str, object]:
     names = ("nodes", "verdict", "score", "refused_by")
     columns: dict[str, object] = {name: getattr(summary, name)[cut] for name in names}
-    used, refusal = np.unique(summary.refusal[cut], return_inverse=True)
-    none = int(used.size > 0 and used[0] < 0)
-    columns["refusal"] = refusal.astype(np.int64) - none
-    columns["refusals"] = [summary.refusals[code] for code in used[none:].tolist()]
+    columns["refusals"], columns["refusal"] = cut_refusals(summary.refusals, summary.refusal[cut])
     return columns
 
 
@@ -111,7 +116,7 @@ def join(parts: Sequence[AttemptSummarized]) -> AttemptSummarized:
     if len(ordered) == 1:
         return ordered[0]
     columns = {name: np.concatenate([getattr(p, name) for p in ordered]) for name in ("verdict", "score", "refused_by")}
-    refusals, refusal = _one_table(ordered)
+    refusals, refusal = one_refusal_table([p.refusals for p in ordered], [p.refusal for p in ordered])
     whole = {
         "part": 0,
         "parts": 1,
@@ -120,16 +125,3 @@ def join(parts: Sequence[AttemptSummarized]) -> AttemptSummarized:
         "refusal": refusal,
     }
     return ordered[0].model_copy(update=columns | whole)
-
-
-def _one_table(parts: Sequence[AttemptSummarized]) -> tuple[list[Refusal], npt.NDArray[np.int64]]:
-    """The refusals of all parts in one table, and the column over all nodes that points into it."""
-    table: dict[bytes, Refusal] = {}
-    places: dict[bytes, int] = {}
-    columns = []
-    for part in parts:
-        said = [encode_value(refusal) for refusal in part.refusals]
-        table |= dict(zip(said, part.refusals, strict=True))
-        moved = [places.setdefault(each, len(places)) for each in said]
-        columns.append(np.array([*moved, -1], dtype=np.int64)[part.refusal])
-    return list(table.values()), np.concatenate(columns)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from schemas.events import FITS, PICKED, AttemptSummarized, BindConcluded, BindOutcome, Status
 from schemas.ids import microseconds
 from schemas.records import encode_value
-from summaries.tables import one_refusal_table, one_table
+from schemas.tables import one_refusal_table, one_table
 
 Ints = npt.NDArray[np.int64]
 Said = dict[str, object]

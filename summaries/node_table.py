@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.events import NodesJudged, Refusal
-from summaries.tables import one_refusal_table, one_table
+from schemas.tables import one_refusal_table, one_table
 from summaries.tally import NodeColumns, Tally, recount
 from summaries.text import refusal_text
 

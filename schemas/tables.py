@@ -1,4 +1,4 @@
-"""Many small tables with columns that point into them, as one table and one column. Each entry stands there once."""
+"""Small tables with columns of codes that point into them: many as one, each entry once, and one cut to some rows."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
@@ -35,3 +35,10 @@ def one_refusal_table(tables: Sequence[Sequence[Refusal]], columns: Sequence[Int
 def refusal_key(refusal: Refusal) -> Hashable:
     """Equal for two refusals that say the same."""
     return frozenset(refusal.counts.items()), refusal.devices, refusal.bare, refusal.cause
+
+
+def cut_refusals(refusals: Sequence[Refusal], column: Ints) -> tuple[list[Refusal], Ints]:
+    """The refusals that occur in ``column``, and the column as it points there; -1 stays."""
+    used, moved = np.unique(column, return_inverse=True)
+    none = int(used.size > 0 and used[0] < 0)
+    return [refusals[code] for code in used[none:].tolist()], moved.astype(np.int64) - none
