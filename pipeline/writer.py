@@ -174,6 +174,12 @@ class Writer:
 
     async def _tell(self, batch: _Batch, summary: AttemptSummarized, origin: Source | None) -> None:
         known = batch.told.get(summary.attempt_id) or await self._known(summary)
+        self._tell_more(batch, known, summary, origin)
+
+    def _tell_more(
+        self, batch: _Batch, known: AttemptSummarized | None, summary: AttemptSummarized, origin: Source | None
+    ) -> None:
+        """What both tellings say, unless ``known`` says it all."""
         whole = merged(known, summary) if known else summary
         if known and whole.version <= known.version:
             return
@@ -208,13 +214,10 @@ class Writer:
         if more.attempts or more.outgoing:
             await self._send(more)
 
-    async def _reconcile(self, batch: _Batch, summary: AttemptSummarized, origin: object) -> None:
+    async def _reconcile(self, batch: _Batch, summary: AttemptSummarized, origin: Source | None) -> None:
         """The index holds a newer telling, of another worker or of a time before a restart: say what both say."""
-        known = await self._indexed(summary)
-        if known is None or (whole := merged(known, summary)).version <= known.version:
-            return
-        self._count(whole, batch.tell(whole, known, origin))
-        self.remembered.put(whole)
+        if (known := await self._indexed(summary)) is not None:
+            self._tell_more(batch, known, summary, origin)
 
     def _refuse(self, batch: _Batch, document: Document, cause: str) -> None:
         logger.error("OpenSearch refuses document %s of %s: %.500s", document.id, document.index, cause)
