@@ -6,11 +6,12 @@ from itertools import chain
 import httpx
 
 from bench import cluster, load
-from bench.backends import provisioned, send, start_bare
+from bench.backends import FOLDER, send, start_bare
 from bench.cpu import cpu_seconds
 from bench.report import Figure, Result, against_first
-from demo.processes import free_port
+from demo.processes import free_ports
 from demo.reader import schedulerlog_path
+from demo.stack import provisioned
 from schemas.topics import DECISIONS
 
 NODES = 10
@@ -19,8 +20,8 @@ REQUESTS = 4_000
 
 def api() -> Result:
     """Server CPU per request is what is compared: it does not depend on what the client takes of the two cores."""
-    with provisioned("api") as (backends, processes):
-        ports = {name: str(free_port()) for name in ("worker", "api", "bare")}
+    with provisioned(FOLDER / "api") as (backends, processes):
+        ports = free_ports("worker", "api", "bare")
         processes.start("worker", "pipeline", "worker", "--metrics-port", ports["worker"])
         processes.start("api", "api", "serve", "--port", ports["api"])
         processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")

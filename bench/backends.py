@@ -1,32 +1,16 @@
-"""Kafka, OpenSearch and the contract's topics and templates, for a benchmark."""
+"""What benchmarks need of the servers: a folder, rivals to compare with, records on a topic."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
-import embedded
 from demo.processes import Processes
 from schemas.records import Record
 
 FOLDER = Path(".run/bench")
-
-
-@contextmanager
-def provisioned(name: str, **environment: str) -> Iterator[tuple[embedded.Backends, Processes]]:
-    """Fresh servers with topics and templates, and processes that know their addresses."""
-    folder = FOLDER / name
-    with embedded.backends(folder / "backends") as backends:
-        addresses = {
-            "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": backends.bootstrap_servers,
-            "SCHEDULERLOG_OPENSEARCH_URL": backends.opensearch_url,
-        }
-        with Processes(folder / "logs", addresses | environment) as processes:
-            processes.run("provision", "pipeline", "provision")
-            yield backends, processes
 
 
 def start_bare(processes: Processes, port: str, body: bytes) -> None:

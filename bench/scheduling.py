@@ -2,17 +2,17 @@
 
 import json
 import time
-from pathlib import Path
 
 import httpx
 import numpy as np
 
 from bench import cluster
-from bench.backends import provisioned, start_bare
+from bench.backends import FOLDER, start_bare
 from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result, against_first
-from demo.processes import free_port
+from demo.processes import free_ports
 from demo.reader import schedulerlog_path
+from demo.stack import stack
 
 NODES = 5_000
 CALLS = 20
@@ -21,27 +21,20 @@ HAMI = "HAMi v2.10.0 in Go, measured elsewhere: 290 ms recording nothing, 966 ms
 
 def filter_call() -> Result:
     """CPU per POST /filter on 5,000 x 8 devices, and the time until the API gives the answer."""
-    with provisioned("filter") as (_, processes):
-        path = Path(".run/bench/filter/cluster.json")
-        names = cluster.write(NODES, path)
-        ports = {name: str(free_port()) for name in ("scheduler", "worker", "api", "bare")}
-        urls = {name: f"http://127.0.0.1:{port}" for name, port in ports.items()}
-        spool = str(path.parent / "spool")
-        processes.start(
-            "scheduler", "scheduler", "serve", "--cluster", str(path), "--port", ports["scheduler"], "--spool", spool
-        )
-        processes.start("worker", "pipeline", "worker", "--metrics-port", ports["worker"])
-        processes.start("api", "api", "serve", "--port", ports["api"])
-        for name in ("scheduler", "worker", "api"):
-            processes.wait_ready(name, f"{urls[name]}/readyz", timeout_seconds=180)
+    folder = FOLDER / "filter"
+    folder.mkdir(parents=True)
+    names = cluster.write(NODES, folder / "source.json")
+    with stack(folder, folder / "source.json") as running:
+        scheduler, processes = running.url("scheduler"), running.processes
         body = json.dumps({"Pod": cluster.a_hopeless_pod(), "Nodes": None, "NodeNames": names}).encode()
-        answer = httpx.post(f"{urls['scheduler']}/filter", content=body, timeout=60).content
-        start_bare(processes, ports["bare"], answer)
+        answer = httpx.post(f"{scheduler}/filter", content=body, timeout=60).content
+        bare = free_ports("bare")["bare"]
+        start_bare(processes, bare, answer)
         figures = [
-            _measure("a handler of the same bytes", urls["bare"] + "/filter", processes.pid("bare"), body),
-            _measure("the scheduler", urls["scheduler"] + "/filter", processes.pid("scheduler"), body),
+            _measure("a handler of the same bytes", f"http://127.0.0.1:{bare}/filter", processes.pid("bare"), body),
+            _measure("the scheduler", f"{scheduler}/filter", processes.pid("scheduler"), body),
         ]
-        seen = _until_answered(urls["scheduler"], urls["api"], names)
+        seen = _until_answered(scheduler, running.url("api"), names)
     figures.append(Figure("POST /filter to the API's answer", seen * 1000, "ms, p50 of 10"))
     return Result(
         "filter",

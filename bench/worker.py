@@ -12,10 +12,11 @@ import orjson
 
 import embedded
 from bench import cluster
-from bench.backends import provisioned, send
+from bench.backends import FOLDER, send
 from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result, against_first
-from demo.processes import Processes, free_port
+from demo.processes import Processes, free_ports
+from demo.stack import provisioned
 from schemas.events import DevicesJudged
 from schemas.records import Record, decode
 from schemas.topics import DECISIONS
@@ -28,10 +29,10 @@ READERS = ("aiokafka", "faust")
 def worker(attempts: int = 30) -> Result:
     """CPU of the whole worker (decode, fold, documents, messages, Faust) and of readers that only decode and count."""
     records = list(chain(*cluster.attempts(NODES, attempts)))
-    with provisioned("worker") as (backends, processes):
+    with provisioned(FOLDER / "worker") as (backends, processes):
         whole = run_worker(processes, backends, records, attempts)
         seconds = {way: read(way, backends.bootstrap_servers, DECISIONS.name, len(records)) for way in READERS}
-    with provisioned("worker", SCHEDULERLOG_STORE_DEVICES="false") as (backends, processes):
+    with provisioned(FOLDER / "worker", SCHEDULERLOG_STORE_DEVICES="false") as (backends, processes):
         lean = run_worker(processes, backends, records, attempts)
     counted = attempts * VERDICTS
     unit = "verdicts per CPU second"
@@ -53,7 +54,7 @@ def run_worker(
     processes: Processes, backends: embedded.Backends, records: list[Record], attempts: int
 ) -> tuple[float, str]:
     """CPU seconds of a worker that is up and waiting, from the first record to the last document, and a note."""
-    port = str(free_port())
+    port = free_ports("worker")["worker"]
     processes.start("worker", "pipeline", "worker", "--metrics-port", port)
     processes.wait_ready("worker", f"http://127.0.0.1:{port}/readyz")
     pid = processes.pid("worker")
@@ -83,7 +84,7 @@ def read(way: str, servers: str, topic: str, records: int) -> float:
 
 def columns(attempts: int = 20, rows: int = 40_000) -> Result:
     """What one record per device costs through Faust, against the same verdicts in columns."""
-    with provisioned("columns") as (backends, _):
+    with provisioned(FOLDER / "columns") as (backends, _):
         servers = backends.bootstrap_servers
         records = [each for one in cluster.attempts(NODES, attempts) for each in one]
         in_columns = send(servers, "bench.columns", records)

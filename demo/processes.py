@@ -3,7 +3,6 @@
 import ctypes
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,18 +12,23 @@ from typing import Self
 
 import httpx
 
+from embedded.ports import free_port
+
 PR_SET_PDEATHSIG = 1
 LAST_LINES = 20
+SERVICE_PORTS = range(10_000, 19_000)
 
 
 class ServiceError(Exception):
     """A service did not start or has died; the message ends with the last lines of its log."""
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def free_ports(*names: str) -> dict[str, str]:
+    """A port for each, all different; none that an outgoing connection may take while a service is started again."""
+    found: dict[str, int] = {}
+    for name in names:
+        found[name] = free_port(SERVICE_PORTS, found.values())
+    return {name: str(port) for name, port in found.items()}
 
 
 def _die_with_parent() -> None:

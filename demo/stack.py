@@ -11,7 +11,7 @@ from pathlib import Path
 import embedded
 from demo.cluster_file import ClusterFile
 from demo.kube_scheduler import KubeScheduler
-from demo.processes import Processes, free_port
+from demo.processes import Processes, free_ports
 from demo.reader import Reader
 
 SERVICES = ("scheduler", "worker", "api")
@@ -66,16 +66,20 @@ def stack(folder: Path, cluster_source: Path, **environment: str) -> Iterator[St
     ``folder`` holds data, logs and the working copy of the cluster file; ``environment`` adds settings to the services.
     """
     cluster = ClusterFile(cluster_source, folder / "cluster.yaml")
-    with embedded.backends(folder / "backends") as backends:
-        addresses = {
-            "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": backends.bootstrap_servers,
-            "SCHEDULERLOG_OPENSEARCH_URL": backends.opensearch_url,
-        }
-        with Processes(folder / "logs", addresses | environment) as processes:
-            ports = {name: str(free_port()) for name in SERVICES}
-            whole = Stack(folder, cluster, backends, processes, ports)
-            processes.run("provision", "pipeline", "provision")
-            for service in SERVICES:
-                whole.start(service)
-            whole.wait_ready(*SERVICES)
-            yield whole
+    with provisioned(folder, **environment) as (backends, processes):
+        whole = Stack(folder, cluster, backends, processes, free_ports(*SERVICES))
+        for service in SERVICES:
+            whole.start(service)
+        whole.wait_ready(*SERVICES)
+        yield whole
+
+
+@contextmanager
+def provisioned(folder: Path, **environment: str) -> Iterator[tuple[embedded.Backends, Processes]]:
+    """Fresh servers with topics and templates, and processes that know their addresses."""
+    with (
+        embedded.backends(folder / "backends") as backends,
+        Processes(folder / "logs", backends.environment | environment) as processes,
+    ):
+        processes.run("provision", "pipeline", "provision")
+        yield backends, processes

@@ -28,6 +28,10 @@ from embedded.progress import Progress, progress_on
 from embedded.server import Server
 from embedded.state import ServerRecord, State, read_state, write_state
 
+KAFKA_VARIABLE: Final = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
+OPENSEARCH_VARIABLE: Final = "SCHEDULERLOG_OPENSEARCH_URL"
+
+
 PORT_ATTEMPTS: Final = 5
 
 
@@ -65,6 +69,11 @@ class Backends:
     def opensearch_url(self) -> str:
         """Base URL; raises NotRunningError."""
         return self.opensearch.url
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which schedulerlog's services find both; raises NotRunningError."""
+        return {KAFKA_VARIABLE: self.bootstrap_servers, OPENSEARCH_VARIABLE: self.opensearch_url}
 
     def start(self, kinds: Sequence[ServerKind] = KINDS) -> None:
         """Start what does not run of these kinds, side by side, and wait until all are ready.

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
 
-from embedded.backends import Backends, installed_jvms
+from embedded.backends import KAFKA_VARIABLE, OPENSEARCH_VARIABLE, Backends, installed_jvms
 from embedded.errors import EmbeddedError, NotRunningError
 from embedded.jvm import settings_from
 from embedded.lock import ServerKind
@@ -17,9 +16,6 @@ from embedded.process import ProcessId
 from embedded.progress import Progress
 from embedded.server import GRACE_SECONDS
 from embedded.state import ServerRecord, read_state, write_state
-
-KAFKA_VARIABLE: Final = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
-OPENSEARCH_VARIABLE: Final = "SCHEDULERLOG_OPENSEARCH_URL"
 
 
 @dataclass(frozen=True, slots=True)

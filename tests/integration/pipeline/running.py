@@ -16,7 +16,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 import embedded
-from demo.processes import Processes, free_port
+from demo.processes import Processes, free_ports
 from schemas.events import AttemptEvent
 from schemas.records import Record, encode
 from schemas.topics import DECISIONS
@@ -65,13 +65,9 @@ class Pipeline:
 
     def command(self, *arguments: str) -> str:
         """What a command of the pipeline says."""
-        addresses = {
-            "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": self.servers.bootstrap_servers,
-            "SCHEDULERLOG_OPENSEARCH_URL": self.servers.opensearch_url,
-        }
         command = [sys.executable, "-m", "pipeline", *arguments]
         return subprocess.run(
-            command, env=os.environ | addresses, capture_output=True, text=True, timeout=60, check=True
+            command, env=os.environ | self.servers.environment, capture_output=True, text=True, timeout=60, check=True
         ).stdout
 
     def make_topic_anew(self, name: str, partitions: int, configuration: dict[str, str]) -> None:
@@ -84,15 +80,13 @@ class Pipeline:
 
 @contextlib.contextmanager
 def pipeline(folder: Path, servers: embedded.Backends, **environment: str) -> Iterator[Pipeline]:
-    addresses = {
-        "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": servers.bootstrap_servers,
-        "SCHEDULERLOG_OPENSEARCH_URL": servers.opensearch_url,
+    settings = {
         "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS": "3",
         "SCHEDULERLOG_MAX_BACKOFF_SECONDS": "1",
     }
-    with Processes(folder / "logs", addresses | environment) as processes:
+    with Processes(folder / "logs", servers.environment | settings | environment) as processes:
         processes.run("provision", "pipeline", "provision")
-        yield Pipeline(servers, processes, free_port())
+        yield Pipeline(servers, processes, int(free_ports("worker")["worker"]))
 
 
 def until(read: Callable[[], T], is_right: Callable[[T], bool], timeout_seconds: float = 45) -> T:

@@ -9,7 +9,6 @@ import uuid
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -291,13 +290,9 @@ def test_provisioning_where_nobody_answers_names_the_place() -> None:
 
 
 def test_the_busy_metrics_port_is_named(running: Pipeline) -> None:
-    environment: dict[str, Any] = {
-        "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": running.servers.bootstrap_servers,
-        "SCHEDULERLOG_OPENSEARCH_URL": running.servers.opensearch_url,
-    }
     done = subprocess.run(
         [sys.executable, "-m", "pipeline", "worker", "--metrics-port", str(running.port)],
-        env=environment, capture_output=True, text=True, timeout=60, check=False,
+        env=running.servers.environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert f"--metrics-port {running.port}: " in done.stderr
