@@ -8,12 +8,13 @@ columns and names stay the JSON that was made when the node registered, so that 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from scheduler.devices.node_entry import DeviceKind
 from scheduler.devices.registration import Registration
 from scheduler.judge import codes
 from scheduler.judge.decision import ContainerJudgement, Decision, Failed
@@ -26,14 +27,12 @@ from schemas.runs import refusal_runs, runs
 from schemas.tables import cut_refusals
 
 Ints = NDArray[np.int64]
+T = TypeVar("T")
 
 _NUMBERS: Final = {
     "numa": "numa",
-    "memory_total_mib": "total_memory_mib",
     "memory_used_mib": "used_memory_mib",
-    "cores_total_percent": "total_cores",
     "cores_used_percent": "used_cores",
-    "slots_total": "total_slots",
     "slots_used": "used_slots",
 }
 """Columns of `DevicesJudged` and where a judgement keeps them."""
@@ -180,7 +179,7 @@ def _devices(about: dict[str, Any], decision: Decision, requests: Sequence[Reque
             "container": judged.container,
             "request": requests[judged.container],
             "verdicts": columns.verdicts,
-            "models": columns.models,
+            "kinds": columns.kinds,
         }
         room = _room(dict.fromkeys(DevicesJudged.model_fields) | once)
         for run in runs(columns.sizes, room):
@@ -201,7 +200,8 @@ class _DeviceColumns:
         judged_only = map(decision.fragments.__getitem__, judged.nodes.tolist())
         self._fragments = [fragment for fragment in judged_only if fragment]  # only registered nodes are judged
         self.verdicts, self._verdict = _table(codes.VERDICTS, judged.verdict)
-        self.models, self._model = _table(decision.models, judged.model)
+        kinds, self._kind = _table(decision.kinds, judged.kind)
+        self.kinds = [_kind(kind) for kind in kinds]
         self._numbers = {name: getattr(judged, source) for name, source in _NUMBERS.items()}
         self._names = [each.name_json for each in self._fragments]
         self._uuids = [each.uuids_json for each in self._fragments]
@@ -217,7 +217,7 @@ class _DeviceColumns:
     def _sizes(self) -> Ints:
         """Bytes per node, at most: texts as they are, numbers as wide as the widest of their column."""
         rows = np.diff(self._judged.offsets)
-        row_bytes = sum(map(_width, (self._verdict, self._model, *self._numbers.values())))
+        row_bytes = sum(map(_width, (self._verdict, self._kind, *self._numbers.values())))
         node_bytes = _width(self._judged.nodes) + _width(self._judged.devices) + _width(rows)
         texts = np.fromiter(map(len, self._uuids), np.int64) + np.fromiter(map(len, self._names), np.int64)
         sizes: Ints = texts + 2 + node_bytes + rows * row_bytes
@@ -232,9 +232,9 @@ class _DeviceColumns:
             "node_index": self._judged.nodes[run],
             "devices": self._judged.devices[run],
             "rows": np.diff(offsets[run.start : run.stop + 1]),
-            "uuid": _array([uuids for uuids in self._uuids[run] if uuids]),
             "verdict": self._verdict[rows],
-            "model": self._model[rows],
+            "uuid": _array([uuids for uuids in self._uuids[run] if uuids]),
+            "kind": self._kind[rows],
         } | {name: column[rows] for name, column in self._numbers.items()}
 
 
@@ -254,12 +254,18 @@ def _width(column: NDArray[Any]) -> int:
     return max(len(str(column.min())), len(str(column.max()))) + 1
 
 
-def _table(words: Sequence[str], column: NDArray[Any]) -> tuple[list[str], Ints]:
-    """The words that occur, and the column as indices into them."""
-    used = np.flatnonzero(np.bincount(column, minlength=len(words)))
-    places = np.zeros(len(words), np.int64)
+def _kind(kind: DeviceKind) -> events.DeviceKind:
+    numbers = (min(max(number, -_MOST), _MOST) for number in (kind.memory_mib, kind.cores, kind.slots))
+    memory, cores, slots = numbers
+    return events.DeviceKind.model_construct(model=kind.model, memory_mib=memory, cores_percent=cores, slots=slots)
+
+
+def _table(entries: Sequence[T], column: NDArray[Any]) -> tuple[list[T], Ints]:
+    """The entries that occur, and the column as indices into them."""
+    used = np.flatnonzero(np.bincount(column, minlength=len(entries)))
+    places = np.zeros(len(entries), np.int64)
     places[used] = np.arange(len(used))
-    return [words[code] for code in used.tolist()], places[column]
+    return [entries[code] for code in used.tolist()], places[column]
 
 
 def _nodes(about: dict[str, Any], decision: Decision, *, is_placed: bool) -> Iterator[NodesJudged]:

@@ -76,20 +76,20 @@ class Detail(Answer):
 
 
 class DeviceLog(Answer):
-    """One device as it stood when it was judged for one container."""
+    """One device as it stood when it was judged for one container; null is a number that its scheduler did not say."""
 
     node: str
     container: str
     uuid: str
     verdict: str = Field(description="picked, fits, not reached, or the reason code it was refused for.")
     model: str
-    numa: int
-    memory_total_mib: int
-    memory_used_mib: int = Field(description="Booked before this attempt, as the other numbers of use.")
-    cores_total_percent: int
-    cores_used_percent: int
-    slots_total: int
-    slots_used: int
+    numa: int | None
+    memory_total_mib: int | None
+    memory_used_mib: int | None = Field(description="Booked before this attempt, as the other numbers of use.")
+    cores_total_percent: int | None
+    cores_used_percent: int | None
+    slots_total: int | None
+    slots_used: int | None
 
 
 class FullSchedulerLog(SchedulerLog):

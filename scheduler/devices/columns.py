@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scheduler.devices.allocation import AllocationError
 from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.handshake import Seen, Step, allocatable_gpus, next_step
-from scheduler.devices.node_entry import MIG_MODE, NodeEntry, fragment_of, is_ours
+from scheduler.devices.node_entry import MIG_MODE, DeviceKind, NodeEntry, fragment_of, is_ours
 from scheduler.devices.quota import Quotas
 from scheduler.devices.registration import REGISTER, Malformed, NodeDevices, Registration, cordoned, decode_node
 from scheduler.devices.rows import Table
@@ -43,8 +43,8 @@ class ClusterColumns:
         self._fragments: dict[int, NodeFragment] = {}
         self._seen: dict[str, Seen] = {}
         self._causes: dict[str, str] = {}
-        self._kinds: dict[tuple[str, str], int] = {}
-        self._kind_list: tuple[tuple[str, str], ...] = ()
+        self._kinds: dict[DeviceKind, int] = {}
+        self._kind_list: tuple[DeviceKind, ...] = ()
         self._rows: dict[str, set[int]] = {}
         self._pods: dict[str, PodUse] = {}
         self._pods_on: dict[str, set[str]] = {}
@@ -114,7 +114,7 @@ class ClusterColumns:
         table["numa"][block] = [device.numa for device in devices]
         # An index is a position on one machine; beyond 63 bits it only has to stay the largest.
         table["index"][block] = [min(device.index, 2**63 - 1) for device in devices]
-        table["kind"][block] = [self._kind(device.model, device.mode) for device in devices]
+        table["kind"][block] = [self._kind(DeviceKind.of(device)) for device in devices]
         table["is_healthy"][block] = [device.is_healthy for device in devices]
         table["is_ours"][block] = [is_ours(device) for device in devices]
         table["is_mig"][block] = [device.mode == MIG_MODE for device in devices]
@@ -128,11 +128,11 @@ class ClusterColumns:
         for name in TOTAL:
             table[name][entry.id] = self.devices[name][block].sum()
 
-    def _kind(self, model: str, mode: str) -> int:
-        kind = self._kinds.setdefault((model, mode), len(self._kinds))
+    def _kind(self, kind: DeviceKind) -> int:
+        code = self._kinds.setdefault(kind, len(self._kinds))
         if len(self._kind_list) != len(self._kinds):
             self._kind_list = tuple(self._kinds)
-        return kind
+        return code
 
     def _apply_cordon(self, name: str, annotations: Mapping[str, Any]) -> None:
         entry = self._entries.get(self._ids.get(name, -1))
@@ -198,8 +198,8 @@ class ClusterColumns:
         return np.fromiter((get(name, -1) for name in names), np.int64, len(names))
 
     @property
-    def kinds(self) -> tuple[tuple[str, str], ...]:
-        """(model, mode) behind the column `kind`."""
+    def kinds(self) -> tuple[DeviceKind, ...]:
+        """What stands behind the column `kind`."""
         return self._kind_list
 
     def rows_of(self, uuids: Iterable[str]) -> list[int]:

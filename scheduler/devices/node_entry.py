@@ -1,7 +1,7 @@
 """One registered node: its block of device rows, and what does not fit into columns."""
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 import orjson
 
@@ -12,6 +12,20 @@ from scheduler.devices.registration import Device, NodeDevices, Registration
 from scheduler.devices.usage import DeviceUse
 
 MIG_MODE: Final = "mig"
+
+
+class DeviceKind(NamedTuple):
+    """What cards share with many others, and what type filters ask of them. Units as in `Device`."""
+
+    model: str
+    mode: str
+    memory_mib: int
+    cores: int
+    slots: int
+
+    @classmethod
+    def of(cls, device: Device) -> "DeviceKind":
+        return cls(device.model, device.mode, device.memory_mib, device.cores, device.slots)
 
 
 @dataclass(slots=True)

@@ -90,7 +90,7 @@ class _Attempt:
             refusal=self.refusal,
             refusals=tuple(self.refusals),
             judgements=judgements,
-            models=tuple(model for model, _ in columns.kinds),
+            kinds=columns.kinds,
             node_policy=wishes.node_policy,
             device_policy=wishes.device_policy,
             chosen=given.node if given else None,

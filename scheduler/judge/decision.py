@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.devices.fragment import NodeFragment
+from scheduler.devices.node_entry import DeviceKind
 from scheduler.judge import codes
 from scheduler.judge.request import ContainerRequest, Defaults
 from summaries.text import reason_text
@@ -99,15 +100,12 @@ class ContainerJudgement:
     devices: NDArray[np.int64]  # (m,) the Y of X/Y
     whole: NDArray[np.bool_]  # (m,) the rows are the fragment's devices, each once, in its order
     device: NDArray[np.int64]  # (r,) position among the node's own devices
-    model: NDArray[np.int64]  # (r,) index into Decision.models
+    kind: NDArray[np.int64]  # (r,) index into Decision.kinds
     numa: NDArray[np.int64]  # (r,)
     verdict: NDArray[np.uint8]  # (r,) index into codes.VERDICTS
     asked_memory_mib: NDArray[np.int64]  # (r,) a percentage is resolved per card
-    total_memory_mib: NDArray[np.int64]
     used_memory_mib: NDArray[np.int64]
-    total_cores: NDArray[np.int64]
     used_cores: NDArray[np.int64]
-    total_slots: NDArray[np.int64]
     used_slots: NDArray[np.int64]
 
 
@@ -124,7 +122,7 @@ class Decision:
     refusal: NDArray[np.int64]  # (n,) index into refusals, -1 for nodes that fit
     refusals: tuple[Refusal, ...]  # distinct
     judgements: tuple[ContainerJudgement, ...]
-    models: tuple[str, ...]  # the table behind ContainerJudgement.model
+    kinds: tuple[DeviceKind, ...]  # the table behind ContainerJudgement.kind
     node_policy: str
     device_policy: str
     chosen: str | None

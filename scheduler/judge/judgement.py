@@ -24,15 +24,12 @@ class Part:
     is_short: NDArray[np.bool_]  # (m,) refused as NodeInsufficientDevice, before any card was looked at
     whole: NDArray[np.bool_]
     device: Ints
-    model: Ints
+    kind: Ints
     numa: Ints
     verdict: NDArray[np.uint8]
     asked_memory_mib: Ints
-    total_memory_mib: Ints
     used_memory_mib: Ints
-    total_cores: Ints
     used_cores: Ints
-    total_slots: Ints
     used_slots: Ints
 
 
@@ -88,14 +85,7 @@ def looked_part(cards: Cards, walks: Sequence[Walk], asked: Ints) -> Part:
 
 
 def _numbers(cards: Cards) -> tuple[Ints, ...]:
-    return (
-        cards.total_memory,
-        cards.used_memory,
-        cards.total_cores,
-        cards.used_cores,
-        cards.total_slots,
-        cards.used_slots,
-    )
+    return cards.used_memory, cards.used_cores, cards.used_slots
 
 
 def join(parts: Sequence[Part]) -> Part:

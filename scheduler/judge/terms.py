@@ -67,9 +67,9 @@ def terms_of(columns: ClusterColumns, metadata: Mapping[str, Any], wishes: Wishe
         room,
         own,
         accepts_kind=np.array(
-            [wishes.accepts_type(model) and wishes.accepts_mode(mode) for model, mode in kinds], bool
+            [wishes.accepts_type(kind.model) and wishes.accepts_mode(kind.mode) for kind in kinds], bool
         ),
-        is_bare_kind=np.array([model == VENDOR for model, _ in kinds], bool),
+        is_bare_kind=np.array([kind.model == VENDOR for kind in kinds], bool),
         accepts_row=_accepts_row(columns, wishes),
     )
 

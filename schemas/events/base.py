@@ -23,6 +23,9 @@ UNREGISTERED: Final = "unregistered"
 NOT_REASONS: Final = frozenset({PICKED, FITS, NOT_REACHED})
 """The verdicts of a device that are not reason codes."""
 
+NOT_SAID: Final = -1
+"""In a column of numbers about devices: the source does not say it."""
+
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
 
@@ -50,6 +53,7 @@ Moment = Annotated[datetime, BeforeValidator(_from_text), AfterValidator(_in_utc
 
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
+Integer = Annotated[int, Field(ge=-(2**63), lt=2**63, strict=True)]
 Words = Annotated[list[str], FailFast()]
 """Texts in order; the first wrong entry is reported, not every one of thousands."""
 
@@ -87,6 +91,17 @@ class Request(Model):
     """Per device, of the card's total; None where MiB are asked for."""
     cores_percent: Count = 0
     """Per device, of one card."""
+
+
+class DeviceKind(Model):
+    """What many devices of a cluster have in common. None is a number that the source does not say."""
+
+    model: str = ""
+    """As the device's driver or plugin calls it; empty where it is not known."""
+    memory_mib: Integer | None = None
+    cores_percent: Integer | None = None
+    slots: Integer | None = None
+    """How many containers may share the device."""
 
 
 class Refusal(Model):

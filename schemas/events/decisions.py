@@ -8,33 +8,45 @@ import numpy as np
 from pydantic import model_validator
 
 from schemas.columns import Codes, Floats, Integers, check_codes, check_lengths
-from schemas.events.base import TYPE_PREFIX, AttemptEvent, Count, Flag, Moment, Refusal, Request, Words
+from schemas.events.base import (
+    NOT_SAID,
+    TYPE_PREFIX,
+    AttemptEvent,
+    Count,
+    DeviceKind,
+    Flag,
+    Moment,
+    Refusal,
+    Request,
+    Words,
+)
 from schemas.events.tables import check_node_columns
 from schemas.ids import microseconds
 
 
 class DeviceRow(NamedTuple):
-    """One device as it stood when it was judged."""
+    """One device as it stood when it was judged. None is a number that the source does not say."""
 
     node: str
     uuid: str
     verdict: str
     model: str
-    numa: int
-    memory_total_mib: int
-    memory_used_mib: int
-    cores_total_percent: int
-    cores_used_percent: int
-    slots_total: int
-    slots_used: int
+    numa: int | None
+    memory_total_mib: int | None
+    memory_used_mib: int | None
+    cores_total_percent: int | None
+    cores_used_percent: int | None
+    slots_total: int | None
+    slots_used: int | None
 
 
 class DevicesJudged(AttemptEvent):
     """One container against the devices of a run of nodes.
 
-    Two lengths: ``nodes``, ``node_index``, ``devices`` and ``rows`` have an entry per node; ``uuid`` and everything
+    Two lengths: ``nodes``, ``node_index``, ``devices`` and ``rows`` have an entry per node; ``verdict`` and everything
     below it an entry per row. The first ``rows[0]`` rows belong to ``nodes[0]``, and so on. A row is a device; only a
-    card cut into MIG instances may have several, one for each time it was looked at.
+    card cut into MIG instances may have several, one for each time it was looked at. A number of -1 is one that the
+    source does not say.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "devices.judged.v1"
@@ -47,8 +59,8 @@ class DevicesJudged(AttemptEvent):
     """What the container asked for."""
     verdicts: Words
     """The table behind ``verdict``: ``picked``, ``fits``, ``not reached``, or a reason code as HAMi spells it."""
-    models: Words
-    """The table behind ``model``."""
+    kinds: list[DeviceKind]
+    """The table behind ``kind``: what a device has in common with others is said once."""
     nodes: Words
     """Names."""
     node_index: Integers
@@ -57,22 +69,17 @@ class DevicesJudged(AttemptEvent):
     """How many devices of the asked vendor the node has: the Y of ``X/Y Reason``."""
     rows: Integers
     """How many of the rows below belong to the node."""
-    uuid: Words
-    """The device, as its vendor names it."""
     verdict: Codes
     """Index into ``verdicts``."""
-    model: Codes
-    """Index into ``models``; -1 where it is not known."""
+    uuid: Words
+    """The device, as its vendor names it."""
+    kind: Codes
+    """Index into ``kinds``."""
     numa: Integers
     """The NUMA node that the device sits on."""
-    memory_total_mib: Integers
     memory_used_mib: Integers
-    """Booked before this attempt."""
-    cores_total_percent: Integers
+    """Booked before this attempt, as the two below."""
     cores_used_percent: Integers
-    """Booked before this attempt."""
-    slots_total: Integers
-    """How many containers may share the device."""
     slots_used: Integers
 
     @model_validator(mode="after")
@@ -85,9 +92,9 @@ class DevicesJudged(AttemptEvent):
         if self.rows.size and self.rows.max() > len(self.uuid):
             raise ValueError(f"a node has {self.rows.max()} rows where {len(self.uuid)} are there in all")
         check_lengths({name: getattr(self, name) for name in ROW_COLUMNS}, int(self.rows.sum()))
-        check_codes({"verdict": (self.verdict, len(self.verdicts)), "model": (self.model, len(self.models))})
-        if self.verdict.size and self.verdict.min() < 0:
-            raise ValueError("every row has a verdict")
+        check_codes({"verdict": (self.verdict, len(self.verdicts)), "kind": (self.kind, len(self.kinds))})
+        if self.verdict.size and min(self.verdict.min(), self.kind.min()) < 0:
+            raise ValueError("every row has a verdict and a kind")
         return self
 
     @property
@@ -96,24 +103,24 @@ class DevicesJudged(AttemptEvent):
 
     def each_device(self) -> Iterator[DeviceRow]:
         """The rows as objects, in the order of the record, for whoever prefers objects to columns."""
-        numbers = zip(*(getattr(self, name).tolist() for name in ROW_COLUMNS[3:]), strict=True)
         owners = np.repeat(np.arange(len(self.nodes)), self.rows).tolist()
-        codes = zip(owners, self.uuid, self.verdict.tolist(), self.model.tolist(), numbers, strict=True)
-        for node, uuid, verdict, model, row in codes:
-            word = self.models[model] if model >= 0 else ""
-            yield DeviceRow(self.nodes[node], uuid, self.verdicts[verdict], word, *row)
+        columns = (getattr(self, name).tolist() for name in ROW_COLUMNS if name != "uuid")
+        for node, uuid, verdict, code, *numbers in zip(owners, self.uuid, *columns, strict=True):
+            kind = self.kinds[code]
+            numa, memory, cores, slots = (None if number == NOT_SAID else number for number in numbers)
+            yield DeviceRow(
+                self.nodes[node], uuid, self.verdicts[verdict], kind.model, numa,
+                kind.memory_mib, memory, kind.cores_percent, cores, kind.slots, slots,
+            )  # fmt: skip
 
 
 ROW_COLUMNS: Final = (
-    "uuid",
     "verdict",
-    "model",
+    "uuid",
+    "kind",
     "numa",
-    "memory_total_mib",
     "memory_used_mib",
-    "cores_total_percent",
     "cores_used_percent",
-    "slots_total",
     "slots_used",
 )
 """The columns of ``DevicesJudged`` with an entry per row."""

@@ -145,6 +145,11 @@ def test_a_mig_card_may_have_a_row_for_each_time_it_was_looked_at() -> None:
         ("mig-1", "GPU-b", "CardFromTheFuture", ""),
     ]
     assert (event.node_index.tolist(), event.devices.tolist(), event.rows.tolist()) == ([7, 3], [2, 0], [3, 0])
+    last = list(event.each_device())[-1]
+    assert (last.memory_total_mib, last.memory_used_mib) == (40960, 36864)
+    assert (last.numa, last.cores_total_percent, last.cores_used_percent, last.slots_total, last.slots_used) == (
+        None,
+    ) * 5
     assert event.started.isoformat() == "2026-05-01T00:00:00+00:00"
     assert (event.request.memory_percent, event.request.cores_percent, event.pod.uid) == (None, 0, "")
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from scheduler.spool.frames import Entry, Kind
-from schemas.events import DevicesJudged, PodRef, Request
+from schemas.events import DeviceKind, DevicesJudged, PodRef, Request
 from schemas.ids import attempt_id, microseconds
 from schemas.records import Record, encode
 from schemas.topics import DECISIONS
@@ -44,20 +44,17 @@ def detail(pod: str = "pod1", part: int = 0, cards: int = 2, started: datetime =
         container=0,
         request=Request(container="main"),
         verdicts=["picked"],
-        models=[],
+        kinds=[DeviceKind()],
         nodes=["node1"],
         node_index=np.zeros(1, np.int64),
         devices=np.array([cards]),
         rows=np.array([cards]),
         uuid=[f"GPU-{card}" for card in range(cards)],
         verdict=numbers,
-        model=numbers - 1,
+        kind=numbers,
         numa=numbers,
-        memory_total_mib=numbers,
         memory_used_mib=numbers,
-        cores_total_percent=numbers,
         cores_used_percent=numbers,
-        slots_total=numbers,
         slots_used=numbers,
     )
     return Entry(Kind.DETAIL, DECISIONS.name, encode(event), microseconds(started), cards)
