@@ -1,0 +1,23 @@
+"""The shape of a line: what is left when everything that differs from line to line is taken out."""
+
+import re
+from typing import Final
+
+MAX_CHARACTERS: Final = 160
+
+_HEADER: Final = re.compile(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d{1,9} +\d+ ([^\s\]]{1,80}):\d+\] ")
+_VALUES: Final = re.compile(rb'=[{\[].*|="[^"]*"?')
+_NUMBERS: Final = re.compile(rb"[0-9a-fA-F]*\d[0-9a-fA-F.]*")
+
+
+def shape_of(line: bytes) -> str:
+    """Values of keys become ``…`` and numbers ``#``: two lines of one print statement have one shape.
+
+    The message of a structured klog line stays.
+    """
+    line = line[: 4 * MAX_CHARACTERS]
+    if header := _HEADER.match(line):
+        line = header[1] + b" " + line[header.end() :]
+    line = _VALUES.sub("=…".encode(), line)
+    line = _NUMBERS.sub(b"#", line)
+    return line.decode(errors="replace")[:MAX_CHARACTERS].strip()
