@@ -52,7 +52,7 @@ def _command(stack: Stack, service: str) -> list[str]:
     port = stack.ports[service]
     cluster, spool = str(stack.cluster.path), str(stack.folder / "spool")
     commands = {
-        "scheduler": ["scheduler", "serve", "--cluster", cluster, "--port", port, "--spool", spool],
+        "scheduler": ["scheduler", "serve", "--cluster", cluster, "--port", port, "--spool", spool, "--insecure-http"],
         "worker": ["pipeline", "worker", "--metrics-port", port],
         "api": ["api", "serve", "--port", port],
     }

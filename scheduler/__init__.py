@@ -14,6 +14,7 @@ The edges, named for what they touch:
     cluster/                           what a cluster must offer, and one played from a YAML file
     bind                               the cluster, when a pod is bound
     observe, service                   what changes, and what is asked: the two ways into the columns
-    http, metrics, serve, settings     sockets, and everything put together
+    http, listen, tls                  sockets, and what is asked over them
+    metrics, serve, settings           everything put together, and counted
     simulate                           one attempt without any of it
 """

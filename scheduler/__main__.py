@@ -34,6 +34,14 @@ Name = Annotated[str, typer.Option(help="This scheduler's name, as in the pods' 
 NodePolicy = Annotated[str, typer.Option(help="Which node is best: binpack (fullest) or spread (emptiest).")]
 DevicePolicy = Annotated[str, typer.Option(help="Which card is tried first: spread, binpack, mutex, topology-aware, …")]
 
+CertFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--cert-file", "--cert_file", help="The certificate for HTTPS, in PEM form; followed when it changes."
+    ),
+]
+KeyFile = Annotated[Path | None, typer.Option("--key-file", "--key_file", help="Its private key.")]
+
 
 @contextmanager
 def _one_line_for_mistakes() -> Iterator[None]:
@@ -64,6 +72,9 @@ def serve(
     device_policy: DevicePolicy = "spread",
     node_lock_timeout: Annotated[str, typer.Option(help="An older node lock is taken over.")] = "5m",
     max_body_bytes: Annotated[int, typer.Option(help="Longer requests are refused (413).")] = 32 * 1024**2,
+    cert_file: CertFile = None,
+    key_file: KeyFile = None,
+    insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Plain HTTP in place of HTTPS.")] = False,
 ) -> None:
     """Answer POST /filter and POST /bind; GET /healthz, /readyz and /metrics too."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -83,6 +94,7 @@ def serve(
                 sync=settings.word("--spool-sync", spool_sync, ("always", "interval")),
             ),
             lock=LockPolicy(settings.duration("--node-lock-timeout", node_lock_timeout)),
+            certificate=settings.certificate(cert_file, key_file, insecure_http=insecure_http),
             max_body_bytes=settings.positive("--max-body-bytes", max_body_bytes),
         )
         asyncio.run(run(chosen))

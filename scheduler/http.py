@@ -1,8 +1,10 @@
 """The HTTP side: HAMi's extender routes, health, metrics. Bytes in, bytes out; everything else is `service`."""
 
+import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
 
 import orjson
 from prometheus_client import CONTENT_TYPE_LATEST, Histogram, generate_latest
@@ -17,6 +19,9 @@ from scheduler.metrics import Metrics
 from scheduler.service import Scheduler
 
 log = logging.getLogger(__name__)
+
+BODY_SECONDS: Final = 30.0
+"""A body must have arrived by then: kube-scheduler itself gives up after `httpTimeout`, 30 s with HAMi's chart."""
 
 Handler = Callable[[Request], Awaitable[Response]]
 Problems = Callable[[], Mapping[str, str]]
@@ -71,9 +76,12 @@ def create_app(scheduler: Scheduler, metrics: Metrics, problems: Problems, max_b
 def _extender(answer: Callable[[bytes], Awaitable[bytes]], seconds: Histogram, max_body_bytes: int) -> Handler:
     async def handle(request: Request) -> Response:
         try:
-            body = await _body(request, max_body_bytes)
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _body(request, max_body_bytes)
         except TooBigError:
-            return PlainTextResponse(f"the body is longer than {max_body_bytes} bytes (--max-body-bytes)\n", 413)
+            return _hang_up(413, f"the body is longer than {max_body_bytes} bytes (--max-body-bytes)\n")
+        except TimeoutError:
+            return _hang_up(408, f"the body has not arrived within {BODY_SECONDS:.0f} s\n")
         except ClientDisconnect:
             return Response(status_code=400)
         if not body:
@@ -84,6 +92,11 @@ def _extender(answer: Callable[[bytes], Awaitable[bytes]], seconds: Histogram, m
         return Response(reply, media_type="application/json")
 
     return handle
+
+
+def _hang_up(status: int, text: str) -> Response:
+    """The rest of the body is still to come: the connection is of no more use."""
+    return PlainTextResponse(text, status, headers={"connection": "close"})
 
 
 async def _body(request: Request, max_bytes: int) -> bytes:

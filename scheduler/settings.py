@@ -8,6 +8,7 @@ from scheduler import durations
 from scheduler.bind import LockPolicy
 from scheduler.judge.decision import Policy
 from scheduler.spool.spool import Limits
+from scheduler.tls import Pair
 
 KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
 
@@ -31,6 +32,8 @@ class Settings:
     policy: Policy = field(default_factory=Policy)
     limits: Limits = field(default_factory=Limits)
     lock: LockPolicy = field(default_factory=LockPolicy)
+    certificate: Pair | None = None
+    """HTTPS with this pair; None: plain HTTP."""
     max_body_bytes: int = 32 * 1024 * 1024
     drain_seconds: float = 5.0
     """At the end, how long to wait for Kafka to take what is left."""
@@ -47,6 +50,19 @@ def bootstrap_servers(said: str | None, *, publishes: bool) -> str:
         if not host or not port.isdigit() or not 0 < int(port) < 65536:
             raise SettingError(f"--kafka: {server.strip()!r} is no HOST:PORT, write for example 127.0.0.1:9092")
     return said
+
+
+def certificate(cert_file: Path | None, key_file: Path | None, *, insecure_http: bool) -> Pair | None:
+    """The pair for HTTPS; None where plain HTTP was asked for. Raises `SettingError` for anything in between."""
+    if insecure_http:
+        if cert_file or key_file:
+            raise SettingError("--insecure-http: a certificate is given too, leave one of them out")
+        return None
+    if not cert_file and not key_file:
+        raise SettingError("no certificate: give --cert-file and --key-file, or say --insecure-http")
+    if not cert_file or not key_file:
+        raise SettingError(f"{'--key-file' if cert_file else '--cert-file'}: is missing, HTTPS needs both files")
+    return Pair(cert_file, key_file)
 
 
 def word(flag: str, said: str, known: tuple[str, ...]) -> str:

@@ -28,7 +28,8 @@ def run(*words: object, **environment: str) -> Result:
 
 
 def serve(cluster: Path, *words: object) -> Result:
-    return run("serve", "--cluster", cluster, "--spool", cluster.parent / "spool", *words)
+    https = [] if "--cert-file" in words or "--key-file" in words else ["--insecure-http"]
+    return run("serve", "--cluster", cluster, "--spool", cluster.parent / "spool", *https, *words)
 
 
 @pytest.fixture
@@ -54,6 +55,26 @@ def taken() -> Iterator[int]:
 )
 def test_a_wrong_setting_is_one_line_that_names_it(cluster: Path, words: list[str], said: str) -> None:
     result = serve(cluster, *words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(said)
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "no certificate: give --cert-file and --key-file, or say --insecure-http"),
+        (["--cert-file", "c.pem"], "--key-file: is missing, HTTPS needs both files"),
+        (["--key-file", "k.pem"], "--cert-file: is missing, HTTPS needs both files"),
+        (["--cert-file", "none.pem", "--key-file", "k.pem"], "--cert-file: none.pem can't be read: No such file"),
+        (["--cert-file", "c", "--key-file", "k", "--insecure-http"], "--insecure-http: a certificate is given too"),
+    ],
+)
+def test_plain_http_has_to_be_asked_for_and_a_wrong_certificate_is_named(
+    cluster: Path, words: list[str], said: str
+) -> None:
+    place = ["--cluster", cluster, "--spool", cluster.parent / "spool", "--port", 0]
+    result = run("serve", *place, "--no-publish", *words)
     assert result.exit_code == 2
     assert result.stderr.startswith(said)
     assert result.stderr.count("\n") == 1

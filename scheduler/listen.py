@@ -1,0 +1,120 @@
+"""The socket, and uvicorn on it: HTTP or HTTPS, patience with slow clients, and a clean end."""
+
+import asyncio
+import contextlib
+import errno
+import logging
+import signal
+import socket
+import ssl
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import uvicorn
+from starlette.applications import Starlette
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from scheduler.settings import SettingError
+
+log = logging.getLogger(__name__)
+
+HEADER_SECONDS: Final = 10.0
+"""A client that connects has so long to say what it wants."""
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        # uvicorn would raise the signal again once it has stopped, before the spool is sent.
+        yield
+
+
+class _Protocol(HttpToolsProtocol):
+    """uvicorn waits for ever for the headers of a request; this does not."""
+
+    _patience: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._wait()
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._wait()
+
+    def on_headers_complete(self) -> None:
+        self._stop_waiting()
+        super().on_headers_complete()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+
+    def _wait(self) -> None:
+        self._stop_waiting()
+        self._patience = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+
+    def _stop_waiting(self) -> None:
+        if self._patience:
+            self._patience.cancel()
+            self._patience = None
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Raises `SettingError` where the address can't be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # With the protocol named asyncio switches Nagle's delay off; without, every small answer waits 40 ms.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        if error.errno == errno.EADDRINUSE:
+            raise SettingError(f"--port: {port} on {host} is in use by another process, give another port") from None
+        raise SettingError(f"--host, --port: can't listen on {host}:{port}: {error.strerror or error}") from None
+    return listener
+
+
+async def answer(
+    app: Starlette,
+    listener: socket.socket,
+    context: ssl.SSLContext | None,
+    tasks: "Sequence[asyncio.Task[None]]",
+) -> None:
+    """Serve until a signal; a task that ends by itself has failed, and ends the process with its error.
+
+    `context`: HTTPS with it, without it plain HTTP.
+    """
+    server = _Server(_config(app, context))
+
+    def stop() -> None:
+        server.should_exit = True
+
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop)
+    for task in tasks:
+        task.add_done_callback(lambda _: stop())
+    host, port = listener.getsockname()[:2]
+    log.info("answering kube-scheduler on %s://%s:%d", "https" if context else "http", host, port)
+    await server.serve(sockets=[listener])
+    for task in tasks:
+        if task.done() and not task.cancelled():
+            task.result()
+
+
+def _config(app: Starlette, context: ssl.SSLContext | None) -> uvicorn.Config:
+    secured: dict[str, Any] = {"ssl_context_factory": lambda *_: context} if context else {}
+    return uvicorn.Config(
+        app,
+        http=_Protocol,
+        log_config=None,
+        access_log=False,
+        lifespan="off",
+        server_header=False,
+        timeout_graceful_shutdown=5,
+        # Longer than kube-scheduler lets a connection lie idle between two pods of a quiet minute.
+        timeout_keep_alive=75,
+        **secured,
+    )

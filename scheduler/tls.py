@@ -1,0 +1,113 @@
+"""HTTPS with a certificate that may be replaced while connections are open.
+
+A new pair counts for every handshake from then on; connections that stand keep the one they began with. Files are read
+through whatever symlinks lead to them, so a Kubernetes secret, whose folder is swapped as a whole, is noticed too.
+"""
+
+import asyncio
+import logging
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 2.0
+"""How often the files are read again; two small files cost some 50 us."""
+
+_MARKS: Final = {"certificate": b"-----BEGIN CERTIFICATE-----", "private key": b"PRIVATE KEY-----"}
+_LOCKED: Final = (b"BEGIN ENCRYPTED PRIVATE KEY", b"Proc-Type: 4,ENCRYPTED")
+
+
+class BrokenPairError(ValueError):
+    """Certificate and key can't be used: one line that names the file and says what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """PEM files: the certificate with its chain behind it, and its private key without a passphrase."""
+
+    certificate: Path
+    key: Path
+
+    def contents(self) -> tuple[bytes, bytes]:
+        """Raises `BrokenPairError` where one can't be read or holds something else."""
+        return (
+            _pem("--cert-file", self.certificate, "certificate"),
+            _pem("--key-file", self.key, "private key"),
+        )
+
+    def context(self) -> ssl.SSLContext:
+        """Raises `BrokenPairError`."""
+        _, key = self.contents()
+        if any(mark in key for mark in _LOCKED):
+            raise BrokenPairError(f"--key-file: {self.key} needs a passphrase: write it without (openssl pkey -in …)")
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        try:
+            context.load_cert_chain(self.certificate, self.key)
+        except (ssl.SSLError, OSError) as error:
+            raise BrokenPairError(self._complaint(error)) from None
+        return context
+
+    def _complaint(self, error: OSError) -> str:
+        reason = getattr(error, "reason", None) or error.strerror or str(error)
+        if reason == "KEY_VALUES_MISMATCH":
+            return f"--key-file: {self.key} is not the key of the certificate in {self.certificate}"
+        return f"--cert-file {self.certificate}, --key-file {self.key}: can't be used: {reason}"
+
+
+def _pem(flag: str, path: Path, what: str) -> bytes:
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise BrokenPairError(f"{flag}: {path} can't be read: {error.strerror or error}") from None
+    if _MARKS[what] not in content:
+        raise BrokenPairError(f"{flag}: {path} holds no {what} in PEM form")
+    return content
+
+
+class Certificates:
+    """The pair in force. `context` stays one object for the life of a listener, whatever is loaded later."""
+
+    def __init__(self, pair: Pair) -> None:
+        """Raises `BrokenPairError`."""
+        self._pair = pair
+        self._contents = pair.contents()
+        self._current = pair.context()
+        self.context = pair.context()
+        self.context.sni_callback = self._hand_over
+        self.problem = ""
+        """Why the files as they are now are not in force; empty while they are."""
+        self.reloads = 0
+
+    def _hand_over(self, connection: ssl.SSLObject, _name: str, _context: ssl.SSLContext) -> None:
+        # OpenSSL asks at every handshake, also where the client names no server. Loading into the context in use
+        # instead would leave it with half of a broken pair.
+        connection.context = self._current
+
+    def reload(self) -> None:
+        """Take the files as they are now, or keep what is in force and say why."""
+        try:
+            contents = self._pair.contents()
+            if contents == self._contents:
+                self._say("")
+                return
+            self._current = self._pair.context()
+        except BrokenPairError as error:
+            self._say(str(error))
+            return
+        self._contents, self.reloads = contents, self.reloads + 1
+        log.info("serving the new certificate in %s", self._pair.certificate)
+        self._say("")
+
+    def _say(self, problem: str) -> None:
+        if problem and problem != self.problem:
+            log.warning("%s; the certificate that was loaded before stays in force", problem)
+        self.problem = problem
+
+    async def run(self) -> None:
+        """Look at the files for ever."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            self.reload()
