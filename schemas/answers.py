@@ -73,6 +73,8 @@ class Detail(Answer):
     chosen: str | None
     picked_devices: list[str]
     reasons: dict[str, int] = Field(description="Reason code to the number of nodes that were refused for it.")
+    nominated: str = Field("", description="The node that the pod waits for until others have left it.")
+    said: str = Field("", description="The end in the words of the scheduler that it was read from.")
 
 
 class DeviceLog(Answer):

@@ -29,6 +29,8 @@ def verdict_digest(summary: AttemptSummarized) -> str:
     refusals, refusal = _in_order([_canonical(each) for each in summary.refusals], summary.refusal)
     bind = summary.bind and (summary.bind.node, summary.bind.bound, summary.bind.error)
     said = orjson.dumps([summary.nodes, verdicts, refusals, summary.error, bind])
+    if summary.refused_nodes:
+        said += orjson.dumps(summary.refused_nodes, option=orjson.OPT_SORT_KEYS)
     rows = np.concatenate([verdict, refusal, summary.refused_by]).astype("<i8")
     return blake2b(said + rows.tobytes(), digest_size=16).hexdigest()
 
@@ -68,7 +70,7 @@ def attempt_document(summary: AttemptSummarized, text: str) -> dict[str, Any]:
         "fit_nodes": summary.fit_nodes,
         "judged_devices": summary.judged_devices,
         "nodes": summary.nodes,
-        "reasons": reason_codes(summary.refusals),
+        "reasons": sorted({*reason_codes(summary.refusals), *summary.refused_nodes}),
         "verdict_digest": verdict_digest(summary),
         "bound": summary.bind.bound if summary.bind else None,
         "text": text,

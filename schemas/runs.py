@@ -77,7 +77,11 @@ def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
 
 def _with_short_texts(summary: AttemptSummarized) -> AttemptSummarized:
     bind = summary.bind and summary.bind.model_copy(update={"error": _shortened(summary.bind.error)})
-    texts = {"error": _shortened(summary.error), "missing": _shortened(summary.missing)}
+    texts = {
+        "error": _shortened(summary.error),
+        "missing": _shortened(summary.missing),
+        "said": _shortened(summary.said),
+    }
     return summary.model_copy(update=texts | {"bind": bind})
 
 

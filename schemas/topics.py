@@ -11,6 +11,7 @@ from schemas.events import (
     DetailDropped,
     DevicesJudged,
     Event,
+    FindingReported,
     Message,
     NodeObserved,
     NodeRegistered,
@@ -36,7 +37,7 @@ DECISIONS: Final = Topic(
     name="schedulerlog.decisions",
     about="Everything that schedulers decided about pods and the cluster says about them, in each pod's order",
     key="namespace/name of the pod",
-    events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, PodObserved),
+    events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, FindingReported, PodObserved),
 )
 NODES: Final = Topic(
     name="schedulerlog.nodes",

@@ -173,7 +173,9 @@ def detail(summary: AttemptSummarized) -> Detail:
         judged_devices=summary.judged_devices,
         chosen=summary.chosen,
         picked_devices=summary.picked_devices,
-        reasons={code: len(nodes) for code, nodes in nodes_by_code(summary)},
+        reasons=summary.refused_nodes | {code: len(nodes) for code, nodes in nodes_by_code(summary)},
+        nominated=summary.nominated,
+        said=summary.said,
     )
 
 

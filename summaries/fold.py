@@ -143,6 +143,9 @@ class AttemptFold:
                 chosen=chosen,
                 picked_devices=self._picked(chosen),
                 error=end.error if end else "",
+                refused_nodes=end.refused_nodes if end else {},
+                nominated=end.nominated if end else "",
+                said=end.said if end else "",
                 bind=None,
                 **table.columns(),
             )

@@ -52,7 +52,9 @@ def search_text(summary: AttemptSummarized, lines: Sequence[Message] | None = No
     ``lines`` are the attempt's messages where they are known already.
     """
     said = [each.message for each in (messages(summary) if lines is None else lines)] or [filter_summary(summary)]
-    return "\n".join([*said, *sorted(map(refusal_text, summary.refusals)), *filter(None, [summary.missing])])
+    return "\n".join(
+        [*said, *sorted(map(refusal_text, summary.refusals)), *filter(None, [summary.said, summary.missing])]
+    )
 
 
 def _filter_messages(summary: AttemptSummarized) -> list[Message]:
@@ -62,7 +64,9 @@ def _filter_messages(summary: AttemptSummarized) -> list[Message]:
     if _fits(summary):
         return [_message(summary, summary.ended, "Normal", FILTERING_SUCCEED, last)]
     by_code = [] if summary.error else nodes_by_code(summary)
-    lines = [*((code, _code_line(summary, code, rows)) for code, rows in by_code), ("", last)]
+    named = [(code, _code_line(summary, code, rows)) for code, rows in by_code]
+    counted = [(code, f"{count} nodes {code}") for code, count in sorted(summary.refused_nodes.items())]
+    lines = [*named, *counted, ("", last)]
     return [_message(summary, summary.ended, "Warning", FILTERING_FAILED, line, code) for code, line in lines]
 
 
@@ -110,7 +114,9 @@ def _success(summary: AttemptSummarized) -> str:
 
 
 def _failure(summary: AttemptSummarized) -> str:
-    return f"no available node, {summary.offered_nodes} nodes do not meet"
+    line = f"no available node, {summary.offered_nodes} nodes do not meet"
+    counts = ", ".join(f"{count} {reason}" for reason, count in sorted(summary.refused_nodes.items()))
+    return _cut(f"{line}: {counts}") if counts else line
 
 
 def _best_last(summary: AttemptSummarized, fit: list[tuple[float, str]]) -> list[tuple[float, str]]:

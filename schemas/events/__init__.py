@@ -13,6 +13,7 @@ understood. Fields are only ever added; readers ignore fields they do not know.
       AttemptConcluded    the request, the counts, the chosen node
       BindConcluded       bound or not, and why not
       DetailDropped       device detail that was given up because the spool was full
+      FindingReported     a placement that can't be right, and why
       AttemptSummarized   (pipeline) the whole attempt, ready to be read
       Message             (pipeline) one line of event text, as in ``kubectl describe``
     NodeRegistered        the devices that a node offers, and its handshake
@@ -52,6 +53,7 @@ from schemas.events.decisions import (
     DevicesJudged,
     NodesJudged,
 )
+from schemas.events.findings import FindingReported
 from schemas.events.observations import Condition, NodeEvent, NodeObserved, NodeRegistered, PodObserved
 from schemas.events.summaries import MAX_PARTS, AttemptSummarized, BindOutcome, Message, Status
 
@@ -79,6 +81,7 @@ __all__ = [
     "DeviceRow",
     "DevicesJudged",
     "Event",
+    "FindingReported",
     "Integer",
     "Message",
     "Model",
@@ -101,6 +104,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     AttemptConcluded,
     BindConcluded,
     DetailDropped,
+    FindingReported,
     AttemptSummarized,
     Message,
     NodeRegistered,

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import ClassVar, Final, NamedTuple, Self
 
 import numpy as np
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from schemas.columns import Codes, Floats, Integers, check_codes, check_lengths
 from schemas.events.base import (
@@ -189,6 +189,12 @@ class AttemptConcluded(AttemptEvent):
     """The chosen node; null when none fits."""
     error: str = ""
     """Why the attempt ended without judging, as the scheduler says it."""
+    refused_nodes: dict[str, Count] = Field(default_factory=dict)
+    """Reason to number of nodes, of a scheduler that counts nodes without naming them; a node may count repeatedly."""
+    nominated: str = ""
+    """The node that the pod waits for until others have left it."""
+    said: str = ""
+    """The end in the scheduler's own words, where it was read and not made here."""
 
     @property
     def id(self) -> str:

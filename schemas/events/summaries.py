@@ -60,6 +60,12 @@ class AttemptSummarized(AttemptEvent):
     """UUIDs taken on the chosen node."""
     error: str = ""
     """Why the attempt ended without judging."""
+    refused_nodes: dict[str, Count] = Field(default_factory=dict)
+    """Reason to number of nodes, of a scheduler that counts nodes without naming them."""
+    nominated: str = ""
+    """The node that the pod waits for until others have left it."""
+    said: str = ""
+    """The end in the words of the scheduler that it was read from."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
     verdicts: Words

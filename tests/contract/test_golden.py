@@ -16,6 +16,7 @@ from schemas.events import (
     DeviceRow,
     DevicesJudged,
     Event,
+    FindingReported,
     Message,
     NodeObserved,
     NodeRegistered,
@@ -80,8 +81,10 @@ def test_a_record_written_again_by_this_version_is_the_same_event(path: Path) ->
 
 @pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
 def test_a_complete_record_decodes_and_encodes_to_the_same_json(kind: type[Event]) -> None:
+    """Fields that were added since stand beside what the record says."""
     path = GOLDEN / kind.TYPE / "001.json"
-    assert json.loads(encode(read(path)).value) == json.loads(path.read_bytes())
+    was, says = json.loads(path.read_bytes()), json.loads(encode(read(path)).value)
+    assert {name: says.get(name) for name in was} == was
 
 
 @pytest.mark.parametrize("kind", EVENTS, ids=lambda kind: kind.__name__)
@@ -207,6 +210,22 @@ def test_attempt_concluded_says_an_error_instead_of_a_choice() -> None:
     assert event.error.startswith("calcScore failed")
 
 
+def test_attempt_concluded_counts_nodes_where_the_scheduler_names_none() -> None:
+    event = golden(AttemptConcluded, "003")
+    assert event.refused_nodes == {"Insufficient nvidia.com/gpu": 3, "node(s) had untolerated taint(s)": 2}
+    assert (event.offered_nodes, event.judged_nodes, event.nominated) == (5, 0, "gpu-1")
+    assert event.said.startswith("0/5 nodes are available: ")
+
+
+def test_a_finding_says_what_proves_it() -> None:
+    event = golden(FindingReported, "001")
+    numbers = event.numbers
+    free = numbers["memory_total_mib"] - numbers["memory_allocated_mib"]
+    assert free == numbers["memory_available_mib"] < numbers["memory_requested_mib"]
+    assert numbers["memory_requested_mib"] <= free + numbers["memory_releasing_mib"]
+    assert golden(FindingReported, "002").device == ""
+
+
 def test_bind_concluded_says_where_it_was_bound_and_how_long_that_took() -> None:
     event = golden(BindConcluded, "001")
     assert (event.node, event.bound, event.error) == ("node3", True, "")
@@ -244,6 +263,12 @@ def test_attempt_summarized_says_when_something_is_missing() -> None:
     event = golden(AttemptSummarized, "003")
     assert (event.complete, event.missing, event.ended, event.parts) == (False, "its conclusion", None, 1)
     assert event.score.tolist()[1] == pytest.approx(7.4607077, abs=5e-7)
+
+
+def test_attempt_summarized_keeps_the_words_of_the_scheduler_it_was_read_from() -> None:
+    event = golden(AttemptSummarized, "004")
+    assert sum(event.refused_nodes.values()) == event.offered_nodes
+    assert event.said.endswith("4 Preemption is not helpful for scheduling.")
 
 
 def test_a_message_says_its_line() -> None:

@@ -145,3 +145,14 @@ def test_reasons_stand_in_the_order_of_their_strings_as_in_hami(counts: dict[str
 def test_a_bare_reason_stands_with_its_cause() -> None:
     assert refusal_text(Refusal(bare="node unregistered", cause="bad JSON")) == "node unregistered: bad JSON"
     assert refusal_text(Refusal(bare="NodeInsufficientDevice")) == "NodeInsufficientDevice"
+
+
+def test_nodes_that_are_counted_and_not_named_are_told_by_reason() -> None:
+    counted = summarize(an_attempt({})).model_copy(
+        update={"refused_nodes": {"Insufficient cpu": 3, "node(s) had untolerated taint(s)": 2}, "offered_nodes": 5}
+    )
+    assert [line for _, _, line in lines(counted)] == [
+        "3 nodes Insufficient cpu",
+        "2 nodes node(s) had untolerated taint(s)",
+        "no available node, 5 nodes do not meet: 3 Insufficient cpu, 2 node(s) had untolerated taint(s)",
+    ]
