@@ -79,9 +79,9 @@ def _extender(answer: Callable[[bytes], Awaitable[bytes]], seconds: Histogram, m
             async with asyncio.timeout(BODY_SECONDS):
                 body = await _body(request, max_body_bytes)
         except TooBigError:
-            return _hang_up(413, f"the body is longer than {max_body_bytes} bytes (--max-body-bytes)\n")
+            return PlainTextResponse(f"the body is longer than {max_body_bytes} bytes (--max-body-bytes)\n", 413)
         except TimeoutError:
-            return _hang_up(408, f"the body has not arrived within {BODY_SECONDS:.0f} s\n")
+            return PlainTextResponse(f"the body has not arrived within {BODY_SECONDS:.0f} s\n", 408)
         except ClientDisconnect:
             return Response(status_code=400)
         if not body:
@@ -92,11 +92,6 @@ def _extender(answer: Callable[[bytes], Awaitable[bytes]], seconds: Histogram, m
         return Response(reply, media_type="application/json")
 
     return handle
-
-
-def _hang_up(status: int, text: str) -> Response:
-    """The rest of the body is still to come: the connection is of no more use."""
-    return PlainTextResponse(text, status, headers={"connection": "close"})
 
 
 async def _body(request: Request, max_bytes: int) -> bytes:

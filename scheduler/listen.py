@@ -20,9 +20,11 @@ log = logging.getLogger(__name__)
 
 HEADER_SECONDS: Final = 10.0
 """A client that connects has so long to say what it wants."""
+LINGER_SECONDS: Final = 3.0
+"""And so long to stop sending a body that was refused."""
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         # uvicorn would raise the signal again once it has stopped, before the spool is sent.
@@ -30,29 +32,42 @@ class _Server(uvicorn.Server):
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn waits for ever for the headers of a request; this does not."""
+    """uvicorn would wait for ever for the headers of a request, and for the rest of a body that was refused."""
 
     _patience: asyncio.TimerHandle | None = None
+    _is_whole = True
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._wait()
+        self._wait(HEADER_SECONDS)
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
-        self._wait()
+        self._is_whole = False
+        self._wait(HEADER_SECONDS)
 
     def on_headers_complete(self) -> None:
         self._stop_waiting()
         super().on_headers_complete()
 
+    def on_message_complete(self) -> None:
+        self._is_whole = True
+        self._stop_waiting()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self._is_whole and not self._patience:
+            # Hanging up at once would reset the connection, and the client might never read why.
+            self._wait(LINGER_SECONDS)
+
     def connection_lost(self, exc: Exception | None) -> None:
         self._stop_waiting()
         super().connection_lost(exc)
 
-    def _wait(self) -> None:
+    def _wait(self, seconds: float) -> None:
         self._stop_waiting()
-        self._patience = self.loop.call_later(HEADER_SECONDS, self.transport.close)
+        self._patience = self.loop.call_later(seconds, self.transport.close)
 
     def _stop_waiting(self) -> None:
         if self._patience:
@@ -86,7 +101,7 @@ async def answer(
 
     `context`: HTTPS with it, without it plain HTTP.
     """
-    server = _Server(_config(app, context))
+    server = Server(config(app, context))
 
     def stop() -> None:
         server.should_exit = True
@@ -104,7 +119,7 @@ async def answer(
             task.result()
 
 
-def _config(app: Starlette, context: ssl.SSLContext | None) -> uvicorn.Config:
+def config(app: Starlette, context: ssl.SSLContext | None) -> uvicorn.Config:
     secured: dict[str, Any] = {"ssl_context_factory": lambda *_: context} if context else {}
     return uvicorn.Config(
         app,

@@ -1,0 +1,157 @@
+"""What arrives over real sockets: HTTPS while the certificate changes, old HTTP, and clients too big or too slow."""
+
+import asyncio
+import ssl
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import httpx
+import orjson
+import pytest
+
+from scheduler import http, listen
+from scheduler.http import create_app
+from tests.integration.scheduler.scheduling import SchedulerProcess
+from tests.unit.scheduler_edges.builders import a_node, a_pod
+from tests.unit.scheduler_edges.certificates import Secret, a_pair
+from tests.unit.scheduler_edges.serving import Serving
+
+
+@pytest.fixture
+def secret(tmp_path: Path) -> Secret:
+    return Secret(tmp_path / "secret")
+
+
+@pytest.fixture
+def process(tmp_path: Path, secret: Secret) -> Iterator[SchedulerProcess]:
+    pair = ["--cert-file", str(secret.pair.certificate), "--key-file", str(secret.pair.key)]
+    with SchedulerProcess(tmp_path / "scheduler", "--no-publish", *pair) as running:
+        yield running
+
+
+def issuer(process: SchedulerProcess) -> str:
+    """The common name in the certificate that a new connection gets."""
+    address = httpx.URL(process.url)
+    shown = ssl.get_server_certificate((address.host, address.port or 0))
+    return next(name for name in ("one", "two") if name.encode() in ssl.PEM_cert_to_DER_cert(shown))
+
+
+def test_an_open_connection_lives_on_when_the_certificate_is_replaced(
+    process: SchedulerProcess, secret: Secret
+) -> None:
+    trusting_the_first = ssl.create_default_context(cafile=str(secret.pair.certificate))
+    with httpx.Client(base_url=process.url, verify=trusting_the_first) as client:
+        assert client.get("/readyz").status_code == 200
+        secret.swap("two")
+        process.wait_until(lambda: issuer(process) == "two")
+        assert client.get("/readyz").status_code == 200
+    with pytest.raises(httpx.ConnectError), httpx.Client(verify=trusting_the_first) as client:
+        client.get(f"{process.url}/readyz")
+
+
+def test_a_broken_pair_is_seen_in_log_and_metrics_and_does_no_harm(process: SchedulerProcess, secret: Secret) -> None:
+    secret.pair.key.unlink()
+    process.wait_until(lambda: process.metric("schedulerlog_certificate_is_broken") == 1)
+    assert issuer(process) == "one"
+    assert process.log.read_text().count(f"--key-file: {secret.pair.key} can't be read") == 1
+
+
+def test_plain_http_on_the_https_port_is_hung_up_on_and_leaves_no_trace_in_the_log(process: SchedulerProcess) -> None:
+    before = process.log.read_text()
+    with pytest.raises(httpx.TransportError):
+        httpx.get(process.url.replace("https", "http"))
+    assert process.log.read_text() == before
+    assert process.metric("schedulerlog_filter_seconds_count") == 0
+
+
+@pytest.fixture
+async def address(tmp_path: Path) -> AsyncIterator[tuple[str, int]]:
+    """A scheduler that listens in this process, for bodies of up to 100,000 bytes."""
+    serving = Serving(tmp_path, a_node("node1"))
+    app = create_app(serving.scheduler, serving.metrics, dict, 100_000)
+    with listen.bind("127.0.0.1", 0) as listener:
+        server = listen.Server(listen.config(app, None))
+        running = asyncio.create_task(server.serve(sockets=[listener]))
+        yield listener.getsockname()[:2]
+        server.should_exit = True
+        await running
+    await serving.close()
+
+
+async def spoken(address: tuple[str, int], *parts: bytes) -> bytes:
+    """What is answered to these bytes until the scheduler hangs up."""
+    reader, writer = await asyncio.open_connection(*address)
+    for part in parts:
+        writer.write(part)
+    try:
+        async with asyncio.timeout(20):
+            return await reader.read()
+    finally:
+        writer.close()
+
+
+def asked(body: bytes, *, version: str = "1.1") -> bytes:
+    return (
+        f"POST /filter HTTP/{version}\r\nHost: x\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+        + body
+    )
+
+
+BODY = orjson.dumps({"Pod": a_pod(), "NodeNames": ["node1"]})
+
+
+async def test_http_1_0_is_answered_and_the_connection_ends(address: tuple[str, int]) -> None:
+    answer = await spoken(address, asked(BODY, version="1.0"))
+    assert orjson.loads(answer.partition(b"\r\n\r\n")[2])["NodeNames"] == ["node1"]
+
+
+async def test_a_body_in_chunks_is_read_whole(address: tuple[str, int]) -> None:
+    chunks = b"".join(b"%x\r\n%s\r\n" % (1, BODY[at : at + 1]) for at in range(len(BODY))) + b"0\r\n\r\n"
+    head = b"POST /filter HTTP/1.1\r\nHost: x\r\nConnection: close\r\nTransfer-Encoding: chunked\r\n\r\n"
+    answer = await spoken(address, head, chunks)
+    assert b'"NodeNames":["node1"]' in answer
+
+
+@pytest.mark.parametrize("head", [b"Content-Length: 10000000000", b"Transfer-Encoding: chunked"])
+async def test_a_body_too_long_is_refused_before_it_has_arrived(
+    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, head: bytes
+) -> None:
+    monkeypatch.setattr(listen, "LINGER_SECONDS", 0.2)
+    started = time.process_time()
+    part = b"20000\r\n" + b"x" * 0x20000 + b"\r\n"
+    answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n", part)
+    assert answer.startswith(b"HTTP/1.1 413 ")
+    assert answer.endswith(b"the body is longer than 100000 bytes (--max-body-bytes)\n")
+    assert time.process_time() - started < 1
+
+
+async def test_a_body_that_does_not_arrive_is_given_up(
+    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(listen, "LINGER_SECONDS", 0.2)
+    answer = await spoken(address, asked(BODY)[:-5])
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("said", [b"", b"POST /filter HTTP/1.1\r\nHost"])
+async def test_a_client_that_does_not_say_what_it_wants_is_hung_up_on(
+    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, said: bytes
+) -> None:
+    monkeypatch.setattr(listen, "HEADER_SECONDS", 0.2)
+    assert await spoken(address, said) == b""
+
+
+async def test_a_client_that_begins_a_second_request_and_stops_is_hung_up_on(
+    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listen, "HEADER_SECONDS", 0.2)
+    answer = await spoken(address, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /fil")
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+def test_nothing_but_a_certificate_for_this_address_is_trusted(process: SchedulerProcess, tmp_path: Path) -> None:
+    stranger = ssl.create_default_context(cafile=str(a_pair(tmp_path / "stranger", "two").certificate))
+    with pytest.raises(httpx.ConnectError), httpx.Client(verify=stranger) as client:
+        client.get(f"{process.url}/readyz")
