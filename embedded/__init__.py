@@ -1,5 +1,7 @@
 """A real Kafka and a real OpenSearch on this machine without Docker, Java or Maven: for the demo, tests and benchmarks.
 
+A real Kubernetes control plane as well: ``embedded.control_plane``.
+
 with embedded.backends() as servers:
     producer = AIOKafkaProducer(bootstrap_servers=servers.bootstrap_servers)
     servers.kafka[0].kill()
@@ -10,6 +12,7 @@ with embedded.backends() as servers:
 
 from embedded.backends import Backends, backends
 from embedded.errors import (
+    BuildError,
     DownloadError,
     EmbeddedError,
     LockError,
@@ -24,6 +27,7 @@ from embedded.opensearch import OpenSearch
 
 __all__ = [
     "Backends",
+    "BuildError",
     "DownloadError",
     "EmbeddedError",
     "JvmSettings",

@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from embedded import folder as folders
+from embedded.control_plane import command_line as kubernetes
 from embedded.download import cache_folder, install, repository
 from embedded.errors import EmbeddedError
 from embedded.lock import KINDS, ServerKind, all_jars, read_lock
@@ -22,6 +23,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+app.add_typer(kubernetes.app, name="kubernetes")
 # Standard output is for what other programs read; the rest goes here.
 messages = Console(stderr=True)
 

@@ -25,7 +25,7 @@ from embedded.opensearch import OpenSearch
 from embedded.plan import new_records, plan
 from embedded.process import Leash
 from embedded.progress import Progress, progress_on
-from embedded.server import Server
+from embedded.server import JavaServer
 from embedded.state import ServerRecord, State, read_state, write_state
 
 KAFKA_VARIABLE: Final = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
@@ -48,7 +48,7 @@ class Backends:
         self._opensearch = [self._opensearch_of(record) for record in state.of("opensearch")]
 
     @property
-    def servers(self) -> list[Server]:
+    def servers(self) -> list[JavaServer]:
         return [*self.kafka, *self._opensearch]
 
     @property
@@ -112,7 +112,7 @@ class Backends:
         for attempts_left in reversed(range(PORT_ATTEMPTS)):
             try:
                 _in_parallel(self._launch, self._of(kind))
-                _in_parallel(Server.wait_until_ready, self._of(kind))
+                _in_parallel(JavaServer.wait_until_ready, self._of(kind))
             except PortTakenError:
                 if not (may_move and attempts_left):
                     raise
@@ -120,7 +120,7 @@ class Backends:
             else:
                 return
 
-    def _launch(self, server: Server) -> None:
+    def _launch(self, server: JavaServer) -> None:
         if not server.is_alive:
             server.launch()
             self.remember()
@@ -140,19 +140,19 @@ class Backends:
             write_state(self.folder, self.state())
 
     @contextmanager
-    def _undone_on_error(self, before: Sequence[Server]) -> Iterator[None]:
+    def _undone_on_error(self, before: Sequence[JavaServer]) -> Iterator[None]:
         try:
             yield
         except BaseException:
             self._kill_besides(before)
             raise
 
-    def _kill_besides(self, spared: Sequence[Server]) -> None:
+    def _kill_besides(self, spared: Sequence[JavaServer]) -> None:
         for server in self.servers:
             if server not in spared:
                 server.kill()
 
-    def _of(self, kind: ServerKind) -> list[Server]:
+    def _of(self, kind: ServerKind) -> list[JavaServer]:
         return [server for server in self.servers if server.kind == kind]
 
     def _kafka_of(self, records: Sequence[ServerRecord]) -> list[Kafka]:
@@ -231,12 +231,12 @@ def _unused(home: Path) -> State | None:
     return state
 
 
-def _in_parallel(action: Callable[[Server], None], servers: Sequence[Server]) -> None:
+def _in_parallel(action: Callable[[JavaServer], None], servers: Sequence[JavaServer]) -> None:
     with ThreadPoolExecutor(max(1, len(servers))) as threads:
         for done in [threads.submit(action, server) for server in servers]:
             done.result()
 
 
-def _record(server: Server) -> ServerRecord:
+def _record(server: JavaServer) -> ServerRecord:
     controller_port = server.addresses[server.node].controller_port if isinstance(server, Kafka) else None
     return ServerRecord(server.name, server.kind, server.port, controller_port, server.process)

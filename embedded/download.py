@@ -5,13 +5,11 @@ killed in the middle leaves either nothing or a ``.part`` that the next run cont
 at a time writes: others wait at a lock file, then find everything there.
 """
 
-import fcntl
 import hashlib
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -20,6 +18,7 @@ import httpx
 
 from embedded.errors import DownloadError
 from embedded.lock import Jar
+from embedded.locking import one_at_a_time
 from embedded.progress import Progress, Silent, started
 
 REPOSITORY_VARIABLE: Final = "SCHEDULERLOG_MAVEN_REPOSITORY"
@@ -34,10 +33,15 @@ def repository(environment: Mapping[str, str]) -> str:
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Where jars are kept: ``$XDG_CACHE_HOME/schedulerlog/jars``, by default below ``~/.cache``."""
+    """Where jars are kept."""
+    return user_cache(environment) / "jars"
+
+
+def user_cache(environment: Mapping[str, str]) -> Path:
+    """What is ours of the user's cache: ``$XDG_CACHE_HOME/schedulerlog``, by default below ``~/.cache``."""
     # The XDG specification tells to ignore a relative path.
     root = Path(environment.get("XDG_CACHE_HOME", ""))
-    return (root if root.is_absolute() else Path.home() / ".cache") / "schedulerlog" / "jars"
+    return (root if root.is_absolute() else Path.home() / ".cache") / "schedulerlog"
 
 
 def is_intact(file: Path, jar: Jar) -> bool:
@@ -178,21 +182,10 @@ def _sha256(file: Path) -> str:
 
 @contextmanager
 def _one_install_at_a_time(cache: Path, progress: Progress) -> Iterator[None]:
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(cache / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    except OSError as error:
-        raise _cannot_be_written(cache, error) from error
-    try:
-        _wait_for(descriptor, progress)
+    with ExitStack() as held:
+        lock = one_at_a_time(cache / ".lock", lambda: progress.note("another process is installing; waiting for it"))
+        try:
+            held.enter_context(lock)
+        except OSError as error:
+            raise _cannot_be_written(cache, error) from error
         yield
-    finally:
-        os.close(descriptor)  # also gives the lock back
-
-
-def _wait_for(descriptor: int, progress: Progress) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        progress.note("another process is installing; waiting for it")
-        fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,9 +1,7 @@
 """What the command line does: servers of a folder that go on running when the command has ended."""
 
-import fcntl
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,6 +9,7 @@ from embedded.backends import KAFKA_VARIABLE, OPENSEARCH_VARIABLE, Backends, ins
 from embedded.errors import EmbeddedError, NotRunningError
 from embedded.jvm import settings_from
 from embedded.lock import ServerKind
+from embedded.locking import one_at_a_time
 from embedded.plan import plan
 from embedded.process import ProcessId
 from embedded.progress import Progress
@@ -37,7 +36,7 @@ class ServerStatus:
 def up(folder: Path, kinds: Sequence[ServerKind], brokers: int, progress: Progress) -> Backends:
     """Start what does not run, and leave it running; raises EmbeddedError."""
     jvms = installed_jvms(settings_from(os.environ), progress)
-    with _one_at_a_time(folder):
+    with one_at_a_time(folder / "lock"):
         running = Backends(folder, plan(folder, read_state(folder), kinds, brokers), jvms)
         running.start(kinds)
         running.remember()
@@ -48,7 +47,7 @@ def down(folder: Path) -> list[str]:
     """Stop everything; returns the names of what ran. Data, logs and ports are kept for the next ``up``."""
     if not folder.is_dir():
         return []
-    with _one_at_a_time(folder):
+    with one_at_a_time(folder / "lock"):
         state = read_state(folder)
         if state is None:
             return []
@@ -95,14 +94,3 @@ def _status(folder: Path, record: ServerRecord) -> ServerStatus:
     memory = record.process.memory_mib() if record.process else None
     pid = record.process.pid if record.process and memory is not None else None
     return ServerStatus(record.name, record.kind, pid, record.port, memory, folder / record.name / "server.log")
-
-
-@contextmanager
-def _one_at_a_time(folder: Path) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)

@@ -19,7 +19,7 @@ from embedded.errors import EmbeddedError, ServerError
 from embedded.jvm import Jvm, java_environment
 from embedded.ports import is_listening
 from embedded.process import Leash, ProcessId, last_lines
-from embedded.server import Server
+from embedded.server import JavaServer
 
 PROBE_PREFIX: Final = "embedded-probe-"
 _PROBE_MS: Final = 10_000
@@ -92,7 +92,7 @@ def _escaped(value: str) -> str:
     )
 
 
-class Kafka(Server):
+class Kafka(JavaServer):
     """One broker of a cluster whose addresses are all known beforehand."""
 
     kind = "kafka"

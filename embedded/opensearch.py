@@ -10,7 +10,7 @@ import httpx
 from embedded.errors import PortTakenError
 from embedded.jvm import Jvm
 from embedded.process import Leash, ProcessId, first_text, last_lines
-from embedded.server import Server
+from embedded.server import JavaServer
 
 PROBE_PREFIX: Final = "embedded-probe-"
 MAIN: Final = "org.codelibs.opensearch.runner.OpenSearchRunner"
@@ -45,7 +45,7 @@ rootLogger.appenderRef.console.ref = console
 _HTTP_ADDRESS = re.compile(r"AbstractHttpServerTransport.*publish_address \{127\.0\.0\.1:(\d+)\}")
 
 
-class OpenSearch(Server):
+class OpenSearch(JavaServer):
     """A single node; the runner puts its data below ``home``."""
 
     kind = "opensearch"

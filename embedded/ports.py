@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from embedded.errors import EmbeddedError
 
+KUBERNETES_PORTS = range(16_000, 19_000)
 KAFKA_PORTS = range(19_000, 30_000)
 # OpenSearchRunner gives up above 9299.
 OPENSEARCH_PORTS = range(9_201, 9_300)

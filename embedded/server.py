@@ -1,7 +1,7 @@
 """One server process from its start to its end, whatever it serves.
 
-``Kafka`` and ``OpenSearch`` say how to prepare, what to run and how to see that it is really ready; this module starts,
-watches, pauses and stops it.
+``Kafka``, ``OpenSearch`` and the programs of the control plane say how to prepare, what to run and how to see that it
+is really ready; this module starts, watches, pauses and stops it.
 """
 
 import os
@@ -21,13 +21,17 @@ START_SECONDS: Final = 90.0
 # Three brokers that are stopped at once wait for the majority that they lose by that, in vain. SIGKILL costs no data.
 GRACE_SECONDS: Final = 8.0
 _POLL_SECONDS: Final = 0.05
-_BUSY_PORT_SIGNS: Final = ("Address already in use", "BindException", "BindHttpException", "BindTransportException")
+_BUSY_PORT_SIGNS: Final = (
+    "Address already in use",
+    "address already in use",
+    "BindException",
+    "BindHttpException",
+    "BindTransportException",
+)
 
 
 class Server(ABC):
     """A server with a folder (``home``: data, configuration, log) and a port that stay the same over restarts."""
-
-    kind: ServerKind
 
     def __init__(self, name: str, home: Path, port: int, leash: Leash | None, process: ProcessId | None = None) -> None:
         self.name = name
@@ -49,6 +53,10 @@ class Server(ABC):
     @abstractmethod
     def is_answering(self) -> bool:
         """Whether a client can do real work with this server now; never raises."""
+
+    def environment(self) -> dict[str, str]:
+        """The environment variables of the server."""
+        return dict(os.environ)
 
     @property
     def process(self) -> ProcessId | None:
@@ -82,7 +90,7 @@ class Server(ABC):
         # Otherwise the last lines of a run before would explain the failure of this one.
         self.log.unlink(missing_ok=True)
         self.prepare()
-        self._child = spawn(self.command(), self.log, java_environment(os.environ), self._leash)
+        self._child = spawn(self.command(), self.log, self.environment(), self._leash)
         self._process = self._child.id
 
     def wait_until_ready(self, timeout_seconds: float = START_SECONDS) -> None:
@@ -143,3 +151,12 @@ class Server(ABC):
         lines = last_lines(self.log)
         error = PortTakenError if any(sign in line for line in lines for sign in _BUSY_PORT_SIGNS) else ServerError
         return error(what, self.log, lines)
+
+
+class JavaServer(Server):
+    """A server of one of the lock file's kinds, run by Java."""
+
+    kind: ServerKind
+
+    def environment(self) -> dict[str, str]:
+        return java_environment(os.environ)

@@ -1,0 +1,123 @@
+"""The executable with all programs of the control plane: built once from Go modules, then kept in the user's cache.
+
+A build takes minutes, so it is done once per content: the file is named by a hash of the sources, the Go version and
+the flags. It appears under that name only when it is whole. One build at a time writes; others wait at a lock file.
+The three gigabytes that the compiler leaves behind are deleted, for the finished file needs none of them.
+"""
+
+import hashlib
+import os
+import platform
+import re
+import shutil
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from embedded.control_plane.commands import Commands
+from embedded.control_plane.steps import Silent, Steps
+from embedded.control_plane.toolchain import Go, choose, install
+from embedded.download import user_cache
+from embedded.locking import one_at_a_time
+
+SOURCES: Final = Path(__file__).with_name("go")
+KUBERNETES_VERSION: Final = "1.36.3"
+_MAJOR, _MINOR, _ = KUBERNETES_VERSION.split(".")
+# Without these the API server would call itself v0.0.0-master+$Format.
+LINKER_FLAGS: Final = (
+    "-s -w"
+    f" -X k8s.io/component-base/version.gitVersion=v{KUBERNETES_VERSION}"
+    f" -X k8s.io/component-base/version.gitMajor={_MAJOR} -X k8s.io/component-base/version.gitMinor={_MINOR}"
+    f" -X k8s.io/client-go/pkg/version.gitVersion=v{KUBERNETES_VERSION}"
+)
+BUILD_FLAGS: Final = ("-trimpath", "-ldflags", LINKER_FLAGS)
+_REQUIRED_MODULE = re.compile(r"^\t\S+ v\S+", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Builder:
+    """What is built where: ``cache`` holds everything, ``go`` compiles, ``environment`` is the caller's."""
+
+    cache: Path
+    go: Go
+    environment: Mapping[str, str]
+
+    @property
+    def binary(self) -> Path:
+        return self.cache / f"control-plane-{self._fingerprint()}"
+
+    def build(self, steps: Steps) -> None:
+        """Bring ``binary`` there; raises BuildError."""
+        with one_at_a_time(self.cache / "lock", lambda: steps.note("another process is building; waiting for it")):
+            if self.binary.is_file():
+                return
+            log = self.cache / "build.log"
+            log.unlink(missing_ok=True)
+            try:
+                self._build(Commands(SOURCES, self._go_environment(), log), steps)
+            finally:
+                steps.stop()
+            self._delete_leavings()
+
+    def _build(self, commands: Commands, steps: Steps) -> None:
+        if not self.go.is_there:
+            install(self.go, commands, steps)
+        packages = self._download(commands, steps)
+        part = self.binary.with_suffix(".part")
+        compiling = _Counted(steps, "compiling Kubernetes (packages)", len(packages))
+        commands.run([str(self.go.executable), "build", "-v", *BUILD_FLAGS, "-o", str(part), "."], compiling.at_line)
+        part.replace(self.binary)
+
+    def _download(self, commands: Commands, steps: Steps) -> Sequence[str]:
+        """The import paths of all packages, their modules downloaded."""
+        modules = len(_REQUIRED_MODULE.findall((SOURCES / "go.mod").read_text(encoding="utf-8")))
+        downloading = _Counted(steps, "downloading Go modules (at most)", modules, "go: downloading ")
+        return commands.run([str(self.go.executable), "list", "-deps", "."], downloading.at_line)
+
+    def _go_environment(self) -> dict[str, str]:
+        """The caller's, so that its proxies and mirrors hold, with our own flags and places for what Go keeps."""
+        places = {"GOCACHE": self._places / "build", "GOMODCACHE": self._places / "modules"}
+        own = {name: str(self.environment.get(name) or place) for name, place in places.items()}
+        return {
+            **self.environment, **own,
+            # A collector that runs rarely halves the CPU of the compiler; no C compiler, no surprises of the machine.
+            "GOGC": "800", "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -modcacherw", "GOTOOLCHAIN": "local",
+            "GOWORK": "off",
+        }  # fmt: skip
+
+    @property
+    def _places(self) -> Path:
+        return self.cache / "go"
+
+    def _delete_leavings(self) -> None:
+        shutil.rmtree(self._places, ignore_errors=True)
+
+    def _fingerprint(self) -> str:
+        sources = [file.read_bytes() for file in sorted(SOURCES.iterdir()) if file.suffix in {".go", ".mod", ".sum"}]
+        others = [self.go.version, sys.platform, platform.machine(), *BUILD_FLAGS]
+        digest = hashlib.sha256(b"\0".join([*sources, *(text.encode() for text in others)]))
+        return digest.hexdigest()[:16]
+
+
+class _Counted:
+    """Counts the lines that begin with ``prefix``."""
+
+    def __init__(self, steps: Steps, what: str, total: int, prefix: str = "") -> None:
+        self._steps, self._what, self._total, self._prefix = steps, what, total, prefix
+        self._done = 0
+
+    def at_line(self, line: str) -> None:
+        if line.startswith(self._prefix):
+            self._done = min(self._done + 1, self._total)
+            self._steps.at(self._what, self._done, self._total)
+
+
+def installed(steps: Steps | None = None, environment: Mapping[str, str] = os.environ) -> Path:
+    """The executable, built now if it never was; raises BuildError."""
+    cache = user_cache(environment) / "control-plane"
+    builder = Builder(cache, choose(environment, cache), environment)
+    if not builder.binary.is_file():
+        builder.build(steps or Silent())
+    return builder.binary

@@ -1,0 +1,190 @@
+"""The control plane of one folder: started in order, stopped in order, and handed out as one object.
+
+``control_plane()`` is for programs: what it starts ends with the program, however that ends. The command line uses the
+same ``ControlPlane`` without a leash (``embedded.control_plane.folder``).
+"""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+from rich.console import Console
+
+from embedded.control_plane.build import installed
+from embedded.control_plane.credentials import Credentials
+from embedded.control_plane.programs import ApiServer, ControllerManager, Etcd, KubeScheduler, Kwok, Program
+from embedded.control_plane.state import NAMES, ProgramName, ProgramRecord, new_records, write_records
+from embedded.control_plane.steps import steps_on
+from embedded.errors import PortTakenError
+from embedded.process import Leash
+
+CORE: Final[tuple[ProgramName, ...]] = ("etcd", "kube-apiserver", "kube-controller-manager")
+PORT_ATTEMPTS: Final = 5
+
+
+class ControlPlane:
+    """etcd, kube-apiserver and controllers of a folder; kube-scheduler and kwok when they are asked for."""
+
+    def __init__(self, folder: Path, binary: Path, records: Sequence[ProgramRecord], leash: Leash | None) -> None:
+        self.folder = folder
+        self.binary = binary
+        self.credentials = Credentials(folder / "credentials")
+        self._leash = leash
+        self._records = {record.name: record for record in records}
+        self._make_programs({})
+
+    @property
+    def url(self) -> str:
+        """Of the API server."""
+        return self.api_server.url
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's; it holds the CA and the token."""
+        return self.credentials.kubeconfig("admin")
+
+    @property
+    def ca(self) -> Path:
+        """The PEM file that the API server's certificate is checked with."""
+        return self.credentials.ca
+
+    @property
+    def admin_token(self) -> str:
+        """A bearer token of the group system:masters."""
+        return self.credentials.token("admin")
+
+    @property
+    def programs(self) -> dict[ProgramName, Program]:
+        """In the order of their start."""
+        return {
+            "etcd": self.etcd,
+            "kube-apiserver": self.api_server,
+            "kube-controller-manager": self.controller_manager,
+            "kube-scheduler": self.scheduler,
+            "kwok": self.kwok,
+        }
+
+    def start(self, names: Sequence[ProgramName] = CORE) -> None:
+        """Start what does not run of these, each when those before are ready; raises ServerError, then none runs.
+
+        A port that was taken in the meantime is exchanged for another one, as long as nothing of the folder runs.
+        """
+        self.credentials.write()
+        may_move = not any(program.is_alive for program in self.programs.values())
+        for attempts_left in reversed(range(PORT_ATTEMPTS)):
+            try:
+                self._start(names)
+            except PortTakenError:
+                self.kill()
+                if not (may_move and attempts_left):
+                    raise
+                self._records = {record.name: record for record in new_records()}
+                self._make_programs(self.scheduler.configuration)
+            except BaseException:
+                self.kill()
+                raise
+            else:
+                return
+
+    def start_scheduler(self, configuration: Mapping[str, Any]) -> KubeScheduler:
+        """Start kube-scheduler with a KubeSchedulerConfiguration, in place of one that runs; wait until it schedules.
+
+        ``apiVersion``, ``kind``, ``clientConnection`` and ``leaderElection`` (off) are filled in where missing.
+        Raises ServerError with its last lines when it refuses the configuration.
+        """
+        self.scheduler.stop()
+        self.scheduler.configuration = configuration
+        self.scheduler.start()
+        return self.scheduler
+
+    def client(self, user: str = "admin") -> httpx.Client:
+        """An HTTP client of the API server, as this user; the caller closes it."""
+        return self.api_server.client(user)
+
+    def kubectl(self, *arguments: str, stdin: str = "") -> str:
+        """What kubectl prints, run as the administrator; raises subprocess.CalledProcessError with its stderr."""
+        command = [str(self.binary), "kubectl", f"--kubeconfig={self.kubeconfig}", *arguments]
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
+        if done.returncode:
+            error = subprocess.CalledProcessError(done.returncode, ["kubectl", *arguments], done.stdout, done.stderr)
+            error.add_note(done.stderr)
+            raise error
+        return done.stdout
+
+    def stop(self) -> None:
+        """Stop all, the last started first."""
+        for program in reversed(self.programs.values()):
+            program.stop()
+
+    def kill(self) -> None:
+        """SIGKILL all."""
+        for program in reversed(self.programs.values()):
+            program.kill()
+
+    def records(self) -> list[ProgramRecord]:
+        """What to remember about them."""
+        return [replace(self._records[name], process=program.process) for name, program in self.programs.items()]
+
+    def remember(self) -> None:
+        """Write the state file, so that whoever comes next finds what runs."""
+        write_records(self.folder, self.records())
+
+    def _start(self, names: Sequence[ProgramName]) -> None:
+        self.credentials.write_kubeconfigs(self.url)
+        for name in (name for name in NAMES if name in names):
+            program = self.programs[name]
+            if not program.is_alive:
+                program.launch()
+                self.remember()
+            program.wait_until_ready()
+
+    def _make_programs(self, scheduler_configuration: Mapping[str, Any]) -> None:
+        files = self.credentials
+        etcd = self._records["etcd"]
+        self.etcd = Etcd(*self._place(etcd), peer_port=etcd.peer_port)
+        self.api_server = ApiServer(*self._place_of("kube-apiserver"), etcd=self.etcd, credentials=files)
+        self.controller_manager = ControllerManager(
+            *self._place_of("kube-controller-manager"), api_server=self.api_server, credentials=files
+        )
+        self.scheduler = KubeScheduler(
+            *self._place_of("kube-scheduler"), credentials=files, configuration=scheduler_configuration
+        )
+        self.kwok = Kwok(*self._place_of("kwok"), credentials=files)
+
+    def _place_of(self, name: ProgramName) -> tuple[Any, ...]:
+        return self._place(self._records[name])
+
+    def _place(self, record: ProgramRecord) -> tuple[Any, ...]:
+        return record.name, self.folder / record.name, record.port, self.binary, self._leash, record.process
+
+
+@contextmanager
+def control_plane(folder: Path | None = None, names: Sequence[ProgramName] = CORE) -> Iterator[ControlPlane]:
+    """A Kubernetes control plane that lives as long as the ``with`` block, and never longer than this process.
+
+    It runs in a new folder of its own, below ``folder`` or the system's temporary folder, which is removed at the end.
+    The first call on a machine builds the programs, which takes minutes; somebody else's build is waited for.
+
+    Raises BuildError, ServerError.
+    """
+    binary = installed(steps_on(Console(stderr=True)))
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+    home = Path(tempfile.mkdtemp(prefix="schedulerlog-kubernetes-", dir=folder)).resolve()
+    leash = Leash()
+    try:
+        cluster = ControlPlane(home, binary, new_records(), leash)
+        try:
+            cluster.start(names)
+            yield cluster
+        finally:
+            cluster.kill()
+    finally:
+        leash.close()
+        shutil.rmtree(home, ignore_errors=True)

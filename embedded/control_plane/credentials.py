@@ -1,0 +1,167 @@
+"""Who is who in the control plane: its certificate authority, the API server's certificate, tokens and kubeconfigs.
+
+Everything is made once per folder. Components show the API server tokens rather than certificates: these need no
+signing, and the API server reads them from one file.
+"""
+
+import secrets
+from base64 import b64encode
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Final
+
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+LIFETIME: Final = timedelta(days=365)
+# Name at the API server, and the groups that give it its rights.
+USERS: Final = {
+    "admin": ("admin", "system:masters"),
+    "scheduler": ("system:kube-scheduler", ""),
+    "controller-manager": ("system:kube-controller-manager", ""),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Credentials:
+    """The files of a folder; made where missing by ``write``."""
+
+    folder: Path
+
+    @property
+    def ca(self) -> Path:
+        return self.folder / "ca.crt"
+
+    @property
+    def server_certificate(self) -> Path:
+        return self.folder / "apiserver.crt"
+
+    @property
+    def server_key(self) -> Path:
+        return self.folder / "apiserver.key"
+
+    @property
+    def service_account_key(self) -> Path:
+        return self.folder / "service-account.key"
+
+    @property
+    def tokens(self) -> Path:
+        """A line for each user, as the API server's ``--token-auth-file`` wants it."""
+        return self.folder / "tokens.csv"
+
+    def kubeconfig(self, user: str) -> Path:
+        """Of a key of ``USERS``; written by ``write_kubeconfigs``."""
+        return self.folder / f"{user}.kubeconfig"
+
+    def token(self, user: str) -> str:
+        """The bearer token of a key of ``USERS``."""
+        rows = [line.split(",") for line in self.tokens.read_text(encoding="ascii").splitlines()]
+        return next(row[0] for row in rows if row[2] == user)
+
+    def write(self) -> None:
+        """Make everything but the kubeconfigs, unless a run before has."""
+        if self.tokens.exists():
+            return
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o700)
+        authority = Authority.new("schedulerlog control plane")
+        self.ca.write_bytes(authority.certificate_pem)
+        certificate, key = authority.issue("kube-apiserver", dns_names=("localhost", "kubernetes.default.svc"))
+        self.server_certificate.write_bytes(certificate)
+        self.server_key.write_bytes(key)
+        self.service_account_key.write_bytes(_private_pem(rsa.generate_private_key(65537, 2048)))
+        lines = (f'{secrets.token_hex(16)},{name},{user},"{group}"' for user, (name, group) in USERS.items())
+        # Last, for it says that all of them are there.
+        self.tokens.write_text("".join(line.replace(',""', "") + "\n" for line in lines), encoding="ascii")
+
+    def write_kubeconfigs(self, url: str) -> None:
+        """One for each user; the CA lies inside, so that the file can be copied."""
+        for user in USERS:
+            text = kubeconfig(url, self.ca.read_text(encoding="ascii"), self.token(user))
+            self.kubeconfig(user).write_text(text, encoding="utf-8")
+
+
+def kubeconfig(url: str, ca_pem: str, token: str) -> str:
+    """A kubeconfig for one server and one bearer token."""
+    cluster = {"server": url, "certificate-authority-data": b64encode(ca_pem.encode()).decode()}
+    return yaml.safe_dump(
+        {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": "control-plane", "cluster": cluster}],
+            "users": [{"name": "user", "user": {"token": token}}],
+            "contexts": [{"name": "control-plane", "context": {"cluster": "control-plane", "user": "user"}}],
+            "current-context": "control-plane",
+        }
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Authority:
+    """A certificate authority of one's own: signs certificates of servers on this machine, also for tests."""
+
+    certificate: x509.Certificate
+    key: ec.EllipticCurvePrivateKey
+
+    @classmethod
+    def new(cls, name: str) -> "Authority":
+        """A new key and its self-signed certificate."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = _name(name)
+        builder = _builder(subject, subject, key.public_key()).add_extension(
+            x509.BasicConstraints(ca=True, path_length=0), critical=True
+        )
+        usage = x509.KeyUsage(
+            digital_signature=True, content_commitment=False, key_encipherment=False, data_encipherment=False,
+            key_agreement=False, key_cert_sign=True, crl_sign=True, encipher_only=False, decipher_only=False,
+        )  # fmt: skip
+        identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+        signed = builder.add_extension(usage, critical=True).add_extension(identifier, critical=False)
+        return cls(signed.sign(key, hashes.SHA256()), key)
+
+    @property
+    def certificate_pem(self) -> bytes:
+        return self.certificate.public_bytes(Encoding.PEM)
+
+    def issue(self, name: str, dns_names: tuple[str, ...] = ("localhost",)) -> tuple[bytes, bytes]:
+        """Certificate and key (PEM) of a server at 127.0.0.1 and these names."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        names = [x509.DNSName(each) for each in dns_names]
+        alternatives = x509.SubjectAlternativeName([*names, x509.IPAddress(ip_address("127.0.0.1"))])
+        issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
+        certificate = (
+            _builder(_name(name), self.certificate.subject, key.public_key())
+            .add_extension(alternatives, critical=False)
+            .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+            .add_extension(issuer, critical=False)
+            .sign(self.key, hashes.SHA256())
+        )
+        return certificate.public_bytes(Encoding.PEM), _private_pem(key)
+
+
+def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    now = datetime.now(UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        # Clocks of containers that were paused may be behind.
+        .not_valid_before(now - timedelta(hours=1))
+        .not_valid_after(now + LIFETIME)
+    )
+
+
+def _name(common: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
+
+
+def _private_pem(key: ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())

@@ -1,0 +1,91 @@
+"""What the command line does: a control plane that goes on running when the command has ended."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from embedded.control_plane.build import installed
+from embedded.control_plane.cluster import ControlPlane
+from embedded.control_plane.credentials import Credentials
+from embedded.control_plane.state import ProgramName, ProgramRecord, new_records, read_records, write_records
+from embedded.control_plane.steps import Steps
+from embedded.errors import EmbeddedError, NotRunningError
+from embedded.locking import one_at_a_time
+from embedded.server import GRACE_SECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramStatus:
+    """One line of ``status``; ``memory_mib`` is None when it does not run."""
+
+    name: ProgramName
+    pid: int | None
+    port: int
+    memory_mib: float | None
+    log: Path
+
+    @property
+    def is_up(self) -> bool:
+        return self.memory_mib is not None
+
+
+def up(folder: Path, names: Sequence[ProgramName], configuration: Mapping[str, Any], steps: Steps) -> ControlPlane:
+    """Start what does not run of these, and leave it running; raises EmbeddedError."""
+    binary = installed(steps)
+    with one_at_a_time(folder / "lock"):
+        cluster = ControlPlane(folder, binary, read_records(folder) or new_records(), leash=None)
+        cluster.scheduler.configuration = configuration
+        cluster.start(names)
+        link_kubectl(folder, binary)
+        return cluster
+
+
+def down(folder: Path) -> list[ProgramName]:
+    """Stop everything; returns the names of what ran. Data, logs, credentials and ports stay for the next ``up``."""
+    if not folder.is_dir():
+        return []
+    with one_at_a_time(folder / "lock"):
+        records = read_records(folder)
+        stopped = [record.name for record in reversed(records) if _stop(record, folder)]
+        if records:
+            write_records(folder, [replace(record, process=None) for record in records])
+        return stopped
+
+
+def status(folder: Path) -> list[ProgramStatus]:
+    """Every program that was started in this folder and not stopped by ``down``."""
+    return [_status(folder, record) for record in read_records(folder) if record.process]
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """``KUBECONFIG``, and a ``PATH`` entry with kubectl; raises NotRunningError when the API server does not run."""
+    if not any(program.name == "kube-apiserver" and program.is_up for program in status(folder)):
+        raise NotRunningError(
+            f"no control plane runs in {folder}; start: python -m embedded kubernetes up --dir {folder}"
+        )
+    kubeconfig = Credentials(folder / "credentials").kubeconfig("admin")
+    return {"KUBECONFIG": str(kubeconfig), "PATH": f"{folder / 'bin'}:$PATH"}
+
+
+def link_kubectl(folder: Path, binary: Path) -> None:
+    """``bin/kubectl`` in the folder: the executable runs the program that it is called by."""
+    link = folder / "bin" / "kubectl"
+    link.parent.mkdir(exist_ok=True)
+    link.unlink(missing_ok=True)
+    link.symlink_to(binary)
+
+
+def _stop(record: ProgramRecord, folder: Path) -> bool:
+    """Whether it ran."""
+    if not (record.process and record.process.is_alive()):
+        return False
+    if not record.process.stop(GRACE_SECONDS):
+        raise EmbeddedError(f"{record.name} in {folder} does not even end on SIGKILL")
+    return True
+
+
+def _status(folder: Path, record: ProgramRecord) -> ProgramStatus:
+    memory = record.process.memory_mib() if record.process else None
+    pid = record.process.pid if record.process and memory is not None else None
+    return ProgramStatus(record.name, pid, record.port, memory, folder / record.name / "server.log")

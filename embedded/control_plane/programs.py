@@ -1,0 +1,213 @@
+"""The programs of the control plane as servers: their flags, and how to see that each is really ready."""
+
+import json
+import ssl
+import subprocess
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+import yaml
+
+from embedded.control_plane.credentials import Credentials
+from embedded.process import Leash, ProcessId
+from embedded.server import Server
+
+# Those that the life of a pod, its events and its workloads need; not the cloud's, not certificates', not storage's.
+CONTROLLERS: Final = (
+    "serviceaccount-controller", "serviceaccount-token-controller", "root-ca-certificate-publisher-controller",
+    "namespace-controller", "garbage-collector-controller", "clusterrole-aggregation-controller",
+    "deployment-controller", "replicaset-controller", "statefulset-controller", "daemonset-controller",
+    "job-controller", "cronjob-controller", "disruption-controller", "resourcequota-controller",
+    "pod-garbage-collector-controller", "ttl-after-finished-controller", "endpointslice-controller",
+)  # fmt: skip
+
+
+class Program(Server):
+    """One program of the executable."""
+
+    def __init__(
+        self,
+        name: str,
+        home: Path,
+        port: int,
+        binary: Path,
+        leash: Leash | None = None,
+        process: ProcessId | None = None,
+    ) -> None:
+        super().__init__(name, home, port, leash, process)
+        self._binary = binary
+
+    def prepare(self) -> None:
+        pass
+
+    def run(self, program: str, *flags: str) -> list[str]:
+        return [str(self._binary), program, *flags]
+
+
+class Etcd(Program):
+    """The API server's store: one member, its data in ``home``."""
+
+    def __init__(self, *args: Any, peer_port: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.peer_port = peer_port
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def command(self) -> list[str]:
+        peer = f"http://127.0.0.1:{self.peer_port}"
+        return self.run(
+            "etcd", f"--data-dir={self.home / 'data'}", "--log-level=warn",
+            f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}",
+            f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
+            # Nobody's only copy: what a power cut would take, the next run makes again.
+            "--unsafe-no-fsync", "--quota-backend-bytes=4294967296",
+        )  # fmt: skip
+
+    def is_answering(self) -> bool:
+        return answers(f"{self.url}/health")
+
+
+class ApiServer(Program):
+    """The API server; a user of ``credentials`` may do what RBAC says."""
+
+    def __init__(self, *args: Any, etcd: Etcd, credentials: Credentials, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._etcd = etcd
+        self._credentials = credentials
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    def command(self) -> list[str]:
+        files = self._credentials
+        return self.run(
+            "kube-apiserver", f"--etcd-servers={self._etcd.url}",
+            "--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", f"--secure-port={self.port}",
+            f"--tls-cert-file={files.server_certificate}", f"--tls-private-key-file={files.server_key}",
+            f"--client-ca-file={files.ca}", f"--token-auth-file={files.tokens}", "--authorization-mode=Node,RBAC",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={files.service_account_key}",
+            f"--service-account-signing-key-file={files.service_account_key}",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            # There is no network that an endpoint of the service `kubernetes` could be reached through.
+            "--endpoint-reconciler-type=none",
+            # It would taint nodes that no kubelet has reported ready.
+            "--disable-admission-plugins=TaintNodesByCondition",
+            "--profiling=false",
+        )  # fmt: skip
+
+    def is_answering(self) -> bool:
+        """Whether an object can be written and is there to be deleted again."""
+        configmaps = "/api/v1/namespaces/kube-system/configmaps"
+        name = f"embedded-probe-{uuid.uuid4().hex}"
+        body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
+        try:
+            with self.client() as client:
+                client.get("/readyz").raise_for_status()
+                client.post(configmaps, json=body).raise_for_status()
+                client.delete(f"{configmaps}/{name}").raise_for_status()
+        except httpx.HTTPError:
+            return False
+        return True
+
+    def client(self, user: str = "admin") -> httpx.Client:
+        """An HTTP client that is this user; the caller closes it."""
+        return httpx.Client(
+            base_url=self.url,
+            verify=ssl.create_default_context(cafile=self._credentials.ca),
+            headers={"Authorization": f"Bearer {self._credentials.token(user)}"},
+            trust_env=False,
+            timeout=10.0,
+        )
+
+
+class ControllerManager(Program):
+    """The controllers without which a namespace has no service account, and so no pod."""
+
+    def __init__(self, *args: Any, api_server: ApiServer, credentials: Credentials, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._api_server = api_server
+        self._credentials = credentials
+
+    def command(self) -> list[str]:
+        files = self._credentials
+        return self.run(
+            "kube-controller-manager", f"--kubeconfig={files.kubeconfig('controller-manager')}",
+            f"--controllers={','.join(CONTROLLERS)}", "--use-service-account-credentials=false",
+            f"--service-account-private-key-file={files.service_account_key}", f"--root-ca-file={files.ca}",
+            "--bind-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={self.home}",
+            "--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000",
+        )  # fmt: skip
+
+    def is_answering(self) -> bool:
+        """Whether a pod could be created: the default service account is there."""
+        try:
+            with self._api_server.client() as client:
+                return client.get("/api/v1/namespaces/default/serviceaccounts/default").status_code == httpx.codes.OK
+        except httpx.HTTPError:
+            return False
+
+
+class KubeScheduler(Program):
+    """kube-scheduler with a KubeSchedulerConfiguration; what every one of ours needs is filled in."""
+
+    def __init__(self, *args: Any, credentials: Credentials, configuration: Mapping[str, Any], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._credentials = credentials
+        self.configuration = configuration
+
+    def prepare(self) -> None:
+        connection = {"kubeconfig": str(self._credentials.kubeconfig("scheduler")), "qps": 1000, "burst": 2000}
+        document = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "KubeSchedulerConfiguration",
+            "clientConnection": connection,
+            "leaderElection": {"leaderElect": False},
+            **self.configuration,
+        }
+        (self.home / "configuration.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(document))))
+
+    def command(self) -> list[str]:
+        return self.run(
+            "kube-scheduler", f"--config={self.home / 'configuration.yaml'}", "--v=3",
+            "--bind-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={self.home}",
+        )  # fmt: skip
+
+    def is_answering(self) -> bool:
+        """Whether its caches are in sync, so that it schedules."""
+        return answers(f"https://127.0.0.1:{self.port}/readyz")
+
+
+class Kwok(Program):
+    """Plays the kubelets of all nodes: bound pods run, deleted ones go away, nodes become ready."""
+
+    def __init__(self, *args: Any, credentials: Credentials, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._credentials = credentials
+
+    def prepare(self) -> None:
+        stages = subprocess.run(self.run("kwok-stages"), capture_output=True, check=True).stdout
+        (self.home / "stages.yaml").write_bytes(stages)
+
+    def command(self) -> list[str]:
+        return self.run(
+            "kwok", f"--config={self.home / 'stages.yaml'}", f"--kubeconfig={self._credentials.kubeconfig('admin')}",
+            "--manage-all-nodes=true", f"--server-address=127.0.0.1:{self.port}",
+        )  # fmt: skip
+
+    def is_answering(self) -> bool:
+        return answers(f"http://127.0.0.1:{self.port}/healthz")
+
+
+def answers(url: str) -> bool:
+    """Whether it says 200 now; the certificate of a loopback address is not looked at."""
+    try:
+        return httpx.get(url, verify=False, trust_env=False, timeout=5.0).status_code == httpx.codes.OK  # noqa: S501
+    except httpx.HTTPError:
+        return False

@@ -1,0 +1,66 @@
+"""Which programs a folder holds, on which ports, and the processes last started; kept in ``state.json``."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+from embedded.errors import EmbeddedError
+from embedded.ports import KUBERNETES_PORTS, free_port
+from embedded.process import ProcessId
+
+FILE_NAME: Final = "state.json"
+ProgramName = Literal["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"]
+NAMES: Final[tuple[ProgramName, ...]] = get_args(ProgramName)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramRecord:
+    """One program: ``peer_port`` is etcd's alone; ``process`` is the last one started, alive or not."""
+
+    name: ProgramName
+    port: int
+    peer_port: int
+    process: ProcessId | None = None
+
+
+def new_records() -> tuple[ProgramRecord, ...]:
+    """All programs, never started, on ports that are free now."""
+    ports: list[int] = []
+    for _ in range(2 * len(NAMES)):
+        ports.append(free_port(KUBERNETES_PORTS, besides=ports))
+    return tuple(ProgramRecord(name, ports[2 * place], ports[2 * place + 1]) for place, name in enumerate(NAMES))
+
+
+def read_records(folder: Path) -> tuple[ProgramRecord, ...]:
+    """None where nothing was ever started; raises EmbeddedError when the file cannot be understood."""
+    file = folder / FILE_NAME
+    try:
+        return tuple(_record(each) for each in json.loads(file.read_bytes()))
+    except FileNotFoundError:
+        return ()
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise EmbeddedError(
+            f"{file}: cannot be read ({error!r}). Stop the programs of this folder by hand (ps), then delete it."
+        ) from error
+
+
+def write_records(folder: Path, records: Sequence[ProgramRecord]) -> None:
+    """Replace the file at once, so that a reader or a kill never meets half of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / f"{FILE_NAME}.part"
+    part.write_text(json.dumps([asdict(record) for record in records], indent=2) + "\n", encoding="utf-8")
+    part.replace(folder / FILE_NAME)
+
+
+def _record(document: Any) -> ProgramRecord:
+    if document["name"] not in NAMES:
+        raise ValueError(f"unknown program {document['name']!r}")
+    process = document["process"]
+    return ProgramRecord(
+        name=document["name"],
+        port=int(document["port"]),
+        peer_port=int(document["peer_port"]),
+        process=None if process is None else ProcessId(int(process["pid"]), str(process["started"])),
+    )
