@@ -34,6 +34,13 @@ Name = Annotated[str, typer.Option(help="This scheduler's name, as in the pods' 
 NodePolicy = Annotated[str, typer.Option(help="Which node is best: binpack (fullest) or spread (emptiest).")]
 DevicePolicy = Annotated[str, typer.Option(help="Which card is tried first: spread, binpack, mutex, topology-aware, …")]
 
+WholeNodes = Annotated[
+    str,
+    typer.Option(
+        help="Filter calls with whole nodes (nodeCacheCapable: false). place: as any other. "
+        "simulate: on empty cards, without a trace, as HAMi does."
+    ),
+]
 CertFile = Annotated[
     Path | None,
     typer.Option(
@@ -72,6 +79,7 @@ def serve(
     device_policy: DevicePolicy = "spread",
     node_lock_timeout: Annotated[str, typer.Option(help="An older node lock is taken over.")] = "5m",
     max_body_bytes: Annotated[int, typer.Option(help="Longer requests are refused (413).")] = 32 * 1024**2,
+    whole_nodes: WholeNodes = "place",
     cert_file: CertFile = None,
     key_file: KeyFile = None,
     insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Plain HTTP in place of HTTPS.")] = False,
@@ -94,6 +102,7 @@ def serve(
                 sync=settings.word("--spool-sync", spool_sync, ("always", "interval")),
             ),
             lock=LockPolicy(settings.duration("--node-lock-timeout", node_lock_timeout)),
+            simulates_whole_nodes=settings.word("--whole-nodes", whole_nodes, ("place", "simulate")) == "simulate",
             certificate=settings.certificate(cert_file, key_file, insecure_http=insecure_http),
             max_body_bytes=settings.positive("--max-body-bytes", max_body_bytes),
         )

@@ -23,11 +23,17 @@ class UnusableBodyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class FilterArgs:
-    """`nodes`: full Node objects where kube-scheduler sends those (nodeCacheCapable false), else None."""
+    """`nodes`: Node objects by name where kube-scheduler sends those (nodeCacheCapable false), else None."""
 
     pod: Json
     node_names: tuple[str, ...]
-    nodes: tuple[Json, ...] | None = None
+    nodes: Mapping[str, Json] | None = None
+
+    def hand_back(self, names: Sequence[str]) -> bytes:
+        """The reply that these nodes will do, in the form in which they were offered."""
+        if self.nodes is None:
+            return filter_reply(names)
+        return filter_reply(nodes=[self.nodes[name] for name in names])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,10 @@ def read_filter(body: bytes) -> FilterArgs:
         raise UnusableBodyError(NO_POD)
     nodes = fields.get("nodes")
     names = _names(fields.get("nodenames"))
-    return FilterArgs(_pod(pod), names, None if nodes is None or names else _node_objects(nodes))
+    if nodes is None or names:
+        return FilterArgs(_pod(pod), names)
+    whole = _node_objects(nodes)
+    return FilterArgs(_pod(pod), tuple(whole), whole)
 
 
 def read_bind(body: bytes) -> BindArgs:
@@ -100,17 +109,17 @@ def _pod(pod: Any) -> Json:
     return {**pod, "metadata": {**metadata, **said}}
 
 
-def _node_objects(nodes: Any) -> tuple[Json, ...]:
+def _node_objects(nodes: Any) -> dict[str, Json]:
     items = nodes.get("items") if isinstance(nodes, dict) else None
     if items is None:
-        return ()
+        return {}
     if not isinstance(items, list):
         raise UnusableBodyError("Nodes.items is not a list")
     for item in items:
         metadata = item.get("metadata") if isinstance(item, dict) else None
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
             raise UnusableBodyError("Nodes.items holds what is no Node with a name")
-    return tuple(items)
+    return {item["metadata"]["name"]: item for item in items}
 
 
 def filter_reply(

@@ -67,7 +67,13 @@ def _assemble(settings: Settings, spool: Spool) -> _Parts:
     binder = Binder(cluster, settings.lock)
     scheduler = Scheduler(settings.name, settings.policy, columns, cluster, binder, teller, now_utc, metrics)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
-    app = create_app(scheduler, metrics, lambda: {"spool": spool.problem, "cluster": ""}, settings.max_body_bytes)
+    app = create_app(
+        scheduler,
+        metrics,
+        lambda: {"spool": spool.problem, "cluster": ""},
+        settings.max_body_bytes,
+        simulates_whole_nodes=settings.simulates_whole_nodes,
+    )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
     return _Parts(app, certificates, watch, publisher)
 

@@ -6,7 +6,7 @@ never book one device twice. Nothing here waits for Kafka; an answer leaves when
 
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
@@ -82,34 +82,36 @@ class Scheduler:
 
     async def filter(self, asked: FilterArgs) -> bytes:
         """The reply to POST /filter."""
-        if asked.nodes is not None:
-            return simulated(asked.pod, asked.nodes, self._policy)
         started = self._clock()
         self._api.offered(asked.pod)
         answer = decide(self._columns, asked.pod, asked.node_names, self._policy)
         if isinstance(answer, NotOurs):
             self._metrics.decisions.labels("not_ours").inc()
-            return filter_reply(asked.node_names)
+            return asked.hand_back(asked.node_names)
         attempt = self._attempt(asked.pod, started)
         if isinstance(answer, Failed):
             self._metrics.decisions.labels("failed").inc()
             self._teller.tell([events.failure_of(attempt, answer, len(asked.node_names), self._clock())])
             await self._teller.settle()
             return filter_reply(error=answer.error)
-        return await self._conclude(attempt, asked.pod, answer)
+        return await self._conclude(attempt, asked, answer)
 
-    async def _conclude(self, attempt: Attempt, pod: Json, decision: Decision) -> bytes:
+    def simulate(self, asked: FilterArgs) -> bytes:
+        """The reply on empty cards of the nodes that were sent whole: nothing is kept, nothing is told."""
+        return simulated(asked.pod, asked.nodes or {}, self._policy)
+
+    async def _conclude(self, attempt: Attempt, asked: FilterArgs, decision: Decision) -> bytes:
         if decision.chosen is None:
             release(self._columns, attempt.pod.uid)
         else:
-            reserve(self._columns, decision, pod)
+            reserve(self._columns, decision, asked.pod)
         error = await self._annotate(attempt.pod, decision) if decision.chosen else ""
         if error:
             release(self._columns, attempt.pod.uid)
         self._teller.tell(events.events_of(attempt, decision, self._clock(), error))
         self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
         await self._teller.settle()
-        return _reply(decision, error)
+        return _reply(asked, decision, error)
 
     async def _annotate(self, pod: PodRef, decision: Decision) -> str:
         """Write the decision into the pod; why not, where that fails."""
@@ -149,25 +151,24 @@ class Scheduler:
         return pod is None or any(request.asks for request in container_requests(pod, self._policy.defaults))
 
 
-def _reply(decision: Decision, error: str) -> bytes:
+def _reply(asked: FilterArgs, decision: Decision, error: str) -> bytes:
     if error:
         return filter_reply(error=error)
     if decision.chosen is None:
         return filter_reply(failed=decision.failed_nodes())
-    return filter_reply([decision.chosen])
+    return asked.hand_back([decision.chosen])
 
 
-def simulated(pod: Json, nodes: tuple[Json, ...], policy: Policy) -> bytes:
-    """The reply where kube-scheduler sends whole nodes: as HAMi does it, on empty cards, and nothing is kept."""
+def simulated(pod: Json, nodes: Mapping[str, Json], policy: Policy) -> bytes:
+    """What HAMi answers where kube-scheduler sends whole nodes (docs/decisions/0009)."""
     columns = ClusterColumns()
-    for node in nodes:
+    for node in nodes.values():
         columns.apply_node(node)
-    by_name = {node["metadata"]["name"]: node for node in nodes}
-    answer = decide(columns, pod, list(by_name), policy)
+    answer = decide(columns, pod, list(nodes), policy)
     if isinstance(answer, NotOurs):
-        return filter_reply(nodes=nodes)
+        return filter_reply(nodes=list(nodes.values()))
     if isinstance(answer, Failed):
         return filter_reply(error=answer.error)
     if answer.chosen is None:
         return filter_reply(failed=answer.failed_nodes())
-    return filter_reply(nodes=[by_name[answer.chosen]])
+    return filter_reply(nodes=[nodes[answer.chosen]])

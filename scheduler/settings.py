@@ -34,6 +34,8 @@ class Settings:
     lock: LockPolicy = field(default_factory=LockPolicy)
     certificate: Pair | None = None
     """HTTPS with this pair; None: plain HTTP."""
+    simulates_whole_nodes: bool = False
+    """A filter call that carries whole nodes is answered without a trace, as HAMi does it (docs/decisions/0009)."""
     max_body_bytes: int = 32 * 1024 * 1024
     drain_seconds: float = 5.0
     """At the end, how long to wait for Kafka to take what is left."""

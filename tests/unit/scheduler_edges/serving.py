@@ -26,7 +26,9 @@ from tests.unit.scheduler_edges.spooled import Clock
 class Serving:
     """`objects` are the cluster file."""
 
-    def __init__(self, folder: Path, *objects: Json, max_body_bytes: int = 10**6) -> None:
+    def __init__(
+        self, folder: Path, *objects: Json, max_body_bytes: int = 10**6, simulates_whole_nodes: bool = False
+    ) -> None:
         self.clock, self.metrics = Clock(), Metrics()
         self.spool = Spool(folder / "spool", clock=self.clock)
         teller = Teller(self.spool, self.clock, self.metrics)
@@ -38,7 +40,13 @@ class Serving:
             "hami-scheduler", Policy(), self.columns, self.cluster, binder, teller, self.clock, self.metrics
         )
         problems = {"spool": "", "cluster": ""}
-        app = create_app(self.scheduler, self.metrics, lambda: problems | {"spool": self.spool.problem}, max_body_bytes)
+        app = create_app(
+            self.scheduler,
+            self.metrics,
+            lambda: problems | {"spool": self.spool.problem},
+            max_body_bytes,
+            simulates_whole_nodes=simulates_whole_nodes,
+        )
         self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://scheduler")
 
     async def close(self) -> None:

@@ -153,12 +153,41 @@ async def test_a_pod_that_ends_frees_its_devices(serve: Callable[..., Serving]) 
     assert (await serving.filter(a_pod()))["NodeNames"] == ["node1"]
 
 
-async def test_whole_nodes_are_judged_without_a_trace(serving: Serving) -> None:
+def whole(pod: Json, *nodes: Json) -> Json:
+    """A filter call as kube-scheduler makes it with `nodeCacheCapable: false`."""
+    return {"Pod": pod, "Nodes": {"metadata": {}, "items": list(nodes)}, "NodeNames": None}
+
+
+async def test_a_pod_is_placed_for_real_where_whole_nodes_are_sent(serving: Serving) -> None:
+    sent = [a_node(name, cards=2, annotations={"sent": "as it was"}) for name in ("node2", "node1")]
+    answer = await serving.post("/filter", whole(a_pod(), *sent))
+    assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": [sent[1]]}}
+    pod = serving.cluster.known_pod("default", "pod1")
+    assert pod
+    assert annotation(pod, allocation.NODE) == "node1"
+    assert AttemptConcluded in {type(event) for event in serving.told()}
+    assert await serving.bind(a_pod()) == ""
+
+
+async def test_what_runs_counts_where_whole_nodes_are_sent(serving: Serving) -> None:
+    both = [a_container(gpus=2, gpucores=100)]
+    await serving.filter(a_pod("first", both))
+    answer = await serving.post("/filter", whole(a_pod("second", both), a_node("node1", cards=2), a_node("stranger")))
+    assert answer == EMPTY | {"FailedNodes": {"node1": "2/2 CardInsufficientMemory", "stranger": "node unregistered"}}
+
+
+async def test_a_pod_without_devices_gets_whole_nodes_back(serving: Serving) -> None:
+    nodes = [a_node("a"), a_node("b")]
+    answer = await serving.post("/filter", whole(a_pod(containers=[a_container(gpus=0)]), *nodes))
+    assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": nodes}}
+
+
+async def test_whole_nodes_are_judged_without_a_trace_where_that_is_asked_for(serve: Callable[..., Serving]) -> None:
+    serving = serve(a_node("node1", cards=2), simulates_whole_nodes=True)
+    serving.told()
     nodes = [a_node("elsewhere", cards=1), a_node("other", cards=1)]
-    body = {"Pod": a_pod(), "Nodes": {"metadata": {}, "items": nodes}, "NodeNames": None}
-    answer = await serving.post("/filter", body)
-    assert answer["Nodes"]["items"] == [nodes[0]]
-    assert answer["NodeNames"] is None
+    answer = await serving.post("/filter", whole(a_pod(), *nodes))
+    assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": [nodes[0]]}}
     assert serving.told() == []
     assert serving.cluster.known_pod("default", "pod1") is None
 
