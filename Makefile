@@ -14,9 +14,12 @@ help:  ## Show what every target does
 demo: install  ## Run the five scenarios on a real Kafka, pipeline and OpenSearch, then stay up (ONCE=1: check and exit)
 	@$(RUN) demo $(if $(ONCE),--once)
 
-test: install  ## Run every test, with the real broker and index
-	@$(RUN) embedded install
-	@$(RUN) pytest $(ARGS)
+# The first build of Kubernetes takes minutes: it goes on beside the tests that do not need it.
+test: install  ## Run every test, with the real broker, index and Kubernetes
+	@mkdir -p .run
+	@$(RUN) embedded kubernetes install >.run/kubernetes-build.log 2>&1 & building=$$!; \
+	trap 'kill $$building 2>/dev/null || true' EXIT; \
+	$(RUN) embedded install; $(RUN) pytest $(ARGS)
 
 unit: install  ## Run the tests that need no network, in seconds
 	@$(RUN) pytest tests/unit tests/contract $(ARGS)

@@ -13,11 +13,12 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from embedded.control_plane.commands import Commands
-from embedded.control_plane.steps import Silent, Steps
+from embedded.control_plane.steps import SharedSteps, Silent, Steps
 from embedded.control_plane.toolchain import Go, choose, install
 from embedded.download import user_cache
 from embedded.locking import one_at_a_time
@@ -50,16 +51,17 @@ class Builder:
 
     def build(self, steps: Steps) -> None:
         """Bring ``binary`` there; raises BuildError."""
-        with one_at_a_time(self.cache / "lock", lambda: steps.note("another process is building; waiting for it")):
-            if self.binary.is_file():
-                return
-            log = self.cache / "build.log"
-            log.unlink(missing_ok=True)
-            try:
-                self._build(Commands(SOURCES, self._go_environment(), log), steps)
-            finally:
-                steps.stop()
-            self._delete_leavings()
+        shared = SharedSteps(steps, self.cache / "progress.json")
+        waits = partial(steps.note, "another process is building; waiting for it")
+        try:
+            with one_at_a_time(self.cache / "lock", waits, shared.show_those_of_others):
+                if not self.binary.is_file():
+                    log = self.cache / "build.log"
+                    log.unlink(missing_ok=True)
+                    self._build(Commands(SOURCES, self._go_environment(), log), shared)
+                    self._delete_leavings()
+        finally:
+            steps.stop()
 
     def _build(self, commands: Commands, steps: Steps) -> None:
         if not self.go.is_there:

@@ -37,7 +37,7 @@ def read_records(folder: Path) -> tuple[ProgramRecord, ...]:
     """None where nothing was ever started; raises EmbeddedError when the file cannot be understood."""
     file = folder / FILE_NAME
     try:
-        return tuple(_record(each) for each in json.loads(file.read_bytes()))
+        return _records(json.loads(file.read_bytes()))
     except FileNotFoundError:
         return ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -54,9 +54,13 @@ def write_records(folder: Path, records: Sequence[ProgramRecord]) -> None:
     part.replace(folder / FILE_NAME)
 
 
+def _records(document: Any) -> tuple[ProgramRecord, ...]:
+    if [each["name"] for each in document] != list(NAMES):
+        raise ValueError(f"expected the programs {', '.join(NAMES)}")
+    return tuple(_record(each) for each in document)
+
+
 def _record(document: Any) -> ProgramRecord:
-    if document["name"] not in NAMES:
-        raise ValueError(f"unknown program {document['name']!r}")
     process = document["process"]
     return ProgramRecord(
         name=document["name"],

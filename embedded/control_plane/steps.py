@@ -1,7 +1,9 @@
 """How far a build is: a bar on a terminal, a plain line every few seconds elsewhere, or nothing."""
 
+import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final, Protocol
 
 from rich.console import Console
@@ -78,6 +80,34 @@ class InLines:
 
     def stop(self) -> None:
         pass
+
+
+class SharedSteps:
+    """Also writes every step to a file, so that another process that waits for this build can show it."""
+
+    def __init__(self, own: Steps, file: Path) -> None:
+        self._own = own
+        self._file = file
+
+    def note(self, text: str) -> None:
+        self._own.note(text)
+
+    def at(self, what: str, done: int, total: int) -> None:
+        self._own.at(what, done, total)
+        part = self._file.with_suffix(".part")
+        part.write_text(json.dumps([what, done, total]), encoding="utf-8")
+        part.replace(self._file)
+
+    def stop(self) -> None:
+        self._own.stop()
+
+    def show_those_of_others(self) -> None:
+        """Report the step that somebody else has come to."""
+        try:
+            what, done, total = json.loads(self._file.read_bytes())
+        except (OSError, ValueError):
+            return
+        self._own.at(str(what), int(done), int(total))
 
 
 def steps_on(console: Console) -> Steps:

@@ -2,22 +2,34 @@
 
 import uuid
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pytest
+from rich.console import Console
 
 from embedded.control_plane import ControlPlane
 from embedded.control_plane import control_plane as running_control_plane
+from embedded.control_plane.build import installed
 from embedded.control_plane.cluster import CORE
+from embedded.control_plane.steps import steps_on
 from tests.integration.kubernetes.objects import created_namespace
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Last what needs the control plane: on a new machine it is being built beside the tests before."""
+    items.sort(key=lambda item: "control_plane" in getattr(item, "fixturenames", ()))
+
+
 @pytest.fixture(scope="session")
-def control_plane() -> Iterator[ControlPlane]:
+def control_plane(pytestconfig: pytest.Config) -> Iterator[ControlPlane]:
     """etcd, kube-apiserver, controllers and kwok; a test that needs kube-scheduler starts it with its configuration.
 
     Nodes belong to the cluster: use names that nobody else uses, and delete them. kwok makes them ready and their pods
     run. kube-scheduler is one for all: ``control_plane.start_scheduler(configuration)`` replaces the one before.
     """
+    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
+    with capture.global_and_fixture_disabled() if capture else nullcontext():
+        installed(steps_on(Console(stderr=True)))
     with running_control_plane(names=(*CORE, "kwok")) as running:
         yield running
 
