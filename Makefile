@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit lint types contracts check bench up down generate clean
+.PHONY: help install demo test unit conformance lint types contracts check bench up down generate clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.8
@@ -23,6 +23,9 @@ test: install  ## Run every test, with the real broker, index and Kubernetes
 
 unit: install  ## Run the tests that need no network, in seconds
 	@$(RUN) pytest tests/unit tests/contract $(ARGS)
+
+conformance: install  ## Replay recorded answers of HAMi and say where ours differ (CASES=DIR: another folder of them)
+	@$(RUN) tests.conformance $(CASES)
 
 check: lint types contracts  ## Run lint, types and import contracts
 

@@ -14,8 +14,9 @@ from typing import Final
 
 from scheduler import node_lock
 from scheduler.cluster.cluster_api import ApiError, ClusterApi, Object, annotation, missing
+from scheduler.devices.vendors import ONLY_NVIDIA
 from scheduler.extender import BindArgs
-from scheduler.judge.request import Defaults, container_requests
+from scheduler.judge.request import container_requests
 from scheduler.node_lock import LOCK, LockError, PodKey, Step
 
 log = logging.getLogger(__name__)
@@ -152,7 +153,7 @@ class Binder:
 
 def needs_lock(pod: Object) -> bool:
     """Whether the device plugin will hand something over. As with HAMi, init containers alone do not count."""
-    return any(asked.asks and not asked.is_init for asked in container_requests(pod, Defaults()))
+    return any(asked.asks and not asked.is_init for asked in container_requests(pod, ONLY_NVIDIA))
 
 
 def _is_member(pod: Object) -> bool:

@@ -15,6 +15,7 @@ from scheduler.devices.allocation import AllocationError
 from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.handshake import Seen, Step, allocatable_gpus, next_step
 from scheduler.devices.node_entry import MIG_MODE, DeviceKind, NodeEntry, fragment_of, is_ours
+from scheduler.devices.nvidia import VENDOR
 from scheduler.devices.quota import Quotas
 from scheduler.devices.registration import REGISTER, Malformed, NodeDevices, Registration, cordoned, decode_node
 from scheduler.devices.rows import Table
@@ -256,7 +257,7 @@ class ClusterColumns:
         return self._pods.get(uid)
 
     def _tally(self, use: PodUse, sign: int) -> None:
-        self.quotas.add_use(use.namespace, sign * use.memory_mib, sign * use.cores)
+        self.quotas.add_use(use.namespace, VENDOR, sign * use.memory_mib, sign * use.cores)
         entry = self.entry(use.node)
         if entry:
             self._count(entry, use, sign)

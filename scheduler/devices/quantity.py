@@ -1,7 +1,7 @@
 """Kubernetes quantities ("2", "1500m", "3k", "1Gi", 4e3) as exact integers."""
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_UP, Context, Decimal
 from typing import Any, Final
 
 _FORM: Final = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))(?:([numkMGTPE]|[KMGTPE]i)|[eE]([+-]?[0-9]{1,4}))?")
@@ -14,6 +14,8 @@ _SCALE: Final = {
     **{f"{suffix}i": Decimal(1024) ** (power + 1) for power, suffix in enumerate("KMGTPE")},
 }
 _INT64_MAX: Final = 2**63 - 1
+_EXACT: Final = Context(prec=300)
+"""No product of what `_FORM` and `_LONGEST` let through is longer."""
 _LONGEST: Final = 64  # a longer text is either beyond 64 bits or padding that no API server writes
 
 
@@ -22,23 +24,39 @@ def whole(value: Any) -> int | None:
 
     A JSON number is accepted as well as a string (Go's `resource.Quantity` reads both).
     """
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 19:
+        return int(value)
+    number = _number(value)
+    if number is None:
+        return None
+    integer = number.to_integral_value()
+    return int(integer) if integer == number and -_INT64_MAX - 1 <= integer <= _INT64_MAX else None
+
+
+def rounded_up(value: Any) -> int:
+    """Go's `Quantity.Value()`: fractions away from zero, what is beyond 64 bits its nearest; 0 for no quantity."""
+    number = _number(value) or Decimal(0)
+    away = number.to_integral_value(ROUND_UP)
+    return max(-_INT64_MAX - 1, min(int(away), _INT64_MAX))
+
+
+def is_quantity(value: Any) -> bool:
+    """Whether an API server would take it as a quantity."""
+    return _number(value) is not None
+
+
+def _number(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if isinstance(value, int):
-        return value if -_INT64_MAX - 1 <= value <= _INT64_MAX else None
     text = value if isinstance(value, str) else repr(value)
     form = _FORM.fullmatch(text) if len(text) <= _LONGEST else None
     return _exact(form) if form else None
 
 
-def _exact(form: re.Match[str]) -> int | None:
+def _exact(form: re.Match[str]) -> Decimal | None:
     digits, suffix, exponent = form.groups()
     power = int(exponent or 0)
     if abs(power) > _LONGEST:
-        return 0 if Decimal(digits) == 0 else None
-    try:
-        number = Decimal(digits) * _SCALE[suffix or ""] * Decimal(10) ** power
-        integer = number.to_integral_exact()
-    except InvalidOperation:
-        return None
-    return int(integer) if integer == number and -_INT64_MAX - 1 <= integer <= _INT64_MAX else None
+        return Decimal(0) if Decimal(digits) == 0 else None
+    scaled = _EXACT.multiply(Decimal(digits), _SCALE[suffix or ""])
+    return _EXACT.multiply(scaled, _EXACT.power(Decimal(10), power))

@@ -1,11 +1,11 @@
-"""How much of its ResourceQuotas (`limits.nvidia.com/gpumem`, `limits.nvidia.com/gpucores`) a namespace has left."""
+"""How much of its ResourceQuotas (`limits.nvidia.com/gpumem`, `limits.nvidia.com/gpucores`, …) a namespace has left."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler.devices.nvidia import CORES, MEMORY
 from scheduler.devices.quantity import whole
+from scheduler.devices.vendors import Vendor
 
 _PREFIX: Final = "limits."
 UNLIMITED: Final = 2**62
@@ -26,46 +26,48 @@ class Room:
 
 @dataclass(slots=True)
 class Quotas:
-    """The quotas of all namespaces and what their pods hold; amounts in MiB and percent of one card."""
+    """The quotas of all namespaces, and what their pods hold of each vendor; amounts in MiB and percent of one card."""
 
-    limits: dict[str, dict[str, tuple[int | None, int | None]]] = field(default_factory=dict)
-    used: dict[str, tuple[int, int]] = field(default_factory=dict)
+    limits: dict[str, dict[str, Mapping[str, int]]] = field(default_factory=dict)
+    used: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
 
     def apply(self, quota: Mapping[str, Any]) -> None:
         """Add or replace one ResourceQuota object. Of several for one resource, the latest counts, as with HAMi."""
         namespace, name = _identity(quota)
         spec = quota.get("spec")
         hard = spec.get("hard") if isinstance(spec, Mapping) else None
-        amounts = hard if isinstance(hard, Mapping) else {}
-        limits = (_limit(amounts, MEMORY), _limit(amounts, CORES))
         of_namespace = self.limits.setdefault(namespace, {})
         of_namespace.pop(name, None)
-        of_namespace[name] = limits
+        of_namespace[name] = _limits(hard if isinstance(hard, Mapping) else {})
 
     def delete(self, namespace: str, name: str) -> None:
         self.limits.get(namespace, {}).pop(name, None)
 
-    def add_use(self, namespace: str, memory_mib: int, cores: int) -> None:
+    def add_use(self, namespace: str, vendor: str, memory_mib: int, cores: int) -> None:
         """Count what a pod holds; negative amounts give it back."""
-        memory_before, cores_before = self.used.get(namespace, (0, 0))
+        memory_before, cores_before = self.used.get((namespace, vendor), (0, 0))
         after = (memory_before + memory_mib, cores_before + cores)
         if any(after):
-            self.used[namespace] = after
+            self.used[namespace, vendor] = after
         else:
-            self.used.pop(namespace, None)
+            self.used.pop((namespace, vendor), None)
 
-    def room(self, namespace: str, memory_factor: int) -> Room:
-        """What the namespace may still take. `memory_factor` is what `nvidia.com/gpumem` is multiplied with."""
-        limits = self.limits.get(namespace)
-        if not limits:
+    def room(self, namespace: str, vendor: Vendor) -> Room:
+        """What the namespace may still take of a vendor's cards. A quota counts memory in the vendor's own unit."""
+        quotas = self.limits.get(namespace)
+        if not quotas:
             return Room()
-        memory = [limit for limit, _ in limits.values() if limit is not None]
-        cores = [limit for _, limit in limits.values() if limit is not None]
-        used_memory, used_cores = self.used.get(namespace, (0, 0))
+        memory = _latest(quotas, vendor.resources.memory)
+        cores = _latest(quotas, vendor.resources.cores)
+        used_memory, used_cores = self.used.get((namespace, vendor.word), (0, 0))
         return Room(
-            memory[-1] * max(memory_factor, 1) - used_memory if memory else UNLIMITED,
-            cores[-1] - used_cores if cores else UNLIMITED,
+            UNLIMITED if memory is None else memory * max(vendor.amounts.memory_unit_mib, 1) - used_memory,
+            UNLIMITED if cores is None else cores - used_cores,
         )
+
+
+def _latest(quotas: Mapping[str, Mapping[str, int]], resource: str) -> int | None:
+    return next((limits[resource] for limits in reversed(list(quotas.values())) if resource in limits), None)
 
 
 def _identity(quota: Mapping[str, Any]) -> tuple[str, str]:
@@ -74,5 +76,7 @@ def _identity(quota: Mapping[str, Any]) -> tuple[str, str]:
     return str(said.get("namespace", "")), str(said.get("name", ""))
 
 
-def _limit(hard: Mapping[str, Any], resource: str) -> int | None:
-    return whole(hard.get(_PREFIX + resource))
+def _limits(hard: Mapping[str, Any]) -> dict[str, int]:
+    """Whole limits by resource name. What is no whole number limits nothing, as with HAMi."""
+    said = ((name, whole(value)) for name, value in hard.items() if name.startswith(_PREFIX))
+    return {name.removeprefix(_PREFIX): limit for name, limit in said if limit is not None}

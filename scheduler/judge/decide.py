@@ -45,7 +45,7 @@ def decide(
     What the pod itself holds from an earlier attempt does not count against it. Nothing in `columns` is changed:
     `reserve` does that.
     """
-    requests = container_requests(pod, policy.defaults)
+    requests = container_requests(pod, policy.vendors)
     if not any(request.asks for request in requests):
         return NotOurs(requests)
     metadata = _mapping(pod.get("metadata"))
@@ -53,7 +53,7 @@ def decide(
         wishes = read_wishes(_mapping(metadata.get("annotations")), policy.node, policy.device)
     except WeightsError as error:
         return Failed(requests, f"calcScore failed {error} for pod {metadata.get('name', '')}")
-    terms = terms_of(columns, metadata, wishes, policy.memory_factor)
+    terms = terms_of(columns, metadata, wishes, policy.vendors[0])
     return _Attempt(terms, requests, tuple(node_names)).conclude()
 
 

@@ -12,29 +12,23 @@ from numpy.typing import NDArray
 
 from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.node_entry import DeviceKind
+from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
 from scheduler.judge import codes
-from scheduler.judge.request import ContainerRequest, Defaults
+from scheduler.judge.request import ContainerRequest
 from summaries.text import reason_text
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """HAMi's flags and the NVIDIA part of its device configuration (chart defaults).
+    """HAMi's flags and its device configuration.
 
     node: `--node-scheduler-policy`, binpack or spread. device: `--gpu-scheduler-policy`, one word or a comma chain.
-    default_memory_mib and default_cores fill what a container leaves out; memory_factor multiplies `nvidia.com/gpumem`.
+    vendors: whose cards are handed out, and by which words and defaults; a pod is judged for them in this order.
     """
 
     node: str = "binpack"
     device: str = "spread"
-    default_memory_mib: int = 0
-    default_cores: int = 0
-    default_gpu_num: int = 1  # the webhook's part: what it adds where memory or cores are asked for without a GPU
-    memory_factor: int = 1
-
-    @property
-    def defaults(self) -> Defaults:
-        return Defaults(self.default_memory_mib, self.default_cores, self.memory_factor)
+    vendors: Vendors = ONLY_NVIDIA
 
 
 @dataclass(frozen=True, slots=True)

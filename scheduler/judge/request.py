@@ -1,11 +1,11 @@
-"""What the containers of a pod ask for (HAMi's `GenerateResourceRequests` for NVIDIA devices)."""
+"""What the containers of a pod ask for (HAMi's `GenerateResourceRequests`), vendor by vendor."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from scheduler.devices.nvidia import CORES, COUNT, MEMORY, MEMORY_PERCENTAGE, VENDOR
 from scheduler.devices.quantity import whole
+from scheduler.devices.vendors import Vendor, Vendors
 
 UNSET_PERCENTAGE: Final = 101
 """HAMi's word for "no percentage asked"."""
@@ -14,20 +14,11 @@ _INT32_MAX: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Defaults:
-    """The values of HAMi's device configuration that fill what a container leaves out."""
-
-    memory_mib: int = 0
-    cores: int = 0
-    memory_factor: int = 1
-
-
-@dataclass(frozen=True, slots=True)
 class ContainerRequest:
-    """What one container asks for. `count` 0 or less asks for nothing; vendor is empty when no GPU was named.
+    """What one container asks for of one vendor. `count` 0 or less asks for nothing; vendor is empty if none was named.
 
     memory_mib wins where it is above 0; else memory_percentage of each card's total counts (101 = unset).
-    cores: percent of one card.
+    cores: percent of one card. is_further: the container before it asks for this too, of a second vendor.
     """
 
     name: str
@@ -37,15 +28,27 @@ class ContainerRequest:
     memory_mib: int = 0
     memory_percentage: int = 0
     cores: int = 0
+    is_further: bool = False
 
     @property
     def asks(self) -> bool:
         return self.count > 0
 
 
-def container_requests(pod: Mapping[str, Any], defaults: Defaults) -> tuple[ContainerRequest, ...]:
-    """One request per container, init containers first, in the pod's order."""
-    return tuple(container_request(container, is_init, defaults) for is_init, container in _containers(pod))
+def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[ContainerRequest, ...]:
+    """One request per container and vendor that it asks for, init containers first, in the pod's order.
+
+    A container that asks for nothing has one too, so that places in the pod can be counted.
+    """
+    return tuple(
+        request for is_init, container in _containers(pod) for request in _requests(container, is_init, vendors)
+    )
+
+
+def _requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[ContainerRequest]:
+    requests = [container_request(container, is_init, vendor) for vendor in vendors]
+    asking = [request for request in requests if request.asks]
+    return [asking[0], *(replace(more, is_further=True) for more in asking[1:])] if asking else requests[:1]
 
 
 def _containers(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any]]]:
@@ -58,29 +61,40 @@ def _containers(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any
             yield is_init, container if isinstance(container, Mapping) else {}
 
 
-def container_request(container: Mapping[str, Any], is_init: bool, defaults: Defaults) -> ContainerRequest:
-    """Limits first, else requests. An unusable `gpumem` drops the whole request, as HAMi does."""
-    name = str(container.get("name", ""))
-    amount = _Amounts(container.get("resources"))
-    count = amount.whole(COUNT)
-    memory = amount.whole(MEMORY) if amount.names(MEMORY) else 0
-    memory_mib = -1 if memory is None else memory * max(defaults.memory_factor, 1)
-    if count is None or not 0 <= memory_mib <= _INT32_MAX:
+def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> ContainerRequest:
+    """Limits first, else requests. An unusable amount of memory drops the whole request, as HAMi does."""
+    name, names, rules = str(container.get("name", "")), vendor.resources, vendor.amounts
+    said = _Said(container.get("resources"))
+    count, memory_mib = said.whole(names.count), _memory(said, vendor)
+    if count is None or memory_mib is None:
         return ContainerRequest(name, is_init)
-    percentage = _percentage(amount.whole(MEMORY_PERCENTAGE))
+    percentage = _percentage(said.whole(names.percentage))
     if memory_mib == 0 and percentage == UNSET_PERCENTAGE:
-        memory_mib, percentage = (defaults.memory_mib, percentage) if defaults.memory_mib else (0, 100)
-    cores = amount.whole(CORES)
+        memory_mib, percentage = (rules.default_memory_mib, percentage) if rules.default_memory_mib else (0, 100)
+    cores = said.whole(names.cores)
     return ContainerRequest(
-        name, is_init, VENDOR, count, memory_mib, percentage, defaults.cores if cores is None else cores
+        name, is_init, vendor.word, count, memory_mib, percentage, rules.default_cores if cores is None else cores
     )
+
+
+def _memory(said: "_Said", vendor: Vendor) -> int | None:
+    """MiB; 0 where nothing is said, None where what is said can't be used."""
+    names, rules = vendor.resources, vendor.amounts
+    if not said.names(names.memory):
+        return 0
+    amount = said.whole(names.memory)
+    memory_mib = -1 if amount is None else amount * max(rules.memory_unit_mib, 1)
+    if not 0 <= memory_mib <= _INT32_MAX:
+        return None
+    # Who asks for cores wants a card shared in software, which can be cut anywhere.
+    return memory_mib if said.names(names.cores) else rules.rounded(memory_mib)
 
 
 def _percentage(asked: int | None) -> int:
     return UNSET_PERCENTAGE if asked is None or asked <= 0 else min(asked, 100)
 
 
-class _Amounts:
+class _Said:
     """The quantities of one container: what limits say, and only where they are silent, what requests say."""
 
     def __init__(self, resources: Any) -> None:

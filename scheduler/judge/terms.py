@@ -9,9 +9,9 @@ import numpy as np
 from scheduler.devices.columns import ClusterColumns
 from scheduler.devices.mig import Placement
 from scheduler.devices.node_entry import NodeEntry
-from scheduler.devices.nvidia import VENDOR
 from scheduler.devices.quota import Room
 from scheduler.devices.usage import PodUse
+from scheduler.devices.vendors import Vendor
 from scheduler.judge.cards import Bools, Cards
 from scheduler.judge.wishes import Wishes
 
@@ -53,11 +53,11 @@ class Terms:
         return held
 
 
-def terms_of(columns: ClusterColumns, metadata: Mapping[str, Any], wishes: Wishes, memory_factor: int) -> Terms:
+def terms_of(columns: ClusterColumns, metadata: Mapping[str, Any], wishes: Wishes, vendor: Vendor) -> Terms:
     """The terms of a pod, from its metadata and wishes."""
     own = columns.pod_use(str(metadata.get("uid", "")))
     namespace = str(metadata.get("namespace", ""))
-    room = columns.quotas.room(namespace, memory_factor)
+    room = columns.quotas.room(namespace, vendor)
     if own and own.namespace == namespace:
         room = Room(room.memory_mib + own.memory_mib, room.cores + own.cores)
     kinds = columns.kinds
@@ -69,7 +69,7 @@ def terms_of(columns: ClusterColumns, metadata: Mapping[str, Any], wishes: Wishe
         accepts_kind=np.array(
             [wishes.accepts_type(kind.model) and wishes.accepts_mode(kind.mode) for kind in kinds], bool
         ),
-        is_bare_kind=np.array([kind.model == VENDOR for kind in kinds], bool),
+        is_bare_kind=np.array([kind.model == vendor.word for kind in kinds], bool),
         accepts_row=_accepts_row(columns, wishes),
     )
 

@@ -14,8 +14,7 @@ from scheduler.bind import Binder, LockPolicy
 from scheduler.cluster.cluster_api import ApiError, missing
 from scheduler.extender import BindArgs
 from scheduler.node_lock import LOCK
-
-Case = Mapping[str, Any]
+from tests.conformance.difference import Case, Difference
 
 
 class ScriptedApi:
@@ -109,22 +108,22 @@ def _containers(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def bind_differences(case: Case) -> Iterator[str]:
-    """One line for each thing that we would do otherwise."""
+def bind_differences(case: Case) -> Iterator[Difference]:
+    """Everything that we would do otherwise."""
     api = ScriptedApi(case)
     policy = LockPolicy(durations.parse(case["node_lock_timeout"]), durations.parse(case["node_lock_retry_timeout"]))
     asked = case["request"]
     args = BindArgs(asked["PodNamespace"], asked["PodName"], asked["PodUID"], asked["Node"])
     error = asyncio.run(Binder(api, policy, api.clock, api.sleep).bind(args))
     if error != case["out_wire_reply"]["Error"]:
-        yield f"answer: ours {error!r}, HAMi's {case['out_wire_reply']['Error']!r}"
+        yield Difference("", "answer", error, case["out_wire_reply"]["Error"])
     theirs = case["out_node_annotations_after"]
     if theirs is not None and _but_lock_time(api.node) != _but_lock_time(theirs):
-        yield f"node: ours {api.node}, HAMi's {theirs}"
+        yield Difference("", "node", api.node, theirs)
     if not _is_as_late(api.node.get(LOCK, ""), (theirs or {}).get(LOCK, "")) and theirs is not None:
-        yield f"lock: ours {api.node}, HAMi's {theirs}"
+        yield Difference("", "lock", api.node, theirs)
     if api.pod != case["out_pod_annotations_after"]:
-        yield f"pod: ours {api.pod}, HAMi's {case['out_pod_annotations_after']}"
+        yield Difference("", "pod", api.pod, case["out_pod_annotations_after"])
 
 
 def _but_lock_time(annotations: Mapping[str, str]) -> dict[str, str]:

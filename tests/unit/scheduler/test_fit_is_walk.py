@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.vendors import NVIDIA, ONLY_NVIDIA
 from scheduler.judge.cards import batches
 from scheduler.judge.judgement import Part
-from scheduler.judge.request import Defaults, container_requests
+from scheduler.judge.request import container_requests
 from scheduler.judge.terms import Terms, terms_of
 from scheduler.judge.trial import Trial
 from scheduler.judge.wishes import read_wishes
@@ -70,7 +71,7 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
 def judged(columns: ClusterColumns, terms: Terms, pod: dict[str, Any]) -> list[Part]:
     (batch,) = batches(columns, np.sort(columns.ids(columns.node_names)))
     trial = Trial(terms, batch)
-    requests = container_requests(pod, Defaults())
+    requests = container_requests(pod, ONLY_NVIDIA)
     return [trial.judge(request) for request in requests if request.asks and not trial.is_over]
 
 
@@ -78,7 +79,7 @@ def judged(columns: ClusterColumns, terms: Terms, pod: dict[str, Any]) -> list[P
 @settings(max_examples=400, deadline=None)
 def test_all_nodes_at_once_say_what_walking_each_says(columns: ClusterColumns, pod: dict[str, Any]) -> None:
     wishes = read_wishes(pod["metadata"]["annotations"], "binpack", "spread")
-    terms = terms_of(columns, pod["metadata"], wishes, 1)
+    terms = terms_of(columns, pod["metadata"], wishes, NVIDIA)
     if len(list(batches(columns, columns.ids(columns.node_names)))) != 1:
         return
     together = judged(columns, terms, pod)

@@ -1,52 +1,54 @@
 """Replays HAMi's recorded annotation codecs and request rules through ours."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from scheduler import node_lock
 from scheduler.devices import allocation, registration
 from scheduler.devices.allocation import Held
 from scheduler.devices.columns import ClusterColumns
 from scheduler.devices.registration import Device, Malformed
-from scheduler.judge.request import Defaults, container_request
+from scheduler.judge.request import container_request
 from scheduler.judge.wishes import WeightsError, parse_weights, read_wishes
-
-Case = Mapping[str, Any]
+from summaries.text import reason_text
+from tests.conformance.configured import configured
+from tests.conformance.difference import Case, Difference
 
 REFUSED: Final = "refused"
 """Stands for any error: HAMi passes on the texts of Go's standard library, ours say where and what to write instead."""
 
 
-def difference(case: Case) -> str:
-    """What we would answer otherwise, or "". Functions that are not ours to offer agree."""
-    ours = _OURS.get(case["fn"])
-    if ours is None:
-        return ""
-    answer, expected = ours(case["in"]), _expected(case)
-    return "" if answer == expected else f"{case['fn']} of {str(case['in'])[:300]}: ours {answer}, HAMi's {expected}"
+def codec_differences(case: Case) -> Iterator[Difference]:
+    """What we would answer otherwise."""
+    given = case["out"] if case["fn"] in _READ_BACK else case["in"]
+    answer, expected = _OURS[case["fn"]](given), _expected(case)
+    if answer != expected:
+        yield Difference("", f"{case['fn']} of {str(case['in'])[:300]}", answer, expected)
 
 
 def _expected(case: Case) -> Any:
+    fn, out = case["fn"], case["out"]
     if case["error"]:
-        return case["error"] if case["fn"] == "scoring_weights_parse" else REFUSED
-    out = case["out"]
-    if case["fn"] in ("register_json_decode", "register_colon_decode", "node_devices"):
-        # [null] is taken by HAMi's reader, but crashes the scheduler behind it.
-        return REFUSED if None in out else [{**device, "migProfiles": device["migProfiles"] or []} for device in out]
-    if case["fn"] in ("pair_scores_decode", "mig_allocations_decode"):
+        return case["error"] if fn in ("scoring_weights_parse", "node_lock_parse") else REFUSED
+    if fn in ("register_json_decode", "register_colon_decode", "node_devices"):
+        return [_complete(device) for device in out]
+    if fn in _READ_BACK:
+        return [_complete(device) for device in case["in"]] if fn == "register_json_encode" else _flat(case["in"])
+    if fn in ("pair_scores_decode", "mig_allocations_decode"):
         return out or []
-    if case["fn"] == "register_sequence":
+    if fn == "register_sequence":
         return [step.get("device_ids") for step in out]
     return out
 
 
-def explained(case: Case) -> str:
-    """The defect of HAMi behind a difference, or ""."""
-    text = case["in"].get(registration.REGISTER) if case["fn"] == "node_devices" else None
-    found = registration.decode_registration(text)
-    if isinstance(found, registration.Registration) and found.form == "colon":
-        return "the registration form of HAMi up to v2.7 is still read"
-    return ""
+def _complete(device: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    return device and {**device, "migProfiles": device["migProfiles"] or []}
+
+
+def _flat(devices: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The colon form has no room for MIG profiles."""
+    return [{**device, "migProfiles": []} for device in devices]
 
 
 def _devices(found: tuple[Device, ...] | Malformed) -> Any:
@@ -138,8 +140,7 @@ def _weights(text: str) -> Any:
 
 def _container_request(given: Mapping[str, Any]) -> dict[str, Any]:
     config, container = given["config"], given["container"]
-    defaults = Defaults(config["defaultMemory"], config["defaultCores"], config["memoryFactor"])
-    asked = container_request({"name": container["name"], "resources": container}, False, defaults)
+    asked = container_request({"name": container["name"], "resources": container}, False, configured(config))
     return {
         "Nums": asked.count,
         "Type": asked.vendor,
@@ -163,10 +164,29 @@ def _register_sequence(states: list[Mapping[str, Any]]) -> list[list[str] | None
     return seen
 
 
+def _lock(text: str) -> Any:
+    try:
+        lock = node_lock.parse(text)
+    except node_lock.LockError as error:
+        return str(error)
+    time = lock.since.isoformat(timespec="milliseconds" if lock.since.microsecond else "seconds")
+    return {"namespace": lock.owner[0], "name": lock.owner[1], "time": time.replace("+00:00", "Z")}
+
+
+_READ_BACK: Final = ("register_json_encode", "register_colon_encode")
+"""Written by device plugins: what they write must be read as what they meant."""
+
+NOT_OURS: Final = ("reason_parse",)
+"""Nothing in the scheduler reads its own reasons back."""
+
 _OURS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "register_json_decode": lambda text: _devices(registration.decode_json(text)),
     "register_colon_decode": lambda text: _devices(registration.decode_colon(text)),
+    "register_json_encode": lambda text: _devices(registration.decode_json(text)),
+    "register_colon_encode": lambda text: _devices(registration.decode_colon(text)),
     "node_devices": _node_devices,
+    "node_lock_parse": _lock,
+    "reason_format": lambda given: reason_text(given["counts"], given["devices"]),
     "pair_scores_decode": _pair_scores,
     "pod_devices_decode": _pod_devices,
     "pod_devices_encode": _pod_devices_text,

@@ -1,0 +1,102 @@
+"""Whether a pod may come in, and as what (HAMi's `webhook.Handle`): checks and changes in HAMi's order."""
+
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, Final
+
+from scheduler.devices.quota import Quotas
+from scheduler.devices.vendors import ONLY_NVIDIA, Vendor, Vendors
+from scheduler.judge.request import container_request
+from scheduler.webhook.mutate import InvalidRequestError, Json, mutate
+
+DEFAULT_SCHEDULER: Final = "default-scheduler"
+_FORBIDDEN: Final = 403
+_FAILED: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """scheduler_name: what pods with devices get; empty gives none. vendors: whose resources count."""
+
+    scheduler_name: str = "hami-scheduler"
+    overwrites_default_scheduler: bool = True
+    vendors: Vendors = ONLY_NVIDIA
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """The pod may come in, as `pod` (a copy where something was changed)."""
+
+    pod: Mapping[str, Any]
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """The pod may not come in; code 403 for a rule, 500 for a request that can't be understood."""
+
+    message: str
+    code: int = _FORBIDDEN
+
+
+def admit(pod: Mapping[str, Any], rules: Rules, quotas: Quotas) -> Admitted | Denied:
+    """`pod`: a Pod whose containers are objects with names, as `review` checks. Quotas count what runs already."""
+    spec = pod.get("spec") or {}
+    if not spec.get("containers"):
+        return Denied("pod has no containers")
+    if _is_anothers(spec.get("schedulerName") or "", rules):
+        return Admitted(pod, "pod already has different scheduler assigned")
+    changed: Json = deepcopy(dict(pod))
+    try:
+        asks = _mutate_all(changed, rules)
+    except InvalidRequestError as error:
+        return Denied(str(error), _FAILED)
+    denial = (_denial_of_asking(changed["spec"], rules) if asks else "") or _denial_by_quota(changed, rules, quotas)
+    return Denied(denial) if denial else Admitted(changed)
+
+
+def _is_anothers(name: str, rules: Rules) -> bool:
+    """Whether another scheduler was named by hand. Kubernetes itself writes the default scheduler's name."""
+    if not name or (name == DEFAULT_SCHEDULER and rules.overwrites_default_scheduler):
+        return False
+    return not rules.scheduler_name or name != rules.scheduler_name
+
+
+def _mutate_all(pod: Json, rules: Rules) -> bool:
+    """Complete every container for every vendor; whether any asks for a device."""
+    asks = [mutate(pod, container, vendor) for container in _containers(pod["spec"]) for vendor in rules.vendors]
+    return any(asks)
+
+
+def _containers(spec: Mapping[str, Any]) -> Iterator[Json]:
+    """Init containers first."""
+    yield from spec.get("initContainers") or ()
+    yield from spec.get("containers") or ()
+
+
+def _denial_of_asking(spec: Json, rules: Rules) -> str:
+    """Why a pod that asks for devices may not; else it gets our scheduler."""
+    for container in _containers(spec):
+        if (container.get("securityContext") or {}).get("privileged") is True:
+            return f"container {container.get('name', '')} is privileged"
+    if rules.scheduler_name:
+        spec["schedulerName"] = rules.scheduler_name
+        if spec.get("nodeName"):
+            return "pod has node assigned"
+    return ""
+
+
+def _denial_by_quota(pod: Mapping[str, Any], rules: Rules, quotas: Quotas) -> str:
+    namespace = (pod.get("metadata") or {}).get("namespace") or ""
+    fits = all(_fits_quota(pod["spec"], vendor, namespace, quotas) for vendor in rules.vendors)
+    return "" if fits else "exceeding resource quota"
+
+
+def _fits_quota(spec: Json, vendor: Vendor, namespace: str, quotas: Quotas) -> bool:
+    """All containers together, init containers as well; a pod that asks for neither memory nor cores always fits."""
+    asked = [container_request(container, False, vendor) for container in _containers(spec)]
+    memory = sum(request.count * request.memory_mib for request in asked)
+    cores = sum(request.count * request.cores for request in asked)
+    room = quotas.room(namespace, vendor)
+    return not (memory or cores) or (memory <= room.memory_mib and cores <= room.cores)

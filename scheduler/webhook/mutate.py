@@ -1,0 +1,135 @@
+"""What HAMi's webhook changes in a container, vendor by vendor (`MutateAdmission`).
+
+Functions change the pod they are given, a copy that `admit` owns. Quantities are written as text, as Kubernetes does.
+"""
+
+from typing import Any, Final
+
+from scheduler.devices.quantity import rounded_up, whole
+from scheduler.devices.vendors import Vendor
+
+Json = dict[str, Any]
+
+PRIORITY_VARIABLE: Final = "CUDA_TASK_PRIORITY"
+CORE_POLICY_VARIABLE: Final = "GPU_CORE_UTILIZATION_POLICY"
+_WHOLE_CARD: Final = 100
+
+
+class InvalidRequestError(ValueError):
+    """A container asks for what can't be; the text is HAMi's, and goes into a 500 answer."""
+
+
+def mutate(pod: Json, container: Json, vendor: Vendor) -> bool:
+    """Complete one container for one vendor; whether it asks for the vendor's cards. Raises InvalidRequestError."""
+    _check_percentage(container, vendor)
+    _set_variables(container, vendor)
+    is_ours = _complete(container, vendor)
+    rules = vendor.admission
+    spec = pod["spec"]
+    if is_ours and rules.runtime_class and spec.get("runtimeClassName") is None:
+        spec["runtimeClassName"] = rules.runtime_class
+    if not is_ours and rules.overwrites_env and rules.hides_cards_from:
+        _append_variable(container, rules.hides_cards_from, rules.hidden_value)
+    return is_ours
+
+
+def _check_percentage(container: Json, vendor: Vendor) -> None:
+    name = vendor.resources.percentage
+    said = _said(container, name)
+    if said is not None and not 0 <= rounded_up(said) <= 100:
+        raise InvalidRequestError(
+            f"invalid {name} value {rounded_up(said)} in container {container.get('name', '')}: "
+            "must be an integer between 0 and 100"
+        )
+
+
+def _set_variables(container: Json, vendor: Vendor) -> None:
+    priority = _limits(container).get(vendor.resources.priority) if vendor.resources.priority else None
+    if priority is not None:
+        _append_variable(container, PRIORITY_VARIABLE, str(rounded_up(priority)))
+    if vendor.admission.core_policy not in ("", "default"):
+        _append_variable(container, CORE_POLICY_VARIABLE, vendor.admission.core_policy)
+
+
+def _append_variable(container: Json, name: str, value: str) -> None:
+    # Go leaves an empty value out, and so does what Kubernetes stores.
+    variable = {"name": name, "value": value} if value else {"name": name}
+    container["env"] = [*(container.get("env") or ()), variable]
+
+
+def _complete(container: Json, vendor: Vendor) -> bool:
+    limits, names = _limits(container), vendor.resources
+    is_named = names.count in limits
+    if is_named:
+        _check_count(container, vendor)
+        _round_memory(container, vendor)
+    elif any(name in limits for name in (names.memory, names.percentage, names.cores) if name):
+        is_named = vendor.amounts.default_count > 0
+        if is_named:
+            limits[names.count] = str(vendor.amounts.default_count)
+    return _fill_cores(container, vendor) or is_named
+
+
+def _fill_cores(container: Json, vendor: Vendor) -> bool:
+    """Whether a container that asks for whole cards, in limits or requests, was given all their cores."""
+    names = vendor.resources
+    asks = _said(container, names.count) is not None and _said(container, names.cores) is None
+    if not (vendor.admission.fills_whole_cores and asks and _wants_whole_memory(container, vendor)):
+        return False
+    resources = container["resources"]
+    resources["limits"] = {**_limits(container), names.cores: str(_WHOLE_CARD)}
+    return True
+
+
+def _wants_whole_memory(container: Json, vendor: Vendor) -> bool:
+    percentage = _said(container, vendor.resources.percentage)
+    if percentage is not None:
+        return rounded_up(percentage) == _WHOLE_CARD
+    return _said(container, vendor.resources.memory) is None
+
+
+def _check_count(container: Json, vendor: Vendor) -> None:
+    """Cards that come in packs: one becomes a pack, and what is no multiple is refused."""
+    step, name = vendor.admission.count_step, vendor.resources.count
+    count = whole(_limits(container)[name]) or 0
+    if step == 1 or count % step == 0:
+        return
+    if count != 1:
+        raise InvalidRequestError(f"{vendor.word} device request must be 1 or {step}*n, got {count}")
+    for amounts in (_limits(container), _amounts(container, "requests")):
+        if name in amounts:
+            amounts[name] = str(step)
+
+
+def _round_memory(container: Json, vendor: Vendor) -> None:
+    """A card that can only be cut into certain sizes: the next larger one is written down."""
+    name, amounts, limits = vendor.resources.memory, vendor.amounts, _limits(container)
+    if not amounts.shares_mib:
+        return
+    memory = amounts.whole_mib
+    if name in limits:
+        memory = amounts.rounded(rounded_up(limits[name]))
+        if memory <= 0:
+            raise InvalidRequestError(f"{name} {rounded_up(limits[name])} is invalid")
+    count = whole(limits[vendor.resources.count]) or 0
+    if vendor.admission.shares_stand_alone and count > 1 and memory != amounts.whole_mib:
+        raise InvalidRequestError(f"{name}: a part of a card can only be asked for with one {vendor.resources.count}")
+    limits[name] = str(memory)
+    container["resources"].setdefault("requests", {})[name] = str(memory)
+
+
+def _limits(container: Json) -> Json:
+    return _amounts(container, "limits")
+
+
+def _amounts(container: Json, field: str) -> Json:
+    amounts = (container.get("resources") or {}).get(field)
+    return amounts if isinstance(amounts, dict) else {}
+
+
+def _said(container: Json, name: str) -> Any:
+    """What limits say about a resource, and where they are silent what requests say; None for neither."""
+    for amounts in (_limits(container), _amounts(container, "requests")):
+        if name and name in amounts:
+            return amounts[name]
+    return None

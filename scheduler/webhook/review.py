@@ -1,0 +1,155 @@
+"""AdmissionReview in, AdmissionReview out (admission.k8s.io/v1; v1beta1 is answered in v1beta1). Pure; bytes to bytes.
+
+What is wrong with a review is an answer too, with code 400 and HTTP 200, as controller-runtime gives it to HAMi.
+"""
+
+import base64
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+import jsonpatch
+import orjson
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+
+from scheduler.devices.quantity import is_quantity
+from scheduler.devices.quota import Quotas
+from scheduler.webhook.admit import Admitted, Denied, Rules, admit
+
+Json = dict[str, Any]
+
+VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
+_BAD_REQUEST: Final = 400
+_FORBIDDEN: Final = 403
+_NOTHING: Final = "there is no content to decode"
+
+
+class UnreadableReviewError(ValueError):
+    """The review or its object can't be read; the text goes into the answer."""
+
+
+def _as_quantity(value: Any) -> Any:
+    if not is_quantity(value):
+        raise ValueError("is no quantity, write for example 1, 500m or 2Gi")
+    return value
+
+
+class _Checked(BaseModel):
+    """Of a Pod, the fields that we read or change; Kubernetes has checked the others."""
+
+    model_config = ConfigDict(strict=True, extra="ignore")
+
+
+_Amounts = dict[str, Annotated[Any, AfterValidator(_as_quantity)]]
+
+
+class _Resources(_Checked):
+    limits: _Amounts | None = None
+    requests: _Amounts | None = None
+
+
+class _SecurityContext(_Checked):
+    privileged: bool | None = None
+
+
+class _Container(_Checked):
+    name: str | None = None
+    env: list[Json] | None = None
+    resources: _Resources | None = None
+    security_context: _SecurityContext | None = Field(None, alias="securityContext")
+
+
+class _Spec(_Checked):
+    init_containers: list[_Container] | None = Field(None, alias="initContainers")
+    containers: list[_Container] | None = None
+    scheduler_name: str | None = Field(None, alias="schedulerName")
+    node_name: str | None = Field(None, alias="nodeName")
+    runtime_class_name: str | None = Field(None, alias="runtimeClassName")
+
+
+class _Metadata(_Checked):
+    namespace: str | None = None
+    annotations: dict[str, str] | None = None
+
+
+class _Pod(_Checked):
+    metadata: _Metadata | None = None
+    spec: _Spec | None = None
+
+
+def answer(body: bytes, rules: Rules, quotas: Quotas) -> bytes:
+    """The answer to POST /webhook."""
+    try:
+        review = _review(body)
+    except UnreadableReviewError as error:
+        return _written({}, "", _refusal(str(error), _BAD_REQUEST))
+    request = review.get("request")
+    asked: Json = request if isinstance(request, dict) else {}
+    uid = asked.get("uid")
+    return _written(review, uid if isinstance(uid, str) else "", _response(asked, rules, quotas))
+
+
+def _review(body: bytes) -> Json:
+    if not body:
+        # Go's decoder takes nothing at all for a review that holds nothing.
+        return {"kind": "AdmissionReview", "apiVersion": VERSIONS[0]}
+    try:
+        review = orjson.loads(body)
+    except orjson.JSONDecodeError as error:
+        raise UnreadableReviewError(f"couldn't get version/kind; json parse error: {error}") from None
+    if not isinstance(review, dict):
+        raise UnreadableReviewError("couldn't get version/kind; json parse error: is no JSON object")
+    version, kind = review.get("apiVersion"), review.get("kind")
+    if version not in VERSIONS or kind != "AdmissionReview":
+        raise UnreadableReviewError(f"is {version} {kind}, send an AdmissionReview of {' or '.join(VERSIONS)}")
+    return review
+
+
+def _response(request: Mapping[str, Any], rules: Rules, quotas: Quotas) -> Json:
+    try:
+        pod = _pod(request.get("object"))
+    except UnreadableReviewError as error:
+        return _refusal(str(error), _BAD_REQUEST)
+    verdict = admit(pod, rules, quotas)
+    if isinstance(verdict, Denied):
+        return _refusal(verdict.message, verdict.code)
+    return _allowance(pod, verdict)
+
+
+def _pod(item: Any) -> Json:
+    """The pod under review, checked as far as we rely on it. Raises UnreadableReviewError."""
+    if item is None:
+        raise UnreadableReviewError(_NOTHING)
+    if not isinstance(item, dict):
+        raise UnreadableReviewError("object is no JSON object")
+    version, kind = item.get("apiVersion") or "v1", item.get("kind") or "Pod"
+    if (version, kind) != ("v1", "Pod"):
+        group, _, name = str(version).rpartition("/")
+        raise UnreadableReviewError(f"unable to decode {group}/{name}, Kind={kind} into *v1.Pod")
+    try:
+        _Pod.model_validate(item)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise UnreadableReviewError(f"Pod.{place}: {first['msg']}") from None
+    return item
+
+
+def _refusal(message: str, code: int) -> Json:
+    reason = {"reason": "Forbidden"} if code == _FORBIDDEN else {}
+    return {"allowed": False, "status": {"metadata": {}, "message": message, **reason, "code": code}}
+
+
+def _allowance(pod: Json, verdict: Admitted) -> Json:
+    message = {"message": verdict.message} if verdict.message else {}
+    allowed: Json = {"allowed": True, "status": {"metadata": {}, **message, "code": 200}}
+    operations = jsonpatch.make_patch(pod, verdict.pod).patch
+    if operations:
+        allowed |= {"patch": base64.b64encode(orjson.dumps(operations)).decode(), "patchType": "JSONPatch"}
+    return allowed
+
+
+def _written(review: Mapping[str, Any], uid: str, response: Json) -> bytes:
+    """In the version that was asked; without one where that could not be read."""
+    version = {key: review[key] for key in ("kind", "apiVersion") if key in review}
+    written: bytes = orjson.dumps({**version, "response": {"uid": uid, **response}})
+    return written

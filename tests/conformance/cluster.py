@@ -1,0 +1,36 @@
+"""A recorded case as our columns and policy: the cluster as HAMi had seen it when it was asked."""
+
+from datetime import datetime
+
+from scheduler.devices.columns import ClusterColumns
+from scheduler.judge.decision import Policy
+from scheduler.judge.request import ContainerRequest, container_requests
+from tests.conformance.configured import configured
+from tests.conformance.difference import Case
+from tests.conformance.objects import node_object, pod_object, quota_object
+
+
+def policy_of(case: Case) -> Policy:
+    return Policy(case["node_scheduler_policy"], case["gpu_scheduler_policy"], (configured(case["config"]),))
+
+
+def requests_of(case: Case) -> tuple[ContainerRequest, ...]:
+    return container_requests(pod_object(case["pod"]), (configured(case["config"]),))
+
+
+def cluster_of(case: Case) -> ClusterColumns:
+    """Fed in the order in which HAMi was fed."""
+    columns = ClusterColumns(accepts_colon_form=False)
+    now = datetime.strptime(case["clock"], "%Y-%m-%dT%H:%M:%SZ")  # noqa: DTZ007 - handshakes carry no zone
+    for quota in case.get("quotas") or ():
+        columns.apply_quota(quota_object(quota))
+    for node in case["nodes"]:
+        if node.get("previous"):
+            columns.apply_node(node_object(node["name"], node["previous"]), now)
+    for node in case["nodes"]:
+        columns.apply_node(node_object(node["name"], node), now)
+    for pod in case["running_pods"] or ():
+        columns.apply_pod(pod_object(pod))
+        if "update" in pod:
+            columns.apply_pod(pod_object({**pod, **pod["update"]}))
+    return columns

@@ -1,0 +1,81 @@
+"""Replays recorded filter calls of HAMi v2.10.0 (filter_cases.jsonl) through the project's public functions."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from scheduler.devices import allocation
+from scheduler.judge import codes
+from scheduler.judge.decide import Decision, Failed, NotOurs, decide
+from scheduler.judge.request import ContainerRequest
+from tests.conformance.cluster import cluster_of, policy_of
+from tests.conformance.difference import Case, Difference
+from tests.conformance.objects import pod_object
+
+
+def filter_differences(case: Case) -> Iterator[Difference]:
+    """Everything that we would answer otherwise."""
+    columns, policy, pod = cluster_of(case), policy_of(case), pod_object(case["pod"])
+    names = case["node_names"]
+    answer = decide(columns, pod, names, policy)
+    yield from _about_requests(case, answer)
+    if isinstance(answer, NotOurs):
+        yield from _differs("", "nodes handed back", names, case["out_wire_reply"]["NodeNames"])
+    elif isinstance(answer, Failed):
+        yield from _differs("", "error", answer.error, case.get("out_error"))
+    else:
+        yield from _about_decision(case, answer)
+        for name in dict.fromkeys(names):
+            yield from _about_grants(case, name, decide(columns, pod, [name], policy))
+
+
+def _differs(node: str, about: str, ours: object, theirs: object) -> Iterator[Difference]:
+    if ours != theirs:
+        yield Difference(node, about, ours, theirs)
+
+
+def _about_requests(case: Case, answer: Decision | NotOurs | Failed) -> Iterator[Difference]:
+    ours = [_request(asked) if asked.asks else {} for asked in answer.containers]
+    yield from _differs("", "requests", ours, case["out_requests"])
+
+
+def _request(asked: ContainerRequest) -> dict[str, Any]:
+    amounts = (asked.count, asked.vendor, asked.memory_mib, asked.memory_percentage, asked.cores)
+    return {"NVIDIA": dict(zip(("Nums", "Type", "Memreq", "MemPercentagereq", "Coresreq"), amounts, strict=True))}
+
+
+def _about_decision(case: Case, decision: Decision) -> Iterator[Difference]:
+    if "calcScore failed" in case.get("out_error", ""):
+        yield Difference("", "error", None, case["out_error"])
+        return
+    failed = decision.failed_nodes()
+    for place, name in enumerate(decision.node_names):
+        their = case["out_per_node"].get(name, {"fit": False, "reason": codes.NODE_UNREGISTERED})
+        yield from _differs(name, "reason", failed.get(name), their.get("reason"))
+        if name not in failed and their["fit"]:
+            yield from _about_score(name, decision.score[place], np.float32(their["score_g"]))
+    yield from _differs("", "chosen", decision.chosen, min(case["out_best_nodes"] or [None]))
+
+
+def _about_score(name: str, ours: np.float32, theirs: np.float32) -> Iterator[Difference]:
+    if not np.array_equal(ours, theirs, equal_nan=True):
+        yield Difference(name, "score", ours, theirs)
+
+
+def _about_grants(case: Case, name: str, alone: Decision | NotOurs | Failed) -> Iterator[Difference]:
+    """What the pod would get on one node, whether or not it is the chosen one."""
+    their = case["out_per_node"].get(name, {"fit": False})
+    if not (isinstance(alone, Decision) and alone.allocation and their["fit"]):
+        return
+    ours = alone.annotations
+    yield from _differs(name, "devices", ours[allocation.ALLOCATED], their["vgpu_devices_positional"])
+    slices = _slices(ours.get(allocation.MIG_ALLOCATIONS, "[]"))
+    said = _slices(their["annotations_v2_10_0"].get(allocation.MIG_ALLOCATIONS, "[]"))
+    yield from _differs(name, "MIG", slices, said)
+
+
+def _slices(text: str) -> list[dict[str, Any]]:
+    """Without the container's number: HAMi counts without the empty slots that it drops; the order tells the rest."""
+    return [{key: value for key, value in row.items() if key != "containerIndex"} for row in json.loads(text)]

@@ -1,0 +1,69 @@
+"""The kinds of recorded answers: where their cases lie, how one is replayed, which rules may explain what differs.
+
+A further kind is a further row of KINDS.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from tests.conformance import rules
+from tests.conformance.bind_replay import bind_differences
+from tests.conformance.codec_replay import NOT_OURS, codec_differences
+from tests.conformance.difference import Case, Difference
+from tests.conformance.filter_replay import filter_differences
+from tests.conformance.rules import Rule
+from tests.conformance.webhook_replay import webhook_differences
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """source: the file or folder inside a folder of cases. read: its cases, each with an `id`."""
+
+    source: str
+    read: Callable[[Path], Iterator[Case]]
+    differences: Callable[[Case], Iterable[Difference]]
+    rules: tuple[Rule, ...] = ()
+
+
+def read_lines(path: Path) -> Iterator[Case]:
+    """One case a line, as JSON."""
+    with path.open() as lines:
+        yield from (json.loads(line) for line in lines)
+
+
+def _read_codecs(path: Path) -> Iterator[Case]:
+    yield from (case for case in read_lines(path) if case["fn"] not in NOT_OURS)
+
+
+KINDS: Final = {
+    "filter": Kind("filter_cases.jsonl", read_lines, filter_differences, rules.FILTER),
+    "bind": Kind("bind_cases.jsonl", read_lines, bind_differences),
+    "webhook": Kind("webhook_cases.jsonl", read_lines, webhook_differences, rules.WEBHOOK),
+    "codec": Kind("codec_cases.jsonl", _read_codecs, codec_differences, rules.CODEC),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What differs in one case, and the rules behind all of it; a case without rules must not differ."""
+
+    id: object
+    differences: tuple[Difference, ...]
+    rules: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        return not self.differences
+
+    @property
+    def is_explained(self) -> bool:
+        return bool(self.rules)
+
+
+def judged(kind: Kind, case: Case) -> Verdict:
+    found = tuple(kind.differences(case))
+    names = rules.explained(kind.rules, case, found, kind.differences) if found else []
+    return Verdict(case["id"], found, tuple(names))

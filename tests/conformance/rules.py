@@ -1,0 +1,224 @@
+"""Where HAMi v2.10.0 is wrong and we answer otherwise on purpose: rules about behaviour, never about a case's number.
+
+A rule must hold for each difference that it explains. Where HAMi's defect can be brought about through the input, the
+rule does so and asks for the very answer that HAMi gave. The reasons stand in docs/hami-differences.md, under the
+rule's name.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from scheduler.devices.columns import ClusterColumns
+from scheduler.judge.ask import ask_of
+from scheduler.judge.cards import batches
+from scheduler.judge.order import device_scores
+from scheduler.judge.request import UNSET_PERCENTAGE, ContainerRequest
+from scheduler.judge.wishes import read_wishes
+from tests.conformance.cluster import cluster_of, requests_of
+from tests.conformance.difference import Case, Difference
+
+Replay = Callable[[Case], Iterable[Difference]]
+
+_REGISTER: Final = "hami.io/node-nvidia-register"
+_CORDON: Final = "hami.io/device-cordon"
+_INT32_MAX: Final = 2**31 - 1
+_STABLE_SORT: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """name: its heading in the document. covers: whether it explains a difference, given how the case is replayed."""
+
+    name: str
+    covers: Callable[[Case, Difference, Replay], bool]
+
+
+def explained(rules: Iterable[Rule], case: Case, differences: Sequence[Difference], replay: Replay) -> list[str]:
+    """The rules behind all differences of a case; none if any difference has none.
+
+    Another node may be chosen only because a node's score or fit is explained.
+    """
+    about_nodes = [found for found in differences if found.about != "chosen"]
+    names = [_rule_of(rules, case, found, replay) for found in about_nodes]
+    return sorted(set(names)) if all(names) else []
+
+
+def _rule_of(rules: Iterable[Rule], case: Case, difference: Difference, replay: Replay) -> str:
+    return next((rule.name for rule in rules if rule.covers(case, difference, replay)), "")
+
+
+# Cordon
+
+
+def _keeps_the_old_cordon(case: Case, difference: Difference, replay: Replay) -> bool:
+    """With the cordon that the node had before, our answer about the node is HAMi's."""
+    node = _node(case, difference.node)
+    before = (node.get("previous") or {}).get("annotations")
+    if before is None or before.get(_CORDON) == node["annotations"].get(_CORDON):
+        return False
+    kept = {key: value for key, value in node["annotations"].items() if key != _CORDON}
+    if _CORDON in before:
+        kept[_CORDON] = before[_CORDON]
+    nodes = [{**each, "annotations": kept} if each is node else each for each in case["nodes"]]
+    return not any(found.node == difference.node for found in replay({**case, "nodes": nodes}))
+
+
+# 32 bits
+
+
+def _wraps_at_32_bits(case: Case, difference: Difference, _: Replay) -> bool:
+    """A number that HAMi needs for this very fact does not fit into 32 bits."""
+    if "int32_overflow" not in case["features"]:
+        return False
+    devices = _devices(case, difference.node)
+    memory: list[int] = [device.get("devmem", 0) for device in devices]
+    if difference.about == "score":
+        return max(sum(memory), _held_on(case, devices)) > _INT32_MAX
+    shares: list[int] = [
+        request["NVIDIA"]["MemPercentagereq"] for request in case["out_requests"] if _asks_share(request)
+    ]
+    widest = max(shares, default=0) * max(memory, default=0)
+    taken: int = max((request["NVIDIA"]["Memreq"] for request in case["out_requests"] if request), default=0)
+    return widest > _INT32_MAX or _held_on(case, devices) + taken > _INT32_MAX
+
+
+def _asks_share(request: Mapping[str, Any]) -> bool:
+    asked = request.get("NVIDIA", {})
+    return bool(asked) and asked["Memreq"] == 0 and bool(asked["MemPercentagereq"] != UNSET_PERCENTAGE)
+
+
+def _held_on(case: Case, devices: Sequence[Mapping[str, Any]]) -> int:
+    """MiB that running pods hold on a node's devices, all containers added up."""
+    uuids = {device.get("id") for device in devices}
+    held = 0
+    for pod in case["running_pods"] or ():
+        text = (pod["annotations"] or {}).get("hami.io/vgpu-devices-allocated", "")
+        parts = [part.split(",") for part in text.replace(";", ":").split(":")]
+        held += sum(int(part[2]) for part in parts if len(part) >= 4 and part[0] in uuids and part[2].isdigit())
+    return held
+
+
+# More than 12 cards
+
+
+def _sorts_unstably(case: Case, difference: Difference, _: Replay) -> bool:
+    """HAMi's own answer changes with the order of the list, and where it parts from ours, cards of equal rank stand."""
+    answer = case["out_per_node"].get(difference.node) or {}
+    if not answer.get("alt_results") or len(_devices(case, difference.node)) <= _STABLE_SORT:
+        return False
+    if difference.about == "devices" and difference.ours not in answer["alt_results"]:
+        return _parts_at_equal_cards(case, difference)
+    return difference.about in ("devices", "MIG", "reason")
+
+
+def _parts_at_equal_cards(case: Case, difference: Difference) -> bool:
+    columns, requests = cluster_of(case), requests_of(case)
+    ours, theirs = (str(text).split(";") for text in (difference.ours, difference.theirs))
+    for place, (mine, their) in enumerate(zip(ours, theirs, strict=True)):
+        if mine != their:
+            ranks = _ranks(case, columns, difference.node, requests[place])
+            earlier = [set(_uuids(part)) for part, request in zip(ours, requests, strict=False) if not request.is_init]
+            return _sequence(mine, ranks, earlier[:place]) == _sequence(their, ranks, earlier[:place])
+    return False
+
+
+def _sequence(part: str, ranks: Mapping[str, Any], earlier: Sequence[set[str]]) -> list[Any]:
+    return [(ranks[uuid], [uuid in taken for taken in earlier]) for uuid in _uuids(part)]
+
+
+def _uuids(part: str) -> list[str]:
+    return [share.split(",")[0] for share in part.split(":") if share]
+
+
+def _ranks(case: Case, columns: ClusterColumns, node: str, request: ContainerRequest) -> dict[str, tuple[float, int]]:
+    """What a node's cards are sorted by at first: score and NUMA node."""
+    wishes = read_wishes(case["pod"]["annotations"] or {}, case["node_scheduler_policy"], case["gpu_scheduler_policy"])
+    (cards,) = batches(columns, columns.ids([node]))
+    scores = device_scores(cards, ask_of(request, wishes), wishes.weights, np.zeros(cards.rows.shape, np.bool_))
+    fragment = columns.node_fragment(node)
+    uuids = fragment.uuids if fragment else ()
+    return {uuid: (float(scores[slot, 0]), int(cards.numa[slot, 0])) for slot, uuid in enumerate(uuids)}
+
+
+# Quota
+
+
+def _takes_apps_for_init_containers(case: Case, difference: Difference, _: Replay) -> bool:
+    """HAMi counts less than several app containers take together, and lets a card pass that is over the quota."""
+    limited = {quota["namespace"] for quota in case.get("quotas") or ()}
+    pod = case["pod"]
+    inits = len(pod["initContainers"] or ())
+    apps = [request for request in case["out_requests"][inits:] if request]
+    if not inits or len(apps) < 2 or pod["namespace"] not in limited or difference.about == "score":
+        return False
+    return _refused_by_quota(difference.ours) > _refused_by_quota(difference.theirs)
+
+
+def _refused_by_quota(reason: object) -> int:
+    """How many cards a reason says are over the quota; 0 for none and for a node that fits."""
+    parts = (part.split("/", 1) for part in str(reason or "").split(", ") if part.endswith(" ResourceQuotaNotFit"))
+    return sum(int(count) for count, _ in parts)
+
+
+# Annotations and reviews
+
+
+def _refuses_the_colon_form(case: Case, difference: Difference, _: Replay) -> bool:
+    """We read what HAMi up to v2.7 wrote; HAMi v2.10 finds no JSON there."""
+    if case["fn"] != "node_devices" or case["error"] == "":
+        return False
+    text = case["in"].get(_REGISTER)
+    return isinstance(text, str) and ":" in text and not text.lstrip().startswith(("[", "{", '"'))
+
+
+def _crashes_on_null(case: Case, difference: Difference, _: Replay) -> bool:
+    return case["fn"] in ("register_json_decode", "node_devices") and None in (case["out"] or ())
+
+
+def _words_of_gos_library(case: Case, difference: Difference, _: Replay) -> bool:
+    """Both refuse with code 400; only the words of the decoder are not the same."""
+    return difference.about == "message" and case["out_code"] == 400
+
+
+LIVE_CORDON: Final = "A changed cordon counts at once"
+WIDE_SUMS: Final = "Sums are 64 bits wide"
+STABLE_ORDER: Final = "Equal cards keep their order above 12 cards"
+FULL_QUOTA: Final = "App containers count fully against a quota"
+COLON_FORM: Final = "The registration form of HAMi up to v2.7 is read"
+NULL_DEVICE: Final = "A null in a registration is malformed"
+DECODER_WORDS: Final = "Words of decoding errors are ours"
+
+FILTER: Final = (
+    Rule(LIVE_CORDON, _keeps_the_old_cordon),
+    Rule(WIDE_SUMS, _wraps_at_32_bits),
+    Rule(STABLE_ORDER, _sorts_unstably),
+    Rule(FULL_QUOTA, _takes_apps_for_init_containers),
+)
+CODEC: Final = (Rule(COLON_FORM, _refuses_the_colon_form), Rule(NULL_DEVICE, _crashes_on_null))
+WEBHOOK: Final = (Rule(DECODER_WORDS, _words_of_gos_library),)
+ALL: Final = (*FILTER, *CODEC, *WEBHOOK)
+
+
+def _node(case: Case, name: str) -> Mapping[str, Any]:
+    return next((node for node in case["nodes"] if node["name"] == name), {"annotations": {}})
+
+
+def _devices(case: Case, name: str) -> list[Mapping[str, Any]]:
+    """The devices of a node, as it registers them now or as it did before."""
+    node = _node(case, name)
+    texts: Iterable[Any] = (
+        state["annotations"].get(_REGISTER) for state in (node, node.get("previous") or {"annotations": {}})
+    )
+    return next((found for text in texts if (found := _listed(text))), [])
+
+
+def _listed(text: Any) -> list[Mapping[str, Any]]:
+    try:
+        found = json.loads(text)
+    except (TypeError, ValueError):
+        return []
+    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []

@@ -1,0 +1,59 @@
+"""A share of what HAMi v2.10.0 itself answered, replayed (see cases/README.md)."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.__main__ import COMMITTED, main
+from tests.conformance.difference import Case
+from tests.conformance.kinds import KINDS, judged
+from tests.conformance.rules import ALL
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "hami-differences.md"
+
+
+def committed() -> Iterator[object]:
+    for name, kind in KINDS.items():
+        for case in kind.read(COMMITTED / kind.source):
+            yield pytest.param(name, case, id=f"{name}-{case['id']}")
+
+
+@pytest.mark.parametrize(("kind", "case"), list(committed()))
+def test_an_answer_is_hamis_or_differs_by_a_rule(kind: str, case: Case) -> None:
+    verdict = judged(KINDS[kind], case)
+    assert verdict.agrees or verdict.is_explained, "\n".join(map(str, verdict.differences))
+
+
+def test_every_rule_occurs_in_the_committed_cases() -> None:
+    found = {
+        rule
+        for kind in KINDS.values()
+        for case in kind.read(COMMITTED / kind.source)
+        for rule in judged(kind, case).rules
+    }
+    assert found == {rule.name for rule in ALL}
+
+
+def test_every_rule_has_its_reason_in_the_document_and_every_reason_its_rule() -> None:
+    replayed = DOCUMENT.read_text().split("## Seen in the recorded answers")[1].split("\n## ")[0]
+    assert re.findall(r"^### (.+)$", replayed, re.M) == [rule.name for rule in ALL]
+
+
+def test_the_command_says_how_many_agree(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main() == 0
+    told = capsys.readouterr().out
+    assert all(re.search(rf"^{name}: agree \d+ of \d+; \d+ differ by rule, 0 otherwise$", told, re.M) for name in KINDS)
+
+
+def test_a_folder_without_cases_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(tmp_path) == 2
+    assert "filter_cases.jsonl" in capsys.readouterr().out
+
+
+def test_an_answer_that_nothing_explains_fails_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = (COMMITTED / "webhook_cases.jsonl").read_text().replace("pod has no containers", "pod has none")
+    (tmp_path / "webhook_cases.jsonl").write_text(wrong)
+    assert main(tmp_path) == 1
+    assert "pod has none" in capsys.readouterr().out
