@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.events import Request
+from schemas.events import Reading, Request
 
 PhaseStatus = Literal["passed", "failed", ""]
 """Empty: the phase was not reached."""
@@ -61,6 +61,9 @@ class Detail(Answer):
     ended: str | None
     complete: bool
     missing: str
+    reading: Reading | None = Field(
+        None, description="What it was read from, and what that leaves open; null where the scheduler itself tells."
+    )
     requests: list[Request]
     node_policy: str
     device_policy: str

@@ -16,7 +16,7 @@ from schemas.records import Rejected, read, rfc3339
 
 def reason_codes(refusals: list[Refusal]) -> list[str]:
     """Every code that some refusal names, sorted."""
-    codes = {code for refusal in refusals for code in refusal.counts}
+    codes = {code for refusal in refusals for code in (*refusal.counts, *refusal.uncounted)}
     return sorted(codes | {refusal.bare for refusal in refusals if refusal.bare})
 
 

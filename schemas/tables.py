@@ -34,7 +34,8 @@ def one_refusal_table(tables: Sequence[Sequence[Refusal]], columns: Sequence[Int
 
 def refusal_key(refusal: Refusal) -> Hashable:
     """Equal for two refusals that say the same."""
-    return frozenset(refusal.counts.items()), refusal.devices, refusal.bare, refusal.cause
+    counts = frozenset(refusal.counts.items())
+    return counts, refusal.devices, refusal.bare, refusal.cause, tuple(refusal.uncounted)
 
 
 def cut_refusals(refusals: Sequence[Refusal], column: Ints) -> tuple[list[Refusal], Ints]:

@@ -143,6 +143,7 @@ class AttemptFold:
                 chosen=chosen,
                 picked_devices=self._picked(chosen),
                 error=end.error if end else "",
+                reading=end.reading if end else None,
                 refused_nodes=end.refused_nodes if end else {},
                 nominated=end.nominated if end else "",
                 said=end.said if end else "",
@@ -168,6 +169,11 @@ class AttemptFold:
 
     def _missing(self) -> Iterator[str]:
         """In words, what of the attempt has not come."""
+        yield from self._absent_records()
+        if self._concluded and (reading := self._concluded.reading) and reading.not_said:
+            yield f"{reading.source} does not say: {', '.join(reading.not_said)}"
+
+    def _absent_records(self) -> Iterator[str]:
         if not (end := self._concluded):
             if self._tallies or self._nodes or self._dropped:
                 came = f"{_records(len(self._tallies), 'device')} and {_records(len(self._nodes), 'node')}"

@@ -11,7 +11,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from schemas.events import FITS, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, Message, Refusal
+from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, Message, Refusal
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
 Ints = npt.NDArray[np.int64]
@@ -108,7 +108,9 @@ def _success(summary: AttemptSummarized) -> str:
     rows = np.flatnonzero(_is_one_of(summary, PICKED, FITS))
     names = [summary.nodes[row] for row in rows.tolist()]
     fit = _best_last(summary, list(zip(summary.score[rows].tolist(), names, strict=True)))
-    refused = int(_is_one_of(summary, REFUSED, UNREGISTERED).sum())
+    # Offered nodes that no source names did not fit either, or they would be named.
+    not_reached = int(_is_one_of(summary, NOT_REACHED).sum())
+    refused = max(int(_is_one_of(summary, REFUSED, UNREGISTERED).sum()), summary.offered_nodes - len(fit) - not_reached)
     entries = [f"{name}:{score:.2f}" for score, name in fit]
     return shortened(f"find fit node({summary.chosen}), {refused} nodes not fit, {len(fit)} nodes fit(", entries)
 
@@ -142,7 +144,8 @@ def nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
 
 
 def _codes(refusal: Refusal) -> list[str]:
-    return [refusal.bare] if refusal.bare else [code for code, count in refusal.counts.items() if count]
+    counted = [code for code, count in refusal.counts.items() if count]
+    return [refusal.bare] if refusal.bare else [*counted, *refusal.uncounted]
 
 
 def _is_one_of(summary: AttemptSummarized, *words: str) -> npt.NDArray[np.bool_]:

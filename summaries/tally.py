@@ -35,6 +35,8 @@ class Tally:
     count: Ints
     picked: Mapping[str, Sequence[str]]
     """UUIDs taken, by node."""
+    is_partial: bool
+    """True where there are devices of these nodes that no row tells of."""
 
 
 def tally(event: DevicesJudged) -> Tally:
@@ -44,7 +46,7 @@ def tally(event: DevicesJudged) -> Tally:
     owner, code, count = _pairs(owners, event.verdict, nodes, words)
     picked = _picked(event, owners)
     columns = (event.node_index, event.devices, event.rows, owner, code, count)
-    return Tally(event.container, event.request, event.verdicts, *columns, picked)
+    return Tally(event.container, event.request, event.verdicts, *columns, picked, event.partial)
 
 
 def _pairs(owners: Ints, codes: Ints, nodes: int, words: int) -> tuple[Ints, Ints, Ints]:
@@ -89,8 +91,9 @@ class _Pairs:
 def recount(nodes: NodeColumns, tallies: Sequence[Tally]) -> dict[int, Refusal]:
     """Where the device rows count otherwise than the node records say: the node's position and the rows' own refusal.
 
-    Nodes without device rows, nodes refused for a bare reason and containers that did not refuse take no part.
+    Nodes whose devices are not all told, nodes refused without counts and containers that did not refuse take no part.
     """
+    tallies = [each for each in tallies if not each.is_partial]
     if not tallies or not len(nodes.node_index):
         return {}
     words, pairs, known, devices = _by_node(nodes, tallies)
@@ -159,7 +162,7 @@ def _differ(nodes: NodeColumns, words: dict[str, int], pairs: _Pairs, devices: I
     entry = flat[(begins[pairs.node] + rank)[same]]
     unequal = (entry[:, 0] != pairs.code[same]) | (entry[:, 1] != pairs.count[same])
     differ[pairs.node[same[unequal]]] = True
-    counts = np.array([*(not each.bare for each in nodes.refusals), True])[nodes.refusal]
+    counts = np.array([*(not each.bare and not each.uncounted for each in nodes.refusals), True])[nodes.refusal]
     agrees: npt.NDArray[np.bool_] = ~differ | ~counts
     return ~agrees
 

@@ -17,7 +17,9 @@ def reason_text(counts: Mapping[str, int], devices: int) -> str:
 
 
 def refusal_text(refusal: Refusal) -> str:
-    """Why a node refused, in one line: bare words as they are, with their cause; counts as ``X/Y Reason``."""
+    """Why a node refused, in one line: bare words with their cause; counts as ``X/Y Reason``, or the codes alone."""
+    if refusal.uncounted:
+        return ", ".join(sorted(refusal.uncounted))
     if not refusal.bare:
         return reason_text(refusal.counts, refusal.devices)
     return f"{refusal.bare}: {refusal.cause}" if refusal.cause else refusal.bare

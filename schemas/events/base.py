@@ -120,6 +120,19 @@ class Refusal(Model):
     """A reason that counts no devices; empty where ``counts`` says it."""
     cause: str = ""
     """What is known behind ``bare``."""
+    uncounted: Words = Field(default_factory=list)
+    """Codes that some devices were refused for, where the source does not say how many; then ``counts`` is empty."""
+
+
+class Reading(Model):
+    """How an attempt came to be known that its scheduler did not tell itself: what it was read from."""
+
+    source: str
+    """Which reader: ``hami-log``, ``kai-log``, …"""
+    levels: list[Count] = Field(default_factory=list)
+    """Of which log levels lines about the attempt were there, ascending; empty where the source has no levels."""
+    not_said: Words = Field(default_factory=list)
+    """What the source leaves open, in words: ``offered nodes``, ``devices``, … Empty where it says everything."""
 
 
 class Event(Model):

@@ -16,6 +16,7 @@ from schemas.events.base import (
     DeviceKind,
     Flag,
     Moment,
+    Reading,
     Refusal,
     Request,
     Words,
@@ -81,6 +82,9 @@ class DevicesJudged(AttemptEvent):
     """Booked before this attempt, as the two below."""
     cores_used_percent: Integers
     slots_used: Integers
+    partial: Flag = False
+    """True where the source does not tell every device of these nodes, or not of which node a device is (a node without
+    a name): then nothing is counted from the rows."""
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
@@ -189,6 +193,8 @@ class AttemptConcluded(AttemptEvent):
     """The chosen node; null when none fits."""
     error: str = ""
     """Why the attempt ended without judging, as the scheduler says it."""
+    reading: Reading | None = None
+    """What it was read from, and what that leaves open; null where the scheduler itself tells."""
     refused_nodes: dict[str, Count] = Field(default_factory=dict)
     """Reason to number of nodes, of a scheduler that counts nodes without naming them; a node may count repeatedly."""
     nominated: str = ""

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from schemas.columns import Codes, Floats, check_codes
-from schemas.events.base import TYPE_PREFIX, AttemptEvent, Count, Flag, Model, Moment, Refusal, Request, Words
+from schemas.events.base import TYPE_PREFIX, AttemptEvent, Count, Flag, Model, Moment, Reading, Refusal, Request, Words
 from schemas.events.tables import check_node_columns
 
 MAX_PARTS: Final = 65_536
@@ -66,6 +66,8 @@ class AttemptSummarized(AttemptEvent):
     """The node that the pod waits for until others have left it."""
     said: str = ""
     """The end in the words of the scheduler that it was read from."""
+    reading: Reading | None = None
+    """What it was read from, and what that leaves open; null where the scheduler itself tells."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
     verdicts: Words
