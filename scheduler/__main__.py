@@ -80,6 +80,9 @@ def serve(
     node_lock_timeout: Annotated[str, typer.Option(help="An older node lock is taken over.")] = "5m",
     max_body_bytes: Annotated[int, typer.Option(help="Longer requests are refused (413).")] = 32 * 1024**2,
     whole_nodes: WholeNodes = "place",
+    force_overwrite_default_scheduler: Annotated[
+        bool, typer.Option(help="The webhook takes over pods with devices that name the default scheduler.")
+    ] = True,
     cert_file: CertFile = None,
     key_file: KeyFile = None,
     insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Plain HTTP in place of HTTPS.")] = False,
@@ -102,6 +105,7 @@ def serve(
                 sync=settings.word("--spool-sync", spool_sync, ("always", "interval")),
             ),
             lock=LockPolicy(settings.duration("--node-lock-timeout", node_lock_timeout)),
+            overwrites_default_scheduler=force_overwrite_default_scheduler,
             simulates_whole_nodes=settings.word("--whole-nodes", whole_nodes, ("place", "simulate")) == "simulate",
             certificate=settings.certificate(cert_file, key_file, insecure_http=insecure_http),
             max_body_bytes=settings.positive("--max-body-bytes", max_body_bytes),

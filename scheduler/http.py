@@ -39,10 +39,12 @@ def create_app(
     max_body_bytes: int,
     *,
     simulates_whole_nodes: bool = False,
+    review: Callable[[bytes], bytes] | None = None,
 ) -> Starlette:
     """`problems` is asked by /readyz: ready is where every part says the empty string.
 
     `simulates_whole_nodes`: a filter call that carries whole nodes is answered without a trace, as HAMi does it.
+    `review`: answers an admission review; without it there is no webhook.
     """
 
     async def answer_filter(body: bytes) -> bytes:
@@ -61,6 +63,9 @@ def create_app(
             return extender.bind_reply(str(error))
         return await scheduler.bind(asked)
 
+    async def answer_review(body: bytes) -> bytes:
+        return review(body) if review else b""
+
     async def healthz(_: Request) -> Response:
         return Response()
 
@@ -73,8 +78,10 @@ def create_app(
     async def show_metrics(_: Request) -> Response:
         return Response(generate_latest(metrics.registry), headers={"content-type": CONTENT_TYPE_LATEST})
 
+    webhook = _extender(answer_review, metrics.webhook_seconds, max_body_bytes, takes_nothing=True)
     return Starlette(
         routes=[
+            *([Route("/webhook", webhook, methods=["POST"])] if review else ()),
             Route("/filter", _extender(answer_filter, metrics.filter_seconds, max_body_bytes), methods=["POST"]),
             Route("/bind", _extender(answer_bind, metrics.bind_seconds, max_body_bytes), methods=["POST"]),
             Route("/healthz", healthz),
@@ -85,7 +92,9 @@ def create_app(
     )
 
 
-def _extender(answer: Callable[[bytes], Awaitable[bytes]], seconds: Histogram, max_body_bytes: int) -> Handler:
+def _extender(
+    answer: Callable[[bytes], Awaitable[bytes]], seconds: Histogram, max_body_bytes: int, *, takes_nothing: bool = False
+) -> Handler:
     async def handle(request: Request) -> Response:
         try:
             async with asyncio.timeout(BODY_SECONDS):
@@ -96,7 +105,7 @@ def _extender(answer: Callable[[bytes], Awaitable[bytes]], seconds: Histogram, m
             return PlainTextResponse(f"the body has not arrived within {BODY_SECONDS:.0f} s\n", 408)
         except ClientDisconnect:
             return Response(status_code=400)
-        if not body:
+        if not body and not takes_nothing:
             return PlainTextResponse(extender.NO_BODY, 400)
         began = time.perf_counter()
         reply = await answer(body)
@@ -121,5 +130,5 @@ async def _body(request: Request, max_bytes: int) -> bytes:
 
 
 async def _unknown(request: Request, _: Exception) -> Response:
-    known = "POST /filter, POST /bind, GET /healthz, GET /readyz, GET /metrics"
+    known = "POST /filter, POST /bind, POST /webhook, GET /healthz, GET /readyz, GET /metrics"
     return PlainTextResponse(f"nothing is at {request.url.path}; there are: {known}\n", 404)

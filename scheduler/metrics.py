@@ -20,6 +20,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.filter_seconds = self._histogram("filter_seconds", "From the body of POST /filter to its answer.")
         self.bind_seconds = self._histogram("bind_seconds", "From the body of POST /bind to its answer.")
+        self.webhook_seconds = self._histogram("webhook_seconds", "From the body of POST /webhook to its answer.")
         self.decisions = self._counter(
             "decisions", "Filter calls by result: placed, refused, failed, not_ours (no device asked for).", "result"
         )

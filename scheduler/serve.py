@@ -21,6 +21,8 @@ from scheduler.service import Scheduler, Teller
 from scheduler.settings import SettingError, Settings
 from scheduler.spool.spool import Spool, SpoolInUseError, now_utc
 from scheduler.tls import BrokenPairError, Certificates
+from scheduler.webhook.admit import Rules
+from scheduler.webhook.review import answer
 
 log = logging.getLogger(__name__)
 
@@ -66,6 +68,7 @@ def _assemble(settings: Settings, spool: Spool) -> _Parts:
     certificates = _certificates(settings, metrics)
     binder = Binder(cluster, settings.lock)
     scheduler = Scheduler(settings.name, settings.policy, columns, cluster, binder, teller, now_utc, metrics)
+    rules = Rules(settings.name, settings.overwrites_default_scheduler, settings.policy.vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(
         scheduler,
@@ -73,6 +76,7 @@ def _assemble(settings: Settings, spool: Spool) -> _Parts:
         lambda: {"spool": spool.problem, "cluster": ""},
         settings.max_body_bytes,
         simulates_whole_nodes=settings.simulates_whole_nodes,
+        review=lambda body: answer(body, rules, columns.quotas),
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
     return _Parts(app, certificates, watch, publisher)

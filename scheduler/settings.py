@@ -34,6 +34,8 @@ class Settings:
     lock: LockPolicy = field(default_factory=LockPolicy)
     certificate: Pair | None = None
     """HTTPS with this pair; None: plain HTTP."""
+    overwrites_default_scheduler: bool = True
+    """The webhook takes pods over that name the default scheduler, as Kubernetes writes it where none was named."""
     simulates_whole_nodes: bool = False
     """A filter call that carries whole nodes is answered without a trace, as HAMi does it (docs/decisions/0009)."""
     max_body_bytes: int = 32 * 1024 * 1024

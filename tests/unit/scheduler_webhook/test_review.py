@@ -1,0 +1,173 @@
+"""The webhook, bytes to bytes; what HAMi itself answered is replayed in tests/conformance."""
+
+import base64
+from typing import Any
+
+import jsonpatch
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduler.devices.quota import Quotas
+from scheduler.devices.vendors import ONLY_NVIDIA
+from scheduler.webhook.admit import Rules
+from scheduler.webhook.review import answer
+
+RULES = Rules("hami-scheduler", True, ONLY_NVIDIA)
+
+
+def a_container(name: str = "main", limits: dict[str, Any] | None = None, **said: Any) -> dict[str, Any]:
+    return {"name": name, "image": "busybox", "resources": {"limits": limits or {}}, **said}
+
+
+def a_pod(*containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "pod", "namespace": "ns"},
+        "spec": {"containers": list(containers), **spec},
+    }
+
+
+def a_review(item: Any, version: str = "admission.k8s.io/v1") -> bytes:
+    return orjson.dumps({"apiVersion": version, "kind": "AdmissionReview", "request": {"uid": "u", "object": item}})
+
+
+def reviewed(item: Any, rules: Rules = RULES, quotas: Quotas | None = None) -> dict[str, Any]:
+    response: dict[str, Any] = orjson.loads(answer(a_review(item), rules, quotas or Quotas()))["response"]
+    return response
+
+
+def patched(item: dict[str, Any], rules: Rules = RULES) -> Any:
+    response = reviewed(item, rules)
+    assert response["allowed"], response
+    operations = orjson.loads(base64.b64decode(response.get("patch", base64.b64encode(b"[]"))))
+    return jsonpatch.apply_patch(item, operations)
+
+
+ONE_GPU = {"nvidia.com/gpu": "1"}
+
+
+@pytest.mark.parametrize("version", ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"])
+def test_the_answer_is_of_the_version_that_asked(version: str) -> None:
+    told = orjson.loads(answer(a_review(a_pod(a_container()), version), RULES, Quotas()))
+    assert told["apiVersion"] == version
+    assert told["response"]["uid"] == "u"
+
+
+def test_a_pod_that_asks_for_a_card_gets_our_scheduler_and_all_cores_of_it() -> None:
+    pod = patched(a_pod(a_container(limits=ONE_GPU)))
+    assert pod["spec"]["schedulerName"] == "hami-scheduler"
+    assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpucores"] == "100"
+
+
+def test_a_pod_without_devices_is_left_alone() -> None:
+    assert "patch" not in reviewed(a_pod(a_container(limits={"cpu": "1"})))
+
+
+def test_memory_without_a_count_asks_for_one_card() -> None:
+    pod = patched(a_pod(a_container(limits={"nvidia.com/gpumem": "3000"})))
+    assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+
+
+def test_a_privileged_container_may_not_have_a_card() -> None:
+    response = reviewed(a_pod(a_container(limits=ONE_GPU, securityContext={"privileged": True})))
+    assert (response["allowed"], response["status"]["code"]) == (False, 403)
+    assert response["status"]["message"] == "container main is privileged"
+
+
+def test_a_privileged_container_without_devices_may_come_in() -> None:
+    assert reviewed(a_pod(a_container(securityContext={"privileged": True})))["allowed"]
+
+
+def test_a_pod_of_another_scheduler_is_left_to_it() -> None:
+    response = reviewed(a_pod(a_container(limits=ONE_GPU), schedulerName="volcano"))
+    assert response["allowed"]
+    assert "patch" not in response
+
+
+def test_the_default_scheduler_is_overwritten_only_if_so_told() -> None:
+    pod = a_pod(a_container(limits=ONE_GPU), schedulerName="default-scheduler")
+    assert patched(pod)["spec"]["schedulerName"] == "hami-scheduler"
+    assert "patch" not in reviewed(pod, Rules("hami-scheduler", False))
+
+
+def test_a_pod_over_its_namespaces_quota_is_refused() -> None:
+    quotas = Quotas()
+    hard = {"limits.nvidia.com/gpumem": "5000"}
+    quotas.apply({"metadata": {"namespace": "ns", "name": "q"}, "spec": {"hard": hard}})
+    asked = a_container(limits={"nvidia.com/gpu": "2", "nvidia.com/gpumem": "3000"})
+    assert reviewed(a_pod(asked), quotas=quotas)["status"]["message"] == "exceeding resource quota"
+
+
+def test_the_pod_under_review_is_not_changed_itself() -> None:
+    pod = a_pod(a_container(limits=ONE_GPU))
+    before = orjson.dumps(pod)
+    patched(pod)
+    assert orjson.dumps(pod) == before
+
+
+@pytest.mark.parametrize(
+    ("item", "place"),
+    [
+        (a_pod() | {"spec": {"containers": "oops"}}, "Pod.spec.containers"),
+        (
+            a_pod(a_container(limits={"nvidia.com/gpu": "many"})),
+            "Pod.spec.containers.0.resources.limits.nvidia.com/gpu",
+        ),
+        (a_pod(a_container(env="PATH")), "Pod.spec.containers.0.env"),
+        (a_pod(a_container(securityContext={"privileged": "yes"})), "Pod.spec.containers.0.securityContext.privileged"),
+        (a_pod() | {"metadata": []}, "Pod.metadata"),
+    ],
+)
+def test_a_pod_that_can_t_be_read_is_refused_with_the_place(item: Any, place: str) -> None:
+    status = reviewed(item)["status"]
+    assert status["code"] == 400
+    assert status["message"].startswith(place + ":")
+
+
+@pytest.mark.parametrize("body", [b"{bad", b"[]", b"3", b'"x"', b"{}", b'{"kind": "AdmissionReview"}', b"\xff\xfe"])
+def test_what_is_no_review_is_answered_with_400(body: bytes) -> None:
+    assert orjson.loads(answer(body, RULES, Quotas()))["response"]["status"]["code"] == 400
+
+
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+_QUANTITIES = st.sampled_from(["1", "0", "-5", "2k", "1e30", "500m", "1Ei", "", "x", 3, 2.5, None, [], True])
+_LIMITS = st.dictionaries(
+    st.sampled_from(["nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpumem-percentage",
+                     "nvidia.com/priority", "cpu"]),
+    _QUANTITIES,
+)  # fmt: skip
+_CONTAINERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.text(max_size=4) | _VALUES,
+        "env": st.none() | st.lists(_VALUES, max_size=2),
+        "resources": st.fixed_dictionaries({}, optional={"limits": _LIMITS | _VALUES, "requests": _LIMITS | _VALUES}),
+        "securityContext": st.fixed_dictionaries({}, optional={"privileged": st.booleans() | _VALUES}) | _VALUES,
+    },
+)
+
+
+@given(
+    st.fixed_dictionaries(
+        {
+            "metadata": st.fixed_dictionaries({}, optional={"namespace": st.text(max_size=4), "annotations": _VALUES}),
+            "spec": st.fixed_dictionaries(
+                {"containers": st.lists(_CONTAINERS, max_size=3)},
+                optional={"initContainers": st.lists(_CONTAINERS, max_size=2), "schedulerName": _VALUES},
+            ),
+        }
+    )
+    | _VALUES
+)
+def test_any_object_gets_an_answer_whose_patch_applies(item: Any) -> None:
+    response = reviewed(item)
+    assert response["status"]["code"] in (200, 400, 403, 500)
+    if "patch" in response:
+        jsonpatch.apply_patch(item, orjson.loads(base64.b64decode(response["patch"])))
