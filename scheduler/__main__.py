@@ -34,6 +34,15 @@ Name = Annotated[str, typer.Option(help="This scheduler's name, as in the pods' 
 NodePolicy = Annotated[str, typer.Option(help="Which node is best: binpack (fullest) or spread (emptiest).")]
 DevicePolicy = Annotated[str, typer.Option(help="Which card is tried first: spread, binpack, mutex, topology-aware, …")]
 
+Verbosity = Annotated[
+    str | None,
+    typer.Option(
+        "--v",
+        "-v",
+        metavar="0|2|4|5",
+        help="Print HAMi's log lines: 0 events, 2 scores too, 4 every node, 5 every device. Without it none.",
+    ),
+]
 WholeNodes = Annotated[
     str,
     typer.Option(
@@ -83,6 +92,7 @@ def serve(
     force_overwrite_default_scheduler: Annotated[
         bool, typer.Option(help="The webhook takes over pods with devices that name the default scheduler.")
     ] = True,
+    v: Verbosity = None,
     cert_file: CertFile = None,
     key_file: KeyFile = None,
     insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Plain HTTP in place of HTTPS.")] = False,
@@ -105,6 +115,7 @@ def serve(
                 sync=settings.word("--spool-sync", spool_sync, ("always", "interval")),
             ),
             lock=LockPolicy(settings.duration("--node-lock-timeout", node_lock_timeout)),
+            verbosity=settings.verbosity(v),
             overwrites_default_scheduler=force_overwrite_default_scheduler,
             simulates_whole_nodes=settings.word("--whole-nodes", whole_nodes, ("place", "simulate")) == "simulate",
             certificate=settings.certificate(cert_file, key_file, insecure_http=insecure_http),

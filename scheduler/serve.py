@@ -14,6 +14,7 @@ from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.devices.columns import ClusterColumns
 from scheduler.http import create_app
+from scheduler.klog.writer import KlogWriter
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish import Publisher
@@ -35,6 +36,7 @@ class _Parts:
     certificates: Certificates | None
     watch: FileWatch
     publisher: Publisher | None
+    klog: KlogWriter | None
 
 
 async def serve(settings: Settings) -> None:
@@ -54,6 +56,8 @@ async def serve(settings: Settings) -> None:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+            if parts.klog:
+                parts.klog.close()
         log.info("stopped; %d bytes wait in the spool", spool.unsent_bytes)
 
 
@@ -67,7 +71,8 @@ def _assemble(settings: Settings, spool: Spool) -> _Parts:
     _watch_spool(metrics, spool, columns)
     certificates = _certificates(settings, metrics)
     binder = Binder(cluster, settings.lock)
-    scheduler = Scheduler(settings.name, settings.policy, columns, cluster, binder, teller, now_utc, metrics)
+    klog = _klog(settings, metrics)
+    scheduler = Scheduler(settings.name, settings.policy, columns, cluster, binder, teller, now_utc, metrics, klog)
     rules = Rules(settings.name, settings.overwrites_default_scheduler, settings.policy.vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(
@@ -79,7 +84,7 @@ def _assemble(settings: Settings, spool: Spool) -> _Parts:
         review=lambda body: answer(body, rules, columns.quotas),
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
-    return _Parts(app, certificates, watch, publisher)
+    return _Parts(app, certificates, watch, publisher, klog)
 
 
 def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asyncio.Task[None]]":
@@ -115,6 +120,14 @@ def _certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
     )
     metrics.watch("certificate_reloads", "Times a new certificate was taken.", lambda: found.reloads)
     return found
+
+
+def _klog(settings: Settings, metrics: Metrics) -> KlogWriter | None:
+    if settings.verbosity is None:
+        return None
+    writer = KlogWriter(settings.verbosity)
+    metrics.watch("klog_dropped", "Attempts and binds that --v left out, unread lines waiting.", lambda: writer.dropped)
+    return writer
 
 
 def _watch_spool(metrics: Metrics, spool: Spool, columns: ClusterColumns) -> None:

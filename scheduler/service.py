@@ -20,6 +20,7 @@ from scheduler.extender import BindArgs, FilterArgs, Json, filter_reply
 from scheduler.judge.decide import decide, release, reserve
 from scheduler.judge.decision import Decision, Failed, NotOurs, Policy
 from scheduler.judge.request import container_requests
+from scheduler.klog.writer import Klog, Silent
 from scheduler.metrics import Metrics
 from scheduler.spool.frames import Entry, Kind
 from scheduler.spool.spool import Spool
@@ -75,7 +76,9 @@ class Scheduler:
         teller: Teller,
         clock: Callable[[], datetime],
         metrics: Metrics,
+        klog: Klog | None = None,
     ) -> None:
+        self._klog = klog or Silent()
         self._name, self._policy, self._columns, self._api = name, policy, columns, api
         self._binder, self._teller, self._clock, self._metrics = binder, teller, clock, metrics
         self._attempts: OrderedDict[str, Attempt] = OrderedDict()
@@ -91,7 +94,9 @@ class Scheduler:
         attempt = self._attempt(asked.pod, started)
         if isinstance(answer, Failed):
             self._metrics.decisions.labels("failed").inc()
-            self._teller.tell([events.failure_of(attempt, answer, len(asked.node_names), self._clock())])
+            ended = self._clock()
+            self._teller.tell([events.failure_of(attempt, answer, len(asked.node_names), ended)])
+            self._klog.failed(attempt, answer, ended)
             await self._teller.settle()
             return filter_reply(error=answer.error)
         return await self._conclude(attempt, asked, answer)
@@ -108,7 +113,9 @@ class Scheduler:
         error = await self._annotate(attempt.pod, decision) if decision.chosen else ""
         if error:
             release(self._columns, attempt.pod.uid)
-        self._teller.tell(events.events_of(attempt, decision, self._clock(), error))
+        ended = self._clock()
+        self._teller.tell(events.events_of(attempt, decision, ended, error))
+        self._klog.decided(attempt, decision, ended, error)
         self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
         await self._teller.settle()
         return _reply(asked, decision, error)
@@ -142,7 +149,9 @@ class Scheduler:
         if self._is_ours(asked):
             ref = PodRef(namespace=asked.namespace, name=asked.name, uid=asked.uid)
             attempt = self._attempts.get(asked.uid) or Attempt.of(self._name, ref, started)
-            self._teller.tell([events.bind_of(attempt, asked.node, error, started, self._clock())])
+            ended = self._clock()
+            self._teller.tell([events.bind_of(attempt, asked.node, error, started, ended)])
+            self._klog.bound(attempt, asked.node, error, ended)
             await self._teller.settle()
         return extender.bind_reply(error)
 

@@ -34,6 +34,8 @@ class Settings:
     lock: LockPolicy = field(default_factory=LockPolicy)
     certificate: Pair | None = None
     """HTTPS with this pair; None: plain HTTP."""
+    verbosity: int | None = None
+    """HAMi's log lines up to this klog level go to stderr; None: no such lines."""
     overwrites_default_scheduler: bool = True
     """The webhook takes pods over that name the default scheduler, as Kubernetes writes it where none was named."""
     simulates_whole_nodes: bool = False
@@ -81,6 +83,16 @@ def duration(flag: str, said: str) -> timedelta:
         return durations.parse(said)
     except ValueError as error:
         raise SettingError(f"{flag}: {error}") from None
+
+
+def verbosity(said: str | None) -> int | None:
+    """`4`, or `=4` as left over from HAMi's `-v=4`."""
+    if said is None:
+        return None
+    level = said.removeprefix("=")
+    if not level.isdecimal() or len(level) > 3:
+        raise SettingError(f"--v: {level!r} is no level, write 0, 2, 4 or 5")
+    return int(level)
 
 
 def positive(flag: str, said: int) -> int:
