@@ -1,0 +1,96 @@
+"""The cards of a session's nodes, rebuilt from the lines about shared GPUs.
+
+``About to add`` and ``About to remove`` say how a card stands before, ``Added`` and ``Removed`` (level 8) how it stands
+behind. So at level 7 a card is known up to the last pod that was put on it, and its numbers are unknown from there.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ingest.kai.attempt import Card, evidence
+from ingest.kai.sentences import Sentence, gpus_of
+
+
+def floored_to_hundred(memory_mib: int) -> int:
+    """KAI takes the node's label ``nvidia.com/gpu.memory`` down to a multiple of 100: 40960 counts as 40900."""
+    return memory_mib // 100 * 100
+
+
+@dataclass(slots=True)
+class NodeCards:
+    cards: dict[str, Card] = field(default_factory=dict)
+    card_count: int = 0
+    """All cards of the node, as far as they were counted; 0 where the log does not say."""
+    total_mib: int | None = None
+    """Memory of every card of the node."""
+
+
+@dataclass(slots=True)
+class CardStates:
+    """``node`` and ``turn`` say which card of which node the next line is about: it names neither."""
+
+    nodes: dict[str, NodeCards] = field(default_factory=dict)
+    node: str = ""
+    turn: int = 0
+    is_half_said: bool = False
+    """Of the card whose turn it is, how it stands before was said."""
+    total_mib: dict[str, int] = field(default_factory=dict)
+
+    def of(self, node: str) -> NodeCards:
+        if (known := self.nodes.get(node)) is None:
+            known = self.nodes[node] = NodeCards(total_mib=self.total_mib.get(node))
+        return known
+
+    def see_node(self, said: Sentence) -> None:
+        """A pod is about to be put on a node, or taken off it: the lines behind are about its cards there."""
+        self.node, self.turn, self.is_half_said = said["node"], 0, False
+        known = self.of(said["node"])
+        idle, used = gpus_of(said["idle"]), gpus_of(said["used"])
+        if idle and used:
+            shared = sum(1 for card in known.cards.values() if card.used_mib != 0)
+            known.card_count = max(known.card_count, idle.devices + used.devices + shared)
+
+    def see_card(self, said: Sentence) -> tuple[str, str, Card] | None:
+        """A card's numbers. Gives the node, the card, and how it was known until now; None where no node is known."""
+        groups = said["groups"].split()
+        if not self.node or not groups:
+            return None
+        is_before = said["moment"].startswith("About")
+        self.turn += is_before and self.is_half_said
+        group = groups[self.turn % len(groups)]
+        self.turn += not is_before
+        self.is_half_said = is_before
+        known = self.of(self.node)
+        was = known.cards.get(group) or Card(total_mib=known.total_mib)
+        # How much the pod itself takes is not said, so behind the line before it the numbers are not known.
+        known.cards[group] = Card(total_mib=known.total_mib) if is_before else numbers(said, known.total_mib)
+        return self.node, group, was
+
+    def learn_total(self, node: str, total_mib: int) -> None:
+        known = self.of(node)
+        known.total_mib = total_mib
+        for card in known.cards.values():
+            card.total_mib = total_mib
+
+    def copy_of(self, node: str) -> tuple[dict[str, Card], int]:
+        """The cards of a node as they stand now, and how many it has."""
+        known = self.nodes.get(node)
+        if known is None:
+            return {}, 0
+        cards = {group: card.copy() for group, card in known.cards.items() if card.used_mib != 0}
+        return cards, max(known.card_count, len(cards))
+
+
+def numbers(said: Sentence, total_mib: int | None) -> Card:
+    releasing = _number(said["releasing"])
+    line = evidence(said.text) if releasing else ""
+    return Card(_number(said["allocated"]), releasing, _number(said["used"]), total_mib, line)
+
+
+def totals(labels: Mapping[str, int]) -> dict[str, int]:
+    """From the label of each node (MiB of one card) to what KAI counts with."""
+    return {node: floored_to_hundred(memory) for node, memory in labels.items()}
+
+
+def _number(digits: str) -> int:
+    return max(int(digits[:15]), 0)

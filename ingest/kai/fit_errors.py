@@ -1,0 +1,109 @@
+"""KAI's fit errors: what it writes into its log, the events and the conditions of pods and pod groups.
+
+Short: ``no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPU memory.`` Detailed
+(``--detailed-fit-errors``): a line for each node. Either may stand behind a node pool, a reason and the story of a
+gang. Counts can add up to more than there are nodes (v0.17 counts a node for each resource), and nodes can be missing
+(those that were refused card by card).
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+_POOL: Final = re.compile(r"Node-Pool '(?P<pool>[^']*)': ?")
+_CODE: Final = re.compile(r"(?P<code>[A-Z][A-Za-z]+)(?:: |\.?\n)")
+CODES: Final = frozenset(
+    ("PodSchedulingErrors", "NonPreemptibleOverQuota", "OverLimit", "OverCapacity", "QueueDoesNotExist")
+)
+"""The reasons in ``PodGroup.status.schedulingConditions[].reasons[]`` that a text begins with."""
+_ALONE: Final = re.compile(r"Resources were not found for pod (?P<pod>\S+) due to: ")
+_GANG: Final = re.compile(
+    r"Resources were found for (?P<found>\d+) pods while (?P<needed>\d+) are required for gang scheduling\. "
+    r"Additional pods cannot be scheduled due to: "
+)
+_NONE_FOUND: Final = "no nodes with enough resources were found"
+_UNEXPLAINED: Final = "Unable to schedule pod"
+_COUNT: Final = re.compile(r"(?P<count>\d+) (?P<reason>\S.*)", re.DOTALL)
+_NODE: Final = re.compile(r"<(?P<node>[^<>\n]+)>: (?P<reason>[^\n]*)")
+_RESOURCES: Final = re.compile(r"Node didn't have enough resources: (?P<what>[^,.]*)(?:, (?P<numbers>.*))?", re.DOTALL)
+_CAPACITY: Final = re.compile(
+    r"Each gpu on the node has a gpu memory capacity of (?P<total>\d+) Mib\. (?P<asked>\d+) Mib of gpu memory"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFit:
+    """Why one node was refused. ``memory_*`` are MiB of one card, None where the text does not say them."""
+
+    reason: str
+    detail: str = ""
+    memory_total_mib: int | None = None
+    memory_asked_mib: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FitError:
+    text: str
+    node_pool: str = ""
+    code: str = ""
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Reason to number of nodes."""
+    nodes: Mapping[str, NodeFit] = field(default_factory=dict)
+    gang: tuple[int, int] | None = None
+    """For how many pods there was room, and for how many it is needed."""
+    is_unexplained: bool = False
+    """Only "Unable to schedule pod"."""
+
+    @property
+    def is_about_nodes(self) -> bool:
+        return bool(self.counts or self.nodes)
+
+
+def fit_error(text: str) -> FitError:
+    """Read a fit error; of a text that is none of the known forms the text itself is kept."""
+    rest = text.strip()
+    pool, rest = _take(_POOL, rest, "pool")
+    rest = rest.lstrip()
+    code = ""
+    if (found := _CODE.match(rest)) and found["code"] in CODES:
+        code, rest = found["code"], rest[found.end() :].lstrip()
+    gang = _GANG.match(rest)
+    if cause := gang or _ALONE.match(rest):
+        rest = rest[cause.end() :].lstrip()
+    return FitError(
+        text=text.strip(),
+        node_pool=pool,
+        code=code,
+        counts=_counts(rest),
+        nodes=_nodes(rest),
+        gang=(int(gang["found"]), int(gang["needed"])) if gang else None,
+        is_unexplained=rest.rstrip(".") == _UNEXPLAINED,
+    )
+
+
+def _take(pattern: re.Pattern[str], text: str, name: str) -> tuple[str, str]:
+    found = pattern.match(text)
+    return (found[name], text[found.end() :]) if found else ("", text)
+
+
+def _counts(text: str) -> dict[str, int]:
+    if not text.startswith(_NONE_FOUND + ": "):
+        return {}
+    items = text[len(_NONE_FOUND) + 2 :].split(". \n")
+    found = [item for each in items if (item := _COUNT.fullmatch(each.strip().rstrip(".")))]
+    return {item["reason"]: int(item["count"][:18]) for item in found}
+
+
+def _nodes(text: str) -> dict[str, NodeFit]:
+    return {found["node"]: node_fit(found["reason"].rstrip(".")) for found in _NODE.finditer(text)}
+
+
+def node_fit(text: str) -> NodeFit:
+    """What stands behind a node's name, or in the log where one node is refused."""
+    if capacity := _CAPACITY.search(text):
+        total, asked = int(capacity["total"][:12]), int(capacity["asked"][:12])
+        return NodeFit("Node didn't have enough resources: GPU memory", text[capacity.start() :], total, asked)
+    if found := _RESOURCES.match(text):
+        return NodeFit(f"Node didn't have enough resources: {found['what'].strip()}", (found["numbers"] or "").strip())
+    return NodeFit(text)

@@ -1,0 +1,110 @@
+"""What a message says, as the grammar beside this module knows it."""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Final
+
+from ingest.kai.framing import Message, time_of
+
+GRAMMAR: Final[Mapping[str, Any]] = tomllib.loads((Path(__file__).parent / "grammar.toml").read_text("utf-8"))
+
+_GPUS: Final = re.compile(r"(?:GPU|Gpus): (?:(?P<devices>\d+) X )?(?P<share>\d+(?:\.\d+)?)")
+_VECTOR_GPUS: Final = 2
+"""Requests of v0.17 are vectors of milli-CPUs, bytes, GPUs and pods."""
+
+
+class Sentence:
+    """``kind`` as in the grammar; the named parts of its pattern are decoded when they are asked for."""
+
+    __slots__ = ("_found", "kind", "session", "time")
+
+    def __init__(self, kind: str, time: datetime, session: str, found: re.Match[bytes]) -> None:
+        self.kind, self.time, self.session, self._found = kind, time, session, found
+
+    def __getitem__(self, name: str) -> str:
+        part: bytes | None = self._found[name]
+        return part.decode(errors="replace") if part else ""
+
+    def named(self, name: str) -> str:
+        """A part that not every kind of sentence has; empty where this one has none."""
+        return self[name] if name in self._found.re.groupindex else ""
+
+    @property
+    def text(self) -> str:
+        """The whole message, word for word."""
+        return self._found.string.decode(errors="replace")
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    kind: str
+    start: bytes
+    pattern: re.Pattern[bytes]
+
+
+def _literal_start(pattern: str) -> bytes:
+    """The letters and spaces that every match begins with: looked for before anything is decoded."""
+    start = re.match(r"[A-Za-z ]*", pattern)
+    return start[0].encode() if start else b""
+
+
+def _by_caller() -> dict[bytes, list[_Line]]:
+    known: dict[bytes, list[_Line]] = {}
+    for line in GRAMMAR["line"]:
+        entry = _Line(line["kind"], _literal_start(line["pattern"]), re.compile(line["pattern"].encode()))
+        for caller in line["callers"]:
+            known.setdefault(caller.encode(), []).append(entry)
+    return known
+
+
+LINES: Final = _by_caller()
+KNOWN_STARTS: Final = {caller: tuple(line.start for line in lines) for caller, lines in LINES.items()}
+"""How the messages begin that say something, by the file that prints them."""
+NOISE: Final = frozenset(folder.encode() for folder in GRAMMAR["noise"]["callers"])
+LONG_KINDS: Final = frozenset({"fit error", "fit error in full", "job fit error"})
+"""Their text goes on in the lines behind."""
+
+
+def sentence_of(message: Message) -> Sentence | None:
+    """None where the file prints this, and it says nothing about where a pod can go, or nothing about when."""
+    for line in LINES.get(message.caller, ()):
+        if message.text.startswith(line.start) and (found := line.pattern.match(message.text)):
+            time = time_of(message.stamp)
+            return Sentence(line.kind, time, message.session, found) if time else None
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Gpus:
+    """What is asked for: so many devices, and which share of each (1 is the whole card)."""
+
+    devices: int
+    share: float
+
+
+@lru_cache(maxsize=4096)
+def gpus_of(resources: str) -> Gpus | None:
+    """The GPUs in a request or a node's resources; None where nothing is said about them.
+
+    A request for an amount of memory is printed as 0 GPUs.
+    """
+    if found := _GPUS.search(resources):
+        return _gpus(float(found["share"]), int(found["devices"] or 0))
+    numbers = resources.strip("[]<>").split()
+    try:
+        return _gpus(float(numbers[_VECTOR_GPUS]), 0) if len(numbers) > _VECTOR_GPUS else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def _gpus(amount: float, devices: int) -> Gpus | None:
+    if not 0 <= amount < 1e6:
+        return None
+    if devices:
+        return Gpus(min(devices, 10_000), min(amount, 1.0))
+    return Gpus(int(amount), 1.0) if amount >= 1 else Gpus(1 if amount else 0, amount)
