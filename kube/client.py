@@ -28,6 +28,9 @@ MERGE_PATCH: Final = "application/merge-patch+json"
 _JSON: Final = "application/json"
 _METHODS: Final = {"create": "POST", "update": "PUT", "patch": "PATCH"}
 
+_TRIES: Final = 2
+_LONGEST_PAUSE: Final = 5.0
+
 
 def _uncounted(_verb: str, _result: str) -> None:
     """For callers without metrics."""
@@ -112,12 +115,17 @@ class Client:
             yield response
 
     async def _send(self, asked: "_Asked", patience: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
-        response = await self._once(asked, patience)
-        if response.status == 401:
-            response.release()
-            await self._credentials.renew()
+        """The server's answer, after what it asks for: fresh credentials, or to come back later."""
+        for _ in range(_TRIES):
             response = await self._once(asked, patience)
-        return response
+            if response.status == 401:
+                await self._credentials.renew()
+            elif response.status == 429 and (later := response.headers.get("Retry-After", "")).isdigit():
+                await asyncio.sleep(min(float(later), _LONGEST_PAUSE))
+            else:
+                return response
+            response.release()
+        return await self._once(asked, patience)
 
     async def _once(self, asked: "_Asked", patience: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         if pause := self._rate.wait(time.monotonic()):

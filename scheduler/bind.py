@@ -1,7 +1,7 @@
 """Binding a pod to the node that the filter chose: take the node's lock, mark the pod, write the binding.
 
-The steps, and every error text, are HAMi v2.10's (`Scheduler.Bind`, `nodelock.LockNode`); four API calls where HAMi
-makes nine. A bind that fails gives its lock back.
+The steps, and every error text, are HAMi v2.10's (`Scheduler.Bind`, `nodelock.LockNode`); three API calls where HAMi
+makes eight, because the lock is first tried on the node as the watch shows it. A bind that fails gives its lock back.
 """
 
 import asyncio
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from kube.errors import ApiError, missing
 from scheduler import node_lock
-from scheduler.cluster.cluster_api import ApiError, ClusterApi, Object, annotation, missing
+from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
 from scheduler.devices.vendors import ONLY_NVIDIA
 from scheduler.extender import BindArgs
 from scheduler.judge.request import container_requests
@@ -39,6 +40,15 @@ class LockPolicy:
     retry: timedelta = timedelta(seconds=28)
 
 
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """error: why the pod could not be bound, in HAMi's words; empty when it is bound. is_unsure: it may be bound after
+    all, since the API server did not answer, nor tell afterwards."""
+
+    error: str = ""
+    is_unsure: bool = False
+
+
 class _ContendedError(Exception):
     """Another pod holds the lock."""
 
@@ -55,28 +65,44 @@ class Binder:
     ) -> None:
         self._api, self._policy, self._clock, self._sleep = api, policy, clock, sleep
 
-    async def bind(self, asked: BindArgs) -> str:
-        """Why the pod could not be bound, in HAMi's words; empty when it is bound."""
+    async def bind(self, asked: BindArgs) -> Outcome:
         pod = self._api.known_pod(asked.namespace, asked.name)
         if pod is None:
-            return str(missing("pod", asked.name))
+            return Outcome(str(missing("pod", asked.name)))
         if self._api.known_node(asked.node) is None:
-            return str(missing("node", asked.node))
+            return Outcome(str(missing("node", asked.node)))
         locks, began = needs_lock(pod), self._clock()
         try:
             if locks:
                 await self._lock(asked, waits=_is_member(pod))
-            await self._write(asked, began)
+            return await self._write(asked, began)
         except (ApiError, LockError) as error:
             if locks:
                 await self._release(asked)
-            return str(error)
-        return ""
+            return Outcome(str(error))
 
-    async def _write(self, asked: BindArgs, began: datetime) -> None:
+    async def _write(self, asked: BindArgs, began: datetime) -> Outcome:
         marks = {BIND_PHASE: "allocating", BIND_TIME: str(int(began.timestamp()))}
-        await self._api.patch_pod(asked.namespace, asked.name, marks)
-        await self._api.bind(asked.namespace, asked.name, asked.uid, asked.node)
+        await self._api.patch_pod(asked.namespace, asked.name, asked.uid, marks)
+        try:
+            await self._api.bind(asked.namespace, asked.name, asked.uid, asked.node)
+        except ApiError as error:
+            if not error.is_unsure:
+                raise
+            return await self._look_after(asked, error)
+        return Outcome()
+
+    async def _look_after(self, asked: BindArgs, cause: ApiError) -> Outcome:
+        """What became of a binding whose answer was lost. Raises `cause` where it certainly did not take place."""
+        try:
+            pod = await self._api.get_pod(asked.namespace, asked.name)
+        except ApiError as error:
+            if error.is_missing:
+                raise cause from None
+            return Outcome(str(cause), is_unsure=True)
+        if pod["metadata"].get("uid") == asked.uid and (pod.get("spec") or {}).get("nodeName") == asked.node:
+            return Outcome()
+        raise cause
 
     async def _lock(self, asked: BindArgs, *, waits: bool) -> None:
         """Raises `LockError` where the lock can't be had, `ApiError` where the API server fails."""
@@ -101,7 +127,7 @@ class Binder:
                 # Spread, so that two schedulers that collide once do not collide again.
                 await self._sleep(pause * (1 + random.random() / 2))  # noqa: S311 - no secret
                 pause *= 2
-            found = await self._api.get_node(node)
+            found = (None if attempt else self._free_as_known(node)) or await self._api.get_node(node)
             if await self._is_ours_already(found, pod):
                 return
             lock = {LOCK: node_lock.format_lock(self._clock(), pod)}
@@ -114,6 +140,12 @@ class Binder:
             else:
                 return
         raise LockError(node_lock.unsettled(node, cause))
+
+    def _free_as_known(self, node: str) -> Object | None:
+        """The node as last seen, where that shows it unlocked. If it is older than it seems, our write conflicts."""
+        found = self._api.known_node(node)
+        is_free = found and _version(found) and annotation(found, LOCK) is None
+        return found if is_free else None
 
     async def _is_ours_already(self, node: Object, pod: PodKey) -> bool:
         """Whether the lock is held by this pod; False: it may be taken. Raises `_ContendedError`."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
+from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.devices.columns import ClusterColumns
 from scheduler.devices.handshake import HANDSHAKE
@@ -15,10 +16,15 @@ _GONE: Final = "the node is gone"
 
 
 class Observer:
-    """Implements `Watcher`. A node's registration is told when it differs from what was told before."""
+    """Implements `Watcher`. A node's registration is told when it differs from what was told before.
 
-    def __init__(self, name: str, columns: ClusterColumns, teller: Teller, clock: Callable[[], datetime]) -> None:
-        self._name, self._columns, self._teller, self._clock = name, columns, teller, clock
+    `claims`: which tellings of a pod are older than what the scheduler itself decided.
+    """
+
+    def __init__(
+        self, name: str, columns: ClusterColumns, claims: Claims, teller: Teller, clock: Callable[[], datetime]
+    ) -> None:
+        self._name, self._columns, self._claims, self._teller, self._clock = name, columns, claims, teller, clock
         self._told: dict[str, tuple[Registration | None, str]] = {}
 
     def node_changed(self, node: Object) -> None:
@@ -40,9 +46,11 @@ class Observer:
             self._teller.tell([told])
 
     def pod_changed(self, pod: Object) -> None:
-        self._columns.apply_pod(pod)
+        if self._claims.count(pod):
+            self._columns.apply_pod(pod)
 
     def pod_gone(self, uid: str) -> None:
+        self._claims.forget(uid)
         self._columns.delete_pod(uid)
 
     def quota_changed(self, quota: Object) -> None:

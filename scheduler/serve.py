@@ -10,6 +10,7 @@ from starlette.applications import Starlette
 
 from scheduler import listen
 from scheduler.bind import Binder
+from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.devices.columns import ClusterColumns
@@ -65,14 +66,16 @@ def _assemble(settings: Settings, spool: Spool) -> _Parts:
     """Raises `ManifestError` where the cluster file has a mistake."""
     metrics = Metrics()
     teller, columns = Teller(spool, now_utc, metrics), ClusterColumns()
-    cluster = FileCluster(Observer(settings.name, columns, teller, now_utc))
+    claims = Claims()
+    cluster = FileCluster(Observer(settings.name, columns, claims, teller, now_utc))
     watch = FileWatch(settings.cluster, cluster, metrics)
     watch.load()
     _watch_spool(metrics, spool, columns)
     certificates = _certificates(settings, metrics)
     binder = Binder(cluster, settings.lock)
     klog = _klog(settings, metrics)
-    scheduler = Scheduler(settings.name, settings.policy, columns, cluster, binder, teller, now_utc, metrics, klog)
+    parts = (columns, cluster, claims, binder, teller, now_utc, metrics, klog)
+    scheduler = Scheduler(settings.name, settings.policy, *parts)
     rules = Rules(settings.name, settings.overwrites_default_scheduler, settings.policy.vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(

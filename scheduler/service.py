@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
+from kube.errors import ApiError
 from scheduler import events, extender
 from scheduler.bind import Binder
-from scheduler.cluster.cluster_api import ApiError, ClusterApi
+from scheduler.cluster.claims import Claims, Mark, mark_of
+from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.devices import allocation
 from scheduler.devices.columns import ClusterColumns
 from scheduler.events import Attempt
@@ -64,7 +66,10 @@ class Teller:
 
 
 class Scheduler:
-    """Answers filter and bind. `columns` is kept up to date by `Observer`, and by the reservations made here."""
+    """Answers filter and bind. `columns` is kept up to date by `Observer`, and by the reservations made here.
+
+    `claims` is the Observer's too. While `api.problem` says that nothing can be decided, every answer is that Error.
+    """
 
     def __init__(
         self,
@@ -72,6 +77,7 @@ class Scheduler:
         policy: Policy,
         columns: ClusterColumns,
         api: ClusterApi,
+        claims: Claims,
         binder: Binder,
         teller: Teller,
         clock: Callable[[], datetime],
@@ -80,12 +86,15 @@ class Scheduler:
     ) -> None:
         self._klog = klog or Silent()
         self._name, self._policy, self._columns, self._api = name, policy, columns, api
-        self._binder, self._teller, self._clock, self._metrics = binder, teller, clock, metrics
+        self._claims, self._binder, self._teller, self._clock, self._metrics = claims, binder, teller, clock, metrics
         self._attempts: OrderedDict[str, Attempt] = OrderedDict()
 
     async def filter(self, asked: FilterArgs) -> bytes:
         """The reply to POST /filter."""
         started = self._clock()
+        if problem := self._problem(asked.pod["metadata"]["uid"]):
+            self._metrics.decisions.labels("failed").inc()
+            return filter_reply(error=problem)
         self._api.offered(asked.pod)
         answer = decide(self._columns, asked.pod, asked.node_names, self._policy)
         if isinstance(answer, NotOurs):
@@ -105,14 +114,20 @@ class Scheduler:
         """The reply on empty cards of the nodes that were sent whole: nothing is kept, nothing is told."""
         return simulated(asked.pod, asked.nodes or {}, self._policy)
 
+    def _problem(self, uid: str) -> str:
+        """Why nothing can be decided about the pod now; kube-scheduler tries again later."""
+        if self._claims.is_writing(uid):
+            return "an earlier decision about this pod is still being written into it"
+        return self._api.problem()
+
     async def _conclude(self, attempt: Attempt, asked: FilterArgs, decision: Decision) -> bytes:
         if decision.chosen is None:
-            release(self._columns, attempt.pod.uid)
+            self._let_go(attempt.pod)
+            error = ""
         else:
+            self._claims.begin(attempt.pod.uid)
             reserve(self._columns, decision, asked.pod)
-        error = await self._annotate(attempt.pod, decision) if decision.chosen else ""
-        if error:
-            release(self._columns, attempt.pod.uid)
+            error = await self._annotate(attempt.pod, decision)
         ended = self._clock()
         self._teller.tell(events.events_of(attempt, decision, ended, error))
         self._klog.decided(attempt, decision, ended, error)
@@ -121,13 +136,27 @@ class Scheduler:
         return _reply(asked, decision, error)
 
     async def _annotate(self, pod: PodRef, decision: Decision) -> str:
-        """Write the decision into the pod; why not, where that fails."""
+        """Write the decision into the pod; why not, where that fails. The reservation stands or falls with it."""
         written = {**decision.annotations, allocation.TIME: str(int(self._clock().timestamp()))}
+        error = "it was not done"
         try:
-            await self._api.patch_pod(pod.namespace, pod.name, written, decision.labels)
-        except ApiError as error:
-            return str(error)
-        return ""
+            await self._api.patch_pod(pod.namespace, pod.name, pod.uid, written, decision.labels)
+            # Who lost the lead meanwhile must not have the last word.
+            error = self._api.problem()
+        except ApiError as failure:
+            error = str(failure)
+        finally:
+            if error:
+                self._let_go(pod, mark_of({"metadata": {"annotations": written}}))
+            else:
+                self._claims.stand(pod.uid)
+        return error
+
+    def _let_go(self, pod: PodRef, *marks: Mark) -> None:
+        """Free what the pod holds, whatever annotations of an earlier decision still say."""
+        known = self._api.known_pod(pod.namespace, pod.name)
+        self._claims.let_go(pod.uid, *marks, *([mark_of(known)] if known else []))
+        release(self._columns, pod.uid)
 
     def _attempt(self, pod: Json, started: datetime) -> Attempt:
         metadata = pod["metadata"]
@@ -141,13 +170,16 @@ class Scheduler:
 
     async def bind(self, asked: BindArgs) -> bytes:
         """The reply to POST /bind."""
-        started = self._clock()
-        error = await self._binder.bind(asked)
+        started, ref = self._clock(), PodRef(namespace=asked.namespace, name=asked.name, uid=asked.uid)
+        if problem := self._api.problem():
+            self._metrics.binds.labels("failed").inc()
+            return extender.bind_reply(problem)
+        outcome = await self._binder.bind(asked)
+        error = outcome.error
         self._metrics.binds.labels("failed" if error else "bound").inc()
-        if error:
-            release(self._columns, asked.uid)
+        if error and not outcome.is_unsure:
+            self._let_go(ref)
         if self._is_ours(asked):
-            ref = PodRef(namespace=asked.namespace, name=asked.name, uid=asked.uid)
             attempt = self._attempts.get(asked.uid) or Attempt.of(self._name, ref, started)
             ended = self._clock()
             self._teller.tell([events.bind_of(attempt, asked.node, error, started, ended)])

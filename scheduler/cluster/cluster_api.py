@@ -1,6 +1,6 @@
 """What the scheduler needs of a cluster: a handful of calls, and to be told what changed.
 
-`FileCluster` plays it from a YAML file; a Kubernetes client implements the same with watches and an API server.
+`FileCluster` plays it from a YAML file; `KubernetesCluster` does it with watches and an API server.
 Objects are Kubernetes objects as decoded JSON.
 """
 
@@ -10,30 +10,11 @@ from typing import Any, Protocol
 Object = Mapping[str, Any]
 
 
-class ApiError(Exception):
-    """The API server refused or failed. `status` is the HTTP status; the text is what goes into HAMi's answers."""
-
-    def __init__(self, status: int, message: str) -> None:
-        super().__init__(message)
-        self.status = status
-
-    @property
-    def is_missing(self) -> bool:
-        return self.status == 404
-
-    @property
-    def is_conflict(self) -> bool:
-        """The object has changed since it was read: read it again, then retry."""
-        return self.status == 409
-
-
-def missing(kind: str, name: str) -> ApiError:
-    """What an API server says about an object that is not there."""
-    return ApiError(404, f'{kind} "{name}" not found')
-
-
 class ClusterApi(Protocol):
-    """Reads and writes. Every coroutine may raise `ApiError`."""
+    """Reads and writes. Every coroutine may raise `kube.errors.ApiError`."""
+
+    def problem(self) -> str:
+        """Why nothing can be decided now: what is known may be old, or another scheduler decides; empty otherwise."""
 
     def known_node(self, name: str) -> Object | None:
         """The node as last seen, without asking the API server."""
@@ -52,9 +33,14 @@ class ClusterApi(Protocol):
         """Merge into the node's annotations; None removes one. A conflict unless the version is still the newest."""
 
     async def patch_pod(
-        self, namespace: str, name: str, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        annotations: Mapping[str, str | None],
+        labels: Mapping[str, str] | None = None,
     ) -> None:
-        """Merge into the pod's annotations and labels; None removes an annotation."""
+        """Merge into the annotations and labels of the pod with this UID; None removes an annotation."""
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         """Write the node into the pod."""

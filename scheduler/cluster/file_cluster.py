@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kube.errors import ApiError, missing
 from scheduler.bind import BIND_PHASE
-from scheduler.cluster.cluster_api import ApiError, Object, Watcher, annotation, missing
+from scheduler.cluster.cluster_api import Object, Watcher, annotation
 from scheduler.cluster.manifests import Manifest, PodKey
 from scheduler.devices import allocation
 from scheduler.node_lock import LOCK, owner_of
@@ -118,6 +119,9 @@ class FileCluster:
 
     # ClusterApi
 
+    def problem(self) -> str:
+        return ""
+
     def known_node(self, name: str) -> Object | None:
         held = self._nodes.get(name)
         return held.seen() if held else None
@@ -162,9 +166,16 @@ class FileCluster:
         self._watcher.node_changed(held.seen())
 
     async def patch_pod(
-        self, namespace: str, name: str, annotations: Mapping[str, str | None], labels: Mapping[str, str] | None = None
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        annotations: Mapping[str, str | None],
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         held = self._pod(namespace, name)
+        if uid != _uid(held.said):
+            raise ApiError(409, _other_uid(f'Operation cannot be fulfilled on pods "{name}"', uid, held))
         held.annotations.update(annotations)
         held.labels.update(labels or {})
         held.version = self._next_version()
@@ -177,9 +188,7 @@ class FileCluster:
         said = (held.said.get("spec") or {}).get("nodeName")
         about = f'Operation cannot be fulfilled on pods/binding "{name}"'
         if uid and uid != _uid(held.said):
-            raise ApiError(
-                409, f"{about}: Precondition failed: UID in precondition: {uid}, UID in object meta: {_uid(held.said)}"
-            )
+            raise ApiError(409, _other_uid(about, uid, held))
         if held.node or said:
             raise ApiError(409, f'{about}: pod {name} is already assigned to node "{held.node or said}"')
         held.node, held.phase = node, "Running"
@@ -189,10 +198,14 @@ class FileCluster:
         """The device plugin's part: hand the devices over, say so, release the node."""
         waiting = annotation(held.seen(), allocation.TO_ALLOCATE) or ""
         done = {allocation.TO_ALLOCATE: ";" * waiting.count(";"), BIND_PHASE: "success"}
-        await self.patch_pod(namespace, name, done)
+        await self.patch_pod(namespace, name, _uid(held.said), done)
         lock = annotation(self._node(node).seen(), LOCK)
         if lock is not None and owner_of(lock) == (namespace, name):
             await self.patch_node(node, {LOCK: None}, str(self._node(node).version))
+
+
+def _other_uid(about: str, uid: str, held: _Held) -> str:
+    return f"{about}: Precondition failed: UID in precondition: {uid}, UID in object meta: {_uid(held.said)}"
 
 
 def _uid(pod: Object) -> str:

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from kube.errors import ApiError, missing
 from scheduler import durations
 from scheduler.bind import Binder, LockPolicy
-from scheduler.cluster.cluster_api import ApiError, missing
 from scheduler.extender import BindArgs
 from scheduler.node_lock import LOCK
 from tests.conformance.difference import Case, Difference
@@ -38,6 +38,9 @@ class ScriptedApi:
         after = self.faults.get("lock_released_after")
         if after and self.now - self.started >= durations.parse(after):
             self.node.pop(LOCK, None)
+
+    def problem(self) -> str:
+        return ""
 
     def known_node(self, name: str) -> dict[str, Any] | None:
         return self._node(name) if self.case["node_in_cache"] else None
@@ -73,6 +76,8 @@ class ScriptedApi:
 
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
         self.calls += 1
+        if not self.case["node_in_api"]:
+            raise missing("nodes", name)
         if self.conflicts or resource_version != str(self.version):
             self.conflicts = max(self.conflicts - 1, 0)
             raise ApiError(409, f'Operation cannot be fulfilled on nodes "{name}": the object has been modified')
@@ -80,7 +85,7 @@ class ScriptedApi:
         _merge(self.node, annotations)
 
     async def patch_pod(
-        self, namespace: str, name: str, annotations: Mapping[str, str | None], labels: Any = None
+        self, namespace: str, name: str, uid: str, annotations: Mapping[str, str | None], labels: Any = None
     ) -> None:
         self.calls += 1
         if "patch_pod" in self.faults:
@@ -114,7 +119,7 @@ def bind_differences(case: Case) -> Iterator[Difference]:
     policy = LockPolicy(durations.parse(case["node_lock_timeout"]), durations.parse(case["node_lock_retry_timeout"]))
     asked = case["request"]
     args = BindArgs(asked["PodNamespace"], asked["PodName"], asked["PodUID"], asked["Node"])
-    error = asyncio.run(Binder(api, policy, api.clock, api.sleep).bind(args))
+    error = asyncio.run(Binder(api, policy, api.clock, api.sleep).bind(args)).error
     if error != case["out_wire_reply"]["Error"]:
         yield Difference("", "answer", error, case["out_wire_reply"]["Error"])
     theirs = case["out_node_annotations_after"]

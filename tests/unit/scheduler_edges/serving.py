@@ -8,6 +8,7 @@ import httpx
 import yaml
 
 from scheduler.bind import Binder, LockPolicy
+from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.manifests import parse
 from scheduler.devices.columns import ClusterColumns
@@ -32,12 +33,12 @@ class Serving:
         self.clock, self.metrics = Clock(), Metrics()
         self.spool = Spool(folder / "spool", clock=self.clock)
         teller = Teller(self.spool, self.clock, self.metrics)
-        self.columns = ClusterColumns()
-        self.cluster = FileCluster(Observer("hami-scheduler", self.columns, teller, self.clock))
+        self.columns, claims = ClusterColumns(), Claims()
+        self.cluster = FileCluster(Observer("hami-scheduler", self.columns, claims, teller, self.clock))
         self.edit(*objects)
         binder = Binder(self.cluster, LockPolicy(), self.clock)
         self.scheduler = Scheduler(
-            "hami-scheduler", Policy(), self.columns, self.cluster, binder, teller, self.clock, self.metrics
+            "hami-scheduler", Policy(), self.columns, self.cluster, claims, binder, teller, self.clock, self.metrics
         )
         problems = {"spool": "", "cluster": ""}
         app = create_app(

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
+from kube.errors import ApiError
 from scheduler.bind import BIND_PHASE
-from scheduler.cluster.cluster_api import ApiError, Object, annotation
+from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
 from scheduler.cluster.manifests import Manifest, parse
 from scheduler.cluster.watch_file import FileWatch
@@ -112,7 +113,8 @@ async def test_a_bound_pod_has_its_devices_and_the_node_is_free_again() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1"))
     devices = "GPU-a,NVIDIA,3000,30:;;"
-    await cluster.patch_pod("default", "pod1", {allocation.NODE: "node1", allocation.TO_ALLOCATE: devices}, {"l": "v"})
+    annotations = {allocation.NODE: "node1", allocation.TO_ALLOCATE: devices}
+    await cluster.patch_pod("default", "pod1", "uid-pod1", annotations, {"l": "v"})
     await cluster.patch_node("node1", {LOCK: "2026-11-21T03:00:00Z,default,pod1"}, version(cluster, "node1"))
     await cluster.bind("default", "pod1", "uid-pod1", "node1")
     pod = await cluster.get_pod("default", "pod1")
@@ -157,7 +159,7 @@ async def test_an_edit_keeps_our_lock_unless_it_speaks_of_the_lock() -> None:
 async def test_what_we_bound_stays_until_the_file_speaks_of_that_pod() -> None:
     cluster, seen = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1"))
-    await cluster.patch_pod("default", "pod1", {allocation.NODE: "node1"})
+    await cluster.patch_pod("default", "pod1", "uid-pod1", {allocation.NODE: "node1"})
     seen.news()
     cluster.apply(a_file(a_node("node1"), a_pod("other")))
     assert seen.news() == [("pod changed", "uid-other")]
@@ -178,7 +180,7 @@ def test_a_pod_of_the_same_name_takes_the_place_of_the_one_before() -> None:
 async def test_pods_that_never_fit_are_forgotten_before_memory_is() -> None:
     cluster, _ = a_cluster_of()
     cluster.offered(a_pod("placed"))
-    await cluster.patch_pod("default", "placed", {allocation.NODE: "node1"})
+    await cluster.patch_pod("default", "placed", "uid-placed", {allocation.NODE: "node1"})
     for number in range(MAX_OFFERED + 5):
         cluster.offered(a_pod(f"pod{number}"))
     assert cluster.known_pod("default", "placed")

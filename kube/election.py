@@ -1,0 +1,136 @@
+"""Leading while a Lease is ours: taking it, renewing it, giving it back."""
+
+import asyncio
+import logging
+import os
+import time
+import uuid
+from collections.abc import Callable
+from datetime import UTC, datetime
+from random import Random
+from typing import Final
+
+from kube import lease
+from kube.client import Client
+from kube.errors import ApiError
+from kube.lease import Leading, Seen, Step, Terms
+from kube.resources import LEASES, Key
+
+log = logging.getLogger(__name__)
+
+_JITTER: Final = 0.2
+
+
+def own_identity() -> str:
+    """Different for each process, and shows which pod it is."""
+    return f"{os.environ.get('POD_NAME') or os.uname().nodename}_{uuid.uuid4()}"
+
+
+class Election:
+    """`is_leading` is asked before every answer: it turns false by itself when the lease can't be renewed in time.
+
+    `term` grows each time that leading begins anew, also where nobody else led meanwhile; `leads_anew` is set then.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        key: Key,
+        me: str,
+        terms: Terms,
+        clock: Callable[[], float] = time.monotonic,
+        rng: Random | None = None,
+    ) -> None:
+        self._client, self._key, self._me, self._terms = client, key, me, terms
+        self._clock, self._rng = clock, rng or Random()  # noqa: S311 - no secret
+        self._seen, self._leading, self._trouble = Seen(), Leading(), ""
+        self.term = 0
+        self.leads_anew = asyncio.Event()
+
+    @property
+    def is_leading(self) -> bool:
+        return self._leading.holds(self._clock())
+
+    @property
+    def problem(self) -> str:
+        """Why we do not lead; empty while we do."""
+        if self.is_leading:
+            return ""
+        if self._trouble:
+            return f"the lease {self._key.namespace}/{self._key.name} can't be had ({self._trouble})"
+        holder = self._seen.holder
+        return f"{holder} leads" if holder and holder != self._me else "nobody leads yet"
+
+    async def run(self) -> None:
+        """Try for ever, every retry period."""
+        while True:
+            before = self.is_leading, self.term
+            await self._try()
+            if before != (self.is_leading, self.term):
+                log.info("leading now" if self.is_leading else "not leading any more: %s", *self._why())
+            await asyncio.sleep(self._terms.retry * (1 + _JITTER * self._rng.random()))
+
+    def _why(self) -> tuple[str, ...]:
+        return () if self.is_leading else (self.problem,)
+
+    async def _try(self) -> None:
+        """One look at the lease and what follows from it. A try that takes too long counts as failed."""
+        began = self._clock()
+        try:
+            async with asyncio.timeout(self._terms.renew):
+                await self._step(began)
+            self._trouble = ""
+        except ApiError as error:
+            self._trouble = "" if error.is_conflict else str(error)
+        except TimeoutError:
+            self._trouble = f"no answer within {self._terms.renew:g} s"
+
+    async def _step(self, began: float) -> None:
+        if not self.is_leading:
+            await self._look()
+        step = lease.next_step(self._seen, self._me, self._clock())
+        if step is Step.WAIT:
+            self._leading = Leading()
+            return
+        claim = lease.claim(self._seen, self._key, self._me, self._terms, datetime.now(UTC))
+        try:
+            await self._write(claim, step)
+        except ApiError as error:
+            if error.is_conflict or error.is_missing:
+                # Somebody else has written it: we lead only if it still says so.
+                await self._look()
+                if self._seen.holder != self._me:
+                    self._leading = Leading()
+            raise
+        if not self.is_leading:
+            self.term += 1
+            self.leads_anew.set()
+        self._leading = self._leading.renewed(began, self._terms)
+
+    async def _look(self) -> None:
+        try:
+            found = await self._client.get(LEASES.item(self._key))
+        except ApiError as error:
+            if not error.is_missing:
+                raise
+            self._seen = Seen()
+        else:
+            self._seen = self._seen.next(found, self._clock())
+
+    async def _write(self, claim: dict[str, object], step: Step) -> None:
+        if step is Step.CREATE:
+            found = await self._client.create(LEASES.collection(self._key.namespace), claim)
+        else:
+            found = await self._client.update(LEASES.item(self._key), claim)
+        self._seen = self._seen.next(found, self._clock())
+
+    async def resign(self) -> None:
+        """Stop leading, and let another lead at once. What can't be told runs out."""
+        was_leading, self._leading = self.is_leading, Leading()
+        if not was_leading:
+            return
+        try:
+            freed = lease.resignation(self._seen, self._key, datetime.now(UTC))
+            await self._client.update(LEASES.item(self._key), freed)
+        except ApiError as error:
+            log.info("the lease could not be given back (%s); it runs out", error)
