@@ -14,6 +14,7 @@ from tests.conformance.bind_replay import bind_differences
 from tests.conformance.codec_replay import NOT_OURS, codec_differences
 from tests.conformance.difference import Case, Difference
 from tests.conformance.filter_replay import filter_differences
+from tests.conformance.log_replay import log_differences, read_logs
 from tests.conformance.rules import Rule
 from tests.conformance.webhook_replay import webhook_differences
 
@@ -42,6 +43,7 @@ KINDS: Final = {
     "filter": Kind("filter_cases.jsonl", read_lines, filter_differences, rules.FILTER),
     "bind": Kind("bind_cases.jsonl", read_lines, bind_differences),
     "webhook": Kind("webhook_cases.jsonl", read_lines, webhook_differences, rules.WEBHOOK),
+    "logs": Kind("logs", read_logs, log_differences),
     "codec": Kind("codec_cases.jsonl", _read_codecs, codec_differences, rules.CODEC),
 }
 

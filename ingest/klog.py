@@ -1,0 +1,111 @@
+"""klog's text form: ``Lmmdd hh:mm:ss.uuuuuu pid file:line] "message" key="value" …``.
+
+Keys may hold spaces (``device index=0``) and values may hold anything, so a value is found by its key and its quotes,
+not by splitting at spaces. Strings are quoted as Go quotes them: a quote inside is always escaped, so ``key="`` never
+stands inside a value.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Final
+
+_HEADER: Final = re.compile(
+    rb"(?:\(v=\d\) ?)?[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}) +\d+ [^\s\]]{1,200}:\d+\] +"
+)
+_ESCAPE: Final = re.compile(r'\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|[abfnrtv\\\'"])')
+_LETTERS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_NUMBER: Final = re.compile(rb"-?\d{1,18}(?![\w.])")
+_DECIMAL: Final = re.compile(rb'"?([+-]?(?:\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?|Inf|NaN))"?(?![\w.])')
+
+_YOUNGER: Final = timedelta(days=1)
+"""A clock that is a little ahead does not put a line into the year before."""
+
+
+def message_start(line: bytes) -> int:
+    """Where the message begins: behind the header; -1 for a line that has none."""
+    end = line.find(b"] ", 20, 300)
+    return end + 2 if end > 0 else -1
+
+
+def is_header(line: bytes) -> bool:
+    return _HEADER.match(line) is not None
+
+
+def moment(line: bytes, reference: datetime, zone: tzinfo = UTC) -> datetime | None:
+    """When the line was written, in UTC; None where its header is no header.
+
+    klog writes neither year nor zone: the year is the latest that is not more than a day after ``reference``.
+    """
+    if not (header := _HEADER.match(line)):
+        return None
+    month, day, hour, minute, second, micro = map(int, header.groups())
+    local = reference.astimezone(zone)
+    for year in range(local.year + 1, local.year - 8, -1):
+        try:
+            said = datetime(year, month, day, hour, minute, second, micro, zone)
+        except ValueError:  # no such day in that year, or in any
+            continue
+        if said - local <= _YOUNGER:
+            utc = said.astimezone(UTC)
+            return utc if utc.year >= 1970 else None
+    return None
+
+
+def quoted(line: bytes, key: bytes) -> str | None:
+    """The text of ``key="…"``; None where it does not stand there, or does not end."""
+    start = _after(line, key + b'="')
+    if start < 0:
+        return None
+    end = line.find(b'"', start)
+    while end > 0 and _is_escaped(line, end):
+        end = line.find(b'"', end + 1)
+    return None if end < 0 else unquoted(line[start:end])
+
+
+def _after(line: bytes, key: bytes) -> int:
+    at = line.find(b" " + key)
+    return at + 1 + len(key) if at >= 0 else -1
+
+
+def _is_escaped(line: bytes, at: int) -> bool:
+    before = at
+    while line[before - 1 : before] == b"\\":
+        before -= 1
+    return (at - before) % 2 == 1
+
+
+def unquoted(text: bytes) -> str:
+    """What Go quoted, without its escapes."""
+    said = text.decode(errors="replace")
+    return _ESCAPE.sub(_meant, said) if "\\" in said else said
+
+
+def _meant(escape: re.Match[str]) -> str:
+    code = escape[1]
+    if code[0] in "xuU":
+        point = int(code[1:], 16)
+    elif code[0] in "01234567":
+        point = int(code, 8)
+    else:
+        return _LETTERS.get(code, code)
+    return chr(point) if point < 0x110000 and not 0xD800 <= point < 0xE000 else "\ufffd"
+
+
+def whole_number(line: bytes, key: bytes) -> int | None:
+    """The integer of ``key=…``."""
+    start = _after(line, key + b"=")
+    found = _NUMBER.match(line, start) if start >= 0 else None
+    return int(found[0]) if found else None
+
+
+def decimal(line: bytes, key: bytes) -> float | None:
+    """The number of ``key=…``, with or without quotes."""
+    start = _after(line, key + b"=")
+    found = _DECIMAL.match(line, start) if start >= 0 else None
+    return float(found[1]) if found else None
+
+
+def rest(line: bytes, key: bytes) -> bytes | None:
+    """Everything behind ``key=``: JSON, for example, whose end only its reader knows."""
+    start = _after(line, key + b"=")
+    return line[start:] if start >= 0 else None
