@@ -17,6 +17,7 @@ from scheduler.cluster.claims import Claims, Mark, mark_of
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.devices import allocation
 from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.vendors import Vendors
 from scheduler.events import Attempt
 from scheduler.extender import BindArgs, FilterArgs, Json, filter_reply
 from scheduler.judge.decide import decide, release, reserve
@@ -112,7 +113,7 @@ class Scheduler:
 
     def simulate(self, asked: FilterArgs) -> bytes:
         """The reply on empty cards of the nodes that were sent whole: nothing is kept, nothing is told."""
-        return simulated(asked.pod, asked.nodes or {}, self._policy)
+        return simulated(asked.pod, asked.nodes or {}, self._policy, self._columns.vendors)
 
     def _problem(self, uid: str) -> str:
         """Why nothing can be decided about the pod now; kube-scheduler tries again later."""
@@ -189,7 +190,7 @@ class Scheduler:
 
     def _is_ours(self, asked: BindArgs) -> bool:
         pod = self._api.known_pod(asked.namespace, asked.name)
-        return pod is None or any(request.asks for request in container_requests(pod, self._policy.vendors))
+        return pod is None or any(request.asks for request in container_requests(pod, self._columns.vendors))
 
 
 def _reply(asked: FilterArgs, decision: Decision, error: str) -> bytes:
@@ -200,9 +201,9 @@ def _reply(asked: FilterArgs, decision: Decision, error: str) -> bytes:
     return asked.hand_back([decision.chosen])
 
 
-def simulated(pod: Json, nodes: Mapping[str, Json], policy: Policy) -> bytes:
+def simulated(pod: Json, nodes: Mapping[str, Json], policy: Policy, vendors: Vendors) -> bytes:
     """What HAMi answers where kube-scheduler sends whole nodes (docs/decisions/0009)."""
-    columns = ClusterColumns()
+    columns = ClusterColumns(vendors)
     for node in nodes.values():
         columns.apply_node(node)
     answer = decide(columns, pod, list(nodes), policy)

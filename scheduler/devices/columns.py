@@ -13,31 +13,38 @@ from numpy.typing import NDArray
 
 from scheduler.devices.allocation import AllocationError
 from scheduler.devices.fragment import NodeFragment
+from scheduler.devices.further import further_devices, together
 from scheduler.devices.handshake import Seen, Step, allocatable_gpus, next_step
-from scheduler.devices.node_entry import MIG_MODE, DeviceKind, NodeEntry, fragment_of, is_ours
-from scheduler.devices.nvidia import VENDOR
+from scheduler.devices.node_entry import MIG_MODE, DeviceKind, NodeEntry, fragment_of
 from scheduler.devices.quota import Quotas
 from scheduler.devices.registration import REGISTER, Malformed, NodeDevices, Registration, cordoned, decode_node
 from scheduler.devices.rows import Table
 from scheduler.devices.usage import PodUse, has_ended, is_leaving, pod_use
+from scheduler.devices.vendors import NVIDIA, ONLY_NVIDIA, Vendors, code_of, named
 
 USED: Final = ("used_slots", "used_cores", "used_memory")
 TOTAL: Final = ("total_slots", "total_cores", "total_memory")
 
 _DEVICE_COLUMNS: Final = {
     **dict.fromkeys((*USED, *TOTAL, "numa", "index", "kind", "unsound"), np.int64),
-    **dict.fromkeys(("is_healthy", "is_cordoned", "is_mig", "is_ours"), np.bool_),
+    **dict.fromkeys(("is_healthy", "is_cordoned", "is_mig"), np.bool_),
+    "vendor": np.uint8,  # code in the table of vendors; 0 is nobody's
 }
-_NODE_COLUMNS: Final = {**dict.fromkeys((*USED, *TOTAL, "start", "size", "countable"), np.int64), "has_mig": np.bool_}
+_NODE_COLUMNS: Final = {**dict.fromkeys((*USED, *TOTAL, "start", "size"), np.int64), "has_mig": np.bool_}
 
 
 class ClusterColumns:
-    """See the module. `accepts_colon_form`: whether a register annotation of HAMi <= v2.7 counts (v2.10 refuses it)."""
+    """See the module. `accepts_colon_form`: whether NVIDIA's annotation of HAMi <= v2.7 counts (v2.10 refuses it)."""
 
-    def __init__(self, *, accepts_colon_form: bool = True) -> None:
+    def __init__(self, vendors: Vendors = ONLY_NVIDIA, *, accepts_colon_form: bool = True) -> None:
+        self.vendors = vendors
+        self._nvidia = named(vendors, NVIDIA.word)
+        self._nvidia_code = code_of(vendors, NVIDIA.word)
+        self._further = tuple((code, each) for code, each in enumerate(vendors, 1) if each.word != NVIDIA.word)
         self.devices = Table(_DEVICE_COLUMNS)
-        self.nodes = Table(_NODE_COLUMNS)
+        self.nodes = Table({**_NODE_COLUMNS, **{countable(code): np.int64 for code in range(1, len(vendors) + 1)}})
         self.quotas = Quotas()
+        self._own: dict[str, NodeDevices] = {}
         self._accepts_colon_form = accepts_colon_form
         self._ids: dict[str, int] = {}
         self._entries: dict[int, NodeEntry] = {}
@@ -60,21 +67,24 @@ class ClusterColumns:
         """
         metadata = _mapping(node.get("metadata"))
         name, annotations = str(metadata.get("name", "")), _mapping(metadata.get("annotations"))
-        allocatable = allocatable_gpus(node)
+        allocatable = allocatable_gpus(node, (self._nvidia or NVIDIA).resources.count)
         seen = self._seen.get(name, Seen())
         step = next_step(seen, annotations, allocatable, now)
         found = self._decoded(annotations)
         self._seen[name] = Seen(allocatable, None if step is Step.DROP else seen.register)
         if step is Step.DROP:
-            self._unregister(name)
+            self._own.pop(name, None)
         if step is Step.READ and isinstance(found, NodeDevices):
             self._seen[name] = Seen(allocatable, annotations[REGISTER])
-            self._register(name, found)
-        self._explain(name, found, step)
+            self._own[name] = found
+        further, unreadable = further_devices(node, self._further)
+        self._register(name, together(self._own.get(name), self._nvidia_code, self._nvidia, further))
+        self._explain(name, found if isinstance(found, Malformed) else next(iter(unreadable), found), step)
         self._apply_cordon(name, annotations)
 
     def _decoded(self, annotations: Mapping[str, Any]) -> NodeDevices | Malformed | None:
-        found = decode_node(annotations)
+        """What NVIDIA's annotation says."""
+        found = decode_node(annotations) if self._nvidia else None
         if isinstance(found, NodeDevices) and found.registration.form == "colon" and not self._accepts_colon_form:
             return Malformed(REGISTER, "", "is in the form of HAMi up to v2.7, which is switched off here")
         return found
@@ -88,11 +98,13 @@ class ClusterColumns:
             why = "no GPU is allocatable any more" if step is Step.DROP else "its device plugin has not answered yet"
             self._causes[name] = f"{why} (status.allocatable and annotation hami.io/node-handshake)"
 
-    def _register(self, name: str, found: NodeDevices) -> None:
+    def _register(self, name: str, found: NodeDevices | None) -> None:
         old = self._entries.get(self._ids.get(name, -1))
         if old and old.devices == found:
             return
         self._unregister(name)
+        if found is None:
+            return
         devices = found.registration.devices
         entry = NodeEntry(
             self.nodes.take(1), self.devices.take(len(devices)), found, fragment_of(name, found.registration), {}
@@ -117,15 +129,20 @@ class ClusterColumns:
         table["index"][block] = [min(device.index, 2**63 - 1) for device in devices]
         table["kind"][block] = [self._kind(DeviceKind.of(device)) for device in devices]
         table["is_healthy"][block] = [device.is_healthy for device in devices]
-        table["is_ours"][block] = [is_ours(device) for device in devices]
+        table["vendor"][block] = entry.devices.vendors
         table["is_mig"][block] = [device.mode == MIG_MODE for device in devices]
 
     def _fill_node(self, entry: NodeEntry) -> None:
         block, table = slice(entry.start, entry.start + entry.size), self.nodes
         devices = entry.devices.registration.devices
         table["start"][entry.id], table["size"][entry.id] = entry.start, entry.size
-        table["countable"][entry.id] = sum(map(is_ours, devices))
-        table["has_mig"][entry.id] = any(device.mode == MIG_MODE and is_ours(device) for device in devices)
+        vendors = entry.devices.vendors
+        for code in range(1, len(self.vendors) + 1):
+            table[countable(code)][entry.id] = vendors.count(code)
+        owned = zip(devices, vendors, strict=True)
+        table["has_mig"][entry.id] = any(
+            device.mode == MIG_MODE and code == self._nvidia_code for device, code in owned
+        )
         for name in TOTAL:
             table[name][entry.id] = self.devices[name][block].sum()
 
@@ -145,6 +162,7 @@ class ClusterColumns:
     def delete_node(self, name: str) -> None:
         """Forget a node. Its pods stay known, and count again if it comes back."""
         self._unregister(name)
+        self._own.pop(name, None)
         self._seen.pop(name, None)
         self._causes.pop(name, None)
 
@@ -225,7 +243,7 @@ class ClusterColumns:
         if is_leaving(pod) and uid not in self._pods:
             return
         try:
-            use = pod_use(pod, is_first_sight=uid not in self._pods)
+            use = pod_use(pod, self.vendors, is_first_sight=uid not in self._pods)
         except AllocationError:
             return
         if use is not None:
@@ -257,7 +275,8 @@ class ClusterColumns:
         return self._pods.get(uid)
 
     def _tally(self, use: PodUse, sign: int) -> None:
-        self.quotas.add_use(use.namespace, VENDOR, sign * use.memory_mib, sign * use.cores)
+        for vendor, (memory_mib, cores) in use.quota_use().items():
+            self.quotas.add_use(use.namespace, vendor, sign * memory_mib, sign * cores)
         entry = self.entry(use.node)
         if entry:
             self._count(entry, use, sign)
@@ -280,6 +299,11 @@ class ClusterColumns:
 
     def delete_quota(self, namespace: str, name: str) -> None:
         self.quotas.delete(namespace, name)
+
+
+def countable(code: int) -> str:
+    """The node column that says how many cards of the vendor with this code there are."""
+    return f"countable_{code}"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -12,9 +12,9 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from scheduler.devices.nvidia import COUNT
 from scheduler.devices.quantity import whole
 from scheduler.devices.registration import REGISTER
+from scheduler.devices.vendors import NVIDIA
 
 HANDSHAKE: Final = "hami.io/node-handshake"
 LIMIT_SECONDS: Final = 60
@@ -60,8 +60,8 @@ def _age_seconds(handshake: str, now: datetime) -> float | None:
     return (now - asked).total_seconds() if asked else None
 
 
-def allocatable_gpus(node: Mapping[str, Any]) -> int:
+def allocatable_gpus(node: Mapping[str, Any], resource: str = NVIDIA.resources.count) -> int:
     """`status.allocatable["nvidia.com/gpu"]` of a Node object; 0 where it says nothing usable."""
     status = node.get("status")
     allocatable = status.get("allocatable") if isinstance(status, Mapping) else None
-    return whole(allocatable.get(COUNT)) or 0 if isinstance(allocatable, Mapping) else 0
+    return whole(allocatable.get(resource)) or 0 if isinstance(allocatable, Mapping) else 0

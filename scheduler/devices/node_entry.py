@@ -7,7 +7,6 @@ import orjson
 
 from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.mig import MigProfile, Placement
-from scheduler.devices.nvidia import VENDOR
 from scheduler.devices.registration import Device, NodeDevices, Registration
 from scheduler.devices.usage import DeviceUse
 
@@ -64,11 +63,6 @@ class NodeEntry:
                 held.append(placement)
             elif placement in held:
                 held.remove(placement)
-
-
-def is_ours(device: Device) -> bool:
-    """Whether a card is of the vendor that is asked for: its model says so."""
-    return VENDOR in device.model.upper()
 
 
 def fragment_of(name: str, registration: Registration) -> NodeFragment:

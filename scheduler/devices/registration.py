@@ -7,7 +7,7 @@ no fractions, 32 bits), so a node registers here exactly when it registers with 
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import orjson
@@ -69,16 +69,16 @@ class _WrongError(Exception):
         self.place, self.problem = place, problem
 
 
-def decode_registration(text: object) -> Registration | Malformed:
-    """The devices that the register annotation lists; Malformed also when it lists none."""
+def decode_registration(text: object, annotation: str = REGISTER) -> Registration | Malformed:
+    """The devices that a register annotation lists; Malformed also when it lists none."""
     if not isinstance(text, str):
-        return Malformed(REGISTER, "", f"is {type(text).__name__}, write a string")
+        return Malformed(annotation, "", f"is {type(text).__name__}, write a string")
     is_json = ":" not in text or text.lstrip().startswith(("[", "{", '"'))
     devices = decode_json(text) if is_json else decode_colon(text)
     if isinstance(devices, Malformed):
-        return devices
+        return replace(devices, annotation=annotation)
     if not devices:
-        return Malformed(REGISTER, "", "lists no device")
+        return Malformed(annotation, "", "lists no device")
     return Registration(devices, "json" if is_json else "colon")
 
 
@@ -183,6 +183,29 @@ def _device(item: Any, place: str) -> Device:
     return Device(**_fields(item, _DEVICE_FIELDS, place))
 
 
+def decode_metax(text: object, annotation: str, model: str) -> Registration | Malformed:
+    """Metax' list of shared cards. A card's place in it is its index; its model word is the vendor's, as with HAMi."""
+    if not isinstance(text, str):
+        return Malformed(annotation, "", f"is {type(text).__name__}, write a string")
+    try:
+        rows = [_fields(item, _METAX_FIELDS, f"device {place}") for place, item in enumerate(_array(_json(text), ""))]
+    except _WrongError as wrong:
+        return Malformed(annotation, wrong.place, wrong.problem)
+    if not rows:
+        return Malformed(annotation, "", "lists no device")
+    return Registration(tuple(Device(index=index, model=model, **row) for index, row in enumerate(rows)), "json")
+
+
+_METAX_FIELDS: Final[_Fields] = {
+    "uuid": ("uuid", _string),
+    "totaldevcount": ("slots", _integer(*_INT32)),
+    "totalcompute": ("cores", _integer(*_INT32)),
+    "totalvram": ("memory_mib", _integer(*_INT32)),
+    "numa": ("numa", _integer(*_INT32)),
+    "healthy": ("is_healthy", _boolean),
+}
+
+
 def decode_colon(text: str) -> tuple[Device, ...] | Malformed:
     """The form up to HAMi v2.7: 7 or 9 comma fields a device, each device ended by a colon."""
     if ":" not in text:
@@ -269,10 +292,14 @@ _PAIR_FIELDS: Final[_Fields] = {"uuid": ("uuid", _string), "score": ("score", _s
 
 @dataclass(frozen=True, slots=True)
 class NodeDevices:
-    """All that a node's annotations say: its devices, and how well pairs of them talk to each other."""
+    """All that a node says: its devices, how well pairs of them talk to each other, and whose each device is.
+
+    vendors: per device the code of its vendor; empty where they are not told apart.
+    """
 
     registration: Registration
     pair_scores: Mapping[str, Mapping[str, int]]
+    vendors: tuple[int, ...] = ()
 
 
 def decode_node(annotations: Mapping[str, Any]) -> NodeDevices | Malformed | None:

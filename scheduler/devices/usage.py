@@ -12,6 +12,7 @@ from typing import Any, Final
 from scheduler.devices import allocation
 from scheduler.devices.allocation import Held, MigAllocation
 from scheduler.devices.mig import Placement
+from scheduler.devices.vendors import NVIDIA, Vendors
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -31,6 +32,7 @@ class DeviceUse:
     cores: int
     slots: int
     instances: tuple[Instance, ...] = ()
+    vendor: str = NVIDIA.word
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +43,13 @@ class PodUse:
     namespace: str
     by_uuid: Mapping[str, DeviceUse]
 
-    @property
-    def memory_mib(self) -> int:
-        """What counts against the namespace's quota."""
-        return sum(share.memory_mib for share in self.by_uuid.values())
-
-    @property
-    def cores(self) -> int:
-        """Percent of cards; counts against the namespace's quota."""
-        return sum(share.cores for share in self.by_uuid.values())
+    def quota_use(self) -> dict[str, tuple[int, int]]:
+        """What counts against the namespace's quotas, by vendor: MiB, and percent of cards."""
+        used: dict[str, tuple[int, int]] = {}
+        for share in self.by_uuid.values():
+            memory_mib, cores = used.get(share.vendor, (0, 0))
+            used[share.vendor] = (memory_mib + share.memory_mib, cores + share.cores)
+        return used
 
 
 def has_ended(pod: Mapping[str, Any]) -> bool:
@@ -62,8 +62,8 @@ def is_leaving(pod: Mapping[str, Any]) -> bool:
     return _mapping(pod.get("metadata")).get("deletionTimestamp") is not None
 
 
-def pod_use(pod: Mapping[str, Any], *, is_first_sight: bool) -> PodUse | None:
-    """What the pod's annotations say it holds; None for a pod that was never placed by this kind of scheduler.
+def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -> PodUse | None:
+    """What the pod's annotations say it holds of the vendors' cards; None for a pod that was never placed.
 
     is_first_sight: the pod was not known before; HAMi then counts its init containers even if they have ended, until
     it hears of the pod again.
@@ -76,11 +76,11 @@ def pod_use(pod: Mapping[str, Any], *, is_first_sight: bool) -> PodUse | None:
     if not isinstance(node, str):
         return None
     namespace = metadata.get("namespace")
-    containers = allocation.decode_devices(_text(annotations, allocation.ALLOCATED))
+    held = {vendor.word: allocation.decode_devices(_text(annotations, vendor.pod.allocated)) for vendor in vendors}
     return use_of(
         node,
         namespace if isinstance(namespace, str) else "",
-        containers,
+        held,
         _mig_allocations(annotations),
         init_containers=_init_count(pod),
         init_done=not is_first_sight and _init_succeeded(pod),
@@ -90,35 +90,51 @@ def pod_use(pod: Mapping[str, Any], *, is_first_sight: bool) -> PodUse | None:
 def use_of(
     node: str,
     namespace: str,
-    containers: Sequence[Sequence[Held]],
+    held: Mapping[str, Sequence[Sequence[Held]]],
     mig: Sequence[MigAllocation],
     *,
     init_containers: int,
     init_done: bool,
 ) -> PodUse:
-    """Fold what each container holds into what the pod holds; the first `init_containers` are init containers."""
+    """Fold what each container holds, by vendor, into what the pod holds; the first `init_containers` are init ones."""
+    by_uuid: dict[str, DeviceUse] = {}
+    for vendor, containers in held.items():
+        placed = mig if vendor == NVIDIA.word else ()
+        by_uuid |= _shares(vendor, containers, placed, init_containers, init_done=init_done)
+    return PodUse(node, namespace, by_uuid)
+
+
+def _shares(
+    vendor: str,
+    containers: Sequence[Sequence[Held]],
+    mig: Sequence[MigAllocation],
+    init_containers: int,
+    *,
+    init_done: bool,
+) -> dict[str, DeviceUse]:
     first_app = min(init_containers, len(containers))
     init = [] if init_done else [held for container in containers[:first_app] for held in container]
     apps = [held for container in containers[first_app:] for held in container]
     uuids = dict.fromkeys([*(held.uuid for held in (*init, *apps)), *(row.uuid for row in mig)])
-    by_uuid = {
+    return {
         uuid: _device_use(
+            vendor,
             [held for held in init if held.uuid == uuid],
             [held for held in apps if held.uuid == uuid],
             tuple((row.profile, row.placement) for row in mig if row.uuid == uuid),
         )
         for uuid in uuids
     }
-    return PodUse(node, namespace, by_uuid)
 
 
-def _device_use(init: list[Held], apps: list[Held], instances: tuple[Instance, ...]) -> DeviceUse:
+def _device_use(vendor: str, init: list[Held], apps: list[Held], instances: tuple[Instance, ...]) -> DeviceUse:
     memory_mib, cores = _totals(apps)
     return DeviceUse(
         max(memory_mib, *(held.memory_mib for held in init)) if init else memory_mib,
         max(cores, *(held.cores for held in init)) if init else cores,
         max(len(apps), 1) if init or apps else 0,
         instances,
+        vendor,
     )
 
 

@@ -149,7 +149,14 @@ NVIDIA: Final = Vendor(
 )
 
 Vendors = tuple[Vendor, ...]
+"""In a table of vendors, the code of a vendor is its place counted from 1; 0 is nobody's."""
+
 ONLY_NVIDIA: Final[Vendors] = (NVIDIA,)
+
+
+def code_of(vendors: Vendors, word: str) -> int:
+    """0 where no vendor has this word."""
+    return next((code for code, vendor in enumerate(vendors, 1) if vendor.word == word), 0)
 
 
 def named(vendors: Iterable[Vendor], word: str) -> Vendor | None:

@@ -1,7 +1,8 @@
 """The devices of many nodes side by side, as matrices of shape (slots, nodes).
 
 Slots come first so that every rule is a few operations on long rows, one per slot, over all nodes at once. Nodes with
-fewer devices are padded with row 0 of the table; `valid` is False there and for cards of other vendors. Nodes of very
+fewer devices are padded with row 0 of the table; `valid` is False there and for cards of other vendors than the one
+that is asked for. Nodes of very
 different sizes go into different batches, so that one huge node does not widen all others.
 """
 
@@ -12,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.columns import ClusterColumns, countable
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
@@ -27,7 +28,7 @@ class Cards:
     nodes: Ints  # (n,) position among the offered nodes
     ids: Ints  # (n,) node ids in the columns
     size: Ints  # (n,) devices per node
-    judged: Ints  # (n,) those of our vendor, which alone are judged
+    judged: Ints  # (n,) those of the vendor that is asked for, which alone are judged
     rows: Ints  # row in the device table
     valid: Bools
     is_healthy: Bools
@@ -50,6 +51,11 @@ class Cards:
         wide = {name: getattr(self, name)[:, where] for name in MATRICES}
         return replace(self, **flat, **wide)
 
+    def of_vendor(self, columns: ClusterColumns, vendor: int) -> Self:
+        """The same cards, used columns and all, judged for another vendor."""
+        valid = np.take(columns.devices["vendor"], self.rows) == vendor
+        return replace(self, judged=columns.nodes[countable(vendor)][self.ids], valid=valid)
+
     def with_own_use(self) -> Self:
         """The same devices with used columns that may be changed without changing these."""
         return replace(self, **{name: getattr(self, name).copy() for name in _USED})
@@ -64,8 +70,11 @@ _GATHERED = (
 MATRICES = ("rows", "valid", *_GATHERED)
 
 
-def batches(columns: ClusterColumns, ids: Ints) -> Iterator[Cards]:
-    """The registered nodes among `ids` (shape (n,), -1 = unregistered) in batches of similar size."""
+def batches(columns: ClusterColumns, ids: Ints, vendor: int = 1) -> Iterator[Cards]:
+    """The registered nodes among `ids` (shape (n,), -1 = unregistered) in batches of similar size.
+
+    vendor: the code of the vendor whose cards are valid.
+    """
     offered = np.flatnonzero(ids >= 0)
     sizes = columns.nodes["size"][ids[offered]]
     if not offered.size:
@@ -73,13 +82,13 @@ def batches(columns: ClusterColumns, ids: Ints) -> Iterator[Cards]:
     widths = np.maximum(np.ceil(np.log2(np.maximum(sizes, 1))), np.log2(_NARROW)).astype(np.int64)
     for width in np.unique(widths).tolist():
         among = offered[widths == width]
-        yield _gather(columns, among, ids[among])
+        yield _gather(columns, among, ids[among], vendor)
 
 
-def _gather(columns: ClusterColumns, nodes: Ints, ids: Ints) -> Cards:
+def _gather(columns: ClusterColumns, nodes: Ints, ids: Ints, vendor: int) -> Cards:
     start, size = columns.nodes["start"][ids], columns.nodes["size"][ids]
     slots = np.arange(int(size.max()))[:, None]
     rows = np.where(slots < size, start + slots, 0)
-    valid = np.take(columns.devices["is_ours"], rows)
+    valid = np.take(columns.devices["vendor"], rows) == vendor
     gathered: dict[str, Any] = {name: np.take(columns.devices[name], rows) for name in _GATHERED}
-    return Cards(nodes, ids, size, columns.nodes["countable"][ids], rows, valid, **gathered)
+    return Cards(nodes, ids, size, columns.nodes[countable(vendor)][ids], rows, valid, **gathered)

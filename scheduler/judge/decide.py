@@ -11,8 +11,8 @@ from scheduler.devices import allocation
 from scheduler.devices.allocation import Held, MigAllocation
 from scheduler.devices.columns import TOTAL, USED, ClusterColumns
 from scheduler.devices.mig import Placement
-from scheduler.devices.nvidia import VENDOR
 from scheduler.devices.usage import use_of
+from scheduler.devices.vendors import Vendors
 from scheduler.judge import codes
 from scheduler.judge.cards import Ints, batches
 from scheduler.judge.decision import (
@@ -45,24 +45,38 @@ def decide(
     What the pod itself holds from an earlier attempt does not count against it. Nothing in `columns` is changed:
     `reserve` does that.
     """
-    requests = container_requests(pod, policy.vendors)
+    requests = container_requests(pod, columns.vendors)
     if not any(request.asks for request in requests):
         return NotOurs(requests)
     metadata = _mapping(pod.get("metadata"))
     try:
-        wishes = read_wishes(_mapping(metadata.get("annotations")), policy.node, policy.device)
+        terms = dict(_terms(columns, metadata, requests, policy))
     except WeightsError as error:
         return Failed(requests, f"calcScore failed {error} for pod {metadata.get('name', '')}")
-    terms = terms_of(columns, metadata, wishes, policy.vendors[0])
     return _Attempt(terms, requests, tuple(node_names)).conclude()
+
+
+def _terms(
+    columns: ClusterColumns, metadata: Mapping[str, Any], requests: Sequence[ContainerRequest], policy: Policy
+) -> Iterator[tuple[str, Terms]]:
+    """The pod's terms by vendor that it asks for. Raises WeightsError."""
+    annotations = _mapping(metadata.get("annotations"))
+    asked = {request.vendor for request in requests if request.asks}
+    for vendor in columns.vendors:
+        if vendor.word in asked:
+            wishes = read_wishes(annotations, policy.node, policy.device, vendor)
+            yield vendor.word, terms_of(columns, metadata, wishes, vendor)
 
 
 class _Attempt:
     """Collects what the batches say, per offered node (n,)."""
 
-    def __init__(self, terms: Terms, requests: tuple[ContainerRequest, ...], names: tuple[str, ...]) -> None:
-        self.terms, self.requests, self.names = terms, requests, names
-        self.ids = terms.columns.ids(names)
+    def __init__(
+        self, terms: Mapping[str, Terms], requests: tuple[ContainerRequest, ...], names: tuple[str, ...]
+    ) -> None:
+        self.by_vendor, self.requests, self.names = terms, requests, names
+        self.terms = next(iter(terms.values()))
+        self.ids = self.terms.columns.ids(names)
         self.verdict = np.full(len(names), codes.NODE_UNKNOWN)
         self.score = np.zeros(len(names), np.float32)
         self.refused_by = np.full(len(names), -1, np.int64)
@@ -78,7 +92,7 @@ class _Attempt:
         given = None
         if chosen is not None:
             self.verdict[chosen] = codes.NODE_PICKED
-            given = _allocate(self.terms, self.requests, self.names[chosen])
+            given = _allocate(self.by_vendor, self.requests, self.names[chosen])
         columns, wishes = self.terms.columns, self.terms.wishes
         return Decision(
             containers=self.requests,
@@ -95,15 +109,15 @@ class _Attempt:
             device_policy=wishes.device_policy,
             chosen=given.node if given else None,
             allocation=given,
-            annotations=pod_annotations(given) if given else {},
+            annotations=pod_annotations(given, self.requests, columns.vendors) if given else {},
             labels={allocation.NODE: given.node} if given else {},
             unregistered_causes=self._causes(),
         )
 
     def _judge(self) -> tuple[ContainerJudgement, ...]:
         parts: dict[int, list[Part]] = {}
-        for cards in batches(self.terms.columns, self.ids):
-            trial = Trial(self.terms, cards)
+        for cards in batches(self.terms.columns, self.ids, self.terms.code):
+            trial = Trial(self.by_vendor, cards)
             for place, request in enumerate(self.requests):
                 if request.asks and not trial.is_over:
                     parts.setdefault(place, []).append(trial.judge(request))
@@ -153,44 +167,59 @@ class _Attempt:
         return min(fitting, key=lambda node: (sign * float(scores[node]), self.names[node]))
 
 
-def _allocate(terms: Terms, requests: Sequence[ContainerRequest], node: str) -> Allocation:
+def _allocate(by_vendor: Mapping[str, Terms], requests: Sequence[ContainerRequest], node: str) -> Allocation:
     """Walk the chosen node once more, card by card, to learn what is taken in which order."""
-    (cards,) = batches(terms.columns, terms.columns.ids([node]))
-    trial = Trial(replace(terms, one_by_one=True), cards)
+    first = next(iter(by_vendor.values()))
+    (cards,) = batches(first.columns, first.columns.ids([node]), first.code)
+    trial = Trial({word: replace(terms, one_by_one=True) for word, terms in by_vendor.items()}, cards)
     given = []
     for request in requests:
         picks: list[Pick] = []
         if request.asks:
             trial.judge(request)
             (picks,) = trial.picks
-        given.append(tuple(_grant(pick) for pick in picks))
+        given.append(tuple(_grant(pick, request.vendor) for pick in picks))
     return Allocation(node, tuple(given))
 
 
-def _grant(pick: Pick) -> Grant:
+def _grant(pick: Pick, vendor: str) -> Grant:
     mig = pick.mig
     part = MigSlice(mig.profile.name, mig.placement.start, mig.placement.size) if mig else None
-    return Grant(pick.card.uuid, VENDOR, pick.memory_mib, pick.cores, part)
+    return Grant(pick.card.uuid, vendor, pick.memory_mib, pick.cores, part)
 
 
-def pod_annotations(given: Allocation) -> dict[str, str]:
-    """The annotations that HAMi's filter writes, without `hami.io/vgpu-time`."""
-    devices = allocation.encode_devices(_held(given))
-    written = {
-        allocation.NODE: given.node,
-        allocation.ALLOCATED: devices,
-        allocation.TO_ALLOCATE: devices,
-    }
-    slices = list(_mig_allocations(given))
+def pod_annotations(given: Allocation, requests: Sequence[ContainerRequest], vendors: Vendors) -> dict[str, str]:
+    """The annotations that HAMi's filter writes, each vendor's devices under its own keys; not `hami.io/vgpu-time`."""
+    written = {allocation.NODE: given.node}
+    for word, held in _held(given, requests).items():
+        devices = allocation.encode_devices(held)
+        keys = next(vendor.pod for vendor in vendors if vendor.word == word)
+        written |= {keys.allocated: devices, keys.to_allocate: devices}
+    slices = list(_mig_allocations(given, requests))
     return written | ({allocation.MIG_ALLOCATIONS: allocation.encode_mig(slices)} if slices else {})
 
 
-def _held(given: Allocation) -> list[list[Held]]:
-    return [[Held(g.uuid, g.type, g.memory_mib, g.cores) for g in grants] for grants in given.containers]
+def _held(given: Allocation, requests: Sequence[ContainerRequest]) -> dict[str, list[list[Held]]]:
+    """By vendor that gives something, what each container of the pod holds."""
+    granted = list(zip(requests, given.containers, strict=True))
+    words = dict.fromkeys(request.vendor for request, grants in granted if grants)
+    return {word: _held_of(word, granted) for word in words}
 
 
-def _mig_allocations(given: Allocation) -> Iterator[MigAllocation]:
-    for container, grants in enumerate(given.containers):
+def _held_of(vendor: str, granted: Sequence[tuple[ContainerRequest, tuple[Grant, ...]]]) -> list[list[Held]]:
+    containers: list[list[Held]] = []
+    for request, grants in granted:
+        if not request.is_further:
+            containers.append([])
+        if request.vendor == vendor:
+            containers[-1] += [Held(grant.uuid, grant.type, grant.memory_mib, grant.cores) for grant in grants]
+    return containers
+
+
+def _mig_allocations(given: Allocation, requests: Sequence[ContainerRequest]) -> Iterator[MigAllocation]:
+    container = -1
+    for request, grants in zip(requests, given.containers, strict=True):
+        container += not request.is_further
         for device, grant in enumerate(grants):
             if grant.mig:
                 at = Placement(grant.mig.start, grant.mig.size)
@@ -203,12 +232,12 @@ def reserve(columns: ClusterColumns, decision: Decision, pod: Mapping[str, Any])
     if given is None:
         return
     metadata = _mapping(pod.get("metadata"))
-    init_containers = sum(request.is_init for request in decision.containers)
+    init_containers = sum(request.is_init and not request.is_further for request in decision.containers)
     use = use_of(
         given.node,
         str(metadata.get("namespace", "")),
-        _held(given),
-        list(_mig_allocations(given)),
+        _held(given, decision.containers),
+        list(_mig_allocations(given, decision.containers)),
         init_containers=init_containers,
         init_done=False,
     )

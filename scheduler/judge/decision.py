@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.node_entry import DeviceKind
-from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
 from scheduler.judge import codes
 from scheduler.judge.request import ContainerRequest
 from summaries.text import reason_text
@@ -20,15 +19,13 @@ from summaries.text import reason_text
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """HAMi's flags and its device configuration.
+    """HAMi's flags.
 
     node: `--node-scheduler-policy`, binpack or spread. device: `--gpu-scheduler-policy`, one word or a comma chain.
-    vendors: whose cards are handed out, and by which words and defaults; a pod is judged for them in this order.
     """
 
     node: str = "binpack"
     device: str = "spread"
-    vendors: Vendors = ONLY_NVIDIA
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What the chosen node gives: one tuple of grants per container, init containers first, empty where none asked."""
+    """What the chosen node gives: one tuple of grants per request of the decision, empty where nothing was asked."""
 
     node: str
     containers: tuple[tuple[Grant, ...], ...]
@@ -107,7 +104,7 @@ class ContainerJudgement:
 class Decision:
     """One pod against n offered nodes, in the order they were offered."""
 
-    containers: tuple[ContainerRequest, ...]  # init containers first, in pod order
+    containers: tuple[ContainerRequest, ...]  # init containers first, in pod order; one each, or one per vendor asked
     node_names: tuple[str, ...]  # (n,)
     fragments: tuple[NodeFragment | None, ...]  # (n,) None: unregistered
     node_verdict: NDArray[np.uint8]  # (n,) index into codes.NODE_VERDICTS

@@ -11,7 +11,7 @@ from scheduler.devices.mig import Placement
 from scheduler.devices.node_entry import NodeEntry
 from scheduler.devices.quota import Room
 from scheduler.devices.usage import PodUse
-from scheduler.devices.vendors import Vendor
+from scheduler.devices.vendors import Vendor, code_of
 from scheduler.judge.cards import Bools, Cards
 from scheduler.judge.wishes import Wishes
 
@@ -20,11 +20,14 @@ from scheduler.judge.wishes import Wishes
 class Terms:
     """The pod's side and the cluster's.
 
-    own: what the pod holds already, and gives back. accepts_row, shape (device rows,): the pod's UUID lists; None where
-    it has none. one_by_one: every node is walked card by card, which also tells the picks in their order.
+    code: the vendor's in the table of the columns. own: what the pod holds already, and gives back. accepts_row, shape
+    (device rows,): the pod's UUID lists; None where it has none. one_by_one: every node is walked card by card, which
+    also tells the picks in their order.
     """
 
     columns: ClusterColumns
+    vendor: Vendor
+    code: int
     wishes: Wishes
     room: Room
     own: PodUse | None
@@ -54,15 +57,18 @@ class Terms:
 
 
 def terms_of(columns: ClusterColumns, metadata: Mapping[str, Any], wishes: Wishes, vendor: Vendor) -> Terms:
-    """The terms of a pod, from its metadata and wishes."""
+    """The terms of a pod about one vendor's cards, from its metadata and wishes."""
     own = columns.pod_use(str(metadata.get("uid", "")))
     namespace = str(metadata.get("namespace", ""))
     room = columns.quotas.room(namespace, vendor)
     if own and own.namespace == namespace:
-        room = Room(room.memory_mib + own.memory_mib, room.cores + own.cores)
+        memory_mib, cores = own.quota_use().get(vendor.word, (0, 0))
+        room = Room(room.memory_mib + memory_mib, room.cores + cores)
     kinds = columns.kinds
     return Terms(
         columns,
+        vendor,
+        code_of(columns.vendors, vendor.word),
         wishes,
         room,
         own,

@@ -4,7 +4,7 @@ Init containers each see the cards as they are; app containers also see what the
 that refuses a container is not asked about later ones.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -26,13 +26,15 @@ from scheduler.judge.walk import Pick, Walk
 class Trial:
     """The nodes of one batch that passed so far. Arrays per node have shape (n,) and shrink as nodes refuse."""
 
-    def __init__(self, terms: Terms, cards: Cards) -> None:
-        self._terms = terms
+    def __init__(self, terms: Mapping[str, Terms], cards: Cards) -> None:
+        """terms: by vendor; `cards` are judged for the first of them."""
+        self._by_vendor = terms
+        self._terms = next(iter(terms.values()))
         self._cards = cards
-        give_back(terms, cards)
+        give_back(self._terms, cards)
         self._apps = cards.with_own_use()
-        self._gate = gate(cards, terms.accepts_kind)
-        self._taken = Left(np.zeros(len(cards.ids), np.int64), np.zeros(len(cards.ids), np.int64))
+        self._gate = gate(cards, self._terms.accepts_kind)
+        self._takes = {vendor: Left.nothing(len(cards.ids)) for vendor in terms}
         self._placed: dict[int, list[Placement]] = {}
         self.picks: list[list[Pick]] = []
         """Of the latest container, on the nodes that were walked card by card."""
@@ -48,6 +50,8 @@ class Trial:
 
     def judge(self, request: ContainerRequest) -> Part:
         """Judge one container on the nodes that passed so far, and keep only those that pass it too."""
+        if request.vendor != self._terms.vendor.word:
+            self._turn_to(self._by_vendor[request.vendor])
         cards = self._cards if request.is_init else self._apps
         ask = ask_of(request, self._terms.wishes)
         checks = check(cards, ask, self._gate, self._terms.accepts_uuid(cards))
@@ -63,10 +67,22 @@ class Trial:
         self._keep(part.passed)
         return part
 
+    def _turn_to(self, terms: Terms) -> None:
+        """Judge another vendor's cards from here on."""
+        self._terms = terms
+        self._cards = self._cards.of_vendor(terms.columns, terms.code)
+        self._apps = self._apps.of_vendor(terms.columns, terms.code)
+        self._gate = gate(self._cards, terms.accepts_kind)
+
+    @property
+    def _taken(self) -> Left:
+        """What the pod's app containers took of the vendor so far."""
+        return self._takes[self._terms.vendor.word]
+
     def _is_short(self, ask: Ask) -> Bools:
         """Nodes with fewer cards than asked for; but one MIG card may hold several instances."""
         short = ask.count > self._cards.judged
-        if self._terms.wishes.accepts_mode(MIG_MODE):
+        if self._terms.vendor.pod.mode and self._terms.wishes.accepts_mode(MIG_MODE):
             short &= ~self._terms.columns.nodes["has_mig"][self._cards.ids]
         return short
 
@@ -143,4 +159,4 @@ class Trial:
             return
         self._cards, self._apps = self._cards.only(passed), self._apps.only(passed)
         self._gate = self._gate[:, passed]
-        self._taken = Left(self._taken.memory[passed], self._taken.cores[passed])
+        self._takes = {vendor: left.only(passed) for vendor, left in self._takes.items()}

@@ -21,6 +21,13 @@ class Left:
     memory: Ints
     cores: Ints
 
+    @classmethod
+    def nothing(cls, nodes: int) -> "Left":
+        return cls(np.zeros(nodes, np.int64), np.zeros(nodes, np.int64))
+
+    def only(self, where: Bools) -> "Left":
+        return Left(self.memory[where], self.cores[where])
+
 
 class _Turns:
     """The state after some turns; per node (n,). `run` counts changes of the NUMA node."""

@@ -5,13 +5,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from scheduler.devices.registration import go_boolean, go_integer
+from scheduler.devices.vendors import Vendor
 
-USE_TYPE: Final = "nvidia.com/use-gputype"
-NO_USE_TYPE: Final = "nvidia.com/nouse-gputype"
-USE_UUID: Final = "nvidia.com/use-gpuuuid"
-NO_USE_UUID: Final = "nvidia.com/nouse-gpuuuid"
-NUMA_BIND: Final = "nvidia.com/numa-bind"
-MODE: Final = "nvidia.com/vgpu-mode"
 NODE_POLICY: Final = "hami.io/node-scheduler-policy"
 DEVICE_POLICY: Final = "hami.io/gpu-scheduler-policy"
 WEIGHTS: Final = "hami.io/device-scoring-weights"
@@ -32,7 +27,7 @@ class WeightsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """The user annotations of one pod. Words of the type lists are upper case; empty tuples constrain nothing."""
+    """What a pod wishes of one vendor's cards. Words of the type lists are upper case; empty ones constrain nothing."""
 
     use_types: tuple[str, ...] = ()
     no_use_types: tuple[str, ...] = ()
@@ -62,19 +57,20 @@ class Wishes:
         return bool(self.use_uuids or self.no_use_uuids)
 
 
-def read_wishes(annotations: Mapping[str, Any], node_policy: str, device_policy: str) -> Wishes:
-    """The pod's wishes; the two policies are the scheduler's own, used where the pod says nothing.
+def read_wishes(annotations: Mapping[str, Any], node_policy: str, device_policy: str, vendor: Vendor) -> Wishes:
+    """The pod's wishes by the vendor's own keys; the policies are the scheduler's, used where the pod says nothing.
 
     Raises WeightsError. Values that are no strings say nothing: Kubernetes itself would not store them.
     """
     said = {key: value for key, value in annotations.items() if isinstance(value, str)}
+    keys = vendor.pod
     return Wishes(
-        use_types=tuple(word.upper() for word in _words(said, USE_TYPE)),
-        no_use_types=tuple(word.upper() for word in _words(said, NO_USE_TYPE)),
-        use_uuids=_uuids(said, USE_UUID),
-        no_use_uuids=_uuids(said, NO_USE_UUID),
-        numa_bind=go_boolean(said.get(NUMA_BIND, "")) is True,
-        mode=said.get(MODE, ""),
+        use_types=tuple(word.upper() for word in _words(said, keys.use_type)),
+        no_use_types=tuple(word.upper() for word in _words(said, keys.no_use_type)),
+        use_uuids=_uuids(said, keys.use_uuid),
+        no_use_uuids=_uuids(said, keys.no_use_uuid),
+        numa_bind=go_boolean(said.get(keys.numa_bind, "")) is True,
+        mode=said.get(keys.mode, ""),
         node_policy=said.get(NODE_POLICY, node_policy),
         device_policy=said.get(DEVICE_POLICY, device_policy),
         weights=parse_weights(said[WEIGHTS]) if WEIGHTS in said else Weights(),

@@ -11,7 +11,7 @@ from tests.conformance.objects import node_object, pod_object, quota_object
 
 
 def policy_of(case: Case) -> Policy:
-    return Policy(case["node_scheduler_policy"], case["gpu_scheduler_policy"], (configured(case["config"]),))
+    return Policy(case["node_scheduler_policy"], case["gpu_scheduler_policy"])
 
 
 def requests_of(case: Case) -> tuple[ContainerRequest, ...]:
@@ -20,7 +20,7 @@ def requests_of(case: Case) -> tuple[ContainerRequest, ...]:
 
 def cluster_of(case: Case) -> ClusterColumns:
     """Fed in the order in which HAMi was fed."""
-    columns = ClusterColumns(accepts_colon_form=False)
+    columns = ClusterColumns((configured(case["config"]),), accepts_colon_form=False)
     now = datetime.strptime(case["clock"], "%Y-%m-%dT%H:%M:%SZ")  # noqa: DTZ007 - handshakes carry no zone
     for quota in case.get("quotas") or ():
         columns.apply_quota(quota_object(quota))

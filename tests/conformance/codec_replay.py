@@ -9,6 +9,7 @@ from scheduler.devices import allocation, registration
 from scheduler.devices.allocation import Held
 from scheduler.devices.columns import ClusterColumns
 from scheduler.devices.registration import Device, Malformed
+from scheduler.devices.vendors import NVIDIA
 from scheduler.judge.request import container_request
 from scheduler.judge.wishes import WeightsError, parse_weights, read_wishes
 from summaries.text import reason_text
@@ -193,7 +194,7 @@ _OURS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "mig_allocations_decode": _mig_allocations,
     "scoring_weights_parse": _weights,
     "container_request": _container_request,
-    "type_filter": lambda given: read_wishes(given["annotations"], "", "").accepts_type(given["type"]),
-    "uuid_filter": lambda given: read_wishes(given["annotations"], "", "").accepts_uuid(given["uuid"]),
+    "type_filter": lambda given: read_wishes(given["annotations"], "", "", NVIDIA).accepts_type(given["type"]),
+    "uuid_filter": lambda given: read_wishes(given["annotations"], "", "", NVIDIA).accepts_uuid(given["uuid"]),
     "register_sequence": _register_sequence,
 }

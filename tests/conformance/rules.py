@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.vendors import NVIDIA
 from scheduler.judge.ask import ask_of
 from scheduler.judge.cards import batches
 from scheduler.judge.order import device_scores
@@ -136,7 +137,8 @@ def _uuids(part: str) -> list[str]:
 
 def _ranks(case: Case, columns: ClusterColumns, node: str, request: ContainerRequest) -> dict[str, tuple[float, int]]:
     """What a node's cards are sorted by at first: score and NUMA node."""
-    wishes = read_wishes(case["pod"]["annotations"] or {}, case["node_scheduler_policy"], case["gpu_scheduler_policy"])
+    policies = (case["node_scheduler_policy"], case["gpu_scheduler_policy"])
+    wishes = read_wishes(case["pod"]["annotations"] or {}, *policies, NVIDIA)
     (cards,) = batches(columns, columns.ids([node]))
     scores = device_scores(cards, ask_of(request, wishes), wishes.weights, np.zeros(cards.rows.shape, np.bool_))
     fragment = columns.node_fragment(node)

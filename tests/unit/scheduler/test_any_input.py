@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from scheduler.devices import allocation, handshake, registration
 from scheduler.devices.columns import ClusterColumns
 from scheduler.devices.quantity import whole
+from scheduler.devices.vendors import NVIDIA
 from scheduler.judge import wishes
 from scheduler.judge.decide import Decision, Policy, decide, reserve
 from tests.unit.scheduler.builders import a_card, a_mig_card, a_node, a_pod, a_quota, a_running_pod, asks
@@ -33,7 +34,8 @@ KEYS = st.sampled_from(
     [
         *(registration.REGISTER, registration.PAIR_SCORES, registration.CORDON, handshake.HANDSHAKE),
         *(allocation.NODE, allocation.ALLOCATED, allocation.MIG_ALLOCATIONS),
-        *(wishes.USE_TYPE, wishes.USE_UUID, wishes.NUMA_BIND, wishes.MODE, wishes.DEVICE_POLICY, wishes.WEIGHTS),
+        *(NVIDIA.pod.use_type, NVIDIA.pod.use_uuid, NVIDIA.pod.numa_bind, NVIDIA.pod.mode),
+        *(wishes.DEVICE_POLICY, wishes.WEIGHTS),
     ]
 )
 

@@ -70,7 +70,7 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
 
 def judged(columns: ClusterColumns, terms: Terms, pod: dict[str, Any]) -> list[Part]:
     (batch,) = batches(columns, np.sort(columns.ids(columns.node_names)))
-    trial = Trial(terms, batch)
+    trial = Trial({NVIDIA.word: terms}, batch)
     requests = container_requests(pod, ONLY_NVIDIA)
     return [trial.judge(request) for request in requests if request.asks and not trial.is_over]
 
@@ -78,7 +78,7 @@ def judged(columns: ClusterColumns, terms: Terms, pod: dict[str, Any]) -> list[P
 @given(clusters(), pods())
 @settings(max_examples=400, deadline=None)
 def test_all_nodes_at_once_say_what_walking_each_says(columns: ClusterColumns, pod: dict[str, Any]) -> None:
-    wishes = read_wishes(pod["metadata"]["annotations"], "binpack", "spread")
+    wishes = read_wishes(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
     terms = terms_of(columns, pod["metadata"], wishes, NVIDIA)
     if len(list(batches(columns, columns.ids(columns.node_names)))) != 1:
         return

@@ -1,0 +1,93 @@
+"""The cards of vendors other than NVIDIA that a node says it has, in each vendor's own form, and all cards together."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from scheduler.devices.quantity import whole
+from scheduler.devices.registration import (
+    Device,
+    Malformed,
+    NodeDevices,
+    Registration,
+    decode_metax,
+    decode_registration,
+)
+from scheduler.devices.vendors import Form, Vendor
+
+_SLOTS_OF_A_CARD = 100
+_CORES_OF_A_CARD = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """What one vendor's part of a node says: its code in the table, and its cards."""
+
+    code: int
+    registration: Registration
+
+
+def further_devices(
+    node: Mapping[str, Any], vendors: Iterable[tuple[int, Vendor]]
+) -> tuple[tuple[Further, ...], tuple[Malformed, ...]]:
+    """What can be read of each vendor that the node has cards of, and what can't."""
+    found = [(code, _cards(node, vendor)) for code, vendor in vendors]
+    readable = tuple(Further(code, cards) for code, cards in found if isinstance(cards, Registration))
+    return readable, tuple(cards for _, cards in found if isinstance(cards, Malformed))
+
+
+def _cards(node: Mapping[str, Any], vendor: Vendor) -> Registration | Malformed | None:
+    if vendor.node.form is Form.CAPACITY:
+        return _by_capacity(node, vendor)
+    annotations = _mapping(_mapping(node.get("metadata")).get("annotations"))
+    text = annotations.get(vendor.node.register)
+    if text is None:
+        return None
+    if vendor.node.form is Form.METAX:
+        return decode_metax(text, vendor.node.register, vendor.word)
+    return decode_registration(text, vendor.node.register)
+
+
+def _by_capacity(node: Mapping[str, Any], vendor: Vendor) -> Registration | None:
+    """Cards that no annotation lists (Cambricon): a hundred of the cores resource each, memory in equal shares."""
+    capacity = _mapping(_mapping(node.get("status")).get("capacity"))
+    cores = whole(capacity.get(vendor.resources.cores)) or 0
+    memory = whole(capacity.get(vendor.resources.memory)) or 0
+    name = str(_mapping(node.get("metadata")).get("name", ""))
+    count = min(-(-cores // _CORES_OF_A_CARD), 1024)
+    if count <= 0:
+        return None
+    share = memory * vendor.amounts.memory_unit_mib * _CORES_OF_A_CARD // cores
+    cards = (
+        Device(
+            f"{name}-{vendor.node.register}-{index}",
+            index,
+            _SLOTS_OF_A_CARD,
+            max(0, min(share, 2**31 - 1)),
+            _CORES_OF_A_CARD,
+            vendor.word,
+            is_healthy=True,
+        )
+        for index in range(count)
+    )
+    return Registration(tuple(cards), "json")
+
+
+def together(
+    own: NodeDevices | None, code: int, nvidia: Vendor | None, further: Iterable[Further]
+) -> NodeDevices | None:
+    """All cards of a node, NVIDIA's first. A card in NVIDIA's annotation is NVIDIA's only if its model says so."""
+    parts = list(further)
+    if own is None and not parts:
+        return None
+    cards = own.registration.devices if own else ()
+    vendors = tuple(code if nvidia and nvidia.owns(card.model) else 0 for card in cards)
+    for part in parts:
+        cards += part.registration.devices
+        vendors += (part.code,) * len(part.registration.devices)
+    form = own.registration.form if own else parts[0].registration.form
+    return NodeDevices(Registration(cards, form), own.pair_scores if own else {}, vendors)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
