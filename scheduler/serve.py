@@ -3,23 +3,19 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from starlette.applications import Starlette
 
 from scheduler import listen
 from scheduler.bind import Binder
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.devices.columns import ClusterColumns
 from scheduler.http import create_app
 from scheduler.klog.writer import KlogWriter
-from scheduler.kubernetes.connect import ApiServer, connect
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish import Publisher
@@ -34,99 +30,68 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Cluster:
-    """Where nodes and pods come from; `run` follows it for ever, `close` ends it after that."""
-
-    api: ClusterApi
-    run: Callable[[], Coroutine[Any, Any, None]]
-    close: Callable[[], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
 class _Parts:
     """What runs: the web app, and what goes on beside it."""
 
     app: Starlette
     certificates: Certificates | None
-    cluster: "_Cluster"
+    watch: FileWatch
     publisher: Publisher | None
     klog: KlogWriter | None
 
 
 async def serve(settings: Settings) -> None:
-    """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`, `KubeConfigError`."""
+    """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`."""
     with (
         contextlib.closing(listen.bind(settings.host, settings.port)) as listener,
         contextlib.closing(_open_spool(settings)) as spool,
     ):
-        parts = await _assemble(settings, spool)
-        following = asyncio.create_task(parts.cluster.run(), name="cluster")
-        others = list(_beside(settings, spool, parts))
+        parts = _assemble(settings, spool)
+        tasks = list(_beside(settings, spool, parts))
         try:
-            try:
-                context = parts.certificates.context if parts.certificates else None
-                await listen.answer(parts.app, listener, context, [following, *others])
-            finally:
-                # Another may lead while the last of our records are sent.
-                await _end(following)
-                await parts.cluster.close()
+            context = parts.certificates.context if parts.certificates else None
+            await listen.answer(parts.app, listener, context, tasks)
             if parts.publisher:
                 await parts.publisher.drain(settings.drain_seconds)
         finally:
-            await _end(*others)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             if parts.klog:
                 parts.klog.close()
         log.info("stopped; %d bytes wait in the spool", spool.unsent_bytes)
 
 
-async def _end(*tasks: "asyncio.Task[None]") -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-async def _assemble(settings: Settings, spool: Spool) -> _Parts:
-    """Raises `ManifestError` where the cluster file has a mistake, `KubeConfigError` where the kubeconfig has."""
+def _assemble(settings: Settings, spool: Spool) -> _Parts:
+    """Raises `ManifestError` where the cluster file has a mistake."""
     metrics = Metrics()
     teller, columns = Teller(spool, now_utc, metrics), ClusterColumns(settings.vendors)
     claims = Claims()
-    observer = Observer(settings.name, columns, claims, teller, now_utc)
-    certificates = _certificates(settings, metrics)
-    cluster = await _open_cluster(settings.cluster, observer, claims, metrics)
+    cluster = FileCluster(Observer(settings.name, columns, claims, teller, now_utc))
+    watch = FileWatch(settings.cluster, cluster, metrics)
+    watch.load()
     _watch_spool(metrics, spool, columns)
-    binder = Binder(cluster.api, settings.lock)
+    certificates = _certificates(settings, metrics)
+    binder = Binder(cluster, settings.lock)
     klog = _klog(settings, metrics)
-    parts = (columns, cluster.api, claims, binder, teller, now_utc, metrics, klog)
+    parts = (columns, cluster, claims, binder, teller, now_utc, metrics, klog)
     scheduler = Scheduler(settings.name, settings.policy, *parts)
     rules = Rules(settings.name, settings.overwrites_default_scheduler, settings.vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(
         scheduler,
         metrics,
-        lambda: {"spool": spool.problem, "cluster": cluster.api.problem()},
+        lambda: {"spool": spool.problem, "cluster": ""},
         settings.max_body_bytes,
         simulates_whole_nodes=settings.simulates_whole_nodes,
         review=lambda body: answer(body, rules, columns.quotas),
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
-    return _Parts(app, certificates, cluster, publisher, klog)
-
-
-async def _open_cluster(said: Path | ApiServer, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:
-    if isinstance(said, ApiServer):
-        cluster = await connect(said, observer, claims, metrics)
-        return _Cluster(cluster, cluster.run, cluster.close)
-    file = FileCluster(observer)
-    watch = FileWatch(said, file, metrics)
-    watch.load()
-    return _Cluster(file, watch.run, _nothing)
-
-
-async def _nothing() -> None:
-    """A file needs no farewell."""
+    return _Parts(app, certificates, watch, publisher, klog)
 
 
 def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asyncio.Task[None]]":
+    yield asyncio.create_task(parts.watch.run(), name="cluster file")
     if parts.certificates:
         yield asyncio.create_task(parts.certificates.run(), name="certificate")
     if parts.publisher:
