@@ -29,6 +29,8 @@ def from_kubeconfig(path: Path, context: str | None = None) -> Load:
 
     async def load() -> Configuration:
         found = Configuration()
+        if not path.is_file():
+            raise KubeConfigError(f"{path}: there is no such kubeconfig")
         try:
             await config.load_kube_config(str(path), context, found, persist_config=False)
         except Exception as error:

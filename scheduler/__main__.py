@@ -10,11 +10,14 @@ from typing import Annotated
 
 import typer
 
+from kube.errors import KubeConfigError
+from kube.resources import Key
 from scheduler import settings
 from scheduler.bind import LockPolicy
 from scheduler.cluster import manifests
 from scheduler.cluster.manifests import ManifestError
 from scheduler.judge.decision import Policy
+from scheduler.kubernetes.connect import LEASE_NAME, ApiServer, lease_namespace
 from scheduler.serve import serve as run
 from scheduler.settings import KAFKA_VARIABLE, SettingError, Settings
 from scheduler.simulate import schedulerlog
@@ -64,14 +67,32 @@ def _one_line_for_mistakes() -> Iterator[None]:
     """What a person can mend is one line on stderr and exit code 2."""
     try:
         yield
-    except (SettingError, ManifestError) as error:
+    except (SettingError, ManifestError, KubeConfigError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
 
 
 @app.command()
 def serve(
-    cluster: Cluster,
+    cluster: Annotated[
+        Path | None, typer.Option(help="Nodes and pods as Kubernetes objects in YAML; followed while it runs.")
+    ] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="The API server to follow; default: that of the pod we run in.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Of the kubeconfig; default: its current one.")] = None,
+    kube_qps: Annotated[float, typer.Option(help="Requests a second to the API server; 0: no limit.", min=0)] = 0,
+    kube_burst: Annotated[int, typer.Option(help="With --kube-qps: so many at once after a pause.", min=1)] = 10,
+    kube_timeout: Annotated[str, typer.Option(help="What one request to the API server may take.")] = "10s",
+    node_label_selector: Annotated[str, typer.Option(help="Use only nodes with these labels: k=v[,k=v…].")] = "",
+    leader_elect: Annotated[bool, typer.Option(help="Answer only while a Lease is ours; where several run.")] = True,
+    leader_elect_lease_duration: Annotated[str, typer.Option(help="Unrenewed, others take the Lease.")] = "15s",
+    leader_elect_renew_deadline: Annotated[str, typer.Option(help="Unrenewed, we stop answering.")] = "10s",
+    leader_elect_retry_period: Annotated[str, typer.Option(help="Between two tries to take or renew it.")] = "2s",
+    leader_elect_resource_name: Annotated[str, typer.Option(help="The Lease's name.")] = LEASE_NAME,
+    leader_elect_resource_namespace: Annotated[
+        str | None, typer.Option(help="Its namespace; default: $POD_NAMESPACE, the pod's own, or kube-system.")
+    ] = None,
     host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="The port to listen on; 0 takes a free one.", min=0, max=65535)] = 8080,
     name: Name = "hami-scheduler",
@@ -103,7 +124,25 @@ def serve(
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     with _one_line_for_mistakes():
         chosen = Settings(
-            cluster=cluster,
+            cluster=settings.cluster(
+                cluster,
+                ApiServer(
+                    kubeconfig,
+                    context,
+                    kube_qps,
+                    kube_burst,
+                    settings.duration("--kube-timeout", kube_timeout).total_seconds(),
+                    node_label_selector,
+                    Key(leader_elect_resource_namespace or lease_namespace(), leader_elect_resource_name)
+                    if leader_elect
+                    else None,
+                    settings.lease_terms(
+                        settings.duration("--leader-elect-lease-duration", leader_elect_lease_duration),
+                        settings.duration("--leader-elect-renew-deadline", leader_elect_renew_deadline),
+                        settings.duration("--leader-elect-retry-period", leader_elect_retry_period),
+                    ),
+                ),
+            ),
             name=name,
             host=host,
             port=port,

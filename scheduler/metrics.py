@@ -26,6 +26,12 @@ class Metrics:
         )
         self.binds = self._counter("binds", "Bind calls by result: bound, failed.", "result")
         self.devices_refused = self._counter("devices_refused", "Refused devices by reason code.", "reason")
+        self.api_calls = self._counter(
+            "api_calls",
+            "Requests to the API server by verb and HTTP status (none: no answer).",
+            "verb",
+            "result",
+        )
         self.unencodable = self._counter("unencodable_events", "Events that have no JSON or UTF-8 form.")
         self.published = self._counter("published_records", "Records that Kafka has acknowledged.")
         self.publish_failures = self._counter("publish_failures", "Times a producer was given up and made anew.")

@@ -3,19 +3,23 @@
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 from starlette.applications import Starlette
 
 from scheduler import listen
 from scheduler.bind import Binder
 from scheduler.cluster.claims import Claims
+from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.devices.columns import ClusterColumns
 from scheduler.http import create_app
 from scheduler.klog.writer import KlogWriter
+from scheduler.kubernetes.connect import ApiServer, connect
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish import Publisher
@@ -30,68 +34,99 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
+class _Cluster:
+    """Where nodes and pods come from; `run` follows it for ever, `close` ends it after that."""
+
+    api: ClusterApi
+    run: Callable[[], Coroutine[Any, Any, None]]
+    close: Callable[[], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Parts:
     """What runs: the web app, and what goes on beside it."""
 
     app: Starlette
     certificates: Certificates | None
-    watch: FileWatch
+    cluster: "_Cluster"
     publisher: Publisher | None
     klog: KlogWriter | None
 
 
 async def serve(settings: Settings) -> None:
-    """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`."""
+    """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`, `KubeConfigError`."""
     with (
         contextlib.closing(listen.bind(settings.host, settings.port)) as listener,
         contextlib.closing(_open_spool(settings)) as spool,
     ):
-        parts = _assemble(settings, spool)
-        tasks = list(_beside(settings, spool, parts))
+        parts = await _assemble(settings, spool)
+        following = asyncio.create_task(parts.cluster.run(), name="cluster")
+        others = list(_beside(settings, spool, parts))
         try:
-            context = parts.certificates.context if parts.certificates else None
-            await listen.answer(parts.app, listener, context, tasks)
+            try:
+                context = parts.certificates.context if parts.certificates else None
+                await listen.answer(parts.app, listener, context, [following, *others])
+            finally:
+                # Another may lead while the last of our records are sent.
+                await _end(following)
+                await parts.cluster.close()
             if parts.publisher:
                 await parts.publisher.drain(settings.drain_seconds)
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            await _end(*others)
             if parts.klog:
                 parts.klog.close()
         log.info("stopped; %d bytes wait in the spool", spool.unsent_bytes)
 
 
-def _assemble(settings: Settings, spool: Spool) -> _Parts:
-    """Raises `ManifestError` where the cluster file has a mistake."""
+async def _end(*tasks: "asyncio.Task[None]") -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _assemble(settings: Settings, spool: Spool) -> _Parts:
+    """Raises `ManifestError` where the cluster file has a mistake, `KubeConfigError` where the kubeconfig has."""
     metrics = Metrics()
     teller, columns = Teller(spool, now_utc, metrics), ClusterColumns(settings.vendors)
     claims = Claims()
-    cluster = FileCluster(Observer(settings.name, columns, claims, teller, now_utc))
-    watch = FileWatch(settings.cluster, cluster, metrics)
-    watch.load()
-    _watch_spool(metrics, spool, columns)
+    observer = Observer(settings.name, columns, claims, teller, now_utc)
     certificates = _certificates(settings, metrics)
-    binder = Binder(cluster, settings.lock)
+    cluster = await _open_cluster(settings.cluster, observer, claims, metrics)
+    _watch_spool(metrics, spool, columns)
+    binder = Binder(cluster.api, settings.lock)
     klog = _klog(settings, metrics)
-    parts = (columns, cluster, claims, binder, teller, now_utc, metrics, klog)
+    parts = (columns, cluster.api, claims, binder, teller, now_utc, metrics, klog)
     scheduler = Scheduler(settings.name, settings.policy, *parts)
     rules = Rules(settings.name, settings.overwrites_default_scheduler, settings.vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(
         scheduler,
         metrics,
-        lambda: {"spool": spool.problem, "cluster": ""},
+        lambda: {"spool": spool.problem, "cluster": cluster.api.problem()},
         settings.max_body_bytes,
         simulates_whole_nodes=settings.simulates_whole_nodes,
         review=lambda body: answer(body, rules, columns.quotas),
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
-    return _Parts(app, certificates, watch, publisher, klog)
+    return _Parts(app, certificates, cluster, publisher, klog)
+
+
+async def _open_cluster(said: Path | ApiServer, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:
+    if isinstance(said, ApiServer):
+        cluster = await connect(said, observer, claims, metrics)
+        return _Cluster(cluster, cluster.run, cluster.close)
+    file = FileCluster(observer)
+    watch = FileWatch(said, file, metrics)
+    watch.load()
+    return _Cluster(file, watch.run, _nothing)
+
+
+async def _nothing() -> None:
+    """A file needs no farewell."""
 
 
 def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asyncio.Task[None]]":
-    yield asyncio.create_task(parts.watch.run(), name="cluster file")
     if parts.certificates:
         yield asyncio.create_task(parts.certificates.run(), name="certificate")
     if parts.publisher:

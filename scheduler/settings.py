@@ -1,13 +1,16 @@
 """What `python -m scheduler serve` can be told, by flags and by the environment, checked before anything starts."""
 
+import os
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from kube.lease import Terms
 from scheduler import durations
 from scheduler.bind import LockPolicy
 from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
 from scheduler.judge.decision import Policy
+from scheduler.kubernetes.connect import ApiServer
 from scheduler.spool.spool import Limits
 from scheduler.tls import Pair
 
@@ -20,8 +23,8 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    cluster: Path
-    """The YAML file that describes the cluster."""
+    cluster: Path | ApiServer
+    """The YAML file that describes the cluster, or where to ask."""
     name: str
     """The scheduler's name, as pods give it in `spec.schedulerName`."""
     host: str
@@ -59,6 +62,23 @@ def bootstrap_servers(said: str | None, *, publishes: bool) -> str:
         if not host or not port.isdigit() or not 0 < int(port) < 65536:
             raise SettingError(f"--kafka: {server.strip()!r} is no HOST:PORT, write for example 127.0.0.1:9092")
     return said
+
+
+def cluster(file: Path | None, server: ApiServer) -> Path | ApiServer:
+    """Raises `SettingError` unless exactly one cluster is named, or we run in one."""
+    if file and server.kubeconfig:
+        raise SettingError("--kubeconfig: --cluster is given too, leave one of them out")
+    if not file and not server.kubeconfig and "KUBERNETES_SERVICE_HOST" not in os.environ:
+        raise SettingError("no cluster: give --kubeconfig FILE or --cluster FILE, or run in a pod")
+    return file or server
+
+
+def lease_terms(duration: timedelta, renew: timedelta, retry: timedelta) -> Terms:
+    """Raises `SettingError` for times that would let two lead."""
+    try:
+        return Terms(duration.total_seconds(), renew.total_seconds(), retry.total_seconds())
+    except ValueError as error:
+        raise SettingError(f"--leader-elect-lease-duration: {error}") from None
 
 
 def certificate(cert_file: Path | None, key_file: Path | None, *, insecure_http: bool) -> Pair | None:

@@ -134,9 +134,10 @@ class KubernetesCluster:
         self._read_term = term
 
     async def close(self) -> None:
-        """Give the lease back."""
+        """Give the lease back; `run` has ended."""
         if self._election:
             await self._election.resign()
+        await self._client.close()
 
     def problem(self) -> str:
         if self._election and self._election.problem:
