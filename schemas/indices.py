@@ -24,7 +24,8 @@ class Index:
 
     def name(self, started: datetime) -> str:
         """The index of the day (UTC) in which the attempt started."""
-        return f"{self.alias}-{started.astimezone(UTC):%Y.%m.%d}"
+        day = started if started.tzinfo is UTC else started.astimezone(UTC)
+        return f"{self.alias}-{day.year:04}.{day.month:02}.{day.day:02}"
 
     def template(self, shards: int = 1, replicas: int = 0) -> dict[str, Any]:
         """The body of ``PUT _index_template/{alias}``."""

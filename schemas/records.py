@@ -13,6 +13,7 @@ import numpy as np
 import orjson
 from pydantic import BaseModel, ValidationError
 
+from schemas.buffers import has_columns, read_columns
 from schemas.events import EVENTS, Event
 
 CONTENT_TYPE: Final = "application/json"
@@ -107,6 +108,11 @@ def _header(headers: Iterable[tuple[str, bytes]] | None, name: str) -> bytes:
 
 
 def decode_value(kind: type[E], value: bytes) -> E | Rejected:
+    event = read_columns(kind, value) if has_columns(kind) else None
+    return event or _decode_any(kind, value)
+
+
+def _decode_any(kind: type[E], value: bytes) -> E | Rejected:
     try:
         plain = orjson.loads(value)
     except orjson.JSONDecodeError as error:

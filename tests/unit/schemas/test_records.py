@@ -1,6 +1,7 @@
 """An event becomes a record and comes back; bytes that say no event come back as a reason, never as an exception."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from schemas.buffers import has_columns, read_columns
 from schemas.events import EVENTS, AttemptSummarized, DevicesJudged, Event, NodesJudged, PodRef
 from schemas.records import Record, Rejected, UnencodableError, decode, encode, encode_value
 from schemas.runs import split
@@ -221,3 +223,67 @@ def test_what_is_encoded_decodes_to_the_same_event(refused: list[tuple[str, int]
     assert again.refusals == event.refusals
     assert again.refusal.tolist() == event.refusal.tolist()
     assert encode(again) == record
+
+
+class TestTheTwoReaders:
+    """Records with columns are read by simdjson where it can, by orjson where it can't: nobody may see a difference."""
+
+    @pytest.mark.parametrize(("kind", "value"), VALUES)
+    def test_read_every_golden_record_alike(self, kind: bytes, value: bytes) -> None:
+        event = next(each for each in EVENTS if each.TYPE.encode() == kind)
+        quick = read_columns(event, value) if has_columns(event) else None
+        if quick is not None:
+            assert encode_value(quick) == encode_value(event.model_validate(orjson.loads(value)))
+
+    def test_the_quick_one_takes_what_producers_write(self) -> None:
+        for event in (devices_judged(), nodes_judged(), a_summary()):
+            value = encode(event).value
+            assert read_columns(type(event), value) is not None
+
+    @settings(deadline=None)
+    @given(st.data())
+    def test_the_quick_one_accepts_nothing_that_the_other_refuses(self, data: st.DataObject) -> None:
+        event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary()]))
+        plain = orjson.loads(encode(event).value)
+        name = data.draw(st.sampled_from(sorted(plain)))
+        plain[name] = data.draw(st.one_of(anything, st.lists(anything, max_size=3), nested(plain[name])))
+        value = json.dumps(plain).encode()
+        quick = read_columns(type(event), value)
+        if quick is not None:
+            assert encode_value(quick) == encode_value(type(event).model_validate(orjson.loads(value)))
+
+    @settings(deadline=None)
+    @given(st.data())
+    def test_a_byte_changed_anywhere_reads_alike(self, data: st.DataObject) -> None:
+        event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary()]))
+        value = bytearray(encode(event).value)
+        for _ in range(data.draw(st.integers(1, 3))):
+            value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
+        quick = read_columns(type(event), bytes(value))
+        if quick is not None:
+            assert encode_value(quick) == encode_value(type(event).model_validate(orjson.loads(bytes(value))))
+
+    def test_the_last_of_two_equal_names_counts_for_both(self) -> None:
+        value = encode(devices_judged()).value
+        twice = value[:-1] + b',"numa":[]}'
+        assert read_columns(DevicesJudged, twice) is None
+        assert isinstance(decode(twice, typed(DevicesJudged.TYPE.encode())), Rejected)
+
+    def test_a_column_within_a_column_is_refused_by_both(self) -> None:
+        value = encode(devices_judged()).value
+        inner = re.sub(rb'"numa":\[([^\]]*)\]', rb'"numa":[[\1]]', value)
+        assert inner != value
+        assert read_columns(DevicesJudged, inner) is None
+        assert isinstance(decode(inner, typed(DevicesJudged.TYPE.encode())), Rejected)
+
+    def test_a_byte_order_mark_is_refused_by_both(self) -> None:
+        value = b"\xef\xbb\xbf" + encode(devices_judged()).value
+        assert isinstance(decode(value, typed(DevicesJudged.TYPE.encode())), Rejected)
+
+
+def nested(value: Any) -> st.SearchStrategy[Any]:
+    """The value within a list, or with one of its entries within a list."""
+    if not isinstance(value, list) or not value:
+        return st.just([value])
+    places = st.integers(0, len(value) - 1)
+    return places.map(lambda at: [*value[:at], [value[at]], *value[at + 1 :]])
