@@ -114,6 +114,10 @@ def serve(
         bool, typer.Option(help="The webhook takes over pods with devices that name the default scheduler.")
     ] = True,
     v: Verbosity = None,
+    profiling: Annotated[bool, typer.Option(help="Serve CPU and memory profiles under /debug/pprof/.")] = False,
+    profiling_address: Annotated[
+        str, typer.Option(help="Where: profiles show the program's insides to whoever can reach it.")
+    ] = "127.0.0.1:6060",
     cert_file: CertFile = None,
     key_file: KeyFile = None,
     insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Plain HTTP in place of HTTPS.")] = False,
@@ -154,6 +158,7 @@ def serve(
                 sync=settings.word("--spool-sync", spool_sync, ("always", "interval")),
             ),
             lock=LockPolicy(settings.duration("--node-lock-timeout", node_lock_timeout)),
+            profiling=settings.address("--profiling-address", profiling_address) if profiling else None,
             verbosity=settings.verbosity(v),
             overwrites_default_scheduler=force_overwrite_default_scheduler,
             simulates_whole_nodes=settings.word("--whole-nodes", whole_nodes, ("place", "simulate")) == "simulate",

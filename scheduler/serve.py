@@ -22,6 +22,7 @@ from scheduler.klog.writer import KlogWriter
 from scheduler.kubernetes.connect import ApiServer, connect
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.profiling.server import ProfilingServer
 from scheduler.publish import Publisher
 from scheduler.service import Scheduler, Teller
 from scheduler.settings import SettingError, Settings
@@ -58,6 +59,7 @@ async def serve(settings: Settings) -> None:
     with (
         contextlib.closing(listen.bind(settings.host, settings.port)) as listener,
         contextlib.closing(_open_spool(settings)) as spool,
+        _profiling(settings),
     ):
         parts = await _assemble(settings, spool)
         following = asyncio.create_task(parts.cluster.run(), name="cluster")
@@ -77,6 +79,22 @@ async def serve(settings: Settings) -> None:
             if parts.klog:
                 parts.klog.close()
         log.info("stopped; %d bytes wait in the spool", spool.unsent_bytes)
+
+
+@contextlib.contextmanager
+def _profiling(settings: Settings) -> Iterator[None]:
+    if settings.profiling is None:
+        yield
+        return
+    host, port = settings.profiling
+    try:
+        server = ProfilingServer(host, port)
+    except OSError as error:
+        raise SettingError(
+            f"--profiling-address: can't listen on {host}:{port}: {error.strerror or error}, give another address"
+        ) from None
+    with contextlib.closing(server):
+        yield
 
 
 async def _end(*tasks: "asyncio.Task[None]") -> None:

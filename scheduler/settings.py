@@ -40,6 +40,8 @@ class Settings:
     lock: LockPolicy = field(default_factory=LockPolicy)
     certificate: Pair | None = None
     """HTTPS with this pair; None: plain HTTP."""
+    profiling: tuple[str, int] | None = None
+    """Host and port of `/debug/pprof/`; None: no profiles."""
     verbosity: int | None = None
     """HAMi's log lines up to this klog level go to stderr; None: no such lines."""
     overwrites_default_scheduler: bool = True
@@ -106,6 +108,13 @@ def duration(flag: str, said: str) -> timedelta:
         return durations.parse(said)
     except ValueError as error:
         raise SettingError(f"{flag}: {error}") from None
+
+
+def address(flag: str, said: str) -> tuple[str, int]:
+    host, _, port = said.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise SettingError(f"{flag}: {said!r} is no HOST:PORT, write for example 127.0.0.1:6060")
+    return host, int(port)
 
 
 def verbosity(said: str | None) -> int | None:

@@ -1,0 +1,192 @@
+"""Profiles: the file is what the format's own description says, and the time is found where it is spent."""
+
+import gzip
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from scheduler.profiling import flame, heap, sampler
+from scheduler.profiling.pprof import Frame, Profile, Sample, encoded
+
+INNER, OUTER = Frame("inner", "/src/a.py", 7), Frame("outer", "/src/b.py", 9)
+CPU = (("samples", "count"), ("cpu", "nanoseconds"))
+
+
+def fields(message: bytes) -> list[tuple[int, int | bytes]]:
+    """(number, value) of each field of a protobuf message: numbers as they are, the rest as bytes."""
+    found: list[tuple[int, int | bytes]] = []
+    at = 0
+    while at < len(message):
+        tag, at = varint(message, at)
+        value, at = varint(message, at)
+        assert tag & 7 in (0, 2)
+        if tag & 7 == 2:
+            found.append((tag >> 3, message[at : at + value]))
+            at += value
+        else:
+            found.append((tag >> 3, value))
+    assert at == len(message)
+    return found
+
+
+def varint(message: bytes, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        byte = message[at]
+        number, shift, at = number | (byte & 127) << shift, shift + 7, at + 1
+        if byte < 128:
+            return number, at
+
+
+def packed(content: bytes) -> list[int]:
+    numbers, at = [], 0
+    while at < len(content):
+        number, at = varint(content, at)
+        numbers.append(number)
+    return numbers
+
+
+class Decoded:
+    """A profile read by profile.proto's field numbers."""
+
+    def __init__(self, content: bytes) -> None:
+        self._fields = fields(gzip.decompress(content))
+        self.strings = [text.decode() for text in self.all(6)]
+        self.functions = {number: self.strings[name] for number, name in self._pairs(5, 1, 2)}
+        self.lines = {}
+        for location in self.all(4):
+            said = dict(fields(location))
+            line = said[4]
+            assert isinstance(line, bytes)
+            where = dict(fields(line))
+            self.lines[said[1]] = (self.functions[where[1]], where[2])
+
+    def all(self, number: int) -> list[bytes]:
+        return [value for found, value in self._fields if found == number and isinstance(value, bytes)]
+
+    def one(self, number: int) -> int:
+        (value,) = (value for found, value in self._fields if found == number)
+        assert isinstance(value, int)
+        return value
+
+    def _pairs(self, field: int, first: int, second: int) -> Iterator[tuple[int | bytes, int]]:
+        for each in self.all(field):
+            said = dict(fields(each))
+            value = said[second]
+            assert isinstance(value, int)
+            yield said[first], value
+
+    @property
+    def types(self) -> list[tuple[str, str]]:
+        return [(self.strings[int(what)], self.strings[unit]) for what, unit in self._pairs(1, 1, 2)]
+
+    @property
+    def samples(self) -> list[tuple[list[tuple[str, int | bytes]], list[int]]]:
+        said = [dict(fields(each)) for each in self.all(2)]
+        return [([self.lines[at] for at in packed(bytes(each[1]))], packed(bytes(each[2]))) for each in said]
+
+
+def test_a_profile_reads_back_by_the_published_field_numbers() -> None:
+    samples = [
+        Sample((INNER, OUTER), (3, 30_000_000), (("thread", "main"),)),
+        Sample((OUTER,), (1, 2**40)),
+    ]
+    read = Decoded(
+        encoded(Profile(CPU, samples, time_ns=1_800_000_000 * 10**9, duration_ns=5, period=10, comments=("x",)))
+    )
+    assert read.strings[0] == ""
+    assert read.types == list(CPU)
+    assert read.samples == [
+        ([("inner", 7), ("outer", 9)], [3, 30_000_000]),
+        ([("outer", 9)], [1, 2**40]),
+    ]
+    assert (read.one(9), read.one(10), read.one(12)) == (1_800_000_000 * 10**9, 5, 10)
+    assert read.strings[read.one(14)] == "cpu"
+    (label,) = [value for number, value in fields(read.all(2)[0]) if number == 3]
+    assert [read.strings[int(at)] for _, at in fields(bytes(label))] == ["thread", "main"]
+
+
+def test_a_profile_of_nothing_is_one_too() -> None:
+    assert Decoded(encoded(Profile(CPU, [], 0))).samples == []
+
+
+def test_a_flame_has_the_hottest_branch_first_and_shares_of_the_whole() -> None:
+    samples = [
+        Sample((INNER, OUTER), (3, 75_000_000)),
+        Sample((OUTER,), (1, 24_900_000)),
+        Sample((Frame("rare"), OUTER), (1, 100_000)),
+    ]
+    assert list(flame.tree(samples)) == [
+        "100.0%      100.0 ms  outer (src/b.py)\n",
+        " 75.0%       75.0 ms    inner (src/a.py)\n",
+    ]
+
+
+@contextmanager
+def running(name: str) -> Iterator[None]:
+    """A thread that burns CPU time until the end."""
+    ending = threading.Event()
+
+    def burn() -> None:
+        while not ending.is_set():
+            sum(range(1000))
+
+    def wait() -> None:
+        ending.wait()
+
+    threads = [threading.Thread(target=burn, name=name), threading.Thread(target=wait, name="waits")]
+    for thread in threads:
+        thread.start()
+    yield
+    ending.set()
+    for thread in threads:
+        thread.join()
+
+
+def test_cpu_time_is_found_in_the_thread_and_function_that_spend_it() -> None:
+    before = time.process_time_ns()
+    with running("burns"):
+        found = sampler.profile(0.5)
+    spent = time.process_time_ns() - before
+    by_thread: dict[str, int] = {}
+    for sample in found.samples:
+        by_thread[sample.labels[0][1]] = by_thread.get(sample.labels[0][1], 0) + sample.values[1]
+    assert spent * 0.5 < by_thread["burns"] < spent * 1.05
+    assert by_thread.get("waits", 0) < spent * 0.01
+    hottest = max(found.samples, key=lambda sample: sample.values[1])
+    assert "burn" in {frame.function.rsplit(".", 1)[-1] for frame in hottest.stack}
+
+
+@pytest.fixture
+def tracing() -> Iterator[None]:
+    yield
+    heap.end()
+
+
+def hold_a_megabyte() -> list[bytes]:
+    return [bytes(1024) for _ in range(1024)]
+
+
+def test_memory_is_found_where_it_was_allocated_and_the_sum_is_what_the_process_takes(tracing: None) -> None:
+    assert heap.begin()
+    assert not heap.begin()
+    held = hold_a_megabyte()
+    found = heap.profile()
+    mine = [each for each in found.samples if any(frame.function.startswith("hold_a_m") for frame in each.stack)]
+    assert len(held) == 1024
+    assert 1024**2 <= sum(each.values[1] for each in mine) < 1.2 * 1024**2
+    assert sum(each.values[0] for each in mine) >= 1024
+    status = Path("/proc/self/status").read_text().splitlines()
+    (resident,) = [int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS")]
+    assert sum(each.values[1] for each in found.samples) == pytest.approx(resident, rel=0.1)
+
+
+def test_the_stack_of_every_thread_can_be_read() -> None:
+    with running("burns"):
+        said = sampler.stacks()
+    assert "burns:\n" in said
+    assert "in test_the_stack_of_every_thread_can_be_read" in said
