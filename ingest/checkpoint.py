@@ -1,0 +1,96 @@
+"""How far a log has been read, on disk: written beside and moved into place, so that it is always whole.
+
+It holds the place and what the reader remembers there. It is written after Kafka has acknowledged all that was told
+before that place, so a kill costs a second telling with the same ids and nothing else.
+"""
+
+import base64
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from ingest.lines import Place
+from ingest.sources.follow import Reached
+
+VERSION: Final = 1
+
+
+class _Saved(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: int
+    reader: str
+    log: str
+    offset: int
+    number: int
+    beginning: str
+    since: str = ""
+    memory: str
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What a checkpoint says."""
+
+    reached: Reached = field(default_factory=Reached)
+    since: str = ""
+    """Of a log that is known by times and not by places: the time of its last line, as its server writes it."""
+    memory: bytes = b""
+
+
+class CheckpointError(Exception):
+    """The checkpoint can't be used; the text says why, and what to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """``log`` names what is read: a checkpoint of another log is no checkpoint of this one."""
+
+    path: Path
+    reader: str
+    log: str
+
+    def load(self) -> State:
+        """Where to go on; the start, where there is no checkpoint yet. Raises ``CheckpointError``."""
+        try:
+            text = self.path.read_bytes()
+        except FileNotFoundError:
+            return State()
+        except OSError as error:
+            raise CheckpointError(f"{self.path}: {error.strerror}") from None
+        try:
+            saved = _Saved.model_validate_json(text)
+        except ValidationError:
+            raise CheckpointError(f"{self.path} is no checkpoint: delete it to read from the start") from None
+        if (saved.version, saved.reader, saved.log) != (VERSION, self.reader, self.log):
+            raise CheckpointError(
+                f"{self.path} is about {saved.log} read as {saved.reader}: name another file for {self.log}"
+            )
+        reached = Reached(Place(saved.offset, saved.number), saved.beginning)
+        return State(reached, saved.since, base64.b64decode(saved.memory))
+
+    def save(self, state: State) -> None:
+        """Raises ``CheckpointError`` where it can't be written."""
+        place = state.reached.place
+        saved = _Saved(
+            version=VERSION,
+            reader=self.reader,
+            log=self.log,
+            offset=place.offset,
+            number=place.number,
+            beginning=state.reached.beginning,
+            since=state.since,
+            memory=base64.b64encode(state.memory).decode(),
+        )
+        beside = self.path.with_name(self.path.name + ".new")
+        try:
+            with beside.open("wb") as file:
+                file.write(saved.model_dump_json().encode())
+                file.flush()
+                os.fsync(file.fileno())
+            beside.replace(self.path)
+        except OSError as error:
+            raise CheckpointError(f"{self.path}: {error.strerror}") from None

@@ -1,0 +1,91 @@
+"""The bytes of a file, unpacked: gzip, zstd and tar are known by how they begin, whatever the file is called."""
+
+import gzip
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Final, cast
+
+import zstandard
+
+from ingest.lines import Origin
+
+BLOCK_BYTES: Final = 1024**2
+
+_GZIP: Final = b"\x1f\x8b"
+_ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_TAR_MAGIC: Final = slice(257, 262)
+
+
+class UnreadableError(Exception):
+    """A file can't be read, or not to its end; the text says which, where and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of one log."""
+
+    origin: Origin
+    data: bytes
+    packed_bytes: int
+    """How many bytes of the file itself have been read so far: for showing how far it is."""
+    is_last: bool = False
+    """True behind the last piece of its log; it has no data."""
+
+
+def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
+    """The logs in a file, piece by piece: one, or those of an archive's members.
+
+    ``offset`` passes over so many bytes of the first log, unpacked. Raises ``UnreadableError``.
+    """
+    try:
+        with ExitStack() as closing:
+            file = closing.enter_context(path.open("rb"))
+            changed = datetime.fromtimestamp(path.stat().st_mtime, UTC)
+            unpacked = _unpacked(file, closing)
+            if _is_tar(path, closing):
+                yield from _members(path, unpacked, file.tell)
+            else:
+                yield from _pieces(Origin(str(path), changed), unpacked, file.tell, offset)
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError, tarfile.TarError) as error:
+        raise UnreadableError(f"{path}: {error}") from None
+
+
+def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
+    head = file.read(4)
+    file.seek(0)
+    if head[:2] == _GZIP:
+        return cast("IO[bytes]", closing.enter_context(gzip.GzipFile(fileobj=file)))
+    if head == _ZSTD:
+        return closing.enter_context(zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True))
+    return file
+
+
+def _is_tar(path: Path, closing: ExitStack) -> bool:
+    file = closing.enter_context(path.open("rb"))
+    return _unpacked(file, closing).read(512)[_TAR_MAGIC] == b"ustar"
+
+
+def _members(path: Path, unpacked: IO[bytes], tell: Callable[[], int]) -> Iterator[Block]:
+    """Members one behind the other, as a stream: an archive may be larger than the disk."""
+    with tarfile.open(fileobj=unpacked, mode="r|") as archive:
+        for member in archive:
+            if content := archive.extractfile(member):
+                changed = datetime.fromtimestamp(max(member.mtime, 0), UTC)
+                yield from _pieces(Origin(f"{path}:{member.name}", changed), content, tell, 0)
+
+
+def _pieces(origin: Origin, content: IO[bytes], tell: Callable[[], int], offset: int) -> Iterator[Block]:
+    _pass_over(content, offset)
+    while data := content.read(BLOCK_BYTES):
+        yield Block(origin, data, tell())
+    yield Block(origin, b"", tell(), is_last=True)
+
+
+def _pass_over(content: IO[bytes], offset: int) -> None:
+    while offset > 0 and (skipped := content.read(min(offset, BLOCK_BYTES))):
+        offset -= len(skipped)
