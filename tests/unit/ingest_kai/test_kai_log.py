@@ -1,5 +1,7 @@
 """KAI's own output, read: what was decided, why not, and what can't be known."""
 
+from typing import Any
+
 import pytest
 
 from ingest.kai import KaiLog
@@ -10,11 +12,14 @@ from schemas.records import Rejected, decode, encode
 from summaries.answer import schedulerlog
 from tests.unit.ingest_kai.logs import CONSOLE, JSON, TAGS, block, devices, findings, read, said, summaries, texts
 
-BIND_REQUEST = "cache/cache.go: Creating bind request for task <team-a/infer-0> to node <gpu-0> gpuGroup: <[g]>, requires: <1> GPUs"
+BIND_REQUEST = (
+    "cache/cache.go: Creating bind request for task <team-a/infer-0> to node <gpu-0>"
+    " gpuGroup: <[g]>, requires: <1> GPUs"
+)
 
 
 @pytest.mark.parametrize("line", GRAMMAR["line"], ids=lambda line: line["kind"])
-def test_every_sample_of_the_grammar_is_read_as_what_it_stands_for(line: dict[str, list[str]]) -> None:
+def test_every_sample_of_the_grammar_is_read_as_what_it_stands_for(line: dict[str, Any]) -> None:
     for caller in line["callers"]:
         for sample in line["samples"]:
             found = sentence_of(Message(b"2026-11-21T03:13:34.561Z", caller.encode(), "s1", sample.encode()))
@@ -139,8 +144,8 @@ def test_a_detailed_fit_error_gives_each_node_its_reason() -> None:
         (
             "gpu-0",
             (
-                "Node didn't have enough resources: GPU memory: Each gpu on the node has a gpu memory capacity of 40900 Mib."
-                " 100000 Mib of gpu memory has been requested"
+                "Node didn't have enough resources: GPU memory: Each gpu on the node has a gpu memory capacity of"
+                " 40900 Mib. 100000 Mib of gpu memory has been requested"
             ),
         ),
         ("gpu-1", "Node didn't have enough resources: GPUs: requested: 0.7, used: 2, capacity: 2"),

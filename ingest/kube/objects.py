@@ -1,0 +1,151 @@
+"""Pods and nodes as the API server has them, as observations."""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from ingest.kube.registrations import Registered, registered
+from schemas.events import Condition, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
+
+Json = Mapping[str, Any]
+
+HANDSHAKE: Final = "hami.io/node-handshake"
+_MICROSECONDS: Final = 1_000_000
+
+
+def text(found: Any, *path: str) -> str:
+    """The text at a path of keys; empty where there is none."""
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, str) else ""
+
+
+def part(found: Any, *path: str) -> Json:
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def entries(found: Any, *path: str) -> Iterator[Json]:
+    """The objects of a list at a path of keys."""
+    items = part(found, *path[:-1]).get(path[-1])
+    return (item for item in items if isinstance(item, Mapping)) if isinstance(items, list) else iter(())
+
+
+def moment(stamp: str) -> datetime | None:
+    """A time as Kubernetes writes it (RFC 3339); None for anything else."""
+    try:
+        time = datetime.fromisoformat(stamp)
+    except ValueError:
+        return None
+    if time.tzinfo is None or time.year < 1971 or time.year > 9998:
+        return None
+    return time.astimezone(UTC)
+
+
+def changed_at(found: Json) -> datetime | None:
+    """When the object was last changed, told by the object itself: reading it again gives the same time.
+
+    Kubernetes keeps whole seconds. The microseconds are taken from the resourceVersion, which grows with every change:
+    two changes within a second stay two, and in order.
+    """
+    metadata = part(found, "metadata")
+    stamps = [text(metadata, "creationTimestamp"), text(metadata, "deletionTimestamp")]
+    stamps += [text(entry, "time") for entry in entries(metadata, "managedFields")]
+    stamps += [text(entry, "lastTransitionTime") for entry in entries(found, "status", "conditions")]
+    times = [time for stamp in stamps if stamp and (time := moment(stamp))]
+    version = text(metadata, "resourceVersion")
+    if not times:
+        return None
+    micros = int(version[-6:]) % _MICROSECONDS if version[-6:].isdecimal() and version.isascii() else 0
+    return max(times).replace(microsecond=micros)
+
+
+def conditions(found: Json) -> list[Condition]:
+    return [
+        Condition(
+            type=text(each, "type"), status=text(each, "status"), reason=text(each, "reason"),
+            message=text(each, "message"), since=moment(text(each, "lastTransitionTime")),
+        )
+        for each in entries(found, "status", "conditions")
+        if text(each, "type")
+    ]  # fmt: skip
+
+
+def pod_ref(pod: Json) -> PodRef | None:
+    metadata = part(pod, "metadata")
+    namespace, name = text(metadata, "namespace"), text(metadata, "name")
+    return PodRef(namespace=namespace, name=name, uid=text(metadata, "uid")) if namespace and name else None
+
+
+def pod_observed(pod: Json) -> PodObserved | None:
+    """None for what is no pod."""
+    ref, observed = pod_ref(pod), changed_at(pod)
+    if ref is None or observed is None:
+        return None
+    return PodObserved(
+        pod=ref, observed=observed, phase=text(pod, "status", "phase"), node=text(pod, "spec", "nodeName"),
+        conditions=conditions(pod),
+    )  # fmt: skip
+
+
+def quantities(found: Json, name: str) -> dict[str, str]:
+    said = part(found, "status", name)
+    return {key: str(amount) for key, amount in said.items() if isinstance(amount, str | int | float)}
+
+
+def node_observed(node: Json) -> NodeObserved | None:
+    """None for what is no node."""
+    name, observed = text(node, "metadata", "name"), changed_at(node)
+    if not name or observed is None:
+        return None
+    return NodeObserved(
+        node=name, observed=observed, capacity=quantities(node, "capacity"),
+        allocatable=quantities(node, "allocatable"), conditions=conditions(node),
+    )  # fmt: skip
+
+
+def node_registered(node: Json) -> NodeRegistered | None:
+    """The devices in the node's registration annotations, of all vendors; None where there is none."""
+    name, observed = text(node, "metadata", "name"), changed_at(node)
+    annotations = part(node, "metadata", "annotations")
+    found = registered({key: value for key, value in annotations.items() if isinstance(value, str)})
+    if not name or observed is None or found is None:
+        return None
+    return _registered_event(name, observed, found, text(annotations, HANDSHAKE))
+
+
+def _registered_event(name: str, observed: datetime, found: Registered, handshake: str) -> NodeRegistered:
+    devices = found.devices
+    return NodeRegistered(
+        node=name, observed=observed, registered=not found.cause, cause=found.cause, handshake=handshake,
+        uuid=[each.uuid for each in devices], model=[each.model for each in devices],
+        mode=[each.mode for each in devices], index=[each.index for each in devices],
+        memory_mib=[each.memory_mib for each in devices], cores_percent=[each.cores_percent for each in devices],
+        slots=[each.slots for each in devices], numa=[each.numa for each in devices],
+        healthy=[each.is_healthy for each in devices],
+    )  # fmt: skip
+
+
+def requests(pod: Json) -> list[Request]:
+    """What each container asks for, init containers first; amounts that are no whole numbers are left unsaid."""
+    spec = part(pod, "spec")
+    init = [_request(each, is_init=True) for each in entries(spec, "initContainers")]
+    return init + [_request(each, is_init=False) for each in entries(spec, "containers")]
+
+
+def _request(container: Json, *, is_init: bool) -> Request:
+    asked = {**part(container, "resources", "requests"), **part(container, "resources", "limits")}
+    count = _whole(asked.get("nvidia.com/gpu")) or 0
+    memory = _whole(asked.get("nvidia.com/gpumem")) if count else None
+    percent = _whole(asked.get("nvidia.com/gpumem-percentage")) if count and memory is None else None
+    return Request(
+        container=text(container, "name"), init=is_init, vendor="NVIDIA" if count else "", count=count,
+        memory_mib=memory, memory_percent=percent,
+        cores_percent=(_whole(asked.get("nvidia.com/gpucores")) or 0) if count else 0,
+    )  # fmt: skip
+
+
+def _whole(amount: Any) -> int | None:
+    digits = str(amount) if isinstance(amount, str | int) and not isinstance(amount, bool) else ""
+    return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 16 else None

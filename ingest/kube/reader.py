@@ -1,0 +1,165 @@
+"""Objects of a cluster in, events out: what pods and nodes say at once, attempts when their events have come in."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any, Final, Literal
+
+from ingest.kube import objects
+from ingest.kube.gather import Gathered, Group
+from ingest.kube.happenings import REASONS, Happening, happenings
+from ingest.kube.tell import PodFacts, events_of
+from schemas.events import AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved
+from schemas.records import encode_value
+
+Kind = Literal["pod", "node", "event"]
+Outcome = Literal["event", "noise", "unknown"]
+
+CONDITION_SECONDS: Final = 10.0
+"""So long a pod's condition waits for the event that says the same."""
+MAX_REMEMBERED: Final = 200_000
+
+_SINCE_ONLY: Final = ("Unschedulable", "SchedulerError")
+
+
+@dataclass(slots=True)
+class _Refusal:
+    """A condition that says why a pod is not placed, for when no event does (events are kept for an hour)."""
+
+    happening: Happening
+    seen: float
+
+
+class KubeEvents:
+    """``now`` is seconds of any clock that only goes forward; the times in events come from the objects alone."""
+
+    def __init__(self) -> None:
+        self.outcomes: Counter[tuple[Kind, Outcome]] = Counter()
+        self._gathered = Gathered()
+        self._told: OrderedDict[str, bytes] = OrderedDict()
+        """By object, what was told of it last: heartbeats and annotations of others change nothing."""
+        self._pods: OrderedDict[str, PodFacts] = OrderedDict()
+        self._conditions: OrderedDict[str, _Refusal] = OrderedDict()
+        self._explained: OrderedDict[str, None] = OrderedDict()
+        """Pods of which some event said why they are not placed."""
+        self._chosen: OrderedDict[str, AttemptConcluded] = OrderedDict()
+        """The latest attempt of each pod that chose a node: a bind that comes late is about it."""
+
+    def changed(self, kind: Kind, found: Mapping[str, Any], now: float) -> list[Event]:
+        """An object as it is now. Anything but a pod, a node or an event is counted as unknown."""
+        return list({"pod": self._pod, "node": self._node, "event": self._event}[kind](found, now))
+
+    def gone(self, kind: Kind, namespace: str, name: str) -> list[Event]:
+        """The object was deleted: nothing is to be told of it, and nothing kept."""
+        if kind == "pod":
+            pod = f"{namespace}/{name}"
+            self._pods.pop(pod, None)
+            self._conditions.pop(pod, None)
+            self._explained.pop(pod, None)
+            self._chosen.pop(pod, None)
+        return []
+
+    def settle(self, now: float) -> list[Event]:
+        """What is ripe: attempts whose events have come in, conditions that no event explains."""
+        told = [event for group in self._gathered.settled(now) for event in self._tell(group)]
+        return told + [event for refusal in self._unexplained(now) for event in self._tell(Group([refusal]))]
+
+    def close(self) -> list[Event]:
+        """Everything that waits, as far as it is known."""
+        told = [event for group in self._gathered.all() for event in self._tell(group)]
+        return told + [event for refusal in self._unexplained(float("inf")) for event in self._tell(Group([refusal]))]
+
+    def _pod(self, pod: Mapping[str, Any], now: float) -> Iterator[Event]:
+        observed = objects.pod_observed(pod)
+        if observed is None:
+            self.outcomes["pod", "unknown"] += 1
+            return
+        facts = _facts(pod, observed)
+        _remember(self._pods, str(observed.pod), facts)
+        self._note_condition(pod, observed, now)
+        yield from self._if_new(f"pod {observed.pod.uid or observed.pod}", "pod", observed)
+
+    def _node(self, node: Mapping[str, Any], _now: float) -> Iterator[Event]:
+        observed = objects.node_observed(node)
+        if observed is None:
+            self.outcomes["node", "unknown"] += 1
+            return
+        yield from self._if_new(f"node {observed.node}", "node", observed)
+        if registered := objects.node_registered(node):
+            yield from self._if_new(f"devices {observed.node}", "node", registered)
+
+    def _if_new(self, what: str, kind: Kind, event: PodObserved | NodeObserved | NodeRegistered) -> Iterator[Event]:
+        digest = _digest(event)
+        if self._told.get(what) == digest:
+            self.outcomes[kind, "noise"] += 1
+            return
+        _remember(self._told, what, digest)
+        self.outcomes[kind, "event"] += 1
+        yield event
+
+    def _note_condition(self, pod: Mapping[str, Any], observed: PodObserved, now: float) -> None:
+        name = str(observed.pod)
+        scheduler = objects.text(pod, "spec", "schedulerName")
+        condition = next((each for each in observed.conditions if each.type == "PodScheduled"), None)
+        if condition is None or condition.status != "False" or condition.reason not in _SINCE_ONLY:
+            self._conditions.pop(name, None)
+        elif scheduler and condition.since and condition.message and name not in self._explained:
+            happening = Happening("refused", condition.since, scheduler, observed.pod, condition.message)
+            known = self._conditions.get(name)
+            _remember(self._conditions, name, _Refusal(happening, known.seen if known else now))
+
+    def _event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
+        found = list(happenings(event))
+        reason = objects.text(event, "reason")
+        self.outcomes["event", "event" if found else "unknown" if reason in REASONS else "noise"] += 1
+        for happening in found:
+            if happening.kind in ("refused", "failed"):
+                _remember(self._explained, str(happening.pod), None)
+                self._conditions.pop(str(happening.pod), None)
+            for group in self._gathered.add(happening, now):
+                yield from self._tell(group)
+
+    def _unexplained(self, now: float) -> Iterator[Happening]:
+        while self._conditions:
+            pod, refusal = next(iter(self._conditions.items()))
+            if now - refusal.seen < CONDITION_SECONDS:
+                return
+            del self._conditions[pod]
+            _remember(self._explained, pod, None)
+            yield refusal.happening
+
+    def _tell(self, group: Group) -> Iterator[Event]:
+        facts = self._pods.get(str(group.happenings[0].pod), PodFacts())
+        uid = group.happenings[0].pod.uid
+        # Another pod of the same name, long gone, or come since.
+        same = not uid or facts.ref is None or facts.ref.uid == uid
+        pod = str(group.happenings[0].pod)
+        for event in events_of(group, facts if same else PodFacts(), self._chosen.get(pod)):
+            if isinstance(event, AttemptConcluded) and event.chosen:
+                _remember(self._chosen, pod, event)
+            yield event
+
+
+def _facts(pod: Mapping[str, Any], observed: PodObserved) -> PodFacts:
+    scheduled = next((each for each in observed.conditions if each.type == "PodScheduled"), None)
+    return PodFacts(
+        observed.pod, tuple(objects.requests(pod)), objects.text(pod, "status", "nominatedNodeName"), observed.node,
+        scheduled.message if scheduled else "",
+    )  # fmt: skip
+
+
+def _digest(event: PodObserved | NodeObserved | NodeRegistered) -> bytes:
+    """Of what the event says, apart from when; of a handshake only which step it is at."""
+    said = {name: value for name, value in event.__dict__.items() if name != "observed"}
+    if isinstance(event, NodeRegistered):
+        said["handshake"] = event.handshake.partition("_")[0].partition(" ")[0]
+    return blake2b(encode_value(said), digest_size=16).digest()
+
+
+def _remember(known: OrderedDict[str, Any], key: str, value: Any) -> None:
+    """At the end of the line; the oldest goes where there are too many."""
+    known.pop(key, None)
+    known[key] = value
+    if len(known) > MAX_REMEMBERED:
+        known.popitem(last=False)

@@ -1,0 +1,75 @@
+"""Builders of what an API server says, and what the reader makes of it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ingest.kube import KubeEvents
+from schemas.events import AttemptEvent, AttemptSummarized, Event
+from summaries.fold import AttemptFold
+
+Json = dict[str, Any]
+
+
+def a_pod(name: str = "gpu8", *, version: int = 1001, **more: Any) -> Json:
+    """``more``: ``condition`` (the message of PodScheduled=False), ``nominated``, ``node``, ``phase``."""
+    pod: Json = {
+        "metadata": {
+            "namespace": "ml", "name": name, "uid": f"uid-{name}", "resourceVersion": str(version),
+            "creationTimestamp": "2026-11-21T03:13:00Z",
+        },
+        "spec": {
+            "schedulerName": "default-scheduler",
+            "containers": [{"name": "main", "resources": {"limits": {"nvidia.com/gpu": "8"}}}],
+        },
+        "status": {"phase": more.get("phase", "Pending")},
+    }  # fmt: skip
+    if message := more.get("condition"):
+        pod["status"]["conditions"] = [
+            {
+                "type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message,
+                "lastTransitionTime": "2026-11-21T03:13:32Z",
+            }
+        ]  # fmt: skip
+    if nominated := more.get("nominated"):
+        pod["status"]["nominatedNodeName"] = nominated
+    if node := more.get("node"):
+        pod["spec"]["nodeName"] = node
+    return pod
+
+
+def an_event(
+    reason: str, note: str, *, pod: str = "gpu8", at: str = "2026-11-21T03:13:32.250001Z", **more: Any
+) -> Json:
+    """As events.k8s.io/v1 has it; ``more``: ``scheduler``, ``kind``, ``last`` (the series' last time)."""
+    event: Json = {
+        "metadata": {"namespace": "ml", "name": f"{pod}.1"},
+        "regarding": {"kind": more.get("kind", "Pod"), "namespace": "ml", "name": pod, "uid": f"uid-{pod}"},
+        "reason": reason, "note": note, "type": "Warning", "eventTime": at,
+        "reportingController": more.get("scheduler", "default-scheduler"),
+    }  # fmt: skip
+    if last := more.get("last"):
+        event["series"] = {"count": 208, "lastObservedTime": last}
+    return event
+
+
+def an_old_event(reason: str, message: str, *, pod: str = "deepseek", at: str = "2026-11-21T03:13:32Z") -> Json:
+    """As HAMi's recorder writes it: whole seconds, and no uid of the reporter's own."""
+    return {
+        "regarding": {"kind": "Pod", "namespace": "ml", "name": pod, "uid": f"uid-{pod}"},
+        "reason": reason, "note": message, "deprecatedSource": {"component": "hami-scheduler"}, "eventTime": None,
+        "deprecatedFirstTimestamp": at, "deprecatedLastTimestamp": at,
+    }  # fmt: skip
+
+
+def read(*objects: tuple[Any, Json], reader: KubeEvents | None = None) -> list[Event]:
+    reader = reader or KubeEvents()
+    told = [event for kind, found in objects for event in reader.changed(kind, found, 0.0)]
+    return told + reader.settle(60.0)
+
+
+def attempts(events: Sequence[Event]) -> list[AttemptSummarized]:
+    folds: dict[str, AttemptFold] = {}
+    for event in events:
+        if isinstance(event, AttemptEvent):
+            folds.setdefault(event.attempt_id, AttemptFold()).add(event)
+    return [fold.summarize() for fold in folds.values()]
