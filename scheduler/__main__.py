@@ -12,10 +12,12 @@ import typer
 
 from kube.errors import KubeConfigError
 from kube.resources import Key
-from scheduler import settings
+from scheduler import device_config, settings
 from scheduler.bind import LockPolicy
+from scheduler.check_nodes import CheckPolicy
 from scheduler.cluster import manifests
 from scheduler.cluster.manifests import ManifestError
+from scheduler.device_config import DeviceConfigError
 from scheduler.judge.decision import Policy
 from scheduler.kubernetes.connect import LEASE_NAME, ApiServer, lease_namespace
 from scheduler.serve import serve as run
@@ -33,6 +35,10 @@ app = typer.Typer(
 )
 
 Cluster = Annotated[Path, typer.Option(help="Nodes and pods as Kubernetes objects in YAML; followed while it runs.")]
+DeviceConfig = Annotated[
+    Path,
+    typer.Option("--device-config-file", help="The table of vendors: HAMi's file, or its ConfigMap, in YAML."),
+]
 Name = Annotated[str, typer.Option(help="This scheduler's name, as in the pods' spec.schedulerName.")]
 NodePolicy = Annotated[str, typer.Option(help="Which node is best: binpack (fullest) or spread (emptiest).")]
 DevicePolicy = Annotated[str, typer.Option(help="Which card is tried first: spread, binpack, mutex, topology-aware, …")]
@@ -67,7 +73,7 @@ def _one_line_for_mistakes() -> Iterator[None]:
     """What a person can mend is one line on stderr and exit code 2."""
     try:
         yield
-    except (SettingError, ManifestError, KubeConfigError) as error:
+    except (SettingError, ManifestError, KubeConfigError, DeviceConfigError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
 
@@ -107,12 +113,16 @@ def serve(
     publish: Annotated[bool, typer.Option(help="Send decisions to Kafka, or leave them in the spool.")] = True,
     node_policy: NodePolicy = "binpack",
     device_policy: DevicePolicy = "spread",
+    device_config_file: DeviceConfig = device_config.SHIPPED,
     node_lock_timeout: Annotated[str, typer.Option(help="An older node lock is taken over.")] = "5m",
     max_body_bytes: Annotated[int, typer.Option(help="Longer requests are refused (413).")] = 32 * 1024**2,
     whole_nodes: WholeNodes = "place",
     force_overwrite_default_scheduler: Annotated[
         bool, typer.Option(help="The webhook takes over pods with devices that name the default scheduler.")
     ] = True,
+    handshake_timeout: Annotated[
+        str, typer.Option(help="An older hami.io/node-handshake becomes a node event and a metric; 0s: none does.")
+    ] = "300s",
     v: Verbosity = None,
     profiling: Annotated[bool, typer.Option(help="Serve CPU and memory profiles under /debug/pprof/.")] = False,
     profiling_address: Annotated[
@@ -153,11 +163,13 @@ def serve(
             spool=spool,
             kafka=settings.bootstrap_servers(kafka or os.environ.get(KAFKA_VARIABLE), publishes=publish),
             policy=_policy(node_policy, device_policy),
+            vendors=device_config.read(device_config_file),
             limits=Limits(
                 max_bytes=settings.positive("--spool-max-bytes", spool_max_bytes),
                 sync=settings.word("--spool-sync", spool_sync, ("always", "interval")),
             ),
             lock=LockPolicy(settings.duration("--node-lock-timeout", node_lock_timeout)),
+            checks=CheckPolicy(settings.duration("--handshake-timeout", handshake_timeout)),
             profiling=settings.address("--profiling-address", profiling_address) if profiling else None,
             verbosity=settings.verbosity(v),
             overwrites_default_scheduler=force_overwrite_default_scheduler,
@@ -175,13 +187,15 @@ def simulate(
     name: Name = "hami-scheduler",
     node_policy: NodePolicy = "binpack",
     device_policy: DevicePolicy = "spread",
+    device_config_file: DeviceConfig = device_config.SHIPPED,
     detail: Annotated[bool, typer.Option("--detail", help="All that is known, beside the proposal's fields.")] = False,
 ) -> None:
     """Print the schedulerlog that the pod would get on this cluster. Nothing is started, nothing is written."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
     with _one_line_for_mistakes():
         manifest, asked = manifests.read(cluster), manifests.read_pod(pod)
-        told = simulated(manifest, asked, name, _policy(node_policy, device_policy), now_utc())
+        vendors = device_config.read(device_config_file)
+        told = simulated(manifest, asked, name, _policy(node_policy, device_policy), now_utc(), vendors)
     if told:
         typer.echo(schedulerlog(told, is_full=detail), nl=False)
     else:

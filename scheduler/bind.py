@@ -15,7 +15,7 @@ from typing import Final
 from kube.errors import ApiError, missing
 from scheduler import node_lock
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
-from scheduler.devices.vendors import ONLY_NVIDIA
+from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
 from scheduler.extender import BindArgs
 from scheduler.judge.request import container_requests
 from scheduler.node_lock import LOCK, LockError, PodKey, Step
@@ -62,7 +62,9 @@ class Binder:
         policy: LockPolicy,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        vendors: Vendors = ONLY_NVIDIA,
     ) -> None:
+        self._vendors = vendors
         self._api, self._policy, self._clock, self._sleep = api, policy, clock, sleep
 
     async def bind(self, asked: BindArgs) -> Outcome:
@@ -71,7 +73,7 @@ class Binder:
             return Outcome(str(missing("pod", asked.name)))
         if self._api.known_node(asked.node) is None:
             return Outcome(str(missing("node", asked.node)))
-        locks, began = needs_lock(pod), self._clock()
+        locks, began = needs_lock(pod, self._vendors), self._clock()
         try:
             if locks:
                 await self._lock(asked, waits=_is_member(pod))
@@ -183,9 +185,9 @@ class Binder:
             return
 
 
-def needs_lock(pod: Object) -> bool:
+def needs_lock(pod: Object, vendors: Vendors) -> bool:
     """Whether the device plugin will hand something over. As with HAMi, init containers alone do not count."""
-    return any(asked.asks and not asked.is_init for asked in container_requests(pod, ONLY_NVIDIA))
+    return any(asked.asks and not asked.is_init for asked in container_requests(pod, vendors))
 
 
 def _is_member(pod: Object) -> bool:

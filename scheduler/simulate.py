@@ -9,6 +9,7 @@ import orjson
 from scheduler import events
 from scheduler.cluster.manifests import Manifest
 from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
 from scheduler.events import Attempt
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, Policy
@@ -19,13 +20,18 @@ from summaries.fold import summarize
 
 
 def simulate(
-    manifest: Manifest, pod: Mapping[str, Any], name: str, policy: Policy, now: datetime
+    manifest: Manifest,
+    pod: Mapping[str, Any],
+    name: str,
+    policy: Policy,
+    now: datetime,
+    vendors: Vendors = ONLY_NVIDIA,
 ) -> list[AttemptEvent]:
     """The events that the attempt would tell, as a reader gets them; none when the pod asks for no device.
 
     All nodes of the file are offered.
     """
-    columns = ClusterColumns()
+    columns = ClusterColumns(vendors)
     for quota in manifest.quotas.values():
         columns.apply_quota(quota)
     for node in manifest.nodes.values():

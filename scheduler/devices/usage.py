@@ -76,7 +76,9 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
     if not isinstance(node, str):
         return None
     namespace = metadata.get("namespace")
-    held = {vendor.word: allocation.decode_devices(_text(annotations, vendor.pod.allocated)) for vendor in vendors}
+    keys = {vendor.word: vendor.pod.allocated for vendor in vendors}
+    told = {word: key for word, key in keys.items() if key in annotations or word == NVIDIA.word}
+    held = {word: allocation.decode_devices(_text(annotations, key)) for word, key in told.items()}
     return use_of(
         node,
         namespace if isinstance(namespace, str) else "",

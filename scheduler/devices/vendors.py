@@ -61,16 +61,17 @@ class PodKeys:
 class Amounts:
     """How what a container says becomes what it asks for.
 
-    memory_unit_mib: what one of the memory resource is. default_count: added by the webhook where memory or cores are
-    asked for without a count; 0 adds nothing. shares_mib: the sizes a card can be cut into, ascending; a request is
-    rounded up to one. Above the last and up to `capacity_mib` it is for the whole card, of which `whole_mib` can be
-    given; beyond that there is no such size.
+    memory_unit_mib: what one of the memory resource is; reads_bytes: a quantity with a suffix is bytes all the same.
+    default_count: added by the webhook where memory or cores are asked for without a count; 0 adds nothing. shares_mib:
+    the sizes a card can be cut into, ascending; a request is rounded up to one. Above the last and up to `capacity_mib`
+    it is for the whole card, of which `whole_mib` can be given; beyond that there is no such size.
     """
 
     default_memory_mib: int = 0
     default_cores: int = 0
     default_count: int = 0
     memory_unit_mib: int = 1
+    reads_bytes: bool = False
     shares_mib: tuple[int, ...] = ()
     whole_mib: int = 0
     capacity_mib: int = 0
@@ -89,13 +90,15 @@ class Admission:
 
     fills_whole_cores: a container with a whole card's memory and no cores gets all cores. count_step: cards come in
     packs; one is rounded up to a pack, other odd counts are refused. shares_stand_alone: a part of a card can only be
-    asked for with a count of one. hides_cards_from: where `overwrites_env`, this variable keeps containers without the
-    resource from seeing cards, by `hidden_value`. core_policy goes into GPU_CORE_UTILIZATION_POLICY.
+    asked for with a count of one. several_are_whole: more than one card is whole cards. hides_cards_from: where
+    `overwrites_env`, this variable keeps containers without the resource from seeing cards, by `hidden_value`.
+    core_policy goes into GPU_CORE_UTILIZATION_POLICY.
     """
 
     fills_whole_cores: bool = False
     count_step: int = 1
     shares_stand_alone: bool = False
+    several_are_whole: bool = False
     overwrites_env: bool = False
     hides_cards_from: str = ""
     hidden_value: str = ""

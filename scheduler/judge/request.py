@@ -46,7 +46,9 @@ def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[Contai
 
 
 def _requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[ContainerRequest]:
-    requests = [container_request(container, is_init, vendor) for vendor in vendors]
+    said = _Said(container.get("resources"))
+    named = [vendor for vendor in vendors if said.names(vendor.resources.count)] or vendors[:1]
+    requests = [container_request(container, is_init, vendor) for vendor in named]
     asking = [request for request in requests if request.asks]
     return [asking[0], *(replace(more, is_further=True) for more in asking[1:])] if asking else requests[:1]
 
@@ -82,8 +84,10 @@ def _memory(said: "_Said", vendor: Vendor) -> int | None:
     names, rules = vendor.resources, vendor.amounts
     if not said.names(names.memory):
         return 0
-    amount = said.whole(names.memory)
-    memory_mib = -1 if amount is None else amount * max(rules.memory_unit_mib, 1)
+    amount, unit = said.whole(names.memory), max(rules.memory_unit_mib, 1)
+    if rules.reads_bytes and said.has_suffix(names.memory):
+        amount, unit = amount and amount >> 20, 1
+    memory_mib = -1 if amount is None else amount * unit
     if not 0 <= memory_mib <= _INT32_MAX:
         return None
     # Who asks for cores wants a card shared in software, which can be cut anywhere.
@@ -110,3 +114,8 @@ class _Said:
             if resource in amounts:
                 return whole(amounts[resource])
         return None
+
+    def has_suffix(self, resource: str) -> bool:
+        """Whether what is said ends in a letter, as `16Gi` does."""
+        said = next((amounts[resource] for amounts in self._maps if resource in amounts), "")
+        return isinstance(said, str) and said[-1:].isalpha()

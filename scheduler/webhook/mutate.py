@@ -63,6 +63,7 @@ def _complete(container: Json, vendor: Vendor) -> bool:
     if is_named:
         _check_count(container, vendor)
         _round_memory(container, vendor)
+        _make_whole(container, vendor)
     elif any(name in limits for name in (names.memory, names.percentage, names.cores) if name):
         is_named = vendor.amounts.default_count > 0
         if is_named:
@@ -116,6 +117,13 @@ def _round_memory(container: Json, vendor: Vendor) -> None:
         raise InvalidRequestError(f"{name}: a part of a card can only be asked for with one {vendor.resources.count}")
     limits[name] = str(memory)
     container["resources"].setdefault("requests", {})[name] = str(memory)
+
+
+def _make_whole(container: Json, vendor: Vendor) -> None:
+    """Several cards are whole cards: their cores are asked for together."""
+    count = rounded_up(_limits(container)[vendor.resources.count])
+    if vendor.admission.several_are_whole and count > 1:
+        _limits(container)[vendor.resources.cores] = str(count * _WHOLE_CARD)
 
 
 def _limits(container: Json) -> Json:

@@ -1,0 +1,105 @@
+"""The vendors that HAMi knows beside NVIDIA, as far as the rules that all share go: their words, keys and units.
+
+Sources: HAMi's chart (`device-configmap.yaml`), its documents on each vendor, and its docs/develop/protocol.md.
+Resource names are those of the chart; a device configuration changes them.
+"""
+
+from scheduler.devices.vendors import Admission, Amounts, Form, NodeKeys, PodKeys, Resources, Vendor
+
+_UNIT_OF_256_MIB = 256
+
+
+def ascend(word: str) -> Vendor:
+    """One Ascend chip, `Ascend910B3`. Cards can be cut into certain sizes only, and only for containers with one."""
+    return Vendor(
+        word,
+        Resources(f"huawei.com/{word}", f"huawei.com/{word}-memory", cores=f"huawei.com/{word}-core"),
+        NodeKeys(f"hami.io/node-register-{word}", handshake=f"hami.io/node-handshake-{word}"),
+        _chip_keys(word),
+        admission=Admission(
+            count_step=2 if word == "Ascend910C" else 1,
+            shares_stand_alone=True,
+            hides_cards_from="ASCEND_VISIBLE_DEVICES",
+        ),
+    )
+
+
+def iluvatar(word: str) -> Vendor:
+    """One Iluvatar chip, `MR-V100`. Memory is asked for in units of 256 MiB; several cards are whole cards."""
+    return Vendor(
+        word,
+        Resources(f"iluvatar.ai/{word}-vgpu", f"iluvatar.ai/{word}.vMem", cores=f"iluvatar.ai/{word}.vCore"),
+        NodeKeys(f"hami.io/node-{word}-register", handshake=f"hami.io/node-handshake-{word}"),
+        _chip_keys(word),
+        Amounts(memory_unit_mib=_UNIT_OF_256_MIB),
+        Admission(several_are_whole=True),
+    )
+
+
+def _chip_keys(word: str) -> PodKeys:
+    return PodKeys(
+        f"hami.io/{word}-devices-to-allocate",
+        f"hami.io/{word}-devices-allocated",
+        use_uuid=f"hami.io/use-{word}-uuid",
+        no_use_uuid=f"hami.io/no-use-{word}-uuid",
+    )
+
+
+HYGON = Vendor(
+    "DCU",
+    Resources("hygon.com/dcunum", "hygon.com/dcumem", cores="hygon.com/dcucores"),
+    NodeKeys("hami.io/node-dcu-register", handshake="hami.io/node-handshake-dcu"),
+    PodKeys(
+        "hami.io/dcu-devices-to-allocate",
+        "hami.io/dcu-devices-allocated",
+        "hygon.com/use-dcutype",
+        "hygon.com/nouse-dcutype",
+        "hygon.com/use-gpuuuid",
+        "hygon.com/nouse-gpuuuid",
+    ),
+)
+
+CAMBRICON = Vendor(
+    "MLU",
+    Resources("cambricon.com/vmlu", "cambricon.com/mlu.smlu.vmemory", cores="cambricon.com/mlu.smlu.vcore"),
+    NodeKeys("cambricon-mlu", Form.CAPACITY),
+    PodKeys(
+        "hami.io/cambricon-mlu-devices-to-allocate",
+        "hami.io/cambricon-mlu-devices-allocated",
+        "cambricon.com/use-mlutype",
+        "cambricon.com/nouse-mlutype",
+        "cambricon.com/use-gpuuuid",
+        "cambricon.com/nouse-gpuuuid",
+    ),
+    Amounts(default_cores=100, memory_unit_mib=_UNIT_OF_256_MIB),
+)
+
+METAX = Vendor(
+    "Metax-SGPU",
+    Resources("metax-tech.com/sgpu", "metax-tech.com/vmemory", cores="metax-tech.com/vcore"),
+    NodeKeys("metax-tech.com/node-gpu-devices", Form.METAX),
+    PodKeys(
+        "hami.io/metax-sgpu-devices-to-allocate",
+        "hami.io/metax-sgpu-devices-allocated",
+        use_uuid="metax-tech.com/use-gpuuuid",
+        no_use_uuid="metax-tech.com/nouse-gpuuuid",
+    ),
+    Amounts(default_cores=100, memory_unit_mib=1024, reads_bytes=True),
+)
+
+
+def another(word: str) -> Vendor:
+    """A vendor that nothing is known of: keys in HAMi's manner, to be changed by the configuration."""
+    return Vendor(
+        word,
+        Resources(""),
+        NodeKeys(f"hami.io/node-{word}-register", handshake=f"hami.io/node-handshake-{word}"),
+        PodKeys(
+            f"hami.io/{word}-devices-to-allocate",
+            f"hami.io/{word}-devices-allocated",
+            f"hami.io/use-{word}-type",
+            f"hami.io/no-use-{word}-type",
+            f"hami.io/use-{word}-uuid",
+            f"hami.io/no-use-{word}-uuid",
+        ),
+    )
