@@ -29,10 +29,11 @@ def from_kubeconfig(path: Path, context: str | None = None) -> Load:
 
     async def load() -> Configuration:
         found = Configuration()
-        if not path.is_file():
-            raise KubeConfigError(f"{path}: there is no such kubeconfig")
         try:
+            path.stat()  # noqa: ASYNC240 - local, and the reader behind it blocks too
             await config.load_kube_config(str(path), context, found, persist_config=False)
+        except OSError as error:
+            raise KubeConfigError(f"{path}: can't be read: {error.strerror}") from error
         except Exception as error:
             raise KubeConfigError(f"{path}: {_first_line(error)}") from error
         return found

@@ -47,6 +47,7 @@ class Mirror:
         self.version = ""
         self._known: dict[Key, tuple[str, int]] = {}
         self._gone: OrderedDict[str, int] = OrderedDict()
+        self._whole_at = -1
 
     def __len__(self) -> int:
         return len(self._known)
@@ -65,8 +66,11 @@ class Mirror:
         """What changes by an object as it was read, or as it is after our own write."""
         ref, version = ref_of(found), number_of(found)
         uid, before = self._known.get(ref.key, ("", -1))
-        # An object that left the selection may come back; one that was deleted has no later version.
+        # One that left the selection may come back; one that was deleted has no later version.
         if version <= max(before, self._gone.get(ref.uid, -1)):
+            return []
+        # What a whole list did not show was gone by then, however late we hear of it.
+        if not uid and version <= self._whole_at:
             return []
         changes: list[Change] = list(self._remove(Ref(ref.key, uid), version)) if uid and uid != ref.uid else []
         self._known[ref.key] = (ref.uid, version)
@@ -82,6 +86,7 @@ class Mirror:
 
     def absent(self, listed: set[str], version: int) -> list[Change]:
         """What a whole list as of `version` proves to be gone, of which it names every UID."""
+        self._whole_at = max(self._whole_at, version)
         lost = [Ref(key, uid) for key, (uid, known) in self._known.items() if uid not in listed and known <= version]
         return [removal for ref in lost for removal in self._remove(ref, version)]
 

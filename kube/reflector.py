@@ -117,9 +117,9 @@ class Reflector:
                 await self._watch()
             except ApiError as error:
                 self._lament(error)
-            if self._clock() - began >= _LONG_ENOUGH_SECONDS and not self._trouble:
+            if self.heard - began >= _LONG_ENOUGH_SECONDS:
                 waits = pauses(self._rng)
-            else:
+            if self._trouble or self._clock() - began < _LONG_ENOUGH_SECONDS:
                 await asyncio.sleep(next(waits))
             self.restarts += 1
 
