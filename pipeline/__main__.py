@@ -56,7 +56,18 @@ def list_dead_letters(
     limit: Annotated[int, typer.Option(help="The latest so many.", min=1)] = 50,
 ) -> None:
     """Show the latest dead letters: where they were read, how long they are, and why they were set aside."""
-    _run(set_aside.show(_settings(), limit, typer.echo))
+    _run(set_aside.list_latest(_settings(), limit, typer.echo))
+
+
+@dead_letters.command()
+def show(offset: Annotated[int, typer.Argument(help="Of a dead letter, as `list` shows it.")]) -> None:
+    """Show one dead letter, whole: why it was set aside, where it was read, its headers, key and value."""
+
+    async def found() -> None:
+        if not await set_aside.show_one(_settings(), offset, typer.echo):
+            _fail(f"no dead letter is at offset {offset}: `dead-letters list` shows which there are", 1)
+
+    _run(found())
 
 
 @dead_letters.command()

@@ -1,6 +1,6 @@
 """The topic of dead letters as a person uses it: what is there, and putting it back."""
 
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer
@@ -16,7 +16,7 @@ from schemas.topics import DEAD_LETTERS
 Say = Callable[[str], None]
 
 
-async def show(settings: Settings, limit: int, say: Say) -> None:
+async def list_latest(settings: Settings, limit: int, say: Say) -> None:
     """Say the latest ``limit`` dead letters, oldest first. Raises ``UnreachableError``."""
     latest = [record async for record in _all(settings)][-limit:]
     for record in latest:
@@ -34,7 +34,34 @@ def line(record: Any) -> str:
         f"{record.offset}  {why.get('dead_letter_time', '?')}  {place}  key {key[:200]!r}"
         f"  {len(record.value or b'')} bytes  {why.get('dead_letter_cause', '?')[:500]}"
     )
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in said)
+    return _printable(said)
+
+
+async def show_one(settings: Settings, offset: int, say: Say) -> bool:
+    """Say all of the dead letter at ``offset``; False where there is none. Raises ``UnreachableError``."""
+    async for record in _all(settings):
+        if record.offset == offset:
+            for said in lines(record):
+                say(said)
+            return True
+    return False
+
+
+def lines(record: Any) -> Iterator[str]:
+    """One dead letter, whole: why, where, its own headers, key and value, with control characters shown."""
+    headers = [(name, value.decode(errors="backslashreplace")) for name, value in record.headers]
+    for name, value in headers:
+        yield _printable(f"{name}: {value}")
+    yield _printable(f"key: {(record.key or b'').decode(errors='backslashreplace')}")
+    if record.value is None:
+        yield "value: none"
+        return
+    yield f"value: {len(record.value)} bytes"
+    yield _printable(record.value.decode(errors="backslashreplace"))
+
+
+def _printable(text: str) -> str:
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 class _OrUnknown(dict[str, str]):

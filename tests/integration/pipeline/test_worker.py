@@ -178,6 +178,7 @@ def test_garbage_between_good_records_is_set_aside_and_they_are_indexed(running:
         Record(b"garbage/pod-0", b"{}", []),
         Record(b"garbage/pod-0", None, good[0].headers),  # type: ignore[arg-type]
         Record(b"garbage/pod-0", b"{}", [("ce_type", b"\xff\xfe")]),
+        Record(b"garbage/pod-0", good[0].value[:-1] + b" " * 1_000_000 + b"]", good[0].headers),
     ]
     mixed = [*good]
     for place, each in enumerate(garbage):
@@ -201,6 +202,11 @@ def test_dead_letters_are_listed_and_put_back_as_they_were(running: Pipeline) ->
     assert f"{dead[0].offset}  " in listed
     assert "key 'mended/pod'  6 bytes  value: not JSON" in listed
     assert "\x1b" not in listed
+    shown = running.command("dead-letters", "show", str(dead[0].offset)).splitlines()
+    assert shown[0] == "dead_letter_topic: schedulerlog.decisions"
+    assert shown[-5:] == [
+        "ce_type: io.schedulerlog.message.v1", "own: \\x00", "key: mended/pod", "value: 6 bytes", "\\x1b[31m{",
+    ]  # fmt: skip
     assert running.command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "put back 1\n"
     again = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2, 15)
     assert [(each.key, each.value, each.headers[5:]) for each in again] == [

@@ -1,0 +1,153 @@
+"""Broken Kafka records for the pipeline: whatever comes, it is folded or set aside, and its neighbours are told.
+
+Every piece goes through the agent itself, with a store and topics that only count. After each hundred of them comes a
+whole attempt, which has to be told.
+"""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count as counting
+
+import orjson
+
+from pipeline.decisions import Decisions, Record
+from pipeline.metrics import Metrics
+from pipeline.sinks.bulk import Document
+from pipeline.sinks.kafka import Outgoing
+from pipeline.sinks.opensearch import Written
+from pipeline.writer import Policy, Writer
+from schemas import records
+from schemas.events import AttemptEvent, BindConcluded
+from schemas.topics import DEAD_LETTERS, DECISIONS
+from tests.fuzz.mutate import NAUGHTY, other_bytes, other_value
+from tests.unit.summaries.attempts import STARTED, about, an_attempt
+
+PIECES_PER_ATTEMPT = 100
+
+
+@dataclass
+class _Sinks:
+    """Takes everything, and remembers what was told and what was set aside."""
+
+    told: set[str] = field(default_factory=set)
+    dead: int = 0
+
+    async def write(self, documents: Sequence[Document]) -> Written:
+        for each in documents:
+            orjson.loads(each.source)
+        self.told.update(each.id for each in documents)
+        return Written()
+
+    async def fetch(self, _index: str, _document_id: str) -> dict[str, object] | None:
+        return None
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        dead = [each for each in outgoing if each.topic == DEAD_LETTERS.name]
+        self.dead += len(dead)
+        for each in dead:  # the agent sets a record aside also where its own code failed over it
+            assert not any(b"the fold failed" in said for _, said in each.record.headers), each
+
+
+def outcomes(count: int, seed: int) -> Iterator[str]:
+    """``folded`` or ``dead letter`` for every piece. Raises what the agent raises, and ``AssertionError`` where a
+    good neighbour was not told."""
+    loop = asyncio.new_event_loop()
+    try:
+        agent = _Agent()
+        for number in range(0, count, PIECES_PER_ATTEMPT):
+            pieces = min(PIECES_PER_ATTEMPT, count - number)
+            try:
+                dead = loop.run_until_complete(agent.take(pieces, random.Random(f"{seed}/{number}"), number))
+            except Exception as error:
+                error.add_note(f"records: seed {seed}, pieces {number} to {number + pieces - 1}")
+                raise
+            yield from ["dead letter"] * dead + ["folded"] * (pieces - dead)
+    finally:
+        loop.close()
+
+
+class _Agent:
+    def __init__(self) -> None:
+        self._sinks, metrics = _Sinks(), Metrics()
+        self._writer = Writer(self._sinks, self._sinks, metrics, Policy(linger_seconds=0))
+        self._decisions = Decisions(self._writer, metrics)
+        self._offsets = counting()
+
+    async def take(self, pieces: int, chance: random.Random, number: int) -> int:
+        """How many of ``pieces`` broken records became dead letters."""
+        whole = [records.encode(event) for event in _an_attempt(number)]
+        before = self._sinks.dead
+        writing = asyncio.create_task(self._writer.run())
+        broken = [_broken(chance.choice(whole), chance) for _ in range(pieces)]
+        await self._decisions.fold(self._read(broken))
+        await self._writer.drained()
+        dead = self._sinks.dead - before
+        # What a broken piece said of the attempt is forgotten, as after a rebalance: only the whole one counts.
+        self._decisions.forget()
+        await self._decisions.fold(self._read(whole))
+        await self._writer.drained()
+        assert self._sinks.dead == before + dead
+        assert _attempt_id(whole) in self._sinks.told
+        self._sinks.told.clear()
+        self._decisions.forget()
+        writing.cancel()
+        await asyncio.gather(writing, return_exceptions=True)
+        return dead
+
+    async def _read(self, given: Sequence[records.Record]) -> AsyncIterator[Record]:
+        for each in given:
+            yield Record(DECISIONS.name, 0, next(self._offsets), each.key, each.value, each.headers, _acknowledged)
+
+
+def _acknowledged() -> None:
+    """Nobody counts here what is acknowledged."""
+
+
+def _attempt_id(whole: Sequence[records.Record]) -> str:
+    return str(orjson.loads(whole[0].value)["attempt_id"])
+
+
+def _broken(record: records.Record, chance: random.Random) -> records.Record:
+    way = chance.random()
+    if way < 0.45:
+        return record._replace(value=other_bytes(record.value, chance))
+    if way < 0.9:
+        said = other_value(orjson.loads(record.value), chance)
+        return record._replace(value=_json(said))
+    return record._replace(headers=_other_headers(record.headers, chance))
+
+
+def _json(said: object) -> bytes:
+    return json.dumps(said, ensure_ascii=False).encode(errors="surrogatepass")  # orjson refuses numbers above 64 bits
+
+
+def _other_headers(headers: Sequence[tuple[str, bytes]], chance: random.Random) -> list[tuple[str, bytes]]:
+    changed = list(headers)
+    place = chance.randrange(len(changed))
+    name, value = changed[place]
+    changed[place : place + 1] = chance.choice(
+        [
+            [],
+            [(name, other_bytes(value, chance))],
+            [(chance.choice(NAUGHTY)[:40], value)],
+            [(name, value), (name, b"io.schedulerlog.bind.concluded.v1")],
+            [(name, chance.choice(NAUGHTY).encode())],
+        ]
+    )
+    return changed
+
+
+def _an_attempt(number: int) -> list[AttemptEvent]:
+    """A pod of its own for every number, so that no attempt is a retry of another."""
+    devices = {
+        "node1": [["picked", "fits"], ["not reached", "picked"]],
+        "node2": [["CardInsufficientMemory", "CardInsufficientCore"]],
+        "node3": [["picked", "CardNotHealth"], ["CardTypeMismatch", "CardUuidMismatch"]],
+        "node4": [["NumaNotFit", "CardTimeSlicingExhausted"]],
+    }
+    common = about(f"pod-{number}")
+    bound = BindConcluded(**common, node="node1", bound=True, bind_started=STARTED, ended=STARTED)
+    return [*an_attempt(devices, chosen="node1", unregistered=["node5"], **common), bound]
