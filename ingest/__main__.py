@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,12 +21,18 @@ from ingest.explain import Explanation
 from ingest.hami.reader import HamiLog
 from ingest.hami.registry import Cards, cards_of_nodes
 from ingest.kafka import KafkaSink, KafkaUnavailableError
+from ingest.kai import KaiLog
+from ingest.kai.cards import labels_of_nodes
+from ingest.kube import KubeEvents
+from ingest.kube.watch import watch
 from ingest.metrics import Metrics
 from ingest.reader import Reader
 from ingest.report import report
 from ingest.run import Found, run
 from ingest.sources.blocks import UnreadableError
 from ingest.sources.follow import Reached, follow, read_file, read_standard_input
+from kube.credentials import Load, from_kubeconfig, in_cluster
+from kube.errors import KubeConfigError
 from schemas.events import Event
 
 KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA"
@@ -73,7 +80,7 @@ class MistakeError(Exception):
 def _one_line_for_mistakes() -> Iterator[None]:
     try:
         yield
-    except (MistakeError, CheckpointError, UnreadableError, KafkaUnavailableError) as error:
+    except (MistakeError, CheckpointError, UnreadableError, KafkaUnavailableError, KubeConfigError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
 
@@ -114,6 +121,56 @@ def hami_log(
     asked = Asked("hami-log", logs, explain, detail, follow, checkpoint, kafka)
     with _one_line_for_mistakes():
         _read(asked, HamiLog(scheduler, _cards(nodes), _zone(timezone)))
+
+
+@app.command("kai-log")
+def kai_log(
+    logs: Logs,
+    explain: Explain = None,
+    detail: Detail = False,
+    follow: Follow = False,
+    checkpoint: CheckpointFile = None,
+    kafka: Kafka = None,
+    nodes: Annotated[
+        Path | None, typer.Option(help="`kubectl get nodes -o json`: says how much memory the cards of a node have.")
+    ] = None,
+) -> None:
+    """KAI-Scheduler's log: v0.13 console, v0.17 JSON, and the tags of the GPU debugging patch."""
+    asked = Asked("kai-log", logs, explain, detail, follow, checkpoint, kafka)
+    with _one_line_for_mistakes():
+        _read(asked, KaiLog(_labels(nodes)))
+
+
+@app.command("kube-events")
+def kube_events(
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Default: the service account of the pod that this runs in.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Of the kubeconfig; default: its current one.")] = None,
+    namespace: Annotated[str, typer.Option(help="Watch pods and events of this namespace alone.")] = "",
+    kafka: Kafka = None,
+) -> None:
+    """Pods, nodes and events of a Kubernetes cluster, whoever schedules there."""
+    with _one_line_for_mistakes():
+        load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
+        asyncio.run(_watch(load, namespace, _servers(kafka)))
+
+
+async def _watch(load: Load, namespace: str, servers: str) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    reader = KubeEvents()
+    async with KafkaSink(servers) as sink:
+        await watch(load, reader, sink, Metrics("kube-events"), namespace=namespace, until=stop.is_set)
+    typer.echo(report(reader.counts), err=True)
+
+
+def _labels(nodes: Path | None) -> dict[str, int]:
+    try:
+        return labels_of_nodes(nodes.read_bytes()) if nodes else {}
+    except (OSError, ValueError) as error:
+        raise MistakeError(f"{nodes}: {error}") from None
 
 
 def _cards(nodes: Path | None) -> Cards:
@@ -176,11 +233,14 @@ class _Explaining:
 
 
 async def _publish(asked: Asked, reader: Reader, checkpoint: Checkpoint | None, state: State) -> None:
-    servers = asked.kafka or os.environ.get(KAFKA_VARIABLE)
-    if not servers:
-        raise MistakeError(f"where is Kafka? Give --kafka HOST:PORT or ${KAFKA_VARIABLE}, or ask --explain POD")
-    async with KafkaSink(servers) as sink:
+    async with KafkaSink(_servers(asked.kafka)) as sink:
         await run(_found(asked, state), reader, sink, Metrics(asked.name), checkpoint)
+
+
+def _servers(kafka: str | None) -> str:
+    if servers := kafka or os.environ.get(KAFKA_VARIABLE):
+        return servers
+    raise MistakeError(f"where is Kafka? Give --kafka HOST:PORT or ${KAFKA_VARIABLE}, or ask a log --explain POD")
 
 
 async def _found(asked: Asked, state: State) -> AsyncIterator[Found]:

@@ -6,9 +6,14 @@ behind. So at level 7 a card is known up to the last pod that was put on it, and
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
 
 from ingest.kai.attempt import Card, evidence
 from ingest.kai.sentences import Sentence, gpus_of
+
+MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 
 
 def floored_to_hundred(memory_mib: int) -> int:
@@ -94,3 +99,23 @@ def totals(labels: Mapping[str, int]) -> dict[str, int]:
 
 def _number(digits: str) -> int:
     return max(int(digits[:15]), 0)
+
+
+def labels_of_nodes(node_list: bytes) -> dict[str, int]:
+    """Each node's label ``nvidia.com/gpu.memory``, from ``kubectl get nodes -o json``. Raises ``ValueError``."""
+    try:
+        said = orjson.loads(node_list)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error}): write it with `kubectl get nodes -o json`") from None
+    items = said.get("items", [said]) if isinstance(said, dict) else None
+    if not isinstance(items, list):
+        raise ValueError("no list of nodes: write it with `kubectl get nodes -o json`")
+    return dict(label for node in items if (label := _label(node)))
+
+
+def _label(node: Any) -> tuple[str, int] | None:
+    metadata = node.get("metadata") if isinstance(node, dict) else None
+    labels = metadata.get("labels") if isinstance(metadata, dict) else None
+    if not isinstance(labels, dict) or not isinstance(memory := labels.get(MEMORY_LABEL), str):
+        return None
+    return (str(metadata.get("name")), int(memory)) if memory.isascii() and memory.isdecimal() else None

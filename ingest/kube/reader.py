@@ -10,6 +10,7 @@ from ingest.kube import objects
 from ingest.kube.gather import Gathered, Group
 from ingest.kube.happenings import REASONS, Happening, happenings
 from ingest.kube.tell import PodFacts, events_of
+from ingest.reader import Counts
 from schemas.events import AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved
 from schemas.records import encode_value
 
@@ -36,6 +37,8 @@ class KubeEvents:
 
     def __init__(self) -> None:
         self.outcomes: Counter[tuple[Kind, Outcome]] = Counter()
+        self.counts = Counts()
+        """The same without the kinds, as all readers have it; ``lines`` are objects."""
         self._gathered = Gathered()
         self._told: OrderedDict[str, bytes] = OrderedDict()
         """By object, what was told of it last: heartbeats and annotations of others change nothing."""
@@ -45,6 +48,10 @@ class KubeEvents:
         """Pods of which some event said why they are not placed."""
         self._chosen: OrderedDict[str, AttemptConcluded] = OrderedDict()
         """The latest attempt of each pod that chose a node: a bind that comes late is about it."""
+
+    def _note(self, kind: Kind, outcome: Outcome) -> None:
+        self.outcomes[kind, outcome] += 1
+        self.counts.lines[outcome] += 1
 
     def changed(self, kind: Kind, found: Mapping[str, Any], now: float) -> list[Event]:
         """An object as it is now. Anything but a pod, a node or an event is counted as unknown."""
@@ -73,7 +80,7 @@ class KubeEvents:
     def _pod(self, pod: Mapping[str, Any], now: float) -> Iterator[Event]:
         observed = objects.pod_observed(pod)
         if observed is None:
-            self.outcomes["pod", "unknown"] += 1
+            self._note("pod", "unknown")
             return
         facts = _facts(pod, observed)
         _remember(self._pods, str(observed.pod), facts)
@@ -83,7 +90,7 @@ class KubeEvents:
     def _node(self, node: Mapping[str, Any], _now: float) -> Iterator[Event]:
         observed = objects.node_observed(node)
         if observed is None:
-            self.outcomes["node", "unknown"] += 1
+            self._note("node", "unknown")
             return
         yield from self._if_new(f"node {observed.node}", "node", observed)
         if registered := objects.node_registered(node):
@@ -92,10 +99,10 @@ class KubeEvents:
     def _if_new(self, what: str, kind: Kind, event: PodObserved | NodeObserved | NodeRegistered) -> Iterator[Event]:
         digest = _digest(event)
         if self._told.get(what) == digest:
-            self.outcomes[kind, "noise"] += 1
+            self._note(kind, "noise")
             return
         _remember(self._told, what, digest)
-        self.outcomes[kind, "event"] += 1
+        self._note(kind, "event")
         yield event
 
     def _note_condition(self, pod: Mapping[str, Any], observed: PodObserved, now: float) -> None:
@@ -112,7 +119,7 @@ class KubeEvents:
     def _event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
         found = list(happenings(event))
         reason = objects.text(event, "reason")
-        self.outcomes["event", "event" if found else "unknown" if reason in REASONS else "noise"] += 1
+        self._note("event", "event" if found else "unknown" if reason in REASONS else "noise")
         for happening in found:
             if happening.kind in ("refused", "failed"):
                 _remember(self._explained, str(happening.pod), None)
@@ -136,8 +143,10 @@ class KubeEvents:
         same = not uid or facts.ref is None or facts.ref.uid == uid
         pod = str(group.happenings[0].pod)
         for event in events_of(group, facts if same else PodFacts(), self._chosen.get(pod)):
-            if isinstance(event, AttemptConcluded) and event.chosen:
-                _remember(self._chosen, pod, event)
+            if isinstance(event, AttemptConcluded):
+                self.counts.attempts_complete += 1
+                if event.chosen:
+                    _remember(self._chosen, pod, event)
             yield event
 
 

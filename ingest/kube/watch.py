@@ -1,0 +1,112 @@
+"""Watching a cluster: lists and watches of pods, nodes and events, into a reader, into Kafka.
+
+There is no checkpoint: what a list tells again has the ids it had before. Events that were deleted while nobody watched
+(Kubernetes keeps them for an hour) are lost; the conditions of pods that still wait are not.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from typing import Final
+
+from ingest.kube.reader import Kind, KubeEvents
+from ingest.metrics import Metrics
+from ingest.run import MAX_BATCH, Sink
+from kube.client import Client
+from kube.credentials import Credentials, Load
+from kube.mirror import Ref
+from kube.reflector import Reflector, Selection
+from kube.resources import EVENTS, NODES, PODS, Json, Resource
+from schemas.events import Event
+
+log = logging.getLogger(__name__)
+
+SETTLE_SECONDS: Final = 0.5
+
+
+class _Heard:
+    """One kind of objects, as a reflector tells of them. They are read at once: events take less room than objects."""
+
+    def __init__(self, kind: Kind, reader: KubeEvents, told: deque[Event]) -> None:
+        self._kind, self._reader, self._told = kind, reader, told
+
+    def changed(self, found: Json) -> None:
+        try:
+            self._told.extend(self._reader.changed(self._kind, found, time.monotonic()))
+        except Exception:
+            # One odd object must not end the watch of all others.
+            log.exception("a defect: a %s could not be read: %.300s", self._kind, found.get("metadata"))
+
+    def gone(self, ref: Ref) -> None:
+        self._told.extend(self._reader.gone(self._kind, ref.key.namespace, ref.key.name))
+
+
+def _never() -> bool:
+    return False
+
+
+async def watch(
+    load: Load,
+    reader: KubeEvents,
+    sink: Sink,
+    metrics: Metrics,
+    *,
+    namespace: str = "",
+    until: Callable[[], bool] = _never,
+) -> None:
+    """Watch until ``until`` says so; then what waits is told. ``namespace``: of pods and events; empty: all.
+
+    Raises ``KubeConfigError``, and what the sink raises.
+    """
+    told: deque[Event] = deque()
+    async with AsyncExitStack() as closing:
+        client = Client(await Credentials.open(load))
+        closing.push_async_callback(client.close)
+        pods, nodes, events = (
+            Reflector(client, Selection(resource, of), _Heard(kind, reader, told))
+            for resource, kind, of in _kinds(namespace)
+        )
+        tasks = [asyncio.create_task(each.run()) for each in (pods, nodes)]
+        closing.push_async_callback(_end, tasks)
+        # An event knows of its pod only what was read before it: what it asks for, where it waits.
+        tasks.append(asyncio.create_task(_after(pods, events)))
+        while not until():
+            _raise_from(tasks)
+            told.extend(reader.settle(time.monotonic()))
+            await _send(sink, told)
+            metrics.note(reader.counts)
+            await asyncio.sleep(SETTLE_SECONDS)
+        told.extend(reader.close())
+        await _send(sink, told)
+        metrics.note(reader.counts)
+
+
+def _kinds(namespace: str) -> list[tuple[Resource, Kind, str]]:
+    return [(PODS, "pod", namespace), (NODES, "node", ""), (EVENTS, "event", namespace)]
+
+
+async def _after(first: Reflector, then: Reflector) -> None:
+    await first.synced()
+    await then.run()
+
+
+def _raise_from(tasks: list[asyncio.Task[None]]) -> None:
+    """A reflector never ends by itself: one that has ended failed."""
+    for task in tasks:
+        if task.done():
+            task.result()
+
+
+async def _end(tasks: list[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def _send(sink: Sink, told: deque[Event]) -> None:
+    while told:
+        await sink.send([told.popleft() for _ in range(min(len(told), MAX_BATCH))])
