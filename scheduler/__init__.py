@@ -15,6 +15,8 @@ The edges, named for what they touch:
     bind                               the cluster, when a pod is bound
     observe, service                   what changes, and what is asked: the two ways into the columns
     http, listen, tls                  sockets, and what is asked over them
+    klog/, profiling/                  HAMi's log lines, and where time and memory go
+    check_nodes                        what is wrong with how nodes register, as time passes
     metrics, serve, settings           everything put together, and counted
     simulate                           one attempt without any of it
 """

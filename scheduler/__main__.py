@@ -14,6 +14,7 @@ from kube.errors import KubeConfigError
 from kube.resources import Key
 from scheduler import device_config, settings
 from scheduler.bind import LockPolicy
+from scheduler.check_nodes import CheckPolicy
 from scheduler.cluster import manifests
 from scheduler.cluster.manifests import ManifestError
 from scheduler.device_config import DeviceConfigError
@@ -119,6 +120,9 @@ def serve(
     force_overwrite_default_scheduler: Annotated[
         bool, typer.Option(help="The webhook takes over pods with devices that name the default scheduler.")
     ] = True,
+    handshake_timeout: Annotated[
+        str, typer.Option(help="An older hami.io/node-handshake becomes a node event and a metric; 0s: none does.")
+    ] = "300s",
     v: Verbosity = None,
     profiling: Annotated[bool, typer.Option(help="Serve CPU and memory profiles under /debug/pprof/.")] = False,
     profiling_address: Annotated[
@@ -165,6 +169,7 @@ def serve(
                 sync=settings.word("--spool-sync", spool_sync, ("always", "interval")),
             ),
             lock=LockPolicy(settings.duration("--node-lock-timeout", node_lock_timeout)),
+            checks=CheckPolicy(settings.duration("--handshake-timeout", handshake_timeout)),
             profiling=settings.address("--profiling-address", profiling_address) if profiling else None,
             verbosity=settings.verbosity(v),
             overwrites_default_scheduler=force_overwrite_default_scheduler,

@@ -39,6 +39,14 @@ class Metrics:
         self.publish_lag = self._gauge(
             "publish_lag_seconds", "How old the latest acknowledged record was when Kafka acknowledged it."
         )
+        self.nodes_with_problem = Gauge(
+            "schedulerlog_nodes_with_problem",
+            "Nodes by what is wrong with their registration or handshake: HandshakeTooOld, HandshakeUnreadable, "
+            "RegistrationMissing, RegistrationUnusable.",
+            ["problem"],
+            registry=self.registry,
+        )
+        self.handshake_age = self._gauge("handshake_oldest_age_seconds", "How old the oldest handshake of a node is.")
         self.cluster_applied = self._gauge(
             "cluster_file_applied_timestamp_seconds", "Modification time of the cluster file as it was last applied."
         )

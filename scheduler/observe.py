@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 
+from scheduler.check_nodes import NodeChecks
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.devices.columns import ClusterColumns
@@ -22,8 +23,15 @@ class Observer:
     """
 
     def __init__(
-        self, name: str, columns: ClusterColumns, claims: Claims, teller: Teller, clock: Callable[[], datetime]
+        self,
+        name: str,
+        columns: ClusterColumns,
+        claims: Claims,
+        teller: Teller,
+        clock: Callable[[], datetime],
+        checks: NodeChecks | None = None,
     ) -> None:
+        self._checks = checks
         self._name, self._columns, self._claims, self._teller, self._clock = name, columns, claims, teller, clock
         self._told: dict[str, tuple[Registration | None, str]] = {}
 
@@ -32,12 +40,16 @@ class Observer:
         name = node["metadata"]["name"]
         registration = self._columns.registration(name)
         self._tell(name, registration, self._columns.unregistered_cause(name) or "", annotation(node, HANDSHAKE) or "")
+        if self._checks:
+            self._checks.node_changed(node)
 
     def node_gone(self, name: str) -> None:
         self._columns.delete_node(name)
         if self._told.get(name, (None, ""))[0]:
             self._tell(name, None, _GONE, "")
         self._told.pop(name, None)
+        if self._checks:
+            self._checks.node_gone(name)
 
     def _tell(self, name: str, registration: Registration | None, cause: str, handshake: str) -> None:
         if self._told.get(name, (None, "")) != (registration, cause):

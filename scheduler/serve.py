@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 
 from scheduler import listen
 from scheduler.bind import Binder
+from scheduler.check_nodes import NodeChecks
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.cluster.file_cluster import FileCluster
@@ -50,6 +51,7 @@ class _Parts:
     app: Starlette
     certificates: Certificates | None
     cluster: "_Cluster"
+    checks: NodeChecks
     publisher: Publisher | None
     klog: KlogWriter | None
 
@@ -108,7 +110,8 @@ async def _assemble(settings: Settings, spool: Spool) -> _Parts:
     metrics = Metrics()
     teller, columns = Teller(spool, now_utc, metrics), ClusterColumns(settings.vendors)
     claims = Claims()
-    observer = Observer(settings.name, columns, claims, teller, now_utc)
+    checks = NodeChecks(settings.name, settings.checks, columns, teller, now_utc, metrics)
+    observer = Observer(settings.name, columns, claims, teller, now_utc, checks)
     certificates = _certificates(settings, metrics)
     cluster = await _open_cluster(settings.cluster, observer, claims, metrics)
     _watch_spool(metrics, spool, columns)
@@ -127,7 +130,7 @@ async def _assemble(settings: Settings, spool: Spool) -> _Parts:
         review=lambda body: answer(body, rules, columns.quotas),
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
-    return _Parts(app, certificates, cluster, publisher, klog)
+    return _Parts(app, certificates, cluster, checks, publisher, klog)
 
 
 async def _open_cluster(said: Path | ApiServer, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:
@@ -145,6 +148,7 @@ async def _nothing() -> None:
 
 
 def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asyncio.Task[None]]":
+    yield asyncio.create_task(parts.checks.run(), name="node checks")
     if parts.certificates:
         yield asyncio.create_task(parts.certificates.run(), name="certificate")
     if parts.publisher:

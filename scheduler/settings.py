@@ -8,6 +8,7 @@ from pathlib import Path
 from kube.lease import Terms
 from scheduler import durations
 from scheduler.bind import LockPolicy
+from scheduler.check_nodes import CheckPolicy
 from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
 from scheduler.judge.decision import Policy
 from scheduler.kubernetes.connect import ApiServer
@@ -40,6 +41,7 @@ class Settings:
     lock: LockPolicy = field(default_factory=LockPolicy)
     certificate: Pair | None = None
     """HTTPS with this pair; None: plain HTTP."""
+    checks: CheckPolicy = field(default_factory=CheckPolicy)
     profiling: tuple[str, int] | None = None
     """Host and port of `/debug/pprof/`; None: no profiles."""
     verbosity: int | None = None

@@ -13,6 +13,7 @@ from schemas.events import (
     Event,
     FindingReported,
     Message,
+    NodeChecked,
     NodeObserved,
     NodeRegistered,
     NodesJudged,
@@ -43,7 +44,7 @@ NODES: Final = Topic(
     name="schedulerlog.nodes",
     about="What nodes offer: registrations with handshakes, capacity, conditions",
     key="name of the node",
-    events=(NodeRegistered, NodeObserved),
+    events=(NodeRegistered, NodeObserved, NodeChecked),
 )
 ATTEMPTS: Final = Topic(
     name="schedulerlog.attempts",

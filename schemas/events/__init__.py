@@ -17,6 +17,7 @@ understood. Fields are only ever added; readers ignore fields they do not know.
       AttemptSummarized   (pipeline) the whole attempt, ready to be read
       Message             (pipeline) one line of event text, as in ``kubectl describe``
     NodeRegistered        the devices that a node offers, and its handshake
+    NodeChecked           what is wrong with a node's registration and handshake
     PodObserved           what the cluster itself says about a pod
     NodeObserved          what the cluster itself says about a node
 """
@@ -55,7 +56,15 @@ from schemas.events.decisions import (
     NodesJudged,
 )
 from schemas.events.findings import FindingReported
-from schemas.events.observations import Condition, NodeEvent, NodeObserved, NodeRegistered, PodObserved
+from schemas.events.observations import (
+    Condition,
+    NodeChecked,
+    NodeEvent,
+    NodeObserved,
+    NodeProblem,
+    NodeRegistered,
+    PodObserved,
+)
 from schemas.events.summaries import MAX_PARTS, AttemptSummarized, BindOutcome, Message, Status
 
 __all__ = [
@@ -87,8 +96,10 @@ __all__ = [
     "Message",
     "Model",
     "Moment",
+    "NodeChecked",
     "NodeEvent",
     "NodeObserved",
+    "NodeProblem",
     "NodeRegistered",
     "NodesJudged",
     "PodObserved",
@@ -111,6 +122,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     Message,
     NodeRegistered,
     NodeObserved,
+    NodeChecked,
     PodObserved,
 )
 """Every event type of the contract."""

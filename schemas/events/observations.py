@@ -66,6 +66,26 @@ class NodeRegistered(NodeEvent):
         return self
 
 
+class NodeProblem(Model):
+    """One thing that is wrong with how a node registers its devices."""
+
+    code: Annotated[str, Field(min_length=1)]
+    """``HandshakeTooOld``, ``HandshakeUnreadable``, ``RegistrationMissing`` or ``RegistrationUnusable``."""
+    vendor: str = ""
+    """Whose devices, as in requests (``NVIDIA``); empty where it concerns the node as a whole."""
+    message: str
+    """What was found, and what to look at."""
+
+
+class NodeChecked(NodeEvent):
+    """What is wrong with a node's registration and handshake, told when that changes."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "node.checked.v1"
+
+    problems: list[NodeProblem]
+    """Empty when what was wrong before is right again."""
+
+
 class Condition(Model):
     type: str
     status: str

@@ -18,6 +18,7 @@ from schemas.events import (
     Event,
     FindingReported,
     Message,
+    NodeChecked,
     NodeObserved,
     NodeRegistered,
     NodesJudged,
@@ -300,6 +301,12 @@ def test_node_registered_says_why_a_node_offers_nothing() -> None:
     event = golden(NodeRegistered, "002")
     assert (event.registered, event.uuid) == (False, [])
     assert event.cause == "hami.io/node-nvidia-register, byte 17: not JSON"
+
+
+def test_node_checked_says_what_is_wrong_and_once_more_when_nothing_is() -> None:
+    (problem,) = golden(NodeChecked, "001").problems
+    assert (problem.code, problem.vendor) == ("HandshakeTooOld", "NVIDIA")
+    assert golden(NodeChecked, "002").problems == []
 
 
 def test_node_observed_says_what_the_cluster_says() -> None:
