@@ -30,6 +30,7 @@ class FakeApi:
         self.faults: list[tuple[str, int]] = []
         self.lost_answers: list[str] = []
         self.mute_watches = False
+        self.delay_seconds = 0.0
         self._news = asyncio.Event()
         self._is_cut = asyncio.Event()
 
@@ -87,6 +88,7 @@ class FakeApi:
             if "watch" in request.query:
                 return await self._watch(request)
             return self._get(request)
+        await asyncio.sleep(self.delay_seconds)
         reply = self._write(request.method, request.path, orjson.loads(await request.read()))
         if said in self.lost_answers:
             self.lost_answers.remove(said)
