@@ -56,7 +56,7 @@ def _rule_of(rules: Iterable[Rule], case: Case, difference: Difference, replay: 
 
 
 def _keeps_the_old_cordon(case: Case, difference: Difference, replay: Replay) -> bool:
-    """With the cordon that the node had before, our answer about the node is HAMi's."""
+    """With the cordon that the node had before, our answer about the node is HAMi's, or differs by another rule."""
     node = _node(case, difference.node)
     before = (node.get("previous") or {}).get("annotations")
     if before is None or before.get(_CORDON) == node["annotations"].get(_CORDON):
@@ -65,7 +65,10 @@ def _keeps_the_old_cordon(case: Case, difference: Difference, replay: Replay) ->
     if _CORDON in before:
         kept[_CORDON] = before[_CORDON]
     nodes = [{**each, "annotations": kept} if each is node else each for each in case["nodes"]]
-    return not any(found.node == difference.node for found in replay({**case, "nodes": nodes}))
+    before_case = {**case, "nodes": nodes}
+    rest = [found for found in replay(before_case) if found.node == difference.node]
+    others = (_wraps_at_32_bits, _sorts_unstably, _takes_apps_for_init_containers)
+    return all(any(covers(before_case, found, replay) for covers in others) for found in rest)
 
 
 # 32 bits
@@ -79,17 +82,15 @@ def _wraps_at_32_bits(case: Case, difference: Difference, _: Replay) -> bool:
     memory: list[int] = [device.get("devmem", 0) for device in devices]
     if difference.about == "score":
         return max(sum(memory), _held_on(case, devices)) > _INT32_MAX
-    shares: list[int] = [
-        request["NVIDIA"]["MemPercentagereq"] for request in case["out_requests"] if _asks_share(request)
-    ]
+    asked = [request["NVIDIA"] for request in case["out_requests"] if request]
+    shares: list[int] = [request["MemPercentagereq"] for request in asked if _asks_share(request)]
     widest = max(shares, default=0) * max(memory, default=0)
-    taken: int = max((request["NVIDIA"]["Memreq"] for request in case["out_requests"] if request), default=0)
+    taken: int = sum(request["Nums"] * request["Memreq"] for request in asked)
     return widest > _INT32_MAX or _held_on(case, devices) + taken > _INT32_MAX
 
 
-def _asks_share(request: Mapping[str, Any]) -> bool:
-    asked = request.get("NVIDIA", {})
-    return bool(asked) and asked["Memreq"] == 0 and bool(asked["MemPercentagereq"] != UNSET_PERCENTAGE)
+def _asks_share(asked: Mapping[str, int]) -> bool:
+    return asked["Memreq"] == 0 and asked["MemPercentagereq"] != UNSET_PERCENTAGE
 
 
 def _held_on(case: Case, devices: Sequence[Mapping[str, Any]]) -> int:
@@ -149,15 +150,21 @@ def _ranks(case: Case, columns: ClusterColumns, node: str, request: ContainerReq
 # Quota
 
 
-def _takes_apps_for_init_containers(case: Case, difference: Difference, _: Replay) -> bool:
-    """HAMi counts less than several app containers take together, and lets a card pass that is over the quota."""
+def _takes_apps_for_init_containers(case: Case, difference: Difference, replay: Replay) -> bool:
+    """HAMi counts less than several app containers take together, and lets a card pass that is over the quota.
+
+    We refuse more cards for the quota than HAMi; or we took others, and without the quota we take HAMi's.
+    """
     limited = {quota["namespace"] for quota in case.get("quotas") or ()}
     pod = case["pod"]
     inits = len(pod["initContainers"] or ())
     apps = [request for request in case["out_requests"][inits:] if request]
     if not inits or len(apps) < 2 or pod["namespace"] not in limited or difference.about == "score":
         return False
-    return _refused_by_quota(difference.ours) > _refused_by_quota(difference.theirs)
+    if _refused_by_quota(difference.ours) > _refused_by_quota(difference.theirs):
+        return True
+    quotas = [quota for quota in case["quotas"] if quota["namespace"] != pod["namespace"]]
+    return not any(found.node == difference.node for found in replay({**case, "quotas": quotas}))
 
 
 def _refused_by_quota(reason: object) -> int:
@@ -223,4 +230,8 @@ def _listed(text: Any) -> list[Mapping[str, Any]]:
         found = json.loads(text)
     except (TypeError, ValueError):
         return []
-    return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+    return [item for item in found if _is_device(item)] if isinstance(found, list) else []
+
+
+def _is_device(item: Any) -> bool:
+    return isinstance(item, dict) and isinstance(item.get("devmem", 0), int)
