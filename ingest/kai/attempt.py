@@ -66,6 +66,8 @@ class Attempt:
     session: str
     started: datetime
     last: datetime
+    levels: set[int] = field(default_factory=set)
+    """Of which log levels there were lines about it."""
     ordinal: int = 0
     """Tells attempts apart that have neither a session nor a time: the number of the first line."""
     asked: Gpus | None = None

@@ -118,4 +118,5 @@ def _label(node: Any) -> tuple[str, int] | None:
     labels = metadata.get("labels") if isinstance(metadata, dict) else None
     if not isinstance(labels, dict) or not isinstance(memory := labels.get(MEMORY_LABEL), str):
         return None
-    return (str(metadata.get("name")), int(memory)) if memory.isascii() and memory.isdecimal() else None
+    name = str(node["metadata"].get("name"))
+    return (name, int(memory)) if memory.isascii() and memory.isdecimal() else None

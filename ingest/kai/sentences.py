@@ -21,10 +21,10 @@ _VECTOR_GPUS: Final = 2
 class Sentence:
     """``kind`` as in the grammar; the named parts of its pattern are decoded when they are asked for."""
 
-    __slots__ = ("_found", "kind", "session", "time")
+    __slots__ = ("_found", "kind", "level", "session", "time")
 
-    def __init__(self, kind: str, time: datetime, session: str, found: re.Match[bytes]) -> None:
-        self.kind, self.time, self.session, self._found = kind, time, session, found
+    def __init__(self, kind: str, level: int, time: datetime, session: str, found: re.Match[bytes]) -> None:
+        self.kind, self.level, self.time, self.session, self._found = kind, level, time, session, found
 
     def __getitem__(self, name: str) -> str:
         part: bytes | None = self._found[name]
@@ -43,6 +43,7 @@ class Sentence:
 @dataclass(frozen=True, slots=True)
 class _Line:
     kind: str
+    level: int
     start: bytes
     pattern: re.Pattern[bytes]
 
@@ -56,7 +57,9 @@ def _literal_start(pattern: str) -> bytes:
 def _by_caller() -> dict[bytes, list[_Line]]:
     known: dict[bytes, list[_Line]] = {}
     for line in GRAMMAR["line"]:
-        entry = _Line(line["kind"], _literal_start(line["pattern"]), re.compile(line["pattern"].encode()))
+        entry = _Line(
+            line["kind"], line["level"], _literal_start(line["pattern"]), re.compile(line["pattern"].encode())
+        )
         for caller in line["callers"]:
             known.setdefault(caller.encode(), []).append(entry)
     return known
@@ -75,7 +78,7 @@ def sentence_of(message: Message) -> Sentence | None:
     for line in LINES.get(message.caller, ()):
         if message.text.startswith(line.start) and (found := line.pattern.match(message.text)):
             time = time_of(message.stamp)
-            return Sentence(line.kind, time, message.session, found) if time else None
+            return Sentence(line.kind, line.level, time, message.session, found) if time else None
     return None
 
 

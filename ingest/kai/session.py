@@ -58,6 +58,7 @@ class Session:
         attempt = self.attempt(said["pod"], said.time)
         if attempt is None:
             return False
+        attempt.levels |= {said.level}
         _ABOUT_A_POD[said.kind](self, attempt, said)
         return True
 

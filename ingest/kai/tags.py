@@ -96,6 +96,7 @@ def _begin(session: Session, focus: TagFocus, said: Tagged, time: datetime, pod:
     if attempt is None:
         return False
     attempt.is_told_by_tags, attempt.memory_mib = True, memory_mib
+    attempt.levels |= {GRAMMAR["tags"]["level"]}
     focus.pods[said.node] = pod
     session.node(attempt, said.node)
     return True

@@ -20,6 +20,7 @@ from schemas.events import (
     FindingReported,
     NodesJudged,
     PodRef,
+    Reading,
     Refusal,
     Request,
 )
@@ -271,7 +272,21 @@ def _concluded(
         error="" if attempt.is_placed or is_reasoned or (counts and not (fit and fit.gang)) else _error(attempt),
         refused_nodes={} if names_refused else counts,
         said="" if attempt.is_placed or not fit else fit.text,
+        reading=Reading(source="kai-log", levels=sorted(attempt.levels), not_said=_not_said(attempt, request, nodes)),
     )
+
+
+def _not_said(attempt: Attempt, request: Request, nodes: list[_Told]) -> list[str]:
+    """What the level that was logged, or KAI itself, leaves open."""
+    cards = [row.card for node in nodes for row in node.rows]
+    is_counted = bool(attempt.fit and attempt.fit.counts and not attempt.is_placed)
+    gaps = {
+        "which nodes were looked at (level 6)": not nodes or (is_counted and not attempt.judged()),
+        "the memory of the cards (level 8, node list)": any(_room(card) is None for card in cards),
+        "the memory asked for": request.count > 0 and request.memory_mib is None and request.memory_percent is None,
+        "the request (level 6)": not request.count and attempt.is_placed,
+    }
+    return [gap for gap, is_open in gaps.items() if is_open]
 
 
 def _error(attempt: Attempt) -> str:
@@ -322,5 +337,5 @@ def _change_numbers(change: Change) -> dict[str, int]:
 
 
 def is_complete(attempt: Attempt) -> bool:
-    """Does the log say for every node that it names why? Levels below 6 name no nodes."""
+    """Does the log say how it ended, and which nodes were looked at? Levels below 6 name no nodes."""
     return _is_over(attempt) and bool(attempt.judged() or attempt.is_told_by_tags)

@@ -18,6 +18,7 @@ from schemas.events import (
     NodesJudged,
     PodObserved,
     PodRef,
+    Reading,
     Refusal,
     Request,
 )
@@ -253,7 +254,19 @@ def _concluded(
         refused_nodes={} if chosen else nodes.counts,
         nominated=nodes.nominated,
         said=nodes.said,
+        reading=Reading(source="kube-events", not_said=_not_said(nodes, chosen)),
     )
+
+
+def _not_said(nodes: _Nodes, chosen: str | None) -> list[str]:
+    """Events are made for people: they count where they could name."""
+    total = max(nodes.total, len(nodes.verdicts))
+    gaps = {
+        "which nodes were refused": not nodes.error and len(nodes.verdicts) < total,
+        "the nodes that were not chosen": chosen is not None and len(nodes.verdicts) == total == 1,
+        "the end of a text that was cut": nodes.is_cut,
+    }
+    return [gap for gap, is_open in gaps.items() if is_open]
 
 
 def _bind(head: dict[str, Any], bind: Happening, node: str) -> BindConcluded:

@@ -38,6 +38,9 @@ def test_cards_get_reasons_where_kai_says_only_that_it_is_unable_to_schedule(cas
         ("gpu-0", "2/2 CardInsufficientMemory")
     ]
     assert "Unable to schedule pod" in attempt.said
+    assert attempt.reading is not None
+    assert (attempt.reading.source, attempt.reading.levels) == ("kai-log", [5, 6, 7])
+    assert "the memory asked for" in attempt.reading.not_said
 
 
 def test_the_numbers_of_the_cards_are_those_of_the_lines_about_shared_gpus() -> None:

@@ -18,7 +18,8 @@ REFUSAL = GRAMMAR["sample"][0]["text"]
 def test_a_refusal_is_an_attempt_with_counts_by_reason() -> None:
     (attempt,) = attempts(read(("pod", a_pod()), ("event", an_event("FailedScheduling", REFUSAL))))
     assert (str(attempt.pod), attempt.pod.uid, attempt.scheduler) == ("ml/gpu8", "uid-gpu8", "default-scheduler")
-    assert (attempt.status, attempt.complete, attempt.offered_nodes) == ("failed", True, 5)
+    assert (attempt.status, attempt.offered_nodes) == ("failed", 5)
+    assert (attempt.complete, attempt.missing) == (False, "kube-events does not say: which nodes were refused")
     assert attempt.refused_nodes == {"node(s) had untolerated taint(s)": 2, "Insufficient nvidia.com/gpu": 3}
     assert attempt.requests[0].count == 8
     assert attempt.said == REFUSAL
