@@ -137,7 +137,9 @@ _VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-_QUANTITIES = st.sampled_from(["1", "0", "-5", "2k", "1e30", "500m", "1Ei", "", "x", 3, 2.5, None, [], True])
+_QUANTITIES: st.SearchStrategy[Any] = st.sampled_from(
+    ["1", "0", "-5", "2k", "1e30", "500m", "1Ei", "", "x", 3, 2.5, None, [], True]
+)
 _LIMITS = st.dictionaries(
     st.sampled_from(["nvidia.com/gpu", "nvidia.com/gpumem", "nvidia.com/gpucores", "nvidia.com/gpumem-percentage",
                      "nvidia.com/priority", "cpu"]),
