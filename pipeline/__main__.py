@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 from collections.abc import Coroutine
+from datetime import timedelta
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -11,6 +12,7 @@ import typer
 from pipeline import log, set_aside, settings
 from pipeline.provision import UnreachableError
 from pipeline.provision import provision as provision_all
+from pipeline.retention import keep_clean
 from pipeline.settings import SettingError
 from pipeline.sinks.opensearch import NotProvisionedError
 
@@ -49,6 +51,18 @@ def provision(
 ) -> None:
     """Make topics and index templates, or correct them. Safe to run again."""
     _run(provision_all(_settings(), wait_seconds, typer.echo))
+
+
+@app.command()
+def retention(
+    every_hours: Annotated[
+        float | None, typer.Option(help="Stay, and do it again after so many hours.", min=0.001)
+    ] = None,
+    dry_run: Annotated[bool, typer.Option(help="Only say what would be dropped.")] = False,
+) -> None:
+    """Drop daily indices that are past their age."""
+    every = None if every_hours is None else timedelta(hours=every_hours)
+    _run(keep_clean(_settings(), every, dry_run=dry_run, say=typer.echo))
 
 
 @dead_letters.command(name="list")

@@ -68,6 +68,9 @@ class Settings(BaseSettings):
     stuck_after_seconds: Annotated[float, Field(gt=0)] = 120.0
     """A worker that has records to read and has not got on for so long ends itself, to be started again."""
 
+    retention_days: Annotated[int, Field(ge=0)] = 0
+    """How long daily indices are kept by ``retention``; 0 is as long as the contract says for each (30 days)."""
+
     replication_factor: Annotated[int, Field(ge=0)] = 0
     """Of topics that ``provision`` makes; 0 is one replica on every broker, three at most."""
     index_shards: Annotated[int, Field(ge=1)] = 1

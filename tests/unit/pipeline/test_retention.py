@@ -1,0 +1,45 @@
+"""Which daily indices are past their age."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from pipeline.retention import expired
+from schemas.indices import ATTEMPTS
+
+NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def names(*said: str, keep_days: int = 30) -> list[str]:
+    return [each.name for each in expired(ATTEMPTS, said, timedelta(days=keep_days), NOW)]
+
+
+def test_an_index_goes_when_its_day_has_been_over_for_as_long_as_it_is_kept() -> None:
+    # The 21st of October ended 30 days and 12 hours ago, the 22nd 29 days and 12 hours.
+    last, first = "schedulerlog-attempts-2026.10.21", "schedulerlog-attempts-2026.10.22"
+    assert names(first, last) == [last]
+
+
+def test_the_oldest_goes_first() -> None:
+    old = [f"schedulerlog-attempts-2026.0{month}.01" for month in (3, 1, 2)]
+    assert names(*old) == sorted(old)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "schedulerlog-attempts",
+        "schedulerlog-attempts-2020",
+        "schedulerlog-attempts-2020.01.01-reindexed",
+        "schedulerlog-attempts-2020.13.45",
+        "schedulerlog-devices-2020.01.01",
+        "schedulerlog-attempts-٢٠٢٠.01.01",
+        "my-schedulerlog-attempts-2020.01.01",
+    ],
+)
+def test_what_has_another_name_is_left(name: str) -> None:
+    assert names(name) == []
+
+
+def test_an_index_of_the_future_is_left() -> None:
+    assert names("schedulerlog-attempts-2031.01.01", keep_days=1) == []
