@@ -10,7 +10,7 @@ def report(counts: Counts) -> str:
     lines = counts.lines
     said = [
         f"{sum(lines.values()):,} lines: {lines[EVENT]:,} told, {lines[NOISE]:,} noise, {lines[UNKNOWN]:,} unknown",
-        f"{counts.events:,} events: {counts.attempts_complete:,} attempts whole, {counts.attempts_incomplete:,} in part",
+        f"{counts.events:,} events: {counts.attempts_complete:,} attempts whole, {counts.attempts_incomplete:,} partly",
     ]
     if counts.shapes:
         said.append(f"unknown lines, the {min(SHOWN_SHAPES, len(counts.shapes))} most frequent shapes:")

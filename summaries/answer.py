@@ -134,7 +134,8 @@ def _passed(summary: AttemptSummarized) -> bytes:
 def _failed(summary: AttemptSummarized, verdict: int, refused_by: int, refusal: int) -> bytes:
     """What follows the name of a node that refused."""
     names = [request.container for request in summary.requests]
-    if refused_by < 0 and summary.reading and sum(request.count > 0 for request in summary.requests) > 1:
+    is_refused = summary.verdicts[verdict] == REFUSED
+    if is_refused and refused_by < 0 and summary.reading and sum(request.count > 0 for request in summary.requests) > 1:
         names = []  # Several ask, and the log does not say which of them was refused.
     by = refused_by if refused_by >= 0 else _first_that_asks(summary)
     containers: list[dict[str, str]] = [{"name": name, "status": "passed"} for name in names[:by]]

@@ -19,6 +19,10 @@ UNSET_PERCENT: Final = 101
 MAX_DEVICES: Final = 400_000
 """Of one attempt: 5,000 nodes with 8 cards and ten containers. More are no attempt but noise."""
 
+NAMES_CARDS: Final = 4
+"""The log level from which on every card that is tried has a line."""
+
+NODE_INSUFFICIENT_DEVICE: Final = "NodeInsufficientDevice"
 ALLOCATED_TOO_FEW: Final = "AllocatedCardsInsufficientRequest"
 NUMA_NOT_FIT: Final = "NumaNotFit"
 
@@ -80,6 +84,8 @@ class Attempt:
     """Keys of ``devices`` that were taken for a container so far, by node."""
     trying: dict[str, int] = field(default_factory=dict)
     """By node: the container whose cards were tried last."""
+    has_strays: bool = False
+    """True where cards were tried of which no registration says the node."""
     is_walking: bool = False
     """True from the first line about a node or a card on."""
     is_told_whole: bool = True
@@ -118,6 +124,8 @@ class Attempt:
     def try_device(self, uuid: str, cards: Cards, container: int) -> None:
         if card := cards.get(uuid):
             self.trying[card.node] = container
+        else:
+            self.has_strays = True
         self.is_walking = True
 
     def judge_device(self, uuid: str, node: str, verdict: str, said: str, cards: Cards) -> None:
@@ -147,7 +155,7 @@ class Attempt:
 
     def refuse_node(self, node: str, reason: str, container: int) -> None:
         if container == UNKNOWN:
-            container = self._refusing(node)
+            container = self._untried(node) if reason == NODE_INSUFFICIENT_DEVICE else self._refusing(node)
         for key in self.fitting.pop(node, ()):
             # Cards that were taken for containers before the refusing one were not taken in vain.
             if container == UNKNOWN or key.startswith(f"{container}/"):
@@ -159,6 +167,19 @@ class Attempt:
         """The container that the walk had come to: of one that asks, it is that one."""
         container = self.only_container()
         return container if container != UNKNOWN else self.trying.get(node, UNKNOWN)
+
+    def _untried(self, node: str) -> int:
+        """The container that the walk came to and tried no card for: the first that asks behind the one tried last.
+
+        Cards are named from -v=4 on; init containers are walked in an order of their own.
+        """
+        asking = self.asking()
+        if len(asking) < 2:
+            return self.only_container()
+        tried = self.trying.get(node)
+        if self.init_containers != 0 or self.has_strays or tried == UNKNOWN or max(self.levels) < NAMES_CARDS:
+            return UNKNOWN
+        return next((place for place in asking if tried is None or place > tried), UNKNOWN)
 
     def accept_node(self, node: str, score: float, *, is_exact: bool) -> None:
         known = self.nodes.get(node)

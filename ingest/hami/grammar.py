@@ -11,8 +11,9 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter
 NOISE: Final = "noise"
 
 _SOURCE: Final = Path(__file__).with_name("grammar.toml")
-_KEY: Final = 5
-"""Bytes of the message that are looked up; no spelling is shorter with its quote."""
+LONG: Final = 12
+SHORT: Final = 5
+"""Bytes of the message that are looked up: most spellings are told apart by the long key, none is under the short."""
 
 
 class Spelling(BaseModel):
@@ -32,16 +33,24 @@ class Spelling(BaseModel):
     samples: list[str]
 
 
+Starts = dict[bytes, list[tuple[bytes, Spelling]]]
+"""By the first bytes of the message: the beginnings to try, longest first."""
+
+
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """``starts[message[:_KEY]]`` are the beginnings to try, longest first."""
+    """``long`` holds the beginnings of at least ``LONG`` bytes; they are tried before those of ``short``."""
 
-    starts: dict[bytes, list[tuple[bytes, Spelling]]]
+    long: Starts
+    short: Starts
 
-    def spelling(self, message: bytes) -> Spelling | None:
-        """What a message is; None for one that no version is known to write."""
-        for start, spelling in self.starts.get(message[:_KEY], ()):
-            if message.startswith(start):
+    def spelling(self, line: bytes, at: int) -> Spelling | None:
+        """What the message that begins at ``at`` is; None for one that no version is known to write."""
+        for start, spelling in self.long.get(line[at : at + LONG], ()):
+            if line.startswith(start, at):
+                return spelling
+        for start, spelling in self.short.get(line[at : at + SHORT], ()):
+            if line.startswith(start, at):
                 return spelling
         return None
 
@@ -55,11 +64,13 @@ def spellings() -> tuple[Spelling, ...]:
 @cache
 def grammar() -> Grammar:
     """Structured messages stand in quotes, older and formatted ones do not: both are looked up."""
-    starts: dict[bytes, list[tuple[bytes, Spelling]]] = {}
+    long: Starts = {}
+    short: Starts = {}
     for spelling in spellings():
         for begin in spelling.begins:
             for start in (begin.encode(), b'"' + begin.encode()):
-                starts.setdefault(start[:_KEY], []).append((start, spelling))
-    for choices in starts.values():
+                starts, size = (long, LONG) if len(start) >= LONG else (short, SHORT)
+                starts.setdefault(start[:size], []).append((start, spelling))
+    for choices in (*long.values(), *short.values()):
         choices.sort(key=lambda choice: len(choice[0]), reverse=True)
-    return Grammar(starts)
+    return Grammar(long, short)

@@ -39,6 +39,8 @@ MAX_TEXT: Final = 4_000
 MAX_LINE: Final = 1_000_000
 """Longer lines that belong to an attempt are not believed to be HAMi's."""
 
+_DEVICE: Final = re.compile(rb' pod="([^"\\]+)" device="([^"\\]+)"([^"]*)$')
+"""How most lines about a card go on behind their message."""
 _SUCCESS: Final = re.compile(r"find fit node\((.+?)\)(?:, (\d{1,9}) nodes not fit, (\d{1,9}) nodes fit\((.*)\))?")
 _CODE: Final = re.compile(r"\d{1,9} nodes ([^\s(]{1,100})\((.*)\)")
 _NO_NODE: Final = re.compile(r"no available node, (?:(\d{1,9}) nodes do not meet|all node scores do not meet)")
@@ -84,6 +86,7 @@ class HamiLog:
         self._scheduler, self._zone = scheduler, zone
         self._memory = Memory(cards=dict(cards or {}))
         self._told: list[AttemptEvent] = []
+        self._ask_in_several = True
         self._steps: dict[str, Callable[[bytes, Spelling], bool]] = {
             "attempt started": self._start,
             "containers counted": self._count_containers,
@@ -109,15 +112,12 @@ class HamiLog:
         self._reference = datetime(1970, 1, 1, tzinfo=UTC)
 
     def feed(self, lines: Lines) -> Iterator[AttemptEvent]:
-        starts = grammar().starts
-        outcomes, steps = self.counts.lines, self._steps
-        noise = 0
+        spelling_of, steps = grammar().spelling, self._steps
+        told = noise = 0
         for place, text in enumerate(lines.texts):
-            at = text.find(b"] ", 20, 300) + 2
-            for start, spelling in starts.get(text[at : at + 5], ()) if at > 1 else ():  # noqa: B007 (read after the loop)
-                if text.startswith(start, at):
-                    break
-            else:
+            at = text.find(b"] ", 20, 300)
+            spelling = spelling_of(text, at + 2) if at > 0 else None
+            if spelling is None:
                 if text:
                     self.counts.unknown(text)
                 continue
@@ -128,10 +128,11 @@ class HamiLog:
             if len(text) > MAX_LINE or not steps[spelling.says](text, spelling):
                 self.counts.unknown(text)
                 continue
-            outcomes[EVENT] += 1
+            told += 1
             if self._told:
                 yield from self._take()
-        outcomes[NOISE_OUTCOME] += noise
+        self.counts.lines[EVENT] += told
+        self.counts.lines[NOISE_OUTCOME] += noise
 
     def close(self) -> Iterator[AttemptEvent]:
         memory = self._memory
@@ -179,6 +180,7 @@ class HamiLog:
         attempt = Attempt(namespace, name, uid, now, now)
         self._memory.open[attempt.pod] = attempt
         self._hold_within_bounds(now)
+        self._ask_in_several = any(len(each.asking()) > 1 for each in self._memory.open.values())
         return attempt
 
     def _time(self, text: bytes) -> datetime | None:
@@ -276,6 +278,7 @@ class HamiLog:
         if attempt:
             attempt.levels.add(spelling.level)
             attempt.requests = requests
+            self._ask_in_several |= len(attempt.asking()) > 1
         return True
 
     def _only_one_that_asks(self) -> Attempt | None:
@@ -308,6 +311,9 @@ class HamiLog:
         return attempt is not None
 
     def _try_device(self, text: bytes, spelling: Spelling) -> bool:
+        """Tells which container's turn it is on a node, where several containers ask."""
+        if not self._ask_in_several:
+            return True
         attempt = self._attempt(text, spelling)
         if attempt is None:
             return False
@@ -317,6 +323,17 @@ class HamiLog:
         return True
 
     def _judge_device(self, text: bytes, spelling: Spelling) -> bool:
+        if usual := _DEVICE.search(text, 0, 600):
+            attempt = self._memory.open.get(usual[1].decode(errors="replace"))
+            if attempt and spelling.code != "NumaNotFit":
+                attempt.levels.add(spelling.level)
+                uuid, said = usual[2].decode(errors="replace"), usual[3].decode(errors="replace")
+                attempt.judge_device(uuid, "", spelling.code or FITS, said, self._memory.cards)
+                return True
+        return self._judge_unusual(text, spelling)
+
+    def _judge_unusual(self, text: bytes, spelling: Spelling) -> bool:
+        """Keys in another order, a card with its node, or the first line of an attempt."""
         attempt, uuid = self._attempt(text, spelling), klog.quoted(text, b"device")
         if attempt is None or not uuid:
             return spelling.code == "ExclusiveDeviceAllocateConflict" and attempt is not None
@@ -562,6 +579,6 @@ def _scores(said: str) -> Iterator[tuple[str, float]]:
 
 
 def _policy(scores: dict[str, float], chosen: str) -> str:
-    """Only spread takes the lowest score. The highest is taken by binpack, but by any policy HAMi does not know, too."""
+    """Only spread takes the lowest score. Binpack takes the highest, as does any policy that HAMi does not know."""
     is_lowest = chosen in scores and scores[chosen] == min(scores.values()) < max(scores.values())
     return "spread" if is_lowest else ""

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,7 @@ _COUNTED: Final = re.compile(r"(\d{1,9})/(\d{1,9}) ([^\s,/]{1,100})")
 _ROW_BYTES: Final = 64
 """Of a device's numbers and codes in JSON, at most."""
 _NODE_BYTES: Final = 96
+_STRAYS: Final = 100
 _ROOM: Final = 48 * 1024
 _NUMBERS: Final = {
     "memory_mib": re.compile(r" device total memory=(\d{1,9})"),
@@ -57,6 +58,13 @@ _NUMBERS: Final = {
     "slots": re.compile(r" count=(\d{1,9})"),
     "slots_used": re.compile(r" used=(\d{1,9})"),
 }
+
+
+class _Piece(NamedTuple):
+    """Cards of one node, or some of those of which the node is not known."""
+
+    node: str
+    rows: list[tuple[str, DeviceLine]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +226,20 @@ class _Telling:
     def _records(
         self, part: int, container: int, keys: Sequence[tuple[int, str]], *, is_whole: bool
     ) -> Iterator[DevicesJudged]:
-        sizes = [sum(len(uuid) + _ROW_BYTES for uuid in self._rows[key]) + len(key[1]) + _NODE_BYTES for key in keys]
+        pieces = [piece for key in keys for piece in self._pieces(key)]
+        sizes = [sum(len(uuid.encode()) * 2 + _ROW_BYTES for uuid, _ in piece.rows) + _NODE_BYTES for piece in pieces]
         for offset, run in enumerate(runs(np.array(sizes, dtype=np.int64), _ROOM)):
-            yield self._record(part + offset, container, keys[run], is_whole=is_whole)
+            yield self._record(part + offset, container, pieces[run], is_whole=is_whole)
 
-    def _record(self, part: int, container: int, keys: Sequence[tuple[int, str]], *, is_whole: bool) -> DevicesJudged:
-        rows = [(uuid, line) for key in keys for uuid, line in self._rows[key].items()]
+    def _pieces(self, key: tuple[int, str]) -> Iterator["_Piece"]:
+        """One for a node; the cards of which the node is not known are more than fit into a record."""
+        rows = list(self._rows[key].items())
+        size = len(rows) if key[1] else _STRAYS
+        for start in range(0, len(rows), size):
+            yield _Piece(key[1], rows[start : start + size])
+
+    def _record(self, part: int, container: int, pieces: Sequence["_Piece"], *, is_whole: bool) -> DevicesJudged:
+        rows = [row for piece in pieces for row in piece.rows]
         kinds, columns = _numbers(rows, self._cards)
         verdicts = sorted({line.verdict for _, line in rows})
         known = self._known(container)
@@ -234,10 +250,10 @@ class _Telling:
             request=self._requests[known] if known != UNKNOWN else Request(container=""),
             verdicts=verdicts,
             kinds=kinds,
-            nodes=[node for _, node in keys],
-            node_index=[self._index.get(node, len(self._names)) for _, node in keys],
-            devices=[self._size(node) for _, node in keys],
-            rows=[len(self._rows[key]) for key in keys],
+            nodes=[piece.node for piece in pieces],
+            node_index=[self._index.get(piece.node, len(self._names)) for piece in pieces],
+            devices=[self._size(piece.node) for piece in pieces],
+            rows=[len(piece.rows) for piece in pieces],
             verdict=[verdicts.index(line.verdict) for _, line in rows],
             uuid=[uuid for uuid, _ in rows],
             partial=not is_whole,

@@ -14,13 +14,14 @@ from typing import Final
 
 from rich.progress import Progress, TimeRemainingColumn
 
-from tests.fuzz import records
+from tests.fuzz import log_lines, records
 
 Suite = Callable[[int, int], Iterator[str]]
 """Of a count and a seed: the outcome of every piece. Raises what its reader raises."""
 
 SUITES: Final[dict[str, Suite]] = {
     "records": records.outcomes,
+    "hami-log": log_lines.outcomes,
 }
 """A suite by its name; each lives in a module of its own."""
 

@@ -1,0 +1,73 @@
+"""Lines of HAMi's log for tests, and what a reader tells of them."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+from ingest.hami.reader import HamiLog
+from ingest.lines import Lines, Origin
+from schemas.events import AttemptEvent, AttemptSummarized
+from summaries.fold import summarize
+
+WRITTEN = datetime(2026, 12, 31, tzinfo=UTC)
+
+
+def a_line(text: str, *, at: float = 0.0, severity: str = "I") -> bytes:
+    """``at``: seconds after 03:06:00."""
+    minute, second = divmod(at, 60)
+    return f"{severity}1121 03:{6 + int(minute):02d}:{second:09.6f}       1 score.go:1] {text}".encode()
+
+
+def started(name: str = "trainer", namespace: str = "ml", at: float = 0.0) -> bytes:
+    text = f'"Starting schedule filter process" pod="{name}" uuid="uid-{name}" namespace="{namespace}"'
+    return a_line(text, at=at)
+
+
+def asked(*counts: int, pod: str = "ml/trainer", at: float = 0.01, memory: int = 20480) -> bytes:
+    """A container per count; each asks for a little less memory than the one before."""
+    requests = ",".join(_asked(count, memory - place) if count else "{}" for place, count in enumerate(counts))
+    return a_line(f'"Resource requirements collected" pod="{pod}" requests=[{requests}]', at=at)
+
+
+def _asked(count: int, memory: int) -> str:
+    numbers = f'"Nums":{count},"Type":"NVIDIA","Memreq":{memory},"MemPercentagereq":101,"Coresreq":20'
+    return f'{{"NVIDIA":{{{numbers}}}}}'
+
+
+def named(place: int, name: str, pod: str = "ml/trainer", at: float = 0.01) -> bytes:
+    return a_line(f'"Processing container resources" pod="{pod}" containerIndex={place} containerName="{name}"', at=at)
+
+
+def unfit(node: str, reason: str, pod: str = "ml/trainer", at: float = 0.02) -> bytes:
+    return a_line(f'"NodeUnfitPod" pod="{pod}" node="{node}" reason="{reason}"', at=at)
+
+
+def fit(node: str, score: str, pod: str = "ml/trainer", at: float = 0.02) -> bytes:
+    return a_line(f'"NodeFitPod" pod="{pod}" node="{node}" score={score}', at=at)
+
+
+def an_event(reason: str, message: str, pod: str = "ml/trainer", at: float = 0.03) -> bytes:
+    kind = "Normal" if reason.endswith("Succeed") else "Warning"
+    head = f'"Event occurred" object="{pod}" fieldPath="" kind="Pod" apiVersion="v1" type="{kind}"'
+    return a_line(f'{head} reason="{reason}" message="{message}"', at=at)
+
+
+def failed(nodes: int, pod: str = "ml/trainer", at: float = 0.03) -> bytes:
+    return an_event("FilteringFailed", f"no available node, {nodes} nodes do not meet", pod, at)
+
+
+def lines(texts: Iterable[bytes]) -> Lines:
+    return Lines(Origin("hami.log", WRITTEN), list(texts))
+
+
+def read(*texts: bytes, reader: HamiLog | None = None) -> list[AttemptEvent]:
+    """All that is told of the log, to its end."""
+    reader = reader or HamiLog()
+    return [*reader.feed(lines(texts)), *reader.close()]
+
+
+def summaries(events: Iterable[AttemptEvent]) -> list[AttemptSummarized]:
+    """In the order in which the attempts started."""
+    attempts: dict[str, list[AttemptEvent]] = {}
+    for event in events:
+        attempts.setdefault(event.attempt_id, []).append(event)
+    return sorted(map(summarize, attempts.values()), key=lambda each: each.started)

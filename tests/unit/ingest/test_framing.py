@@ -1,0 +1,104 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.framing import MAX_LINE_BYTES, Framing
+from ingest.lines import Origin, Place
+
+KLOG = b'I1121 03:06:23.217054   32118 a.go:1] "m" pod="ml/a"'
+
+
+def framed(data: bytes, size: int = 1 << 30) -> list[bytes]:
+    framing = Framing(Origin("log"))
+    blocks = [framing.feed(data[start : start + size]) for start in range(0, len(data), size)]
+    return [text for lines in [*blocks, framing.close()] if lines for text in lines.texts]
+
+
+@pytest.mark.parametrize(("raw", "text"), [
+    (KLOG, KLOG),
+    (KLOG + b"\r", KLOG),
+    (b"\x1b[31m" + KLOG + b"\x1b[0m", KLOG),
+    (b"2026-11-21T03:06:23.217054123Z stderr F " + KLOG, KLOG),
+    (b"2026-11-21T03:06:23.217054123+08:00 stdout F " + KLOG, KLOG),
+    (b"2026-11-21T03:06:23.217054123Z " + KLOG, KLOG),
+    (json.dumps({"log": KLOG.decode() + "\n", "stream": "stderr", "time": "2026-11-21T03:06:23.2Z"},
+                separators=(",", ":")).encode(), KLOG),
+    (b'{"level":"info","msg":"zap"}', b'{"level":"info","msg":"zap"}'),
+    (b"2026-11-21T03:06:23.217Z\tINFO\tx", b"2026-11-21T03:06:23.217Z\tINFO\tx"),
+    (b"\xff\xfe invalid", b"\xff\xfe invalid"),
+])  # fmt: skip
+def test_prefixes_and_colours_are_taken_off(raw: bytes, text: bytes) -> None:
+    assert framed(raw + b"\n" + raw + b"\n") == [text, text]
+
+
+def test_the_runtimes_time_stands_beside_the_line() -> None:
+    lines = Framing(Origin("log")).feed(b"2026-11-21T03:06:23.217054123+08:00 stderr F " + KLOG + b"\n")
+    assert lines is not None
+    assert lines.times == [datetime(2026, 11, 20, 19, 6, 23, 217054, UTC)]
+
+
+def test_a_line_that_the_runtime_has_cut_is_one_line() -> None:
+    stamp = b"2026-11-21T03:06:23.217054123Z stderr "
+    assert framed(stamp + b"P " + KLOG[:20] + b"\n" + stamp + b"F " + KLOG[20:] + b"\n") == [KLOG]
+    docker = [json.dumps({"log": part, "stream": "stderr"}, separators=(",", ":")) for part in ("one ", "two\n")]
+    assert framed("\n".join(docker).encode() + b"\n") == [b"one two"]
+
+
+def test_a_value_of_several_lines_is_one_quoted_value() -> None:
+    said = KLOG + b' err=<\n\tfirst "one"\n\tsecond\n > node="n1"\n' + KLOG + b"\n"
+    assert framed(said) == [KLOG + rb' err="first \"one\"\nsecond" node="n1"', KLOG]
+
+
+def test_a_value_that_is_never_closed_is_its_lines() -> None:
+    said = [KLOG + b" err=<", b"\tfirst", KLOG]
+    assert framed(b"\n".join(said) + b"\n") == said
+    assert framed(b"\n".join(said[:2])) == said[:2]
+
+
+def test_a_line_of_ten_megabytes_is_a_line() -> None:
+    long = b"x" * (10 * 1024**2)
+    assert [len(text) for text in framed(b"a\n" + long + b"\nb\n", size=1 << 20)] == [1, len(long), 1]
+
+
+def test_of_a_line_without_end_the_beginning_is_kept_and_places_stay_right() -> None:
+    framing = Framing(Origin("log"))
+    block = b"x" * (1 << 20)
+    for _ in range(20):
+        assert framing.feed(block) is None
+    lines = framing.feed(b"xx\nlast\n")
+    assert lines is not None
+    assert [len(text) for text in lines.texts] == [MAX_LINE_BYTES, 4]
+    assert lines.end == Place(20 * (1 << 20) + 3 + 5, 3)
+
+
+def test_reading_goes_on_before_what_was_held_back() -> None:
+    framing = Framing(Origin("log"))
+    held = KLOG + b" err=<\n\tfirst\n"
+    lines = framing.feed(KLOG + b"\n" + held)
+    assert lines is not None
+    assert lines.end == Place(len(KLOG) + 1, 2)
+
+
+STAMP = b"2026-11-21T03:06:23Z stderr "
+PIECES = [
+    KLOG,
+    b"",
+    b"\r",
+    b"\x1b[1mx",
+    KLOG + b" err=<",
+    b"\tmore",
+    b' > a="b"',
+    b"20",
+    STAMP + b"P x",
+    STAMP + b"F y",
+]
+LINES = st.lists(st.sampled_from([*PIECES, b'{"log":"z"}', b'{"log":"z\\n"}', b"\xff"]))
+
+
+@given(LINES, st.integers(1, 40))
+def test_how_the_bytes_are_cut_does_not_matter(texts: list[bytes], size: int) -> None:
+    data = b"\n".join(texts)
+    assert framed(data, size) == framed(data)

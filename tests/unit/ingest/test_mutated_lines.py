@@ -1,0 +1,13 @@
+"""No line, however broken, stops a reader, and none fills its memory. `make fuzz` reads a million."""
+
+from collections import Counter
+
+from tests.fuzz.log_lines import outcomes
+
+LINES = 20_000
+
+
+def test_mutated_lines_stop_nothing_and_fill_nothing() -> None:
+    seen = Counter(outcomes(LINES, seed=1))
+    assert sum(seen.values()) == LINES
+    assert min(seen["event"], seen["noise"], seen["unknown"]) > 1_000
