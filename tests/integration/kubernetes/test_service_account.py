@@ -1,0 +1,110 @@
+"""What the scheduler says it needs to be allowed is what it needs; a token that is replaced is taken up."""
+
+import asyncio
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+import scheduler.kubernetes
+from embedded.control_plane import ControlPlane
+from kube.client import Client
+from kube.credentials import Credentials, from_kubeconfig
+from kube.errors import ApiError
+from kube.resources import NODES
+from tests.integration.kubernetes.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
+from tests.unit.kube.fake_api import until
+from tests.unit.scheduler_kubernetes.on_fake_api import LEASE, OnApi
+
+Json = dict[str, Any]
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+def documented_rules() -> list[Json]:
+    """The rules in the docstring of `scheduler.kubernetes`."""
+    rows = [line.split(maxsplit=2) for line in (scheduler.kubernetes.__doc__ or "").splitlines() if line[:4] == "    "]
+    return [
+        {"apiGroups": [group.strip('"')], "resources": [resource], "verbs": verbs.split("(")[0].split()}
+        for group, resource, verbs in rows
+    ]
+
+
+@pytest.fixture
+def kubeconfig(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Path]:
+    """Of a service account that is allowed what the docstring says, and no more; its token stands in a file."""
+    name = f"scheduler-{uuid.uuid4().hex[:8]}"
+    with control_plane.client() as client:
+        create(client, f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": name}})
+        create(client, f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": documented_rules()})
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+        binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
+        create(client, f"{RBAC}/clusterrolebindings", binding)
+        token = create(client, f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token", {"spec": {}})
+        (tmp_path / "token").write_text(token["status"]["token"])
+        yield a_kubeconfig(tmp_path, control_plane)
+        for kind in ("clusterrolebindings", "clusterroles"):
+            client.delete(f"{RBAC}/{kind}/{name}")
+
+
+def a_kubeconfig(folder: Path, control_plane: ControlPlane) -> Path:
+    cluster = {"server": control_plane.url, "certificate-authority": str(control_plane.ca)}
+    said = {
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "users": [{"name": "u", "user": {"tokenFile": "token"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(said))
+    return path
+
+
+async def test_a_pod_is_placed_with_the_rights_that_are_documented_and_in_four_calls(
+    control_plane: ControlPlane, namespace: str, kubeconfig: Path, tmp_path: Path
+) -> None:
+    node, calls = f"{namespace}-node", list[tuple[str, str]]()
+    client = Client(await Credentials.open(from_kubeconfig(kubeconfig)), count=lambda *call: calls.append(call))
+    with control_plane.client() as admin, created_nodes(control_plane, [a_gpu_node(node)]):
+        pod = create(admin, f"/api/v1/namespaces/{namespace}/pods", a_gpu_pod("pod1", "nobody", gpumem=3000))
+        on_api = OnApi(tmp_path, client, "me")
+        running = asyncio.create_task(on_api.cluster.run())
+        try:
+            await until(lambda: running.done() or not on_api.cluster.problem())
+            assert not on_api.cluster.problem()
+            calls.clear()
+            assert (await on_api.filter(pod, (node,)))["NodeNames"] == [node]
+            assert await on_api.bind(pod, node) == ""
+            done = [call for call in calls if call[0] in ("get", "patch", "create")]
+            assert done == [("patch", "200")] * 3 + [("create", "201")]
+            shown = admin.get(f"/api/v1/namespaces/{namespace}/pods/pod1").json()
+            assert shown["spec"]["nodeName"] == node
+            assert shown["metadata"]["annotations"][ALLOCATED].startswith(f"GPU-{node}-")
+            locked = admin.get(f"/api/v1/nodes/{node}").json()["metadata"]["annotations"][LOCK]
+            assert locked.endswith(f",{namespace},pod1")
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+            await on_api.cluster.close()
+            on_api.spool.close()
+        held = admin.get(f"/apis/coordination.k8s.io/v1/namespaces/{LEASE.namespace}/leases/{LEASE.name}").json()
+        assert held["spec"]["holderIdentity"] == "", "given back at the end"
+
+
+async def test_a_token_that_was_replaced_in_its_file_is_taken_when_the_old_one_is_refused(kubeconfig: Path) -> None:
+    token = kubeconfig.parent / "token"
+    good = token.read_text()
+    token.write_text("old")
+    client = Client(await Credentials.open(from_kubeconfig(kubeconfig)))
+    try:
+        with pytest.raises(ApiError) as refused:
+            await client.page(NODES.collection())
+        assert refused.value.status == httpx.codes.UNAUTHORIZED
+        token.write_text(good)
+        assert (await client.page(NODES.collection()))["kind"] == "NodeList"
+    finally:
+        await client.close()
