@@ -37,7 +37,11 @@ app = typer.Typer(
 Cluster = Annotated[Path, typer.Option(help="Nodes and pods as Kubernetes objects in YAML; followed while it runs.")]
 DeviceConfig = Annotated[
     Path,
-    typer.Option("--device-config-file", help="The table of vendors: HAMi's file, or its ConfigMap, in YAML."),
+    typer.Option(
+        "--device-config-file",
+        help="The table of vendors: HAMi's file, or its ConfigMap, in YAML.",
+        show_default="scheduler/device-config.yaml",
+    ),
 ]
 Name = Annotated[str, typer.Option(help="This scheduler's name, as in the pods' spec.schedulerName.")]
 NodePolicy = Annotated[str, typer.Option(help="Which node is best: binpack (fullest) or spread (emptiest).")]
@@ -132,7 +136,7 @@ def serve(
     key_file: KeyFile = None,
     insecure_http: Annotated[bool, typer.Option("--insecure-http", help="Plain HTTP in place of HTTPS.")] = False,
 ) -> None:
-    """Answer POST /filter and POST /bind; GET /healthz, /readyz and /metrics too."""
+    """Answer POST /filter, POST /bind and POST /webhook; GET /healthz, /readyz and /metrics too."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # The producer's own complaints about a broker that is away would fill the log; `publish` says it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
