@@ -1,7 +1,7 @@
 """One real control plane for the whole run, one namespace for every test."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
 import pytest
@@ -18,6 +18,23 @@ from tests.integration.kubernetes.objects import created_namespace
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Last what needs the control plane: on a new machine it is being built beside the tests before."""
     items.sort(key=lambda item: "control_plane" in getattr(item, "fixturenames", ()))
+
+
+_FIGURES = pytest.StashKey[list[str]]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """What was measured is shown also where tests print nothing."""
+    if figures := config.stash.get(_FIGURES, []):
+        terminalreporter.section("measured")
+        for line in figures:
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def figure(pytestconfig: pytest.Config) -> Callable[[str], None]:
+    """Takes a line with a measured figure, for the end of the run."""
+    return pytestconfig.stash.setdefault(_FIGURES, []).append
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,9 @@
 """Kubernetes objects of the tests: written through the API server and taken away again."""
 
+import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -10,6 +12,19 @@ import httpx
 from embedded.control_plane import ControlPlane
 
 T = TypeVar("T")
+Json = dict[str, Any]
+
+MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
+PARALLEL = 8
+
+CARDS = 4
+CARD_MEMORY_MIB = 40960
+CARD_CORES = 100
+CARD_SLOTS = 10
+
+LOCK = "hami.io/mutex.lock"
+ALLOCATED = "hami.io/vgpu-devices-allocated"
+CHOSEN = "hami.io/vgpu-node"
 
 
 @contextmanager
@@ -23,22 +38,91 @@ def created_namespace(cluster: ControlPlane, name: str) -> Iterator[None]:
             yield
         finally:
             # Grace would keep the pods of nodes that are gone by then.
-            client.request("DELETE", f"/api/v1/namespaces/{name}/pods", json={"gracePeriodSeconds": 0})
+            pods = f"/api/v1/namespaces/{name}/pods"
+            client.request("DELETE", pods, json={"gracePeriodSeconds": 0}, timeout=60).raise_for_status()
             client.delete(f"/api/v1/namespaces/{name}")
 
 
-def create(client: httpx.Client, path: str, body: dict[str, Any]) -> dict[str, Any]:
+@contextmanager
+def created_nodes(cluster: ControlPlane, nodes: Iterable[Json]) -> Iterator[list[str]]:
+    """The names of the nodes, which are deleted when the block ends."""
+    bodies = list(nodes)
+    names = [node["metadata"]["name"] for node in bodies]
+    with cluster.client() as client, ThreadPoolExecutor(PARALLEL) as threads:
+        try:
+            for done in [threads.submit(create, client, "/api/v1/nodes", node) for node in bodies]:
+                done.result()
+            yield names
+        finally:
+            list(threads.map(lambda name: client.delete(f"/api/v1/nodes/{name}"), names))
+
+
+def create(client: httpx.Client, path: str, body: Json) -> Json:
     """POST; the created object. The server's own words are in the error."""
     response = client.post(path, json=body)
     assert response.is_success, f"POST {path}: {response.status_code} {response.text[:800]}"
-    created: dict[str, Any] = response.json()
+    created: Json = response.json()
     return created
 
 
-def eventually(probe: Callable[[], T], otherwise: str, timeout_seconds: float = 30.0) -> T:
+def create_pods(client: httpx.Client, namespace: str, pods: Iterable[Json]) -> None:
+    """POST all of them, several at a time."""
+    with ThreadPoolExecutor(PARALLEL) as threads:
+        path = f"/api/v1/namespaces/{namespace}/pods"
+        for done in [threads.submit(create, client, path, pod) for pod in pods]:
+            done.result()
+
+
+def annotate(client: httpx.Client, path: str, annotations: dict[str, str | None]) -> None:
+    """Write annotations of an object; None removes one."""
+    change = {"metadata": {"annotations": annotations}}
+    response = client.patch(path, content=json.dumps(change), headers=MERGE_PATCH)
+    assert response.is_success, f"PATCH {path}: {response.status_code} {response.text[:800]}"
+
+
+def list_pods(client: httpx.Client, namespace: str) -> list[Json]:
+    response = client.get(f"/api/v1/namespaces/{namespace}/pods", timeout=60)
+    response.raise_for_status()
+    pods: list[Json] = response.json()["items"]
+    return pods
+
+
+def annotations_of(found: Json) -> dict[str, str]:
+    annotations: dict[str, str] = found["metadata"].get("annotations", {})
+    return annotations
+
+
+def a_gpu_node(name: str, cards: int = CARDS, **card: Any) -> Json:
+    """A node as HAMi's device plugin registers it; ``card`` changes all of its cards."""
+    common = {
+        "count": CARD_SLOTS, "devmem": CARD_MEMORY_MIB, "devcore": CARD_CORES, "type": "NVIDIA-NVIDIA A100",
+        "numa": 0, "mode": "hami-core", "health": True,
+    }  # fmt: skip
+    registered = [common | {"id": f"GPU-{name}-{index}", "index": index} | card for index in range(cards)]
+    amounts = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": str(cards * CARD_SLOTS)}
+    return {
+        "metadata": {"name": name, "annotations": {"hami.io/node-nvidia-register": json.dumps(registered)}},
+        "status": {"allocatable": amounts, "capacity": amounts},
+    }
+
+
+def a_gpu_pod(name: str, scheduler: str, *, gpus: int = 1, **amounts: int) -> Json:
+    """``amounts``: gpumem (MiB), gpucores (percent), … of each container's card."""
+    limits = {"nvidia.com/gpu": gpus} | {f"nvidia.com/{word}": amount for word, amount in amounts.items()}
+    container = {"name": "main", "image": "none", "resources": {"limits": {key: str(n) for key, n in limits.items()}}}
+    spec = {"schedulerName": scheduler, "containers": [container], "terminationGracePeriodSeconds": 0}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def eventually(
+    probe: Callable[[], T],
+    otherwise: str | Callable[[], str],
+    timeout_seconds: float = 30.0,
+    poll_seconds: float = 0.05,
+) -> T:
     """The first true answer of ``probe``; fails with ``otherwise`` when none comes in time."""
     deadline = time.monotonic() + timeout_seconds
     while not (answer := probe()):
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.05)
+        assert time.monotonic() < deadline, otherwise if isinstance(otherwise, str) else otherwise()
+        time.sleep(poll_seconds)
     return answer

@@ -1,0 +1,249 @@
+"""A pod's way through the real kube-scheduler, asking our extender over HTTPS: what the API server shows of it."""
+
+import base64
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from embedded.control_plane import Authority, ControlPlane
+from tests.backends import Addresses
+from tests.integration.kubernetes.bookkeeping import Placement, Share, agreed, shares_in, shown
+from tests.integration.kubernetes.device_plugin import DevicePlugins
+from tests.integration.kubernetes.extending import Extender, scheduler_configuration
+from tests.integration.kubernetes.objects import (
+    ALLOCATED,
+    CARD_MEMORY_MIB,
+    CHOSEN,
+    LOCK,
+    Json,
+    a_gpu_node,
+    a_gpu_pod,
+    annotate,
+    annotations_of,
+    create,
+    create_pods,
+    created_nodes,
+    eventually,
+    list_pods,
+)
+from tests.integration.scheduler.scheduling import create_topics
+
+NAME = "hami-placing"
+
+
+@pytest.fixture(scope="module")
+def extender(
+    control_plane: ControlPlane, backends: Addresses, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Extender]:
+    """Our scheduler, and kube-scheduler asking it."""
+    folder = tmp_path_factory.mktemp("extender")
+    authority = Authority.new("the tests' authority")
+    flags = ("--kafka", backends.bootstrap_servers)
+    with Extender(folder, control_plane.kubeconfig, authority, NAME, *flags) as running:
+        control_plane.start_scheduler(scheduler_configuration(running.url, running.ca, NAME))
+        yield running
+
+
+@pytest.fixture
+async def kafka(backends: Addresses) -> str:
+    await create_topics(backends.bootstrap_servers)
+    return backends.bootstrap_servers
+
+
+@pytest.fixture
+def pod_of(control_plane: ControlPlane, namespace: str) -> Iterator[Callable[[str], Json]]:
+    """Reads a pod of the namespace."""
+    with control_plane.client() as client:
+        yield lambda name: client.get(f"/api/v1/namespaces/{namespace}/pods/{name}").json()
+
+
+def events_of(cluster: ControlPlane, namespace: str, pod: str, reason: str) -> list[str]:
+    """The messages that `kubectl describe pod` would show."""
+    chosen = f"involvedObject.name={pod},reason={reason}"
+    with cluster.client() as client:
+        found = client.get(f"/api/v1/namespaces/{namespace}/events", params={"fieldSelector": chosen}).json()
+    return [event["message"] for event in found["items"]]
+
+
+async def test_a_pod_is_placed_with_hamis_annotations_and_kafka_tells_the_same(
+    control_plane: ControlPlane,
+    extender: Extender,
+    kafka: str,
+    namespace: str,
+    pod_of: Callable[[str], Json],
+) -> None:
+    node = f"{namespace}-a"
+    pod = a_gpu_pod("placed", NAME, gpus=2, gpumem=20480, gpucores=20)
+    with created_nodes(control_plane, [a_gpu_node(node)]), DevicePlugins(control_plane, namespace):
+        with control_plane.client() as client:
+            create_pods(client, namespace, [pod])
+            eventually(lambda: pod_of("placed")["status"]["phase"] == "Running", extender.log.read_text)
+            found = pod_of("placed")
+            eventually(lambda: LOCK not in annotations_of(client.get(f"/api/v1/nodes/{node}").json()), "still locked")
+        said = annotations_of(found)
+        assert found["spec"]["nodeName"] == said[CHOSEN] == found["metadata"]["labels"][CHOSEN] == node
+        assert said["hami.io/vgpu-time"].isdecimal()
+        assert said["hami.io/bind-time"].isdecimal()
+        assert said["hami.io/bind-phase"] in {"allocating", "success"}
+        shares = shares_in(said[ALLOCATED])
+        assert {(share.memory_mib, share.cores_percent) for share in shares} == {(20480, 20)}
+        assert len({share.card for share in shares}) == 2
+        assert said[ALLOCATED].endswith(":;")
+        assert said["hami.io/vgpu-devices-to-allocate"] == said[ALLOCATED]
+        await agreed(kafka, namespace, [found])
+
+
+async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
+    control_plane: ControlPlane, extender: Extender, kafka: str, namespace: str, pod_of: Callable[[str], Json]
+) -> None:
+    small, few = f"{namespace}-small", f"{namespace}-few"
+    nodes = [a_gpu_node(small, cards=4, devmem=8192), a_gpu_node(few, cards=1)]
+    with created_nodes(control_plane, nodes), control_plane.client() as client:
+        create_pods(client, namespace, [a_gpu_pod("refused", NAME, gpus=2, gpumem=30000)])
+        (message, *_) = eventually(
+            lambda: events_of(control_plane, namespace, "refused", "FailedScheduling"), extender.log.read_text
+        )
+        # kube-scheduler counts equal reasons and puts them in the order of their texts.
+        assert message.startswith(
+            "0/2 nodes are available: 1 4/4 CardInsufficientMemory, 1 NodeInsufficientDevice. "
+        ), message
+        conditions = pod_of("refused")["status"]["conditions"]
+        assert [(one["type"], one["status"], one["reason"]) for one in conditions] == [
+            ("PodScheduled", "False", "Unschedulable")
+        ]
+        books = await agreed(kafka, namespace, list_pods(client, namespace))
+        assert set(books["refused"].chosen.values()) == {None}
+
+
+async def test_a_pod_is_not_bound_to_a_node_that_another_has_locked_until_the_lock_is_gone(
+    control_plane: ControlPlane, extender: Extender, kafka: str, namespace: str, pod_of: Callable[[str], Json]
+) -> None:
+    node = f"{namespace}-locked"
+    # The owner must be there, or its lock would be taken over.
+    owner = a_gpu_pod("owner", "nobody", gpumem=1000)
+    with created_nodes(control_plane, [a_gpu_node(node, cards=1)]), control_plane.client() as client:
+        create_pods(client, namespace, [owner])
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        annotate(client, f"/api/v1/nodes/{node}", {LOCK: f"{now},{namespace},owner"})
+        # All of the card: a reservation that the failed bind left behind would keep it from being placed later.
+        create_pods(client, namespace, [a_gpu_pod("waits", NAME, gpumem=CARD_MEMORY_MIB, gpucores=100)])
+        (message, *_) = eventually(
+            lambda: events_of(control_plane, namespace, "waits", "FailedScheduling"), extender.log.read_text
+        )
+        assert f"node {node} has been locked within 5m0s: node lock contention" in message
+        assert "nodeName" not in pod_of("waits")["spec"]
+        assert annotations_of(client.get(f"/api/v1/nodes/{node}").json())[LOCK].endswith("owner")
+
+        annotate(client, f"/api/v1/nodes/{node}", {LOCK: None})
+        eventually(lambda: pod_of("waits")["spec"].get("nodeName") == node, extender.log.read_text)
+        books = await agreed(kafka, namespace, list_pods(client, namespace))
+        assert f"node {node} has been locked within 5m0s: node lock contention" in books["waits"].bind_errors
+
+
+async def test_nodes_sent_whole_lead_to_the_same_placement(
+    control_plane: ControlPlane, extender: Extender, kafka: str, namespace: str, pod_of: Callable[[str], Json]
+) -> None:
+    node, other = f"{namespace}-whole", f"{namespace}-other"
+    configuration = scheduler_configuration(extender.url, extender.ca, NAME, node_cache_capable=False)
+    control_plane.start_scheduler(configuration)
+    try:
+        with (
+            created_nodes(control_plane, [a_gpu_node(node), a_gpu_node(other, devmem=1000)]),
+            DevicePlugins(control_plane, namespace),
+            control_plane.client() as client,
+        ):
+            create_pods(client, namespace, [a_gpu_pod("whole", NAME, gpumem=2000, gpucores=10)])
+            eventually(lambda: pod_of("whole")["status"]["phase"] == "Running", extender.log.read_text)
+            (share,) = shown([pod_of("whole")])["whole"].shares
+            assert share == Share(share.card, 2000, 10)
+            assert share.card.startswith(f"GPU-{node}-")
+            await agreed(kafka, namespace, list_pods(client, namespace))
+    finally:
+        control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
+
+
+@pytest.fixture
+def webhook(control_plane: ControlPlane, extender: Extender, namespace: str) -> Iterator[None]:
+    """The API server asks our webhook about every pod of the namespace; what fails there is refused, not ignored."""
+    path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
+    called = {
+        "name": "vgpu.hami.io",
+        "clientConfig": {
+            "url": f"{extender.url}/webhook",
+            "caBundle": base64.b64encode(extender.ca.read_bytes()).decode(),
+        },
+        "rules": [rule],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "failurePolicy": "Fail",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    with control_plane.client() as client:
+        create(client, path, {"metadata": {"name": namespace}, "webhooks": [called]})
+        try:
+            # The API server learns of it with a delay; until then pods pass unchanged.
+            probe = f"/api/v1/namespaces/{namespace}/pods?dryRun=All"
+            eventually(lambda: _is_mutated(create(client, probe, _unaddressed("probe"))), extender.log.read_text)
+            yield
+        finally:
+            client.delete(f"{path}/{namespace}")
+
+
+def _unaddressed(name: str, **spec: Any) -> Json:
+    """Asks for memory of a card and for nothing else: neither how many, nor which scheduler."""
+    pod = a_gpu_pod(name, NAME, gpumem=3000)
+    del pod["spec"]["schedulerName"]
+    del pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]
+    pod["spec"] |= spec
+    return pod
+
+
+def _is_mutated(pod: Json) -> bool:
+    return bool(pod["spec"]["schedulerName"] == NAME)
+
+
+async def test_the_webhook_makes_a_pod_that_asks_for_memory_ours_and_it_is_placed(
+    control_plane: ControlPlane,
+    extender: Extender,
+    webhook: None,
+    kafka: str,
+    namespace: str,
+    pod_of: Callable[[str], Json],
+) -> None:
+    node = f"{namespace}-hooked"
+    with (
+        created_nodes(control_plane, [a_gpu_node(node, cards=1)]),
+        DevicePlugins(control_plane, namespace),
+        control_plane.client() as client,
+    ):
+        create_pods(client, namespace, [_unaddressed("hooked")])
+        found = pod_of("hooked")
+        assert found["spec"]["schedulerName"] == NAME
+        assert found["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
+        eventually(lambda: pod_of("hooked")["status"]["phase"] == "Running", extender.log.read_text)
+        pods = list_pods(client, namespace)
+        assert shown(pods)["hooked"] == Placement(node, (Share(f"GPU-{node}-0", 3000, 0),))
+        await agreed(kafka, namespace, pods)
+
+
+def test_the_webhook_lets_pods_of_others_pass(
+    control_plane: ControlPlane, webhook: None, namespace: str, pod_of: Callable[[str], Json]
+) -> None:
+    with control_plane.client() as client:
+        create_pods(client, namespace, [_unaddressed("theirs", schedulerName="another")])
+        plain = {"containers": [{"name": "main", "image": "none"}]}
+        create_pods(client, namespace, [{"metadata": {"name": "plain"}, "spec": plain}])
+    assert pod_of("theirs")["spec"]["schedulerName"] == "another"
+    assert pod_of("plain")["spec"]["schedulerName"] == "default-scheduler"
+
+
+def test_the_webhook_denies_a_pod_that_has_a_node_already(
+    control_plane: ControlPlane, webhook: None, namespace: str
+) -> None:
+    with control_plane.client() as client:
+        refused = client.post(f"/api/v1/namespaces/{namespace}/pods", json=_unaddressed("assigned", nodeName="any"))
+    assert refused.status_code == 403
+    assert "pod has node assigned" in refused.json()["message"]

@@ -1,0 +1,127 @@
+"""The connection to the API server breaks, and the server itself goes: what happened meanwhile is not missed."""
+
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from embedded.control_plane import Authority, ControlPlane
+from embedded.control_plane.credentials import kubeconfig
+from tests.backends import Addresses
+from tests.integration.kubernetes.bookkeeping import agreed, overbooked, shown
+from tests.integration.kubernetes.device_plugin import DevicePlugins
+from tests.integration.kubernetes.extending import Extender, scheduler_configuration
+from tests.integration.kubernetes.objects import (
+    CARD_MEMORY_MIB,
+    CARDS,
+    Json,
+    a_gpu_node,
+    a_gpu_pod,
+    annotate,
+    create_pods,
+    created_nodes,
+    eventually,
+    list_pods,
+)
+from tests.integration.kubernetes.tcp_proxy import TcpProxy
+from tests.integration.scheduler.scheduling import create_topics
+
+NAME = "hami-cut"
+
+
+@pytest.fixture
+def wire(control_plane: ControlPlane) -> Iterator[TcpProxy]:
+    """What our scheduler, and nobody else, reaches the API server through."""
+    with TcpProxy(lambda: control_plane.api_server.port) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+async def extender(
+    control_plane: ControlPlane, wire: TcpProxy, backends: Addresses, tmp_path: Path
+) -> AsyncIterator[Extender]:
+    await create_topics(backends.bootstrap_servers)
+    file = tmp_path / "through-the-wire.kubeconfig"
+    file.write_text(
+        kubeconfig(f"https://127.0.0.1:{wire.port}", control_plane.ca.read_text(), control_plane.admin_token)
+    )
+    authority = Authority.new("the tests' authority")
+    with Extender(tmp_path / "extender", file, authority, NAME, "--kafka", backends.bootstrap_servers) as running:
+        control_plane.start_scheduler(scheduler_configuration(running.url, running.ca, NAME))
+        yield running
+
+
+def whole_card(name: str) -> Json:
+    return a_gpu_pod(name, NAME, gpumem=CARD_MEMORY_MIB, gpucores=100)
+
+
+async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
+    control_plane: ControlPlane, extender: Extender, wire: TcpProxy, backends: Addresses, namespace: str
+) -> None:
+    old, new = f"{namespace}-old", f"{namespace}-new"
+    with (
+        created_nodes(control_plane, [a_gpu_node(old, cards=1)]),
+        DevicePlugins(control_plane, namespace),
+        control_plane.client() as client,
+    ):
+        create_pods(client, namespace, [whole_card("first")])
+        eventually(lambda: "first" in shown(list_pods(client, namespace)), extender.log.read_text)
+        wire.sever()
+        client.delete(f"/api/v1/namespaces/{namespace}/pods/first").raise_for_status()
+        with created_nodes(control_plane, [a_gpu_node(new, cards=1)]):
+            create_pods(client, namespace, [whole_card("second"), whole_card("third")])
+            wire.mend()
+
+            def both_are_bound() -> bool:
+                # kube-scheduler tries a refused pod again when something changes, and here nothing else would.
+                annotate(client, f"/api/v1/nodes/{old}", {"tests/nudge": str(time.monotonic())})
+                return len(shown(list_pods(client, namespace))) == 2
+
+            # Both cards are free only for a scheduler that heard of the deletion and of the new node.
+            eventually(both_are_bound, extender.log.read_text, poll_seconds=0.5)
+            found = list_pods(client, namespace)
+            assert {placement.node for placement in shown(found).values()} == {old, new}
+            await agreed(backends.bootstrap_servers, namespace, found)
+
+
+async def test_connections_that_break_again_and_again_cost_no_card_and_no_pod(
+    control_plane: ControlPlane, extender: Extender, wire: TcpProxy, backends: Addresses, namespace: str
+) -> None:
+    nodes = [a_gpu_node(f"{namespace}-{number}") for number in range(5)]
+    count = len(nodes) * CARDS
+    with (
+        created_nodes(control_plane, nodes),
+        DevicePlugins(control_plane, namespace),
+        control_plane.client() as client,
+    ):
+        create_pods(client, namespace, [whole_card(f"pod-{number}") for number in range(count)])
+
+        def all_are_bound() -> bool:
+            wire.cut()
+            return len(shown(list_pods(client, namespace))) == count
+
+        eventually(all_are_bound, extender.log.read_text, 90, poll_seconds=0.5)
+        assert wire.cuts > 5
+        found = list_pods(client, namespace)
+        assert overbooked(shown(found).values()) == {}
+        await agreed(backends.bootstrap_servers, namespace, found)
+
+
+async def test_an_api_server_that_is_killed_and_comes_back_finds_a_scheduler_that_goes_on(
+    control_plane: ControlPlane, extender: Extender, backends: Addresses, namespace: str
+) -> None:
+    with (
+        created_nodes(control_plane, [a_gpu_node(f"{namespace}-a", cards=2)]),
+        DevicePlugins(control_plane, namespace),
+        control_plane.client() as client,
+    ):
+        create_pods(client, namespace, [whole_card("before")])
+        eventually(lambda: "before" in shown(list_pods(client, namespace)), extender.log.read_text)
+        control_plane.api_server.kill()
+        control_plane.api_server.start()
+        create_pods(client, namespace, [whole_card("after")])
+        eventually(lambda: "after" in shown(list_pods(client, namespace)), extender.log.read_text, 60)
+        found = list_pods(client, namespace)
+        assert overbooked(shown(found).values()) == {}
+        await agreed(backends.bootstrap_servers, namespace, found)
