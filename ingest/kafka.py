@@ -9,7 +9,7 @@ from aiokafka.errors import KafkaError
 
 from schemas.events import Event
 from schemas.records import encode
-from schemas.topics import DECISIONS, NODES, TOPICS
+from schemas.topics import DECISIONS, NODES
 
 GIVE_UP_SECONDS: Final = 120.0
 
@@ -45,7 +45,7 @@ class KafkaSink:
             await self._producer.stop()
             raise KafkaUnavailableError(f"no Kafka at {self._servers}: {error}") from None
         # Asking for all topics creates none, where sending to one might, with the broker's defaults.
-        if absent := sorted({topic.name for topic in TOPICS} - set(cluster.topics())):
+        if absent := sorted(set(_TOPIC_OF.values()) - set(cluster.topics())):
             await self._producer.stop()
             raise KafkaUnavailableError(
                 f"no topic {', '.join(absent)} at {self._servers}: run `python -m pipeline provision`"
