@@ -19,10 +19,11 @@ from kube.mirror import Ref
 from kube.reflector import Patience, Reflector, Selection
 from kube.resources import NODES, PODS, QUOTAS, Json, Key
 from scheduler.cluster.claims import Claims
-from scheduler.cluster.cluster_api import Object, Watcher
+from scheduler.cluster.cluster_api import Object, Watcher, annotation
 from scheduler.devices import allocation
 from scheduler.devices.usage import has_ended
 from scheduler.kubernetes.slim import slim_node, slim_pod, what_counts
+from scheduler.node_lock import LOCK
 
 log = logging.getLogger(__name__)
 
@@ -32,21 +33,29 @@ _NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 _PATIENCE: Final = Patience()
 
 
+def _packed(found: Json) -> bytes:
+    """As JSON text. orjson hands out buffers larger than what is in them, so a copy takes a fifth of the memory."""
+    return bytes(memoryview(orjson.dumps(found)))
+
+
 class _Nodes:
     """The nodes as JSON text by name."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
         self.known: dict[str, bytes] = {}
+        self.locked: set[str] = set()
 
     def changed(self, found: Json) -> None:
         node, before = slim_node(found), self.known.get(found["metadata"]["name"])
-        self.known[node["metadata"]["name"]] = orjson.dumps(node)
+        self.known[node["metadata"]["name"]] = _packed(node)
+        (self.locked.discard if annotation(node, LOCK) is None else self.locked.add)(node["metadata"]["name"])
         if before is None or what_counts(orjson.loads(before)) != what_counts(node):
             self._watcher.node_changed(node)
 
     def gone(self, ref: Ref) -> None:
         del self.known[ref.key.name]
+        self.locked.discard(ref.key.name)
         self._watcher.node_gone(ref.key.name)
 
 
@@ -59,7 +68,7 @@ class _Pods:
 
     def changed(self, found: Json) -> None:
         pod = slim_pod(found)
-        self.known[Key(pod["metadata"]["namespace"], pod["metadata"]["name"])] = orjson.dumps(pod)
+        self.known[Key(pod["metadata"]["namespace"], pod["metadata"]["name"])] = _packed(pod)
         self._watcher.pod_changed(pod)
 
     def gone(self, ref: Ref) -> None:
@@ -98,6 +107,9 @@ class KubernetesCluster:
         self._quota_watch = Reflector(client, Selection(QUOTAS), _Quotas(watcher), patience)
         self.watches = (self._node_watch, self._pod_watch, self._quota_watch)
         self._read_term = 0
+
+    def locked_nodes(self) -> int:
+        return len(self._nodes.locked)
 
     async def run(self) -> None:
         """Keep up with the cluster, and lead where we may, for ever."""
