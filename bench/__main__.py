@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from bench import api, report, scheduling, worker
+from bench import api, ingest, report, scheduling, worker
 from bench.backends import FOLDER
 
 BENCHMARKS: dict[str, Callable[[], report.Result]] = {
@@ -14,6 +14,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "worker": worker.worker,
     "columns": worker.columns,
     "api": api.api,
+    "ingest": ingest.ingest,
 }
 
 

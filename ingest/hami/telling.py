@@ -45,9 +45,9 @@ DEVICES: Final = "devices"
 NODES_OF_DEVICES: Final = "nodes of devices"
 
 _COUNTED: Final = re.compile(r"(\d{1,9})/(\d{1,9}) ([^\s,/]{1,100})")
-_ROW_BYTES: Final = 64
+_ROW_BYTES: Final = 40
 """Of a device's numbers and codes in JSON, at most."""
-_NODE_BYTES: Final = 96
+_NODE_BYTES: Final = 128
 _STRAYS: Final = 100
 _ROOM: Final = 48 * 1024
 _NUMBERS: Final = {
@@ -191,7 +191,7 @@ class _Telling:
             for name, line in zip(self._names, lines, strict=True)
         ]
         refusals, refusal = _refusal_table(lines)
-        sizes = np.array([len(name.encode()) * 2 + _NODE_BYTES for name in self._names], dtype=np.int64)
+        sizes = np.array([_json_bytes(name) + _NODE_BYTES for name in self._names], dtype=np.int64)
         for part, run in enumerate(refusal_runs(sizes, refusals, refusal, _ROOM)):
             table, column = cut_refusals(refusals, refusal[run])
             yield NodesJudged(
@@ -227,7 +227,7 @@ class _Telling:
         self, part: int, container: int, keys: Sequence[tuple[int, str]], *, is_whole: bool
     ) -> Iterator[DevicesJudged]:
         pieces = [piece for key in keys for piece in self._pieces(key)]
-        sizes = [sum(len(uuid.encode()) * 2 + _ROW_BYTES for uuid, _ in piece.rows) + _NODE_BYTES for piece in pieces]
+        sizes = [sum(_json_bytes(uuid) + _ROW_BYTES for uuid, _ in piece.rows) + _NODE_BYTES for piece in pieces]
         for offset, run in enumerate(runs(np.array(sizes, dtype=np.int64), _ROOM)):
             yield self._record(part + offset, container, pieces[run], is_whole=is_whole)
 
@@ -264,6 +264,11 @@ class _Telling:
         """The Y of ``X/Y Reason``; 0 where the log does not say it."""
         line = self._lines.get(node)
         return _refusal(line).devices if line and line.verdict == REFUSED else 0
+
+
+def _json_bytes(text: str) -> int:
+    """At most. A control character takes six bytes in JSON, as does no other."""
+    return len(text) + 3 if text.isascii() and text.isprintable() else 6 * len(text.encode()) + 3
 
 
 def _all_nodes(attempt: Attempt) -> dict[str, NodeLine]:
