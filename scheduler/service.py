@@ -139,6 +139,7 @@ class Scheduler:
     async def _annotate(self, pod: PodRef, decision: Decision) -> str:
         """Write the decision into the pod; why not, where that fails. The reservation stands or falls with it."""
         written = {**decision.annotations, allocation.TIME: str(int(self._clock().timestamp()))}
+        mark = mark_of({"metadata": {"annotations": written}})
         error = "it was not done"
         try:
             await self._api.patch_pod(pod.namespace, pod.name, pod.uid, written, decision.labels)
@@ -148,9 +149,9 @@ class Scheduler:
             error = str(failure)
         finally:
             if error:
-                self._let_go(pod, mark_of({"metadata": {"annotations": written}}))
+                self._let_go(pod, mark)
             else:
-                self._claims.stand(pod.uid)
+                self._claims.stand(pod.uid, mark)
         return error
 
     def _let_go(self, pod: PodRef, *marks: Mark) -> None:

@@ -2,6 +2,7 @@
 
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Final
 from urllib.parse import quote
 
@@ -160,6 +161,7 @@ class Event(Model):
         raise NotImplementedError
 
 
+@lru_cache(maxsize=64)
 def source_of(scheduler: str) -> str:
     """Who says so, as CloudEvents wants it: a URI reference."""
     return f"/schedulers/{quote(scheduler, safe='')}"
