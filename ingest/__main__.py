@@ -7,7 +7,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -29,6 +29,8 @@ from ingest.metrics import Metrics
 from ingest.reader import Reader
 from ingest.report import report
 from ingest.run import Found, run
+from ingest.sniffer.reader import UNNAMED_NAMESPACE, SnifferLog
+from ingest.sniffer.service import server
 from ingest.sources.blocks import UnreadableError
 from ingest.sources.follow import Reached, follow, read_file, read_standard_input
 from kube.credentials import Load, from_kubeconfig, in_cluster
@@ -141,6 +143,56 @@ def kai_log(
         _read(asked, KaiLog(_labels(nodes)))
 
 
+@app.command("sniffer")
+def sniffer(
+    logs: Annotated[list[Path] | None, typer.Argument(help="The sniffer's log; - is stdin.")] = None,
+    listen: Annotated[
+        str | None, typer.Option(help="HOST:PORT: serve the sniffer's gRPC service instead of reading its log.")
+    ] = None,
+    follow: Follow = False,
+    checkpoint: CheckpointFile = None,
+    kafka: Kafka = None,
+    namespace: Annotated[
+        str, typer.Option(help="Of the pods; the sniffer's log does not name it.")
+    ] = UNNAMED_NAMESPACE,
+) -> None:
+    """scheduler-sniffer's JSON lines, or what its scheduler sends over gRPC: pods and nodes as they change."""
+    with _one_line_for_mistakes():
+        if listen and not logs:
+            asyncio.run(_serve_sniffer(listen, SnifferLog(namespace), _servers(kafka)))
+        elif logs and not listen:
+            _read(Asked("sniffer", logs, None, False, follow, checkpoint, kafka), SnifferLog(namespace))
+        else:
+            raise MistakeError("give the sniffer's log, or --listen HOST:PORT")
+
+
+async def _serve_sniffer(address: str, reader: SnifferLog, servers: str) -> None:
+    stop = _stop_by_signal()
+    metrics = Metrics("sniffer")
+    async with KafkaSink(servers) as sink:
+
+        async def take(request: dict[str, str]) -> None:
+            await sink.send(reader.send(request, datetime.now(UTC)))
+            metrics.note(reader.counts)
+
+        try:
+            running, port = server(address, take)
+        except OSError as error:
+            raise MistakeError(str(error)) from None
+        await running.start()
+        typer.echo(f"listening on {address.rpartition(':')[0]}:{port}", err=True)
+        await stop.wait()
+        await running.stop(grace=5)
+    typer.echo(report(reader.counts), err=True)
+
+
+def _stop_by_signal() -> asyncio.Event:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    return stop
+
+
 @app.command("kube-events")
 def kube_events(
     kubeconfig: Annotated[
@@ -157,9 +209,7 @@ def kube_events(
 
 
 async def _watch(load: Load, namespace: str, servers: str) -> None:
-    stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    stop = _stop_by_signal()
     reader = KubeEvents()
     async with KafkaSink(servers) as sink:
         await watch(load, reader, sink, Metrics("kube-events"), namespace=namespace, until=stop.is_set)

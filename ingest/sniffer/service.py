@@ -1,0 +1,62 @@
+"""The sniffer's gRPC service (``sniffer.proto``): a scheduler that sends its steps finds us where its sidecar was.
+
+The messages are made from their description at run time: seven lines of it need no generated code.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+
+import grpc
+import grpc.aio
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+from ingest.kafka import KafkaUnavailableError
+
+SERVICE: Final = "api.SnifferService"
+FIELDS: Final = ("endpoint", "pod", "node", "event", "payload", "timestamp")
+"""In the order of their numbers, from 1; all of them are strings."""
+MAX_REQUEST_BYTES: Final = 1024 * 1024
+
+Take = Callable[[dict[str, Any]], Awaitable[None]]
+
+
+def _messages() -> tuple[Any, Any]:
+    file = descriptor_pb2.FileDescriptorProto(name="schedulerlog/sniffer.proto", package="api", syntax="proto3")
+    request = file.message_type.add(name="SendRequest")
+    for number, name in enumerate(FIELDS, start=1):
+        kind = descriptor_pb2.FieldDescriptorProto
+        request.field.add(name=name, number=number, type=kind.TYPE_STRING, label=kind.LABEL_OPTIONAL)
+    file.message_type.add(name="SendResponse")
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    names = ("api.SendRequest", "api.SendResponse")
+    made = [message_factory.GetMessageClass(pool.FindMessageTypeByName(name)) for name in names]
+    return made[0], made[1]
+
+
+SendRequest, SendResponse = _messages()
+
+
+def server(address: str, take: Take) -> tuple[grpc.aio.Server, int]:
+    """A server that is not started yet, and the port it has. ``take`` returns when the request can't be lost.
+
+    Raises ``OSError`` where the address is taken.
+    """
+
+    async def send(request: Any, context: grpc.aio.ServicerContext) -> Any:
+        try:
+            await take({name: getattr(request, name) for name in FIELDS})
+        except KafkaUnavailableError as error:
+            await context.abort(grpc.StatusCode.UNAVAILABLE, f"not kept, send it again: {error}")
+        return SendResponse()
+
+    handler = grpc.unary_unary_rpc_method_handler(
+        send, request_deserializer=SendRequest.FromString, response_serializer=SendResponse.SerializeToString
+    )
+    running = grpc.aio.server(options=[("grpc.max_receive_message_length", MAX_REQUEST_BYTES)])
+    running.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Send": handler}),))
+    try:
+        port = running.add_insecure_port(address)
+    except RuntimeError as error:
+        raise OSError(f"{address} can't be listened on: {error}") from None
+    return running, port
