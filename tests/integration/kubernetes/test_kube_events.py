@@ -1,0 +1,187 @@
+"""What the real kube-scheduler refuses, read from its events into a real Kafka: by reason, once, also after a kill."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from aiokafka import AIOKafkaConsumer
+
+from embedded.control_plane import ControlPlane
+from schemas.events import AttemptEvent, AttemptSummarized, Event, NodeObserved, NodeRegistered, PodObserved
+from schemas.records import decode
+from schemas.topics import DECISIONS, NODES
+from summaries.fold import AttemptFold
+from tests.backends import Addresses
+from tests.integration.kubernetes.objects import Json, a_gpu_node, create, created_nodes, eventually
+from tests.integration.scheduler.scheduling import create_topics
+
+SCHEDULER = "plain"
+"""kube-scheduler without an extender."""
+
+
+@pytest.fixture
+def plain_scheduler(control_plane: ControlPlane) -> None:
+    control_plane.start_scheduler(
+        {"profiles": [{"schedulerName": SCHEDULER}], "podInitialBackoffSeconds": 1, "podMaxBackoffSeconds": 1}
+    )
+
+
+@pytest.fixture
+async def kafka(backends: Addresses) -> str:
+    await create_topics(backends.bootstrap_servers)
+    return backends.bootstrap_servers
+
+
+@contextlib.contextmanager
+def watching(cluster: ControlPlane, namespace: str, kafka: str, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """``python -m ingest kube-events`` as a process; ends with the block."""
+    command = [sys.executable, "-m", "ingest", "kube-events", "--kubeconfig", str(cluster.kubeconfig)]
+    command += ["--namespace", namespace, "--kafka", kafka]
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+async def told(kafka: str, mine: Callable[[Event], bool]) -> list[Event]:
+    """Every record on the topics that is ``mine``, in order."""
+    consumer = AIOKafkaConsumer(DECISIONS.name, NODES.name, bootstrap_servers=kafka, auto_offset_reset="earliest")
+    await consumer.start()
+    found: list[Event] = []
+    try:
+        ends: dict[Any, int] = await consumer.end_offsets(list(consumer.assignment()))
+        await consumer.seek_to_beginning()
+        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
+            for records in (await consumer.getmany(timeout_ms=500)).values():
+                events = [decode(record.value, record.headers) for record in records]
+                found += [event for event in events if isinstance(event, Event) and mine(event)]
+    finally:
+        await consumer.stop()
+    return found
+
+
+def attempts(events: list[Event]) -> list[AttemptSummarized]:
+    folds: dict[str, AttemptFold] = {}
+    for event in events:
+        if isinstance(event, AttemptEvent):
+            folds.setdefault(event.attempt_id, AttemptFold()).add(event)
+    return [fold.summarize() for fold in folds.values()]
+
+
+def a_pod(name: str, **spec: Any) -> Json:
+    """``requests``: of its one container; everything else goes into the spec."""
+    requests = spec.pop("requests", {})
+    container = {"name": "main", "image": "none", "resources": {"requests": requests, "limits": spec.pop("limits", {})}}
+    whole = {"schedulerName": SCHEDULER, "containers": [container], "terminationGracePeriodSeconds": 0}
+    return {"metadata": {"name": name}, "spec": whole | spec}
+
+
+PODS: dict[str, Json] = {
+    "cpu": {"requests": {"cpu": "1000"}},
+    "selector": {"nodeSelector": {"no": "where"}},
+    "extended": {"limits": {"nvidia.com/gpu": "1000"}},
+}
+
+
+@pytest.fixture
+def refused_pods(control_plane: ControlPlane, plain_scheduler: None, namespace: str) -> Iterator[str]:
+    """Two nodes, one of them tainted, and pods that can't be placed; gives the name of the node without the taint."""
+    first, tainted = f"{namespace}-a", f"{namespace}-b"
+    taint = {"spec": {"taints": [{"key": "gpu", "value": "only", "effect": "NoSchedule"}]}}
+    nodes = [labelled(a_gpu_node(first)), labelled(a_gpu_node(tainted)) | taint]
+    with created_nodes(control_plane, nodes), control_plane.client() as client:
+        for name, spec in PODS.items():
+            create(client, f"/api/v1/namespaces/{namespace}/pods", a_pod(name, **dict(spec)))
+        yield first
+
+
+def labelled(node: Json) -> Json:
+    node["metadata"]["labels"] = {"here": node["metadata"]["name"]}
+    return node
+
+
+def tried_at(client: httpx.Client, namespace: str, pod: str) -> set[str]:
+    """The times at which kube-scheduler's events say that it tried the pod."""
+    found = client.get(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events").json()["items"]
+    mine = [each for each in found if each["reason"] == "FailedScheduling" and each["regarding"]["name"] == pod]
+    stamps = [(each["eventTime"], (each.get("series") or {}).get("lastObservedTime")) for each in mine]
+    return {stamp for pair in stamps for stamp in pair if stamp}
+
+
+async def told_of(kafka: str, namespace: str, names: set[str], log: Path) -> list[Event]:
+    """All events of the namespace, when there are attempts of all these pods."""
+    for _ in range(60):
+        found = await told(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace)
+        if names <= {each.pod.name for each in attempts(found)}:
+            return found
+        await asyncio.sleep(0.5)
+    raise AssertionError(f"only {sorted({each.pod.name for each in attempts(found)})} of {names}; see {log}")
+
+
+async def test_refusals_are_told_by_reason_and_once_also_after_a_kill(
+    control_plane: ControlPlane, refused_pods: str, kafka: str, namespace: str, tmp_path: Path
+) -> None:
+    log = tmp_path / "kube-events.log"
+    with watching(control_plane, namespace, kafka, log) as process:
+        first = attempts(await told_of(kafka, namespace, set(PODS), log))
+        process.kill()
+    counts = {each.pod.name: each for each in first}
+    cpu, extended, selector = (counts[name] for name in ("cpu", "extended", "selector"))
+    assert cpu.refused_nodes["Insufficient cpu"] >= 1
+    assert extended.refused_nodes["Insufficient nvidia.com/gpu"] >= 1
+    assert selector.refused_nodes["node(s) didn't match Pod's node affinity/selector"] >= 1
+    for attempt in (cpu, extended):
+        assert sum(attempt.refused_nodes.values()) == attempt.offered_nodes >= 2
+        assert any("taint" in reason for reason in attempt.refused_nodes)
+    with watching(control_plane, namespace, kafka, log), control_plane.client() as client:
+        for name in PODS:
+            await _eventually_equal(client, kafka, namespace, name)
+
+
+async def _eventually_equal(client: httpx.Client, kafka: str, namespace: str, name: str) -> None:
+    """As many attempts as the API server's events tell of, each once."""
+    for _ in range(60):
+        found = await told(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace)
+        starts = [each.started for each in attempts(found) if each.pod.name == name]
+        said = {datetime.fromisoformat(stamp) for stamp in tried_at(client, namespace, name)}
+        if said <= set(starts):
+            break
+        await asyncio.sleep(0.5)
+    assert said <= set(starts)
+    assert len(starts) == len(set(starts))
+
+
+async def test_a_preemption_is_told_of_both_pods_and_nodes_are_observed(
+    control_plane: ControlPlane, refused_pods: str, kafka: str, namespace: str, tmp_path: Path
+) -> None:
+    pods, important = f"/api/v1/namespaces/{namespace}/pods", f"{namespace}-important"
+    here: Json = {"requests": {"cpu": "40"}, "nodeSelector": {"here": refused_pods}}
+    log = tmp_path / "kube-events.log"
+    with control_plane.client() as client, watching(control_plane, namespace, kafka, log):
+        create(client, pods, a_pod("low", **dict(here)))
+        eventually(lambda: client.get(f"{pods}/low").json()["spec"].get("nodeName"), "the pod is not placed")
+        priority = {"metadata": {"name": important}, "value": 1000}
+        create(client, "/apis/scheduling.k8s.io/v1/priorityclasses", priority)
+        create(client, pods, a_pod("high", priorityClassName=important, **dict(here)))
+        eventually(lambda: client.get(f"{pods}/high").json()["spec"].get("nodeName"), "nothing made room")
+        found = await told_of(kafka, namespace, {"low", "high"}, log)
+        about_nodes = await told(kafka, lambda event: getattr(event, "node", "") == refused_pods)
+        client.delete(f"/apis/scheduling.k8s.io/v1/priorityclasses/{important}")
+    high = [each for each in attempts(found) if each.pod.name == "high"]
+    assert high[0].refused_nodes["Insufficient cpu"] >= 1
+    assert any(each.nominated == refused_pods or each.chosen == refused_pods for each in high)
+    conditions = [each for event in found if isinstance(event, PodObserved) for each in event.conditions]
+    assert any(each.type == "Preempted" and "Preempted by" in each.message for each in conditions)
+    assert any(isinstance(each, NodeRegistered) and len(each.uuid) == 4 for each in about_nodes)
+    assert any(isinstance(each, NodeObserved) and each.capacity["cpu"] == "64" for each in about_nodes)
