@@ -11,6 +11,24 @@ from scheduler.judge.decision import Decision
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)
 
+READ_WHEN_ASKED: Final = {
+    "spool_bytes": "Bytes that Kafka does not have yet.",
+    "spool_oldest_age_seconds": "How long the oldest of them has waited.",
+    "spool_is_failing": "1 while the disk can't be written and decisions wait in memory.",
+    "spool_dropped_detail_records": "Device detail given up for want of room.",
+    "spool_dropped_decision_records": "Other records lost for want of room.",
+    "spool_damaged_places": "Places in spool files that could not be read.",
+    "registered_nodes": "Nodes whose devices are known.",
+    "node_locks_held": "Nodes that a pod is being bound to right now.",
+    "cache_age_seconds": "How long ago the API server last spoke on the quietest watch; a minute is usual.",
+    "watch_restarts": "Times a watch of the API server ended and was taken up again.",
+    "is_leader": "1 while this scheduler holds the lease, or needs none.",
+    "certificate_is_broken": "1 while the certificate files can't be used and the pair loaded before stays in force.",
+    "certificate_reloads": "Times a new certificate was taken.",
+    "klog_dropped": "Attempts and binds that --v left out because its lines are read too slowly.",
+}
+"""Gauges that exist where there is something to read: spool, API server, certificate, log lines."""
+
 
 class Metrics:
     """One registry per scheduler, so that two in one process do not count together."""
@@ -54,9 +72,9 @@ class Metrics:
             "cluster_file_is_broken", "1 while the cluster file can't be read and the last good state holds."
         )
 
-    def watch(self, name: str, about: str, read: Callable[[], float]) -> None:
-        """A gauge that is read when it is asked for."""
-        self._gauge(name, about).set_function(read)
+    def watch(self, name: str, read: Callable[[], float]) -> None:
+        """A gauge of `READ_WHEN_ASKED`, from now on."""
+        self._gauge(name, READ_WHEN_ASKED[name]).set_function(read)
 
     def count(self, decision: Decision, *, is_placed: bool) -> None:
         self.decisions.labels("placed" if is_placed else "refused").inc()

@@ -40,6 +40,7 @@ class _Cluster:
     """Where nodes and pods come from; `run` follows it for ever, `close` ends it after that."""
 
     api: ClusterApi
+    locked_nodes: Callable[[], int]
     run: Callable[[], Coroutine[Any, Any, None]]
     close: Callable[[], Awaitable[None]]
 
@@ -115,6 +116,7 @@ async def _assemble(settings: Settings, spool: Spool) -> _Parts:
     certificates = _certificates(settings, metrics)
     cluster = await _open_cluster(settings.cluster, observer, claims, metrics)
     _watch_spool(metrics, spool, columns)
+    metrics.watch("node_locks_held", cluster.locked_nodes)
     binder = Binder(cluster.api, settings.lock, vendors=settings.vendors)
     klog = _klog(settings, metrics)
     parts = (columns, cluster.api, claims, binder, teller, now_utc, metrics, klog)
@@ -136,11 +138,11 @@ async def _assemble(settings: Settings, spool: Spool) -> _Parts:
 async def _open_cluster(said: Path | ApiServer, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:
     if isinstance(said, ApiServer):
         cluster = await connect(said, observer, claims, metrics)
-        return _Cluster(cluster, cluster.run, cluster.close)
+        return _Cluster(cluster, cluster.locked_nodes, cluster.run, cluster.close)
     file = FileCluster(observer)
     watch = FileWatch(said, file, metrics)
     watch.load()
-    return _Cluster(file, watch.run, _nothing)
+    return _Cluster(file, file.locked_nodes, watch.run, _nothing)
 
 
 async def _nothing() -> None:
@@ -175,10 +177,9 @@ def _certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
         raise SettingError(str(error)) from None
     metrics.watch(
         "certificate_is_broken",
-        "1 while the certificate files can't be used and the pair loaded before stays in force.",
         lambda: float(bool(found.problem)),
     )
-    metrics.watch("certificate_reloads", "Times a new certificate was taken.", lambda: found.reloads)
+    metrics.watch("certificate_reloads", lambda: found.reloads)
     return found
 
 
@@ -186,20 +187,19 @@ def _klog(settings: Settings, metrics: Metrics) -> KlogWriter | None:
     if settings.verbosity is None:
         return None
     writer = KlogWriter(settings.verbosity)
-    metrics.watch("klog_dropped", "Attempts and binds that --v left out, unread lines waiting.", lambda: writer.dropped)
+    metrics.watch("klog_dropped", lambda: writer.dropped)
     return writer
 
 
 def _watch_spool(metrics: Metrics, spool: Spool, columns: ClusterColumns) -> None:
-    watched = {
-        "spool_bytes": ("Bytes that Kafka does not have yet.", lambda: spool.unsent_bytes),
-        "spool_oldest_age_seconds": ("How long the oldest of them has waited.", spool.oldest_age_seconds),
-        "spool_is_failing": ("1 while the disk can't be written and decisions wait in memory.",
-                             lambda: float(bool(spool.problem))),
-        "spool_dropped_detail_records": ("Device detail given up for want of room.", lambda: spool.dropped_detail),
-        "spool_dropped_decision_records": ("Other records lost for want of room.", lambda: spool.dropped_verdicts),
-        "spool_damaged_places": ("Places in spool files that could not be read.", lambda: spool.counts.damaged),
-        "registered_nodes": ("Nodes whose devices are known.", lambda: len(columns.node_names)),
-    }  # fmt: skip
-    for name, (about, read) in watched.items():
-        metrics.watch(name, about, read)
+    watched: dict[str, Callable[[], float]] = {
+        "spool_bytes": lambda: spool.unsent_bytes,
+        "spool_oldest_age_seconds": spool.oldest_age_seconds,
+        "spool_is_failing": lambda: float(bool(spool.problem)),
+        "spool_dropped_detail_records": lambda: spool.dropped_detail,
+        "spool_dropped_decision_records": lambda: spool.dropped_verdicts,
+        "spool_damaged_places": lambda: spool.counts.damaged,
+        "registered_nodes": lambda: len(columns.node_names),
+    }
+    for name, read in watched.items():
+        metrics.watch(name, read)

@@ -60,6 +60,9 @@ class FileCluster:
         self._offered: OrderedDict[PodKey, None] = OrderedDict()
         self._told_kinds: set[str] = set()
 
+    def locked_nodes(self) -> int:
+        return sum(annotation(node.seen(), LOCK) is not None for node in self._nodes.values())
+
     def apply(self, manifest: Manifest) -> None:
         """Take the file as it is now: tell the difference to what it said before."""
         before, self._file = self._file, manifest

@@ -63,16 +63,13 @@ async def connect(server: ApiServer, watcher: Watcher, claims: Claims, metrics: 
 def _watch(metrics: Metrics, cluster: KubernetesCluster, election: Election | None) -> None:
     metrics.watch(
         "cache_age_seconds",
-        "How long ago the API server last spoke on the quietest watch; it does so each minute at least.",
         lambda: time.monotonic() - min(watch.heard for watch in cluster.watches),
     )
     metrics.watch(
         "watch_restarts",
-        "Times a watch of the API server ended and was taken up again.",
         lambda: sum(watch.restarts for watch in cluster.watches),
     )
     metrics.watch(
         "is_leader",
-        "1 while this scheduler holds the lease, or needs none.",
         lambda: float(election is None or election.is_leading),
     )

@@ -109,6 +109,7 @@ async def test_a_failed_bind_frees_the_devices_at_once(serve: Callable[..., Serv
     assert (await serving.filter(second))["NodeNames"] is None
     error = "node node1 has been locked within 5m0s: node lock contention"
     assert await serving.bind(first) == error
+    assert serving.cluster.locked_nodes() == 1
     assert (await serving.filter(second))["NodeNames"] == ["node1"]
     (failed,) = [event for event in serving.told() if isinstance(event, BindConcluded)]
     assert (failed.bound, failed.error, failed.node) == (False, error, "node1")
