@@ -105,6 +105,16 @@ class Client:
             yield _parts(response, asked, silence_seconds)
 
     @asynccontextmanager
+    async def log(
+        self, path: str, *, silence_seconds: float, **query: str | int
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The bytes of a container's log as they come. One that is silent for so long ends with an `ApiError`."""
+        patience = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=silence_seconds)
+        asked = _Asked("get", "GET", path, tuple(query.items()))
+        async with self._answer(asked, patience) as response:
+            yield _parts(response, asked, silence_seconds)
+
+    @asynccontextmanager
     async def _answer(self, asked: "_Asked", patience: aiohttp.ClientTimeout) -> AsyncIterator[aiohttp.ClientResponse]:
         """The answer's head, of a status below 400."""
         response = await self._send(asked, patience)
@@ -187,6 +197,9 @@ class _as_api_error:  # noqa: N801 - a context manager, used as a word
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         if isinstance(error, TimeoutError):
             raise ApiError(NO_ANSWER, f"{self._about}: no answer within {self._seconds:g} s") from error
+        if isinstance(error, aiohttp.ClientConnectorError):
+            cause = error.os_error.strerror or error.os_error
+            raise ApiError(NO_ANSWER, f"{self._about}: {error.host}:{error.port} can't be reached ({cause})") from error
         if isinstance(error, (aiohttp.ClientError, OSError)):
             raise ApiError(NO_ANSWER, f"{self._about}: {error or type(error).__name__}") from error
 

@@ -79,9 +79,11 @@ async def _one_file(
     file.seek(place.offset)
     is_left = False
     while True:
+        beginning = os.pread(file.fileno(), BEGINNING_BYTES, 0)
+        if not beginning.startswith(head):
+            return  # emptied and written again: what was not read is gone
+        head = beginning
         data = file.read(BLOCK_BYTES)
-        if len(head) < BEGINNING_BYTES:
-            head = os.pread(file.fileno(), BEGINNING_BYTES, 0)
         if data:
             framing.origin = Origin(str(path), datetime.now(UTC))
             if lines := framing.feed(data):
@@ -91,8 +93,6 @@ async def _one_file(
             if lines := framing.close():
                 yield lines, Reached(lines.end, beginning_of(head))
             return
-        if os.fstat(file.fileno()).st_size < file.tell():
-            return  # emptied: what was not read is gone
         is_left = _stands_elsewhere(path, file)
         if not is_left:
             await asyncio.sleep(poll_seconds)

@@ -1,0 +1,76 @@
+import gzip
+import io
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from ingest.sources.blocks import UnreadableError, read_blocks
+from ingest.sources.follow import Reached, read_file
+
+TEXT = b"".join(b"line %d\n" % number for number in range(50_000))
+
+
+def tar(text: bytes) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for name in ("0.log", "1.log"):
+            member = tarfile.TarInfo(name)
+            member.size = len(text)
+            archive.addfile(member, io.BytesIO(text))
+    return packed.getvalue()
+
+
+def unpacked(path: Path) -> dict[str, bytes]:
+    logs: dict[str, bytes] = {}
+    for block in read_blocks(path):
+        name = block.origin.name.removeprefix(str(path))
+        logs[name] = logs.get(name, b"") + block.data
+    return logs
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress, lambda text: gzip.compress(text) * 2])
+def test_a_log_is_read_however_it_is_packed(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "any-name"
+    path.write_bytes(pack(TEXT))
+    [text] = unpacked(path).values()
+    assert text in (TEXT, TEXT * 2)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
+def test_the_members_of_an_archive_are_logs_of_their_own(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path = tmp_path / "logs"
+    path.write_bytes(pack(tar(TEXT)))
+    assert unpacked(path) == {":0.log": TEXT, ":1.log": TEXT}
+
+
+@pytest.mark.parametrize("broken", [gzip.compress(TEXT)[:-20], zstandard.compress(TEXT)[:-20] + b"x" * 20])
+def test_a_broken_archive_says_which_and_why(broken: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "broken.gz"
+    path.write_bytes(broken)
+    with pytest.raises(UnreadableError, match=r"broken\.gz"):
+        unpacked(path)
+
+
+def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableError, match="No such file"):
+        list(read_blocks(tmp_path / "nothing"))
+
+
+def test_a_file_is_read_from_where_it_was_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(TEXT)
+    lines, reached, _ = next(iter(read_file(path, Reached())))
+    path.write_bytes(TEXT + b"more\n")
+    rest = [text for again, _, _ in read_file(path, reached) for text in again.texts]
+    assert [*lines.texts, *rest] == (TEXT + b"more").split(b"\n")
+
+
+def test_a_file_that_begins_otherwise_is_read_from_its_start(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    path.write_bytes(TEXT)
+    *_, (_, reached, _) = read_file(path, Reached())
+    path.write_bytes(b"another\n" + TEXT)
+    assert next(text for lines, _, _ in read_file(path, reached) for text in lines.texts) == b"another"

@@ -1,0 +1,134 @@
+"""A file that grows, is renamed away, is emptied, is not there: every line once."""
+
+import asyncio
+import gzip
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from ingest.checkpoint import Checkpoint, CheckpointError, State
+from ingest.lines import Place
+from ingest.sources.follow import Reached, follow
+
+POLL = 0.01
+
+
+class Followed:
+    """Follows a file in a task of its own and keeps what it reads."""
+
+    def __init__(self, path: Path, reached: Reached | None = None) -> None:
+        self.texts: list[bytes] = []
+        self.reached = reached or Reached()
+        self._task = asyncio.create_task(self._follow(path))
+
+    async def _follow(self, path: Path) -> None:
+        async for lines, reached in follow(path, self.reached, poll_seconds=POLL):
+            self.texts += lines.texts
+            self.reached = reached
+
+    async def until(self, *texts: bytes) -> None:
+        async with asyncio.timeout(10):
+            while len(self.texts) < len(texts):
+                assert not self._task.done() or self._task.result() is None
+                await asyncio.sleep(POLL)
+        assert self.texts == list(texts)
+
+    async def stop(self) -> Reached:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+        return self.reached
+
+
+def append(path: Path, text: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(text)
+
+
+async def followed(path: Path, steps: Callable[[Followed], Awaitable[None]], reached: Reached | None = None) -> Reached:
+    following = Followed(path, reached)
+    try:
+        await steps(following)
+    finally:
+        await following.stop()
+    return following.reached
+
+
+async def test_a_file_is_waited_for_and_a_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+
+    async def steps(following: Followed) -> None:
+        await asyncio.sleep(3 * POLL)
+        append(path, b"one\ntw")
+        await following.until(b"one")
+        append(path, b"o\n")
+        await following.until(b"one", b"two")
+
+    await followed(path, steps)
+
+
+async def test_a_renamed_file_is_read_to_its_end_before_the_new_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    append(path, b"one\n")
+
+    async def steps(following: Followed) -> None:
+        await following.until(b"one")
+        path.rename(tmp_path / "a.log.1")
+        append(tmp_path / "a.log.1", b"two\n")
+        append(path, b"three\n")
+        await following.until(b"one", b"two", b"three")
+
+    await followed(path, steps)
+
+
+async def test_an_emptied_file_is_read_from_its_start(tmp_path: Path) -> None:
+    path = tmp_path / "a.log"
+    append(path, b"a long first line\n")
+
+    async def steps(following: Followed) -> None:
+        await following.until(b"a long first line")
+        path.write_bytes(b"new\n")
+        await following.until(b"a long first line", b"new")
+        path.write_bytes(b"newer, and longer than what was there before\n")
+        await following.until(b"a long first line", b"new", b"newer, and longer than what was there before")
+
+    await followed(path, steps)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+async def test_after_a_restart_what_was_rotated_away_meanwhile_is_read_first(
+    pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.log"
+    append(path, b"one\n")
+
+    async def first(following: Followed) -> None:
+        await following.until(b"one")
+
+    reached = await followed(path, first)
+    (tmp_path / "a.log.1").write_bytes(pack(b"one\ntwo\n"))
+    path.write_bytes(b"three\n")
+
+    async def second(following: Followed) -> None:
+        await following.until(b"two", b"three")
+
+    await followed(path, second, reached)
+
+
+def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+    checkpoint = Checkpoint(tmp_path / "c.json", "hami-log", "a.log")
+    assert checkpoint.load() == State()
+    state = State(Reached(Place(12, 3), "4:abc"), "", b"\x00memory")
+    checkpoint.save(state)
+    assert checkpoint.load() == state
+    assert [each.name for each in tmp_path.iterdir()] == ["c.json"]
+
+
+def test_a_checkpoint_of_another_log_or_none_at_all_is_said_to_be_so(tmp_path: Path) -> None:
+    path = tmp_path / "c.json"
+    Checkpoint(path, "hami-log", "a.log").save(State())
+    with pytest.raises(CheckpointError, match=r"about a\.log"):
+        Checkpoint(path, "hami-log", "b.log").load()
+    path.write_bytes(b"{")
+    with pytest.raises(CheckpointError, match="delete it"):
+        Checkpoint(path, "hami-log", "a.log").load()
