@@ -152,7 +152,6 @@ def _too_old(said: Registering, handshake: Handshake, age: timedelta, limit: tim
     return text + ("the device plugin does not answer" if asked else "the device plugin has stopped reporting")
 
 
-def oldest_age(said: Sequence[Registering], now: datetime) -> timedelta:
-    """Of the handshakes of a node; zero where there is none."""
-    ages = (now - each.handshake.at for each in said if each.handshake and each.handshake.at)
-    return max(ages, default=timedelta())
+def oldest_handshake(said: Sequence[Registering]) -> datetime | None:
+    """Of the handshakes of a node; None where none is readable."""
+    return min((each.handshake.at for each in said if each.handshake and each.handshake.at), default=None)

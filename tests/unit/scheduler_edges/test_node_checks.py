@@ -161,31 +161,31 @@ def reported(clock: Clock) -> dict[str, str]:
     return {HANDSHAKE: f"Reported {clock():%Y-%m-%d %H:%M:%S} +0000 UTC"}
 
 
-def test_a_node_that_falls_silent_is_told_of_once_and_again_when_it_is_back(checked: Checked) -> None:
+async def test_a_node_that_falls_silent_is_told_of_once_and_again_when_it_is_back(checked: Checked) -> None:
     checked.observer.node_changed(a_node("node1", annotations=reported(checked.clock)))
-    checked.checks.check()
+    await checked.checks.check()
     assert (checked.told(), checked.count("HandshakeTooOld")) == ([], 0)
     checked.clock.advance(310)
     for _ in range(3):
-        checked.checks.check()
+        await checked.checks.check()
         checked.clock.advance(15)
     assert (checked.told(), checked.count("HandshakeTooOld")) == ([("node1", ["HandshakeTooOld"])], 1)
     assert checked.metrics.registry.get_sample_value("schedulerlog_handshake_oldest_age_seconds") == 340
     checked.observer.node_changed(a_node("node1", annotations=reported(checked.clock)))
-    checked.checks.check()
+    await checked.checks.check()
     assert (checked.told(), checked.count("HandshakeTooOld")) == ([("node1", [])], 0)
 
 
-def test_a_registration_that_breaks_is_told_at_once(checked: Checked) -> None:
+async def test_a_registration_that_breaks_is_told_at_once(checked: Checked) -> None:
     checked.observer.node_changed(a_node("node1", annotations={REGISTER: "[{"}))
     assert checked.told() == [("node1", ["RegistrationUnusable"])]
-    checked.checks.check()
+    await checked.checks.check()
     assert checked.count("RegistrationUnusable") == 1
 
 
-def test_a_node_that_is_gone_has_no_problems(checked: Checked) -> None:
+async def test_a_node_that_is_gone_has_no_problems(checked: Checked) -> None:
     checked.observer.node_changed(a_gpu_node(register=None))
     checked.observer.node_gone("node1")
-    checked.checks.check()
+    await checked.checks.check()
     assert checked.told() == [("node1", ["RegistrationMissing"]), ("node1", [])]
     assert checked.count("RegistrationMissing") == 0
