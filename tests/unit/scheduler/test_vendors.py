@@ -1,10 +1,13 @@
 """Cards of other vendors than NVIDIA: each vendor's example node, and the rules that all vendors share."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from scheduler import device_config
 from scheduler.devices.columns import ClusterColumns
@@ -176,3 +179,30 @@ def test_a_broken_registration_of_one_vendor_leaves_the_others() -> None:
     registration = columns.registration("mixed-node")
     assert registration is not None
     assert [device.uuid for device in registration.devices] == ["GPU-0"]
+
+
+_WORDS = st.sampled_from(["[null]", "[]", "{}", "a,1:", "1"])
+_SAID = st.none() | st.booleans() | st.integers() | st.text(max_size=6) | _WORDS
+_KEYS = [key for vendor in VENDORS for key in (vendor.node.register, vendor.pod.allocated, vendor.pod.use_uuid) if key]
+_ANNOTATIONS = st.dictionaries(st.sampled_from([*_KEYS, "hami.io/vgpu-node"]), _SAID, max_size=4)
+_METAX_FIELDS = st.sampled_from(["uuid", "totalDevCount", "totalVRam", "healthy", "numa"])
+_METAX = st.lists(st.dictionaries(_METAX_FIELDS, _SAID) | _SAID, max_size=3)
+_CAPACITY = st.dictionaries(
+    st.sampled_from(["cambricon.com/mlu.smlu.vcore", "cambricon.com/mlu.smlu.vmemory"]),
+    _SAID | st.sampled_from(["200", str(10**18), "-5", "1k"]),
+)
+
+
+@given(_ANNOTATIONS, _METAX, _CAPACITY, _ANNOTATIONS, st.sampled_from([*NAMES, "mixed"]))
+@settings(deadline=None)
+def test_any_node_and_pod_of_any_vendor_is_judged(
+    said: dict[str, Any], metax: list[Any], capacity: dict[str, Any], held: dict[str, Any], name: str
+) -> None:
+    columns = a_cluster(name)
+    annotations = {**said, "metax-tech.com/node-gpu-devices": json.dumps(metax)}
+    status = {"capacity": capacity}
+    columns.apply_node({"metadata": {"name": "other", "annotations": annotations}, "status": status})
+    columns.apply_pod({"metadata": {"name": "held", "uid": "held", "annotations": held}})
+    pod = a_pod(name)
+    pod["metadata"]["annotations"] = held
+    decide(columns, pod, columns.node_names, Policy())
