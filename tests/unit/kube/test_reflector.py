@@ -194,7 +194,7 @@ async def test_a_request_without_answer_leaves_it_open_whether_it_was_done() -> 
         assert failed.value.is_unsure
         assert api.objects[POD + "a"]["metadata"]["labels"] == {"x": "y"}
     async with a_client(url) as client:
-        with pytest.raises(ApiError, match="GET /api/v1/pods: 127.0.0.1:.* can't be reached") as failed:
+        with pytest.raises(ApiError, match=r"GET /api/v1/pods: 127.0.0.1:.* can't be reached") as failed:
             await client.page("/api/v1/pods")
         assert failed.value.is_unsure
 
