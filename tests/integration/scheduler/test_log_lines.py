@@ -1,0 +1,43 @@
+"""`--v` of a running scheduler: HAMi's lines on stderr, as whoever reads HAMi's logs expects them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.integration.scheduler.scheduling import NODE_NAMES, SchedulerProcess, a_refused_pod
+from tests.unit.scheduler_edges.builders import a_pod
+
+LINE = re.compile(r'^[IE]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ \w+\.go:\d+\] (?:"([^"]+)"|node )')
+
+
+@pytest.mark.parametrize(
+    ("flag", "expected"),
+    [
+        ("--v=0", {"Starting schedule filter process", "Event occurred"}),
+        ("-v=4", {"NodeFitPod", "NodeUnfitPod"}),
+        ("--v=5", {"NodeFitPod", "NodeUnfitPod", "NodeInsufficientDevice", "find fit device"}),
+    ],
+)
+def test_the_lines_of_a_level_stand_on_stderr_when_it_ends(tmp_path: Path, flag: str, expected: set[str]) -> None:
+    with SchedulerProcess(tmp_path, "--no-publish", flag) as scheduler:
+        placed = a_pod("placed", namespace="lines")
+        scheduler.bind(placed, scheduler.filter(placed)["NodeNames"][0])
+        scheduler.filter(a_refused_pod("refused", "lines"))
+        assert scheduler.metric("schedulerlog_klog_dropped") == 0
+        assert scheduler.stop() == 0
+    found = [line for line in scheduler.log.read_text().splitlines() if LINE.match(line)]
+    said = {match[1] for line in found if (match := LINE.match(line))}
+    assert expected <= said
+    assert ("NodeUnfitPod" in said) == ("NodeUnfitPod" in expected)
+    assert ("find fit device" in said) == ("find fit device" in expected)
+    if "NodeUnfitPod" in expected:
+        told = {node for line in found for node in re.findall(r'"NodeUnfitPod" pod="lines/refused" node="(\w+)"', line)}
+        assert told == set(NODE_NAMES)
+
+
+def test_without_the_flag_there_are_none(tmp_path: Path) -> None:
+    with SchedulerProcess(tmp_path, "--no-publish") as scheduler:
+        scheduler.filter(a_refused_pod("refused", "lines"))
+        scheduler.stop()
+    assert not [line for line in scheduler.log.read_text().splitlines() if LINE.match(line)]
