@@ -163,6 +163,13 @@ def _amount(said: Mapping, key: str) -> int:
     return value
 
 
+def _step(said: Mapping, key: str) -> int:
+    step = _amount(said, key)
+    if step < 1:
+        raise _WrongError(said.line_of(key), f"{key} is {step}, write 1 or more")
+    return step
+
+
 def _flag(said: Mapping, key: str) -> bool:
     """HAMi's chart writes booleans as texts too."""
     value = said[key]
@@ -222,7 +229,7 @@ _COMMON: Final[Fields] = {
     "overwriteEnv": ("admission", "overwrites_env", _flag),
     "gpuCorePolicy": ("admission", "core_policy", _text),
     "runtimeClassName": ("admission", "runtime_class", _text),
-    "countStep": ("admission", "count_step", _amount),
+    "countStep": ("admission", "count_step", _step),
     "sharesStandAlone": ("admission", "shares_stand_alone", _flag),
     "severalAreWhole": ("admission", "several_are_whole", _flag),
     "typeWord": ("", "model_word", _text),

@@ -17,7 +17,7 @@ from scheduler.devices.further import further_devices, together
 from scheduler.devices.handshake import Seen, Step, allocatable_gpus, next_step
 from scheduler.devices.node_entry import MIG_MODE, DeviceKind, NodeEntry, fragment_of
 from scheduler.devices.quota import Quotas
-from scheduler.devices.registration import REGISTER, Malformed, NodeDevices, Registration, cordoned, decode_node
+from scheduler.devices.registration import Malformed, NodeDevices, Registration, cordoned, decode_node
 from scheduler.devices.rows import Table
 from scheduler.devices.usage import PodUse, has_ended, is_leaving, pod_use
 from scheduler.devices.vendors import NVIDIA, ONLY_NVIDIA, Vendors, code_of, named
@@ -39,6 +39,7 @@ class ClusterColumns:
     def __init__(self, vendors: Vendors = ONLY_NVIDIA, *, accepts_colon_form: bool = True) -> None:
         self.vendors = vendors
         self._nvidia = named(vendors, NVIDIA.word)
+        self._keys = (self._nvidia or NVIDIA).node
         self._nvidia_code = code_of(vendors, NVIDIA.word)
         self._further = tuple((code, each) for code, each in enumerate(vendors, 1) if each.word != NVIDIA.word)
         self.devices = Table(_DEVICE_COLUMNS)
@@ -69,24 +70,24 @@ class ClusterColumns:
         name, annotations = str(metadata.get("name", "")), _mapping(metadata.get("annotations"))
         allocatable = allocatable_gpus(node, (self._nvidia or NVIDIA).resources.count)
         seen = self._seen.get(name, Seen())
-        step = next_step(seen, annotations, allocatable, now)
+        step = next_step(seen, annotations, allocatable, now, self._keys)
         found = self._decoded(annotations)
         self._seen[name] = Seen(allocatable, None if step is Step.DROP else seen.register)
         if step is Step.DROP:
             self._own.pop(name, None)
         if step is Step.READ and isinstance(found, NodeDevices):
-            self._seen[name] = Seen(allocatable, annotations[REGISTER])
+            self._seen[name] = Seen(allocatable, annotations[self._keys.register])
             self._own[name] = found
-        further, unreadable = further_devices(node, self._further)
+        further, unreadable = further_devices(node, self._further, now)
         self._register(name, together(self._own.get(name), self._nvidia_code, self._nvidia, further))
         self._explain(name, found if isinstance(found, Malformed) else next(iter(unreadable), found), step)
         self._apply_cordon(name, annotations)
 
     def _decoded(self, annotations: Mapping[str, Any]) -> NodeDevices | Malformed | None:
         """What NVIDIA's annotation says."""
-        found = decode_node(annotations) if self._nvidia else None
+        found = decode_node(annotations, self._keys.register) if self._nvidia else None
         if isinstance(found, NodeDevices) and found.registration.form == "colon" and not self._accepts_colon_form:
-            return Malformed(REGISTER, "", "is in the form of HAMi up to v2.7, which is switched off here")
+            return Malformed(self._keys.register, "", "is in the form of HAMi up to v2.7, which is switched off here")
         return found
 
     def _explain(self, name: str, found: NodeDevices | Malformed | None, step: Step) -> None:

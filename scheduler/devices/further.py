@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
+from scheduler.devices.handshake import allocatable_gpus, is_given_up
 from scheduler.devices.quantity import whole
 from scheduler.devices.registration import (
     Device,
@@ -28,24 +30,33 @@ class Further:
 
 
 def further_devices(
-    node: Mapping[str, Any], vendors: Iterable[tuple[int, Vendor]]
+    node: Mapping[str, Any], vendors: Iterable[tuple[int, Vendor]], now: datetime | None
 ) -> tuple[tuple[Further, ...], tuple[Malformed, ...]]:
-    """What can be read of each vendor that the node has cards of, and what can't."""
-    found = [(code, _cards(node, vendor)) for code, vendor in vendors]
+    """What can be read of each vendor that the node has cards of, and what can't.
+
+    now: local time without a zone; with it, a vendor whose plugin left a question open for a minute, on a node that has
+    none of its cards allocatable, is given up.
+    """
+    found = [(code, _cards(node, vendor, now)) for code, vendor in vendors]
     readable = tuple(Further(code, cards) for code, cards in found if isinstance(cards, Registration))
     return readable, tuple(cards for _, cards in found if isinstance(cards, Malformed))
 
 
-def _cards(node: Mapping[str, Any], vendor: Vendor) -> Registration | Malformed | None:
+def _cards(node: Mapping[str, Any], vendor: Vendor, now: datetime | None) -> Registration | Malformed | None:
     if vendor.node.form is Form.CAPACITY:
         return _by_capacity(node, vendor)
     annotations = _mapping(_mapping(node.get("metadata")).get("annotations"))
     text = annotations.get(vendor.node.register)
-    if text is None:
+    if text is None or _is_given_up(node, annotations, vendor, now):
         return None
     if vendor.node.form is Form.METAX:
         return decode_metax(text, vendor.node.register, vendor.word)
     return decode_registration(text, vendor.node.register)
+
+
+def _is_given_up(node: Mapping[str, Any], annotations: Mapping[str, Any], vendor: Vendor, now: datetime | None) -> bool:
+    allocatable = allocatable_gpus(node, vendor.resources.count)
+    return is_given_up(annotations.get(vendor.node.handshake), allocatable, now)
 
 
 def _by_capacity(node: Mapping[str, Any], vendor: Vendor) -> Registration | None:

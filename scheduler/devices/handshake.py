@@ -13,8 +13,7 @@ from enum import Enum
 from typing import Any, Final
 
 from scheduler.devices.quantity import whole
-from scheduler.devices.registration import REGISTER
-from scheduler.devices.vendors import NVIDIA
+from scheduler.devices.vendors import NVIDIA, NodeKeys
 
 HANDSHAKE: Final = "hami.io/node-handshake"
 LIMIT_SECONDS: Final = 60
@@ -34,21 +33,30 @@ class Seen:
     register: str | None = None
 
 
-def next_step(seen: Seen, annotations: Mapping[str, Any], allocatable: int, now: datetime | None) -> Step:
+def next_step(
+    seen: Seen, annotations: Mapping[str, Any], allocatable: int, now: datetime | None, keys: NodeKeys = NVIDIA.node
+) -> Step:
     """What to do with the node's registration. Without `now` no question is ever too old.
 
     `now` is the scheduler's local time without a zone, as the handshake itself is written.
     """
     if allocatable != seen.allocatable:
         return Step.READ if allocatable else Step.DROP
-    handshake = annotations.get(HANDSHAKE)
+    handshake = annotations.get(keys.handshake)
     if not isinstance(handshake, str) or "Requesting" not in handshake:
         return Step.READ
-    age = _age_seconds(handshake, now) if now else None
-    if age is not None and age >= LIMIT_SECONDS and not allocatable:
+    if is_given_up(handshake, allocatable, now):
         return Step.DROP
-    has_changed = seen.register is not None and annotations.get(REGISTER) != seen.register
+    has_changed = seen.register is not None and annotations.get(keys.register) != seen.register
     return Step.READ if has_changed else Step.KEEP
+
+
+def is_given_up(handshake: object, allocatable: int, now: datetime | None) -> bool:
+    """Whether the question has stood for a minute on a node that has nothing allocatable."""
+    if not isinstance(handshake, str) or "Requesting" not in handshake or now is None or allocatable:
+        return False
+    age = _age_seconds(handshake, now)
+    return age is not None and age >= LIMIT_SECONDS
 
 
 def _age_seconds(handshake: str, now: datetime) -> float | None:

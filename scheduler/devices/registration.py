@@ -302,11 +302,11 @@ class NodeDevices:
     vendors: tuple[int, ...] = ()
 
 
-def decode_node(annotations: Mapping[str, Any]) -> NodeDevices | Malformed | None:
+def decode_node(annotations: Mapping[str, Any], register: str = REGISTER) -> NodeDevices | Malformed | None:
     """None where nothing is registered. A broken score annotation unregisters the node, as with HAMi."""
-    if REGISTER not in annotations:
+    if register not in annotations:
         return None
-    registration = decode_registration(annotations[REGISTER])
+    registration = decode_registration(annotations[register], register)
     if isinstance(registration, Malformed):
         return registration
     scores = decode_pair_scores(annotations[PAIR_SCORES]) if PAIR_SCORES in annotations else {}

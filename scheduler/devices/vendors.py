@@ -40,7 +40,6 @@ class NodeKeys:
     register: str
     form: Form = Form.HAMI
     handshake: str = ""
-    pair_scores: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +134,7 @@ NVIDIA: Final = Vendor(
         "nvidia.com/gpucores",
         "nvidia.com/priority",
     ),
-    NodeKeys("hami.io/node-nvidia-register", Form.HAMI, "hami.io/node-handshake", "hami.io/node-nvidia-score"),
+    NodeKeys("hami.io/node-nvidia-register", Form.HAMI, "hami.io/node-handshake"),
     PodKeys(
         "hami.io/vgpu-devices-to-allocate",
         "hami.io/vgpu-devices-allocated",

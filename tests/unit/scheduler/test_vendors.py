@@ -1,6 +1,7 @@
 """Cards of other vendors than NVIDIA: each vendor's example node, and the rules that all vendors share."""
 
 import json
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +167,28 @@ def test_a_vendor_that_is_not_in_the_table_is_not_ours() -> None:
     columns = ClusterColumns()
     columns.apply_node(yaml.safe_load((EXAMPLES / "hygon.yaml").read_text()))
     assert isinstance(decide(columns, a_pod("hygon"), ["hygon-node"], Policy()), NotOurs)
+
+
+def test_a_vendor_that_left_a_question_open_and_has_nothing_allocatable_is_given_up() -> None:
+    node = yaml.safe_load((EXAMPLES / "hygon.yaml").read_text())
+    node["metadata"]["annotations"]["hami.io/node-handshake-dcu"] = "Requesting_2026-11-21 03:00:00"
+    columns = ClusterColumns(VENDORS)
+    for allocatable, now, names in [("16", 60, 1), ("0", 59, 1), ("0", 60, 0), ("1", 61, 1)]:
+        node["status"]["allocatable"] = {"hygon.com/dcunum": allocatable}
+        columns.apply_node(node, datetime(2026, 11, 21, 3, now // 60, now % 60))  # noqa: DTZ001 - handshakes carry no zone
+        assert len(columns.node_names) == names
+
+
+def test_annotation_keys_of_nvidia_can_be_configured_too() -> None:
+    text = b"nvidia: {annotations: {register: example.com/cards, allocated: example.com/held}}"
+    columns = ClusterColumns(device_config.parse(text, "file"))
+    node = yaml.safe_load((EXAMPLES / "mixed.yaml").read_text())
+    said = node["metadata"]["annotations"]
+    said["example.com/cards"] = said.pop("hami.io/node-nvidia-register")
+    columns.apply_node(node)
+    pod = a_pod("mixed")
+    del pod["spec"]["containers"][-1]["resources"]["limits"]["hygon.com/dcunum"]
+    assert decided(columns, pod).annotations["example.com/held"] == ";GPU-0,NVIDIA,4096,0:;"
 
 
 def test_a_broken_registration_of_one_vendor_leaves_the_others() -> None:
