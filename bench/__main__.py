@@ -8,9 +8,12 @@ from rich.console import Console
 
 from bench import api, ingest, report, scheduling, worker
 from bench.backends import FOLDER
+from bench.filter import filter_call, pod_update
 
 BENCHMARKS: dict[str, Callable[[], report.Result]] = {
-    "filter": scheduling.filter_call,
+    "filter": filter_call,
+    "pod-update": pod_update,
+    "published": scheduling.published,
     "worker": worker.worker,
     "columns": worker.columns,
     "api": api.api,

@@ -19,9 +19,9 @@ CALLS = 20
 HAMI = "HAMi v2.10.0 in Go, measured elsewhere: 290 ms recording nothing, 966 ms logging every device"
 
 
-def filter_call() -> Result:
+def published() -> Result:
     """CPU per POST /filter on 5,000 x 8 devices, and the time until the API gives the answer."""
-    folder = FOLDER / "filter"
+    folder = FOLDER / "published"
     folder.mkdir(parents=True)
     names = cluster.write(NODES, folder / "source.json")
     with stack(folder, folder / "source.json") as running:
@@ -37,7 +37,7 @@ def filter_call() -> Result:
         seen = _until_answered(scheduler, running.url("api"), names)
     figures.append(Figure("POST /filter to the API's answer", seen * 1000, "ms, p50 of 10"))
     return Result(
-        "filter",
+        "published",
         f"POST /filter, every verdict in the spool before the answer, against answering the same bytes. {HAMI}",
         f"{CALLS} calls on {NODES:,} nodes x {cluster.CARDS} devices with {NODES:,} running pods, all refused",
         (*against_first(figures[:2], lambda first, this: this / first), figures[2]),

@@ -1,0 +1,54 @@
+"""``python -m bench.deciding NODES PODS PORT SPOOL [KAFKA | silent]``: the scheduler's own HTTP app on a made-up fleet.
+
+As ``scheduler serve`` puts it together, without the minutes that YAML of 45,000 objects would take. ``silent``: nothing
+is recorded, everything else is as it is; ``KAFKA``: published too.
+"""
+
+import asyncio
+import contextlib
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from bench import fleet
+from scheduler import listen
+from scheduler.bind import Binder, LockPolicy
+from scheduler.cluster.claims import Claims
+from scheduler.cluster.file_cluster import FileCluster
+from scheduler.devices.columns import ClusterColumns
+from scheduler.http import create_app
+from scheduler.judge.decision import Policy
+from scheduler.metrics import Metrics
+from scheduler.observe import Observer
+from scheduler.publish import Publisher
+from scheduler.service import Scheduler, Teller
+from scheduler.spool.spool import Spool, now_utc
+from schemas.events import Event
+
+SILENT = "silent"
+
+
+class SilentTeller(Teller):
+    """Forgets what it is told before anything is made of it."""
+
+    def tell(self, told: Iterable[Event]) -> None:
+        """Nothing."""
+
+
+async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) -> None:
+    metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
+    with contextlib.closing(Spool(folder)) as spool:
+        teller = (SilentTeller if recording == SILENT else Teller)(spool, now_utc, metrics)
+        cluster = FileCluster(Observer("bench", columns, claims, teller, now_utc))
+        cluster.apply(fleet.manifest(nodes, pods))
+        binder = Binder(cluster, LockPolicy())
+        scheduler = Scheduler("bench", Policy(), columns, cluster, claims, binder, teller, now_utc, metrics)
+        app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, 32 * 1024 * 1024)
+        publisher = Publisher(spool, recording, now_utc, metrics) if recording not in ("", SILENT) else None
+        tasks = [asyncio.create_task(publisher.run())] if publisher else []
+        await listen.answer(app, listen.bind("127.0.0.1", port), None, tasks)
+
+
+if __name__ == "__main__":
+    nodes, pods, port = map(int, sys.argv[1:4])
+    asyncio.run(serve(nodes, pods, port, Path(sys.argv[4]), "".join(sys.argv[5:])))

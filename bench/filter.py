@@ -1,0 +1,124 @@
+"""One filter call by fleet size and running pods, recording and not, beside HAMi's figures and a bare handler."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+
+import httpx
+import numpy as np
+
+from bench import fleet
+from bench.backends import FOLDER, start_bare
+from bench.cpu import cpu_seconds, resident_mib
+from bench.report import Figure, Result
+from demo.processes import Processes, free_ports
+from scheduler.devices.columns import ClusterColumns
+
+CALLS = 20
+SIZES = ((1_000, 0), (1_000, 5_000), (5_000, 0), (5_000, 5_000), (5_000, 40_000))
+RECORDED, SILENT = "", "silent"
+HAMI_MS = {(1_000, 0): 44, (5_000, 0): 290, (5_000, 40_000): 1_995}
+"""HAMi v2.10.0's own filter in Go, recording nothing, CPU ms: measured elsewhere with its code and a fake client."""
+UPDATES = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    nodes: int
+    pods: int
+    fits: bool
+    recording: str
+
+    def __str__(self) -> str:
+        fitting = "a tenth of the nodes fits" if self.fits else "no node fits"
+        return f"{self.nodes:,} nodes, {self.pods:,} pods, {fitting}, {'not ' * bool(self.recording)}recorded"
+
+
+def filter_call() -> Result:
+    """CPU per POST /filter, all verdicts durable in the spool before the answer; nothing is sent to Kafka meanwhile."""
+    folder = FOLDER / "filter"
+    folder.mkdir(parents=True, exist_ok=True)
+    with Processes(folder, {}) as processes:
+        figures = [figure for (nodes, pods), how in product(SIZES, (RECORDED, SILENT))
+                   for figure in _measure_process(processes, folder, nodes, pods, how)]  # fmt: skip
+        figures.append(_bare(processes))
+    hami = [Figure(f"HAMi v2.10.0 in Go, {n:,} nodes, {p:,} pods", ms, "CPU ms per call", note="measured elsewhere")
+            for (n, p), ms in HAMI_MS.items()]  # fmt: skip
+    return Result(
+        "filter",
+        "POST /filter: HTTP body in, reply bytes out, every verdict encoded and on disk; beside HAMi recording nothing",
+        f"{CALLS} calls each, {fleet.CARDS} devices a node; ratio: to the same call where nothing is recorded",
+        (*_with_ratios(figures), *hami),
+    )
+
+
+def _measure_process(processes: Processes, folder: Path, nodes: int, pods: int, recording: str) -> Iterator[Figure]:
+    port = free_ports("deciding")["deciding"]
+    spool = folder / f"spool-{nodes}-{pods}-{recording}"
+    processes.start("deciding", "bench.deciding", str(nodes), str(pods), port, str(spool), *filter(None, [recording]))
+    processes.wait_ready("deciding", f"http://127.0.0.1:{port}/readyz")
+    for fits in (False, True):
+        case = Case(nodes, pods, fits, recording)
+        yield measure(str(case), f"http://127.0.0.1:{port}/filter", processes.pid("deciding"), nodes, fits=fits)
+    processes.stop("deciding")
+
+
+def measure(path: str, url: str, pid: int, nodes: int, *, fits: bool) -> Figure:
+    asked = list(fleet.bodies(nodes, CALLS + 2, fits=fits))
+    with httpx.Client(timeout=60) as client:
+        for body in asked[:2]:
+            client.post(url, content=body).raise_for_status()
+        before, times = cpu_seconds(pid), []
+        for body in asked[2:]:
+            began = time.perf_counter()
+            client.post(url, content=body).raise_for_status()
+            times.append(time.perf_counter() - began)
+        cost = (cpu_seconds(pid) - before) / CALLS * 1000
+    p50, p99 = np.percentile(times, [50, 99]) * 1000
+    note = f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, {resident_mib(pid):.0f} MiB"
+    return Figure(path, cost, "CPU ms per call", note=note)
+
+
+def _bare(processes: Processes) -> Figure:
+    """What HTTP costs: the same bodies, and an answer as long as one that names every node."""
+    port = free_ports("bare")["bare"]
+    start_bare(processes, port, b" " * 400_000)
+    return measure("a handler of as many bytes", f"http://127.0.0.1:{port}/filter", processes.pid("bare"), 5_000,
+                   fits=False)  # fmt: skip
+
+
+def _with_ratios(figures: list[Figure]) -> Iterator[Figure]:
+    silent = {figure.path.replace("not recorded", "recorded"): figure.value for figure in figures}
+    for figure in figures:
+        base = silent.get(figure.path) if not figure.path.endswith("not recorded") else None
+        ratio = round(figure.value / base, 2) if base and base != figure.value else None
+        yield Figure(figure.path, figure.value, figure.unit, ratio, figure.note)
+
+
+def pod_update() -> Result:
+    """A watch's bytes about one pod, decoded and counted."""
+    import orjson
+
+    nodes = 5_000
+    columns = ClusterColumns()
+    said = fleet.manifest(nodes, nodes * fleet.CARDS)
+    for node in said.nodes.values():
+        columns.apply_node(node)
+    for pod in said.pods.values():
+        columns.apply_pod(pod)
+    changed = [
+        fleet.running_pod(n, n % nodes, (n // nodes + 1) % fleet.CARDS, 1_000 + n % 7, 5) for n in range(UPDATES)
+    ]
+    lines = [orjson.dumps({"type": "MODIFIED", "object": pod}) for pod in changed]
+    began = time.process_time()
+    for line in lines:
+        columns.apply_pod(orjson.loads(line)["object"])
+    cost = (time.process_time() - began) / UPDATES * 1e6
+    return Result(
+        "pod-update",
+        "One line of a watch, decoded and applied to the columns: a pod moves from one card to another",
+        f"{UPDATES:,} updates among {len(said.pods):,} pods on {nodes:,} nodes",
+        (Figure("a changed pod", cost, "CPU us"),),
+    )
