@@ -57,6 +57,7 @@ Follow = Annotated[bool, typer.Option("--follow", help="Go on as the file grows,
 CheckpointFile = Annotated[
     Path | None, typer.Option(help="Where to keep how far the log was read; a restart goes on there.")
 ]
+GROUP = "schedulerlog-ingest-raw-logs"
 Kafka = Annotated[str | None, typer.Option(help=f"HOST:PORT[,HOST:PORT…]; default: ${KAFKA_VARIABLE}.")]
 Scheduler = Annotated[str, typer.Option(help="The scheduler's name, as in the pods' spec.schedulerName.")]
 
@@ -160,6 +161,25 @@ async def _serve_sniffer(address: str, reader: SnifferLog, servers: str) -> None
         await stop.wait()
         await running.stop(grace=5)
     typer.echo(report(reader.counts), err=True)
+
+
+@app.command("raw-logs")
+def raw_logs(
+    kafka: Kafka = None,
+    group: Annotated[str, typer.Option(help="The consumer group; several processes share its partitions.")] = GROUP,
+) -> None:
+    """HAMi's and KAI's logs as shippers write them to the topic schedulerlog.raw-logs."""
+    with _one_line_for_mistakes():
+        asyncio.run(_read_raw_logs(servers_of(kafka), group))
+
+
+async def _read_raw_logs(servers: str, group: str) -> None:
+    # Faust is slow to import, and the other sources do without it.
+    from ingest.raw_logs.app import serve
+
+    read = await serve(servers, _stop_by_signal(), group)
+    for (name, outcome), count in sorted(read.lines().items()):
+        typer.echo(f"{name or 'no scheduler'}: {count} lines {outcome}", err=True)
 
 
 def _stop_by_signal() -> asyncio.Event:

@@ -5,7 +5,17 @@ from typing import Any, Final
 
 from schemas.events import EVENTS, Event
 from schemas.records import CONTENT_TYPE
-from schemas.topics import ATTEMPTS, DEAD_LETTER_HEADERS, DEAD_LETTERS, DECISIONS, MESSAGES, NODES, TOPICS, Topic
+from schemas.topics import (
+    ATTEMPTS,
+    DEAD_LETTER_HEADERS,
+    DEAD_LETTERS,
+    DECISIONS,
+    MESSAGES,
+    NODES,
+    RAW_LOGS,
+    TOPICS,
+    Topic,
+)
 
 SCHEMA_FORMAT: Final = "application/schema+json;version=draft-07"
 """AsyncAPI 3.0 names no later draft; the schemas use nothing of 2020-12 but the keyword ``$defs``."""
@@ -26,6 +36,8 @@ _OPERATIONS: Final = (
     ("publishAttempts", "send", ATTEMPTS, "The pipeline tells every attempt as a whole."),
     ("publishMessages", "send", MESSAGES, "The pipeline tells the event texts."),
     ("readAttempts", "receive", ATTEMPTS, "The API keeps the latest attempts in memory."),
+    ("shipLines", "send", RAW_LOGS, "Fluent Bit, Vector or the OpenTelemetry Collector ship the lines of schedulers."),
+    ("readLines", "receive", RAW_LOGS, "The readers of logs turn the lines into decisions."),
     ("setAside", "send", DEAD_LETTERS, "The pipeline sets aside what it can't understand."),
 )
 
@@ -48,7 +60,7 @@ def document() -> dict[str, Any]:
         "servers": {"kafka": _server()},
         "channels": {_name(topic): _channel(topic) for topic in TOPICS},
         "operations": {name: _operation(action, topic, about) for name, action, topic, about in _OPERATIONS},
-        "components": {"messages": {each.__name__: _message(each) for each in EVENTS} | {"DeadLetter": _dead_letter()}},
+        "components": {"messages": {each.__name__: _message(each) for each in EVENTS} | _no_events()},
     }
 
 
@@ -62,7 +74,7 @@ def _name(topic: Topic) -> str:
 
 
 def _messages(topic: Topic) -> Sequence[str]:
-    return [event.__name__ for event in topic.events] or ["DeadLetter"]
+    return [event.__name__ for event in topic.events] or ["RawLine" if topic is RAW_LOGS else "DeadLetter"]
 
 
 def _channel(topic: Topic) -> dict[str, Any]:
@@ -107,6 +119,11 @@ def _message(event: type[Event]) -> dict[str, Any]:
     return {key: value for key, value in message.items() if value}
 
 
+def _no_events() -> dict[str, Any]:
+    """What travels on topics of no events."""
+    return {"RawLine": _raw_line(), "DeadLetter": _dead_letter()}
+
+
 def _dead_letter() -> dict[str, Any]:
     headers = {name: {"type": "string", "description": about} for name, about in DEAD_LETTER_HEADERS.items()}
     return {
@@ -116,6 +133,16 @@ def _dead_letter() -> dict[str, Any]:
         "headers": {"type": "object", "required": list(headers), "properties": headers},
         "payload": {"description": "The value as it came, byte for byte."},
         "bindings": {"kafka": _key(DEAD_LETTERS)},
+    }
+
+
+def _raw_line() -> dict[str, Any]:
+    return {
+        "name": "raw line",
+        "summary": "One line of a container's log, or several, in the JSON of the program that ships it.",
+        "contentType": CONTENT_TYPE,
+        "payload": {"description": "What Fluent Bit, Vector or the OpenTelemetry Collector (otlp_json) write."},
+        "bindings": {"kafka": _key(RAW_LOGS)},
     }
 
 

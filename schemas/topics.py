@@ -68,7 +68,15 @@ DEAD_LETTERS: Final = Topic(
     max_message_bytes=16 * 1024 * 1024,
 )
 
-TOPICS: Final = (DECISIONS, NODES, ATTEMPTS, MESSAGES, DEAD_LETTERS)
+RAW_LOGS: Final = Topic(
+    name="schedulerlog.raw-logs",
+    about="Lines of schedulers' logs as Fluent Bit, Vector or the OpenTelemetry Collector ship them",
+    key="namespace/pod/container, so that a log stays in order",
+    events=(),
+    retention=timedelta(days=1),
+)
+
+TOPICS: Final = (DECISIONS, NODES, ATTEMPTS, MESSAGES, RAW_LOGS, DEAD_LETTERS)
 
 DEAD_LETTER_HEADERS: Final = {
     "dead_letter_topic": "the topic the record was read from",

@@ -146,6 +146,12 @@ class HamiLog:
         memory.codes.clear()
         yield from self._take()
 
+    def waits_for(self) -> set[str]:
+        """The attempts and binds that were begun and not told."""
+        memory = self._memory
+        held = [*memory.open.values(), *(each for waiting in memory.waiting.values() for each in waiting)]
+        return {f"{each.pod} {each.started}" for each in held} | {f"bind {pod}" for pod in memory.binds}
+
     def save(self) -> bytes:
         return _MEMORY.dump_json(self._memory)
 

@@ -83,6 +83,11 @@ class KaiLog:
         self.counts.events += len(told)
         return told
 
+    def waits_for(self) -> set[str]:
+        """The sessions that are not over, and a message whose text goes on."""
+        names = {f"session {session.name}" for session in self._state.sessions}
+        return names | ({"text"} if self._state.pending else set())
+
     def save(self) -> bytes:
         return _STATE.dump_json(self._state)
 

@@ -1,0 +1,114 @@
+"""The agent: records of shipped lines in, events published, records acknowledged. A plain coroutine.
+
+A record is acknowledged when everything that began with it or before it is published: after a crash the unfinished is
+read again and told with the same ids. Acknowledgement goes in the order of offsets.
+"""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import AsyncIterable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from ingest.raw_logs.shippers import shipped
+from ingest.raw_logs.streams import Streams
+from schemas.events import Event
+
+log = logging.getLogger(__name__)
+
+
+class Sink(Protocol):
+    async def send(self, events: Sequence[Event]) -> None:
+        """Return when they can't be lost any more."""
+        ...
+
+
+class Record(NamedTuple):
+    """A record as it was read, and how to acknowledge it."""
+
+    partition: int
+    offset: int
+    value: bytes | None
+    acknowledge: Callable[[], object]
+
+
+@dataclass(slots=True)
+class _Partition:
+    streams: Streams = field(default_factory=Streams)
+    unacknowledged: deque[Record] = field(default_factory=deque)
+    is_ours: bool = True
+
+    def acknowledge(self) -> None:
+        """All records that nothing waits for any more."""
+        needed = self.streams.needs()
+        while self.unacknowledged and (needed is None or self.unacknowledged[0].offset < needed):
+            record = self.unacknowledged.popleft()
+            if self.is_ours:
+                record.acknowledge()
+
+
+class RawLogs:
+    """``strange`` counts the records that are no shipper's JSON: they are kept in the topic, and passed over."""
+
+    def __init__(self, sink: Sink, clock: Callable[[], float] = time.monotonic) -> None:
+        self._sink, self._clock = sink, clock
+        self._partitions: dict[int, _Partition] = {}
+        self.strange = 0
+        self._turn = asyncio.Lock()
+        """What is being published must not be acknowledged by the other of the two that acknowledge."""
+
+    @property
+    def unacknowledged(self) -> int:
+        return sum(len(each.unacknowledged) for each in self._partitions.values())
+
+    def lines(self) -> dict[tuple[str, str], int]:
+        """By reader and outcome, of the partitions that are read now."""
+        total: dict[tuple[str, str], int] = {}
+        for partition in self._partitions.values():
+            for key, count in partition.streams.lines.items():
+                total[key] = total.get(key, 0) + count
+        return total
+
+    async def read(self, records: AsyncIterable[Record]) -> None:
+        """Take in records for ever."""
+        async for record in records:
+            async with self._turn:
+                await self._take(record)
+
+    async def settle(self) -> None:
+        """Tell what silent containers left open; to be called every now and then."""
+        async with self._turn:
+            for partition in list(self._partitions.values()):
+                if events := list(partition.streams.settle(self._clock())):
+                    await self._sink.send(events)
+                partition.acknowledge()
+
+    def forget(self) -> None:
+        """Partitions are being given out anew: what was not acknowledged will be read again, by whoever has it."""
+        for partition in self._partitions.values():
+            partition.is_ours = False
+        self._partitions.clear()
+
+    async def _take(self, record: Record) -> None:
+        partition = self._partitions.setdefault(record.partition, _Partition())
+        if partition.unacknowledged and record.offset <= partition.unacknowledged[-1].offset:
+            return  # It was read before, and is waiting.
+        partition.unacknowledged.append(record)
+        if events := self._events(partition, record):
+            await self._sink.send(events)
+        partition.acknowledge()
+
+    def _events(self, partition: _Partition, record: Record) -> list[Event]:
+        found = shipped(record.value or b"")
+        if found is None:
+            self.strange += 1
+            log.info("partition %d, offset %d: no shipper's JSON", record.partition, record.offset)
+            return []
+        try:
+            return list(partition.streams.take(found, record.offset, self._clock()))
+        except Exception:
+            # One line that a reader fails on must not stop the logs of everybody else.
+            log.exception("a defect of a reader: partition %d, offset %d", record.partition, record.offset)
+            return []

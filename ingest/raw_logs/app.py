@@ -1,0 +1,107 @@
+"""The Faust app of the raw logs: the only module of ``ingest`` that knows Faust (0.15.3).
+
+``noack().events()``: nothing is acknowledged but by us. On a rebalance Faust forgets what was acknowledged and not
+committed and reads from the committed offsets: so all state goes when partitions are revoked. No tables, no leader
+topic, no declared topics, no web server.
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from faust import App
+from faust.types import StreamT
+
+from ingest.kafka import KafkaSink, KafkaUnavailableError
+from ingest.raw_logs.agent import RawLogs, Record
+from schemas.topics import RAW_LOGS
+
+SETTLE_SECONDS: Final = 5.0
+COMMIT_SECONDS: Final = 0.5
+SESSION_SECONDS: Final = 20.0
+_BUFFERED_RECORDS: Final = 512
+
+
+def create_app(servers: str, folder: Path, raw_logs: RawLogs, group: str) -> App:
+    """An app whose one agent feeds ``raw_logs``. ``folder`` is where Faust insists on having one."""
+    app = App(
+        group,
+        broker=[f"kafka://{server.strip()}" for server in servers.split(",")],
+        datadir=str(folder),
+        store="memory://",
+        key_serializer="raw",
+        value_serializer="raw",
+        topic_allow_declare=False,
+        topic_disable_leader=True,
+        web_enabled=False,
+        consumer_auto_offset_reset="earliest",
+        broker_session_timeout=SESSION_SECONDS,
+        broker_heartbeat_interval=SESSION_SECONDS / 4,
+        broker_request_timeout=40.0,
+        broker_commit_interval=COMMIT_SECONDS,
+        stream_buffer_maxsize=_BUFFERED_RECORDS,
+        stream_wait_empty=False,
+        stream_recovery_delay=0.0,
+    )
+    topic = app.topic(RAW_LOGS.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
+
+    async def read_raw_logs(stream: StreamT[bytes]) -> None:
+        await raw_logs.read(_records(app, stream))
+
+    app.agent(topic, name="read-raw-logs", concurrency=1)(read_raw_logs)
+
+    async def on_revoked(_app: App, _revoked: set[Any], **_: Any) -> None:
+        raw_logs.forget()
+
+    app.on_partitions_revoked.connect(on_revoked, weak=False)
+    return app
+
+
+async def _records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
+    async for event in stream.noack().events():
+        message = event.message
+
+        def acknowledge(message: Any = message) -> object:
+            return message.ack(app.consumer)
+
+        yield Record(message.partition, message.offset, message.value, acknowledge)
+
+
+async def serve(servers: str, stop: asyncio.Event, group: str) -> RawLogs:
+    """Read until ``stop`` is set, or Kafka takes no more events. Raises ``KafkaUnavailableError``."""
+    async with KafkaSink(servers) as sink:
+        failed: list[BaseException] = []
+        raw_logs = RawLogs(_Failing(sink, failed, stop))
+        with tempfile.TemporaryDirectory(prefix="schedulerlog-") as folder:
+            app = create_app(servers, Path(folder), raw_logs, group)
+            await app.start()
+            try:
+                while not stop.is_set():
+                    with suppress(TimeoutError):
+                        await asyncio.wait_for(stop.wait(), SETTLE_SECONDS)
+                    if not failed:
+                        await raw_logs.settle()
+            finally:
+                await app.stop()
+        if failed:
+            raise failed[0]
+    return raw_logs
+
+
+class _Failing:
+    """Faust would swallow a failure in an agent, and go on behind its record: it stops the process instead."""
+
+    def __init__(self, sink: KafkaSink, failed: list[BaseException], stop: asyncio.Event) -> None:
+        self._sink, self._failed, self._stop = sink, failed, stop
+
+    async def send(self, events: Any) -> None:
+        try:
+            await self._sink.send(events)
+        except KafkaUnavailableError as error:
+            self._failed.append(error)
+            self._stop.set()
+            # Nothing behind it may be acknowledged; the process is ending.
+            await asyncio.Event().wait()
