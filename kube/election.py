@@ -1,4 +1,4 @@
-"""Leading while a Lease is ours: taking it, renewing it, giving it back."""
+"""Leading while a Lease is ours: taking it, renewing it, giving it back; or while it is our neighbour's."""
 
 import asyncio
 import logging
@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
 from random import Random
-from typing import Final
+from typing import Final, Protocol
 
 from kube import lease
 from kube.client import Client
@@ -21,16 +21,40 @@ log = logging.getLogger(__name__)
 _JITTER: Final = 0.2
 
 
+class Leadership(Protocol):
+    """`is_leading` is asked before every answer: it turns false by itself when the lease can't be renewed in time.
+
+    `problem` is why we do not lead; empty while we do. `term` grows each time that leading begins anew, also where
+    nobody else led meanwhile; `leads_anew` is set then.
+    """
+
+    term: int
+    leads_anew: asyncio.Event
+
+    @property
+    def is_leading(self) -> bool: ...
+
+    @property
+    def problem(self) -> str: ...
+
+    async def run(self) -> None:
+        """Follow the lease for ever."""
+
+    async def resign(self) -> None:
+        """Stop leading, and let another lead at once."""
+
+
+def own_host() -> str:
+    return os.environ.get("POD_NAME") or os.uname().nodename
+
+
 def own_identity() -> str:
     """Different for each process, and shows which pod it is."""
-    return f"{os.environ.get('POD_NAME') or os.uname().nodename}_{uuid.uuid4()}"
+    return f"{own_host()}_{uuid.uuid4()}"
 
 
 class Election:
-    """`is_leading` is asked before every answer: it turns false by itself when the lease can't be renewed in time.
-
-    `term` grows each time that leading begins anew, also where nobody else led meanwhile; `leads_anew` is set then.
-    """
+    """Implements `Leadership` with a Lease of our own."""
 
     def __init__(
         self,
@@ -53,7 +77,6 @@ class Election:
 
     @property
     def problem(self) -> str:
-        """Why we do not lead; empty while we do."""
         if self.is_leading:
             return ""
         if self._trouble:
@@ -125,7 +148,7 @@ class Election:
         self._seen = self._seen.next(found, self._clock())
 
     async def resign(self) -> None:
-        """Stop leading, and let another lead at once. What can't be told runs out."""
+        """What can't be told runs out."""
         was_leading, self._leading = self.is_leading, Leading()
         if not was_leading:
             return
@@ -134,3 +157,55 @@ class Election:
             await self._client.update(LEASES.item(self._key), freed)
         except ApiError as error:
             log.info("the lease could not be given back (%s); it runs out", error)
+
+
+class Neighbour:
+    """Implements `Leadership` where kube-scheduler runs in our pod and asks only us: we lead while it holds its Lease.
+
+    HAMi's chart deploys both in one pod; a lease of our own could be another pod's than kube-scheduler's.
+    """
+
+    def __init__(
+        self, client: Client, key: Key, host: str, terms: Terms, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client, self._key, self._host, self._terms, self._clock = client, key, host, terms, clock
+        self._seen, self._until, self._trouble = Seen(), 0.0, ""
+        self.term = 0
+        self.leads_anew = asyncio.Event()
+
+    @property
+    def is_leading(self) -> bool:
+        return self._clock() < self._until
+
+    @property
+    def problem(self) -> str:
+        if self.is_leading:
+            return ""
+        about = f"the lease {self._key.namespace}/{self._key.name} of kube-scheduler"
+        if self._trouble:
+            return f"{about} can't be read ({self._trouble})"
+        return f"{about} is held by {self._seen.holder or 'nobody'}, not by one in {self._host}"
+
+    async def run(self) -> None:
+        while True:
+            await self._look()
+            await asyncio.sleep(self._terms.retry)
+
+    async def _look(self) -> None:
+        # What is read was written before now at the latest: later than this it may not count from.
+        began, was_leading = self._clock(), self.is_leading
+        try:
+            found = await self._client.get(LEASES.item(self._key))
+        except ApiError as error:
+            self._trouble = str(error)
+            return
+        self._trouble, self._seen = "", self._seen.next(found, began)
+        self._until = lease.led_by_host(self._seen, self._host, self._terms)
+        if self.is_leading and not was_leading:
+            self.term += 1
+            self.leads_anew.set()
+            log.info("leading now, as kube-scheduler beside us does")
+
+    async def resign(self) -> None:
+        """The lease is kube-scheduler's to give back."""
+        self._until = 0.0

@@ -106,6 +106,14 @@ def _micro_time(now: datetime) -> str:
     return f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
+def led_by_host(seen: Seen, host: str, terms: Terms) -> float:
+    """Until when a process on `host` leads for certain (monotonic seconds); 0 where none does.
+
+    Kubernetes' components write `host_uuid` into the leases that they hold; `host` is the pod's name.
+    """
+    return seen.since + terms.renew if seen.holder.startswith(f"{host}_") else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Leading:
     """Until when we may act as the leader, in monotonic seconds."""

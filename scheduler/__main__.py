@@ -96,6 +96,13 @@ def serve(
     kube_timeout: Annotated[str, typer.Option(help="What one request to the API server may take.")] = "10s",
     node_label_selector: Annotated[str, typer.Option(help="Use only nodes with these labels: k=v[,k=v…].")] = "",
     leader_elect: Annotated[bool, typer.Option(help="Answer only while a Lease is ours; where several run.")] = True,
+    leader_elect_with_kube_scheduler: Annotated[
+        bool,
+        typer.Option(
+            "--leader-elect-with-kube-scheduler",
+            help="The Lease is that of kube-scheduler in our own pod ($POD_NAME): lead while it does.",
+        ),
+    ] = False,
     leader_elect_lease_duration: Annotated[str, typer.Option(help="Unrenewed, others take the Lease.")] = "15s",
     leader_elect_renew_deadline: Annotated[str, typer.Option(help="Unrenewed, we stop answering.")] = "10s",
     leader_elect_retry_period: Annotated[str, typer.Option(help="Between two tries to take or renew it.")] = "2s",
@@ -159,6 +166,7 @@ def serve(
                         settings.duration("--leader-elect-renew-deadline", leader_elect_renew_deadline),
                         settings.duration("--leader-elect-retry-period", leader_elect_retry_period),
                     ),
+                    leader_elect_with_kube_scheduler,
                 ),
             ),
             name=name,

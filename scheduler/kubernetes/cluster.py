@@ -13,7 +13,7 @@ import orjson
 
 from kube.backoff import pauses
 from kube.client import Client
-from kube.election import Election
+from kube.election import Leadership
 from kube.errors import ApiError
 from kube.mirror import Ref
 from kube.reflector import Patience, Reflector, Selection
@@ -95,7 +95,7 @@ class KubernetesCluster:
         client: Client,
         watcher: Watcher,
         claims: Claims,
-        election: Election | None = None,
+        election: Leadership | None = None,
         *,
         node_labels: str = "",
         patience: Patience = _PATIENCE,
@@ -120,7 +120,7 @@ class KubernetesCluster:
                 tasks.create_task(self._election.run())
                 tasks.create_task(self._read_anew_when_leading(self._election))
 
-    async def _read_anew_when_leading(self, election: Election) -> None:
+    async def _read_anew_when_leading(self, election: Leadership) -> None:
         """Who led before may have written what our watches have not brought yet."""
         waits = pauses(Random())  # noqa: S311 - no secret
         while True:

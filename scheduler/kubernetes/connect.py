@@ -8,7 +8,7 @@ from typing import Final
 
 from kube.client import Client
 from kube.credentials import Credentials, Load, from_kubeconfig, in_cluster, pod_namespace
-from kube.election import Election, own_identity
+from kube.election import Election, Leadership, Neighbour, own_host, own_identity
 from kube.lease import Terms
 from kube.rate import Rate
 from kube.resources import Key
@@ -38,6 +38,8 @@ class ApiServer:
     lease: Key | None = None
     """The Lease that says who leads; None: this scheduler is the only one."""
     terms: Terms = field(default_factory=Terms)
+    leads_with_kube_scheduler: bool = False
+    """The Lease is that of kube-scheduler in our own pod, and we lead while it does."""
 
 
 def lease_namespace() -> str:
@@ -54,13 +56,21 @@ async def connect(server: ApiServer, watcher: Watcher, claims: Claims, metrics: 
         timeout_seconds=server.timeout_seconds,
         count=lambda verb, result: metrics.api_calls.labels(verb, result).inc(),
     )
-    election = Election(client, server.lease, own_identity(), server.terms) if server.lease else None
+    election = _leadership(server, client)
     cluster = KubernetesCluster(client, watcher, claims, election, node_labels=server.node_labels)
     _watch(metrics, cluster, election)
     return cluster
 
 
-def _watch(metrics: Metrics, cluster: KubernetesCluster, election: Election | None) -> None:
+def _leadership(server: ApiServer, client: Client) -> Leadership | None:
+    if server.lease is None:
+        return None
+    if server.leads_with_kube_scheduler:
+        return Neighbour(client, server.lease, own_host(), server.terms)
+    return Election(client, server.lease, own_identity(), server.terms)
+
+
+def _watch(metrics: Metrics, cluster: KubernetesCluster, election: Leadership | None) -> None:
     metrics.watch(
         "cache_age_seconds",
         lambda: time.monotonic() - min(watch.heard for watch in cluster.watches),

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from kube.election import Election
-from kube.lease import Leading, Seen, Step, Terms, claim, next_step, resignation
+from kube.election import Election, Neighbour
+from kube.lease import Leading, Seen, Step, Terms, claim, led_by_host, next_step, resignation
 from kube.resources import LEASES, Key
 from tests.unit.kube.fake_api import FakeApi, a_client, serving, until
 
@@ -118,5 +118,30 @@ async def test_a_leader_that_can_not_renew_stops_by_itself_and_begins_a_new_term
         assert "can't be had (the fault" in election.problem
         await the_leader([election])
         assert election.term > before
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+def test_we_lead_with_our_neighbour_while_its_lease_is_fresh() -> None:
+    seen = Seen(a_lease("pod-1_0b9d"), 100.0)
+    assert led_by_host(seen, "pod-1", TERMS) == 110.0
+    assert led_by_host(seen, "pod", TERMS) == 0, "another pod whose name begins so"
+    assert led_by_host(Seen(), "pod-1", TERMS) == 0
+
+
+async def test_who_leads_with_kube_scheduler_stops_when_its_lease_moves_or_stands_still() -> None:
+    api, path = FakeApi(), LEASES.item(KEY)
+    async with serving(api) as url, a_client(url) as client:
+        ours = Neighbour(client, KEY, "pod-1", Terms(3, 0.5, 0.05))
+        task = asyncio.create_task(ours.run())
+        await until(lambda: "can't be read" in ours.problem)
+        api.put(path, a_lease("pod-1_a"))
+        await until(lambda: ours.is_leading)
+        assert (ours.term, ours.leads_anew.is_set(), ours.problem) == (1, True, "")
+        await until(lambda: not ours.is_leading)
+        api.put(path, a_lease("pod-1_a", renewed="2026-11-21T03:00:01.000000Z"))
+        await until(lambda: ours.term == 2)
+        api.put(path, a_lease("pod-2_b"))
+        await until(lambda: "is held by pod-2_b, not by one in pod-1" in ours.problem)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
