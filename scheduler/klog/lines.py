@@ -29,6 +29,9 @@ SCORES: Final = 2
 NODES: Final = 4
 DEVICES: Final = 5
 
+_WITHOUT_EVENT: Final = (codes.NODE_INSUFFICIENT_DEVICE, codes.NODE_UNREGISTERED)
+"""Reasons that count no devices: HAMi has no event of their own for them."""
+
 CONTENTION: Final = "node lock contention"
 
 
@@ -258,6 +261,8 @@ _TOLD: Final[dict[int, tuple[str, str, Callable[[_Rows, int], str]]]] = {
 def _events(attempt: Attempt, summary: AttemptSummarized) -> Iterator[Line]:
     pod = quoted(str(attempt.pod))
     for said in messages(summary):
+        if said.code in _WITHOUT_EVENT:
+            continue
         about = f'object={pod} fieldPath="" kind="Pod" apiVersion="v1" type="{said.severity}" reason="{said.reason}"'
         yield Line("event.go:389", f'"Event occurred" {about} message={quoted(said.message)}')
 

@@ -16,7 +16,7 @@ from scheduler.klog.writer import KlogWriter, headed
 from schemas.events import PodRef
 from tests.unit.scheduler_edges.builders import STARTED, Json, a_card, a_cluster, a_container, a_node, a_pod
 
-ASKS = {"gpus": 2, "gpumem": 20480, "gpucores": 20}
+ASKING = a_container(gpus=2, gpumem=20480, gpucores=20)
 A40, V100 = 45912, 32768
 
 
@@ -61,7 +61,7 @@ def mixed() -> Decision:
     ]
     pods = (using("GPU-full", 41645, 10), using("GPU-busy", 1000, 90), using("GPU-shared", 1000, 10))
     wishes = {"nvidia.com/use-gputype": "A40"}
-    asking = a_pod("deepseek", [a_container(**ASKS)], wishes, namespace="llm")
+    asking = a_pod("deepseek", [ASKING], wishes, namespace="llm")
     return a_decision(*nodes, pods=pods, offered=("node4",), pod=asking)
 
 
@@ -158,6 +158,12 @@ def test_what_stands_in_annotations_never_makes_a_line_of_its_own() -> None:
     found = a_decision(a_node("node1", cards=[a_card(evil, type="NVIDIA A40\nX", health=False)]), pod=a_pod())
     said = b"".join(headed(lines.decided(an_attempt(), found, STARTED, "", 5), STARTED, 1))
     assert all(re.match(rb"I\d{4} ", line) for line in said.splitlines())
+
+
+def test_reasons_that_count_no_devices_have_no_event_of_their_own() -> None:
+    found = a_decision(a_node("node1", cards=1), offered=("node2",), pod=a_pod(containers=[ASKING]))
+    (event,) = [line for line in told(found, 5) if line.startswith('"Event occurred"')]
+    assert event.endswith('reason="FilteringFailed" message="no available node, 2 nodes do not meet"')
 
 
 def test_a_decision_that_could_not_be_written_says_why(mixed: Decision) -> None:
