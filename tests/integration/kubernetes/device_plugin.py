@@ -15,6 +15,7 @@ from embedded.control_plane import ControlPlane
 from tests.integration.kubernetes.objects import LOCK, Json, annotate, annotations_of
 
 PHASE = "hami.io/bind-phase"
+METADATA = {"Accept": "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"}
 
 
 class DevicePlugins:
@@ -24,6 +25,8 @@ class DevicePlugins:
         self._path = f"/api/v1/namespaces/{namespace}/pods"
         self._cluster = cluster
         self._ends = threading.Event()
+        self.bound: set[str] = set()
+        """Names of the pods that were seen on a node."""
         self._watching = cluster.client()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -48,18 +51,16 @@ class DevicePlugins:
         with self._watching.stream("GET", self._path, params=query, timeout=10) as events:
             for line in events.iter_lines():
                 event = json.loads(line)
-                if event["type"] in {"ADDED", "MODIFIED"} and _waits_for_devices(event["object"]):
-                    self._allocate(writing, event["object"])
+                if event["type"] in {"ADDED", "MODIFIED"} and event["object"]["spec"].get("nodeName"):
+                    self.bound.add(event["object"]["metadata"]["name"])
+                    if annotations_of(event["object"]).get(PHASE) == "allocating":
+                        self._allocate(writing, event["object"])
 
     def _allocate(self, writing: httpx.Client, pod: Json) -> None:
         node = f"/api/v1/nodes/{pod['spec']['nodeName']}"
-        held = annotations_of(writing.get(node).json()).get(LOCK, "")
+        held = annotations_of(writing.get(node, headers=METADATA).json()).get(LOCK, "")
         # Pods may be deleted in between.
         with suppress(AssertionError):
             annotate(writing, f"{self._path}/{pod['metadata']['name']}", {PHASE: "success"})
         if held.endswith(f",{pod['metadata']['namespace']},{pod['metadata']['name']}"):
             annotate(writing, node, {LOCK: None})
-
-
-def _waits_for_devices(pod: Json) -> bool:
-    return bool(pod["spec"].get("nodeName")) and annotations_of(pod).get(PHASE) == "allocating"

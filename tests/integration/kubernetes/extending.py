@@ -86,6 +86,12 @@ class Extender:
         lines = self.get("/metrics").text.splitlines()
         return sum(float(line.split()[-1]) for line in lines if line.split("{")[0].split(" ")[0] == name)
 
+    def cpu_seconds(self) -> float:
+        """User and system time that the process has taken so far."""
+        assert self._process
+        stat = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(stat[11]) + int(stat[12])) / os.sysconf("SC_CLK_TCK")
+
     def kill(self) -> None:
         """As a crash would end it."""
         assert self._process

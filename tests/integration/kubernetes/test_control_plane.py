@@ -1,7 +1,31 @@
-"""The control plane that the other tests stand on."""
+"""The control plane that the other tests stand on, from Python and from the command line."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
 
 from embedded.control_plane import ControlPlane
-from tests.integration.kubernetes.objects import create, eventually
+from embedded.errors import ServerError
+from embedded.process import started_at
+from tests.integration.kubernetes.objects import create, created_nodes, eventually
+
+HOLDS_ONE = """\
+import json, time
+from embedded.control_plane import control_plane
+with control_plane() as cluster:
+    print(json.dumps([program.pid for program in cluster.programs.values() if program.is_alive]), flush=True)
+    time.sleep(600)
+"""
+
+
+def embedded(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "embedded", "kubernetes", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
 
 
 def test_it_says_the_version_that_it_was_built_from(control_plane: ControlPlane) -> None:
@@ -11,20 +35,58 @@ def test_it_says_the_version_that_it_was_built_from(control_plane: ControlPlane)
 
 def test_a_pod_is_scheduled_and_runs(control_plane: ControlPlane, namespace: str) -> None:
     control_plane.start_scheduler({})
-    with control_plane.client() as client:
-        create(client, "/api/v1/nodes", {"metadata": {"name": "smoke-node"}})
-        pods = f"/api/v1/namespaces/{namespace}/pods"
-        container = {"name": "main", "image": "none"}
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    container = {"name": "main", "image": "none"}
+    with created_nodes(control_plane, [{"metadata": {"name": "smoke-node"}}]), control_plane.client() as client:
         create(client, pods, {"metadata": {"name": "smoke"}, "spec": {"containers": [container]}})
-        try:
-            eventually(
-                lambda: client.get(f"{pods}/smoke").json()["status"]["phase"] == "Running", "the pod does not run"
-            )
-        finally:
-            client.delete("/api/v1/nodes/smoke-node")
+        eventually(lambda: client.get(f"{pods}/smoke").json()["status"]["phase"] == "Running", "the pod does not run")
 
 
 def test_what_was_written_is_there_after_a_kill(control_plane: ControlPlane, namespace: str) -> None:
     control_plane.api_server.kill()
     control_plane.api_server.start()
     assert namespace in control_plane.kubectl("get", "namespaces", "--output", "name")
+
+
+def test_a_configuration_that_is_refused_is_shown_with_the_words_of_kube_scheduler(control_plane: ControlPlane) -> None:
+    with pytest.raises(ServerError, match='unknown field "extender"'):
+        control_plane.start_scheduler({"extender": []})
+    control_plane.start_scheduler({})
+
+
+def test_nothing_outlives_a_program_that_is_killed(control_plane: ControlPlane) -> None:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDS_ONE], stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": "."}
+    )
+    with holder:
+        assert holder.stdout
+        pids: list[int] = json.loads(holder.stdout.readline())
+        assert len(pids) == 3
+        holder.send_signal(signal.SIGKILL)
+        eventually(lambda: not any(started_at(pid) for pid in pids), "some of it still runs")
+
+
+def test_from_the_command_line_it_runs_until_it_is_stopped(control_plane: ControlPlane, tmp_path: Path) -> None:
+    place = ("--dir", str(tmp_path))
+    up = embedded("up", "--no-kwok", *place)
+    try:
+        assert up.returncode == 0, up.stderr
+        status = embedded("status", *place)
+        assert status.returncode == 0
+        assert [line.split()[:2] for line in status.stdout.splitlines()] == [
+            ["etcd", "up"], ["kube-apiserver", "up"], ["kube-controller-manager", "up"], ["kube-scheduler", "up"],
+        ]  # fmt: skip
+        shell = f"{embedded('env', *place).stdout}\nkubectl create namespace from-a-shell --output name"
+        said = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+        assert said.stdout == "namespace/from-a-shell\n"
+    finally:
+        down = embedded("down", *place)
+    assert "kube-apiserver" in down.stderr
+    assert embedded("status", *place).returncode == 1
+    again = embedded("up", "--no-kwok", "--no-scheduler", *place)
+    try:
+        assert again.returncode == 0, again.stderr
+        shell = f"{embedded('env', *place).stdout}\nkubectl get namespace from-a-shell --output name"
+        assert subprocess.run(["bash", "-c", shell], check=False, capture_output=True).returncode == 0
+    finally:
+        embedded("down", *place)

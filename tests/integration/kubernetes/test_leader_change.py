@@ -40,7 +40,7 @@ def both(control_plane: ControlPlane, backends: Addresses, namespace: str, tmp_p
     """Two schedulers that want the same Lease."""
     authority = Authority.new("the tests' authority")
     flags = (
-        "--kafka", backends.bootstrap_servers, "--node-lock-timeout", "5s", *LEASE,
+        "--kafka", backends.bootstrap_servers, "--node-policy", "spread", "--node-lock-timeout", "5s", *LEASE,
         "--leader-elect-resource-namespace", namespace,
     )  # fmt: skip
     with ExitStack() as stack:
