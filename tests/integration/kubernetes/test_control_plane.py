@@ -49,7 +49,7 @@ def test_what_was_written_is_there_after_a_kill(control_plane: ControlPlane, nam
 
 
 def test_a_configuration_that_is_refused_is_shown_with_the_words_of_kube_scheduler(control_plane: ControlPlane) -> None:
-    with pytest.raises(ServerError, match='unknown field "extender"'):
+    with pytest.raises(ServerError, match=r'unknown field \\"extender\\"'):
         control_plane.start_scheduler({"extender": []})
     control_plane.start_scheduler({})
 

@@ -1,0 +1,80 @@
+"""A thousand nodes and two thousand pods: all are placed, and Kafka tells every one of them; how fast is printed."""
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from embedded.control_plane import Authority, ControlPlane
+from tests.backends import Addresses
+from tests.integration.kubernetes.bookkeeping import agreed, overbooked, shown
+from tests.integration.kubernetes.device_plugin import DevicePlugins
+from tests.integration.kubernetes.extending import Extender, scheduler_configuration
+from tests.integration.kubernetes.objects import (
+    a_gpu_node,
+    a_gpu_pod,
+    create_pods,
+    created_nodes,
+    eventually,
+    list_pods,
+)
+from tests.integration.scheduler.scheduling import create_topics
+
+NAME = "hami-many"
+NODES = 1000
+CARDS = 8
+PODS = 2000
+
+
+@pytest.fixture
+def without_kubelets(control_plane: ControlPlane) -> Iterator[None]:
+    """Nodes and pods as they were written: what kwok does to thousands of them is not what is measured."""
+    control_plane.kwok.stop()
+    yield
+    control_plane.kwok.start()
+
+
+@pytest.mark.timeout(900)
+async def test_two_thousand_pods_are_scheduled_over_a_thousand_nodes(
+    control_plane: ControlPlane,
+    without_kubelets: None,
+    backends: Addresses,
+    namespace: str,
+    tmp_path: Path,
+    figure: Callable[[str], None],
+) -> None:
+    await create_topics(backends.bootstrap_servers)
+    nodes = [a_gpu_node(f"{namespace}-{number}", cards=CARDS) for number in range(NODES)]
+    pods = [a_gpu_pod(f"pod-{number}", NAME, gpumem=20000, gpucores=40) for number in range(PODS)]
+    authority = Authority.new("the tests' authority")
+    # Spread, for a node is locked while its device plugin hands out one pod's cards.
+    flags = ("--kafka", backends.bootstrap_servers, "--node-policy", "spread")
+    with (
+        created_nodes(control_plane, nodes),
+        Extender(tmp_path, control_plane.kubeconfig, authority, NAME, *flags) as extender,
+        DevicePlugins(control_plane, namespace) as plugins,
+        control_plane.client() as client,
+    ):
+        control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
+        began, cpu = time.monotonic(), extender.cpu_seconds()
+        create_pods(client, namespace, pods)
+        written = time.monotonic() - began
+        eventually(
+            lambda: len(plugins.bound) == PODS,
+            lambda: f"{len(plugins.bound)} of {PODS} are bound\n{extender.log.read_text()[-8000:]}",
+            480,
+        )
+        took, cpu = time.monotonic() - began, extender.cpu_seconds() - cpu
+        eventually(lambda: not extender.metric("schedulerlog_spool_bytes"), "Kafka does not have all of it", 60)
+        behind = time.monotonic() - began - took
+        found = list_pods(client, namespace)
+        assert overbooked(shown(found).values()) == {}
+        books = await agreed(backends.bootstrap_servers, namespace, found)
+        attempts = sum(len(book.chosen) for book in books.values())
+    figure(
+        f"{PODS} pods over {NODES} nodes x {CARDS} cards: {PODS / took:.0f} pods/s on {os.cpu_count()} cores "
+        f"({took:.0f} s, of which {written:.0f} s writing pods; {attempts} attempts; "
+        f"our process {1000 * cpu / attempts:.1f} ms of CPU an attempt; Kafka had the last one {behind:.1f} s later)"
+    )
