@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bench import fleet
-from scheduler import listen
+from scheduler import listen, memory
 from scheduler.bind import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
@@ -36,6 +36,7 @@ class SilentTeller(Teller):
 
 
 async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) -> None:
+    memory.keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
     with contextlib.closing(Spool(folder)) as spool:
         teller = (SilentTeller if recording == SILENT else Teller)(spool, now_utc, metrics)

@@ -8,6 +8,7 @@ columns and names stay the JSON that was made when the node registered, so that 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -44,6 +45,9 @@ _FLOAT_BYTES: Final = 17
 """A float32 in its shortest text, and a comma."""
 
 _ZERO_BYTES: Final = 4
+
+_NAME: Final = attrgetter("name_json")
+_UUIDS: Final = attrgetter("uuids_json")
 
 # Models that are made without validation below name their empty lists and mappings too: pydantic would look each
 # default factory's signature up, every time, which takes longer than everything else about a conclusion.
@@ -203,13 +207,13 @@ class _DeviceColumns:
     def __init__(self, decision: Decision, judged: ContainerJudgement) -> None:
         self._judged = judged
         judged_only = map(decision.fragments.__getitem__, judged.nodes.tolist())
-        self._fragments = [fragment for fragment in judged_only if fragment]  # only registered nodes are judged
+        self._fragments = list(filter(None, judged_only))  # only registered nodes are judged
         self.verdicts, self._verdict = _table(codes.VERDICTS, judged.verdict)
         kinds, self._kind = _table(decision.kinds, judged.kind)
         self.kinds = [_kind(kind) for kind in kinds]
         self._numbers = {name: getattr(judged, source) for name, source in _NUMBERS.items()}
-        self._names = [each.name_json for each in self._fragments]
-        self._uuids = [each.uuids_json for each in self._fragments]
+        self._names = list(map(_NAME, self._fragments))
+        self._uuids = list(map(_UUIDS, self._fragments))
         for place in np.flatnonzero(~judged.whole).tolist():
             self._uuids[place] = self._looked_at(place)
         self.sizes = self._sizes()
@@ -290,10 +294,13 @@ class _NodeColumns:
         if not is_placed:
             verdict = np.where(verdict == codes.NODE_PICKED, codes.NODE_FITS, verdict)
         self.verdicts, self._verdict = _table(codes.NODE_VERDICTS, verdict)
-        self._names = [
-            fragment.name_json if fragment else _json(name)
-            for name, fragment in zip(decision.node_names, decision.fragments, strict=True)
-        ]
+        if None in decision.fragments:
+            self._names = [
+                fragment.name_json if fragment else _json(name)
+                for name, fragment in zip(decision.node_names, decision.fragments, strict=True)
+            ]
+        else:
+            self._names = list(map(_NAME, decision.fragments))
         # HAMi divides by totals of zero; the contract knows finite scores alone.
         self._score = np.nan_to_num(decision.score, nan=0.0)
         self._refusals, self._refusal = _refusals(decision)

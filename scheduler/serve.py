@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from scheduler import listen
+from scheduler import listen, memory
 from scheduler.bind import Binder
 from scheduler.check_nodes import NodeChecks
 from scheduler.cluster.claims import Claims
@@ -59,6 +59,7 @@ class _Parts:
 
 async def serve(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`, `KubeConfigError`."""
+    memory.keep_freed()
     with (
         contextlib.closing(listen.bind(settings.host, settings.port)) as listener,
         contextlib.closing(_open_spool(settings)) as spool,

@@ -6,6 +6,7 @@ counts pods. One writer at a time; no clock (times are arguments), no I/O.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from itertools import repeat
 from typing import Any, Final
 
 import numpy as np
@@ -214,8 +215,7 @@ class ClusterColumns:
 
     def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Node id per name, shape (names,); -1 where unregistered."""
-        get = self._ids.get
-        return np.fromiter((get(name, -1) for name in names), np.int64, len(names))
+        return np.fromiter(map(self._ids.get, names, repeat(-1)), np.int64, len(names))
 
     @property
     def kinds(self) -> tuple[DeviceKind, ...]:
