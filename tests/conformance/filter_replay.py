@@ -1,23 +1,33 @@
 """Replays recorded filter calls of HAMi v2.10.0 (filter_cases.jsonl) through the project's public functions."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
 from scheduler.devices import allocation
+from scheduler.devices.columns import ClusterColumns
 from scheduler.judge import codes
 from scheduler.judge.decide import Decision, Failed, NotOurs, decide
 from scheduler.judge.request import ContainerRequest
 from tests.conformance.cluster import cluster_of, policy_of
 from tests.conformance.difference import Case, Difference
 from tests.conformance.objects import pod_object
+from tests.conformance.serving import replied
 
 
 def filter_differences(case: Case) -> Iterator[Difference]:
-    """Everything that we would answer otherwise."""
-    columns, policy, pod = cluster_of(case), policy_of(case), pod_object(case["pod"])
+    """Everything that we would answer otherwise: verdict by verdict, and where they agree, the reply and the pod."""
+    columns = cluster_of(case)
+    found = list(_about_verdicts(case, columns))
+    yield from found
+    if not found:
+        yield from _about_reply(case, columns)
+
+
+def _about_verdicts(case: Case, columns: ClusterColumns) -> Iterator[Difference]:
+    policy, pod = policy_of(case), pod_object(case["pod"])
     names = case["node_names"]
     answer = decide(columns, pod, names, policy)
     yield from _about_requests(case, answer)
@@ -29,6 +39,45 @@ def filter_differences(case: Case) -> Iterator[Difference]:
         yield from _about_decision(case, answer)
         for name in dict.fromkeys(names):
             yield from _about_grants(case, name, decide(columns, pod, [name], policy))
+
+
+def _about_reply(case: Case, columns: ClusterColumns) -> Iterator[Difference]:
+    """What goes over the wire, and what is written into the pod."""
+    reply, pod = replied(case, columns)
+    expected = dict(case["out_wire_reply"])
+    if case.get("out_tie") and not expected["Error"]:
+        # HAMi's reply is one of several that would do.
+        expected["NodeNames"] = [min(case["out_best_nodes"])]
+    yield from _differs("", "reply", reply, expected)
+    yield from _differs("", "labels", pod.labels, _written(case, expected, "out_pod_labels"))
+    yield from _differs("", "annotations", pod.annotations, _annotations(case, expected))
+
+
+def _written(case: Case, reply: Mapping[str, Any], about: str) -> dict[str, str]:
+    said: dict[str, str] = dict(case.get(about) or {})
+    return said | {allocation.NODE: reply["NodeNames"][0]} if said else {}
+
+
+def _annotations(case: Case, reply: Mapping[str, Any]) -> dict[str, str]:
+    """What HAMi wrote, in the positional form, and with the first node of a tie."""
+    said = _written(case, reply, "out_pod_annotations")
+    if not said:
+        return {}
+    node = case["out_per_node"][said[allocation.NODE]]
+    devices = node["vgpu_devices_positional"]
+    kept = {key: said[key] for key in (allocation.NODE, allocation.TIME)}
+    slices = {allocation.MIG_ALLOCATIONS: text} if (text := _positional_slices(node)) else {}
+    return {**kept, **slices, allocation.ALLOCATED: devices, allocation.TO_ALLOCATE: devices}
+
+
+def _positional_slices(node: Mapping[str, Any]) -> str:
+    """HAMi's MIG annotation, its containers counted with the empty places that v2.10.0 drops; "" for none."""
+    text: str = node["annotations_v2_10_0"].get(allocation.MIG_ALLOCATIONS, "")
+    if not (text and node.get("v2_10_0_drops_slot")):
+        return text
+    filled = [place for place, held in enumerate(node["vgpu_devices_positional"].split(";")) if held]
+    rows = [{**row, "containerIndex": filled[row["containerIndex"]]} for row in json.loads(text)]
+    return json.dumps(rows, separators=(",", ":"))
 
 
 def _differs(node: str, about: str, ours: object, theirs: object) -> Iterator[Difference]:
@@ -71,11 +120,4 @@ def _about_grants(case: Case, name: str, alone: Decision | NotOurs | Failed) -> 
         return
     ours = alone.annotations
     yield from _differs(name, "devices", ours[allocation.ALLOCATED], their["vgpu_devices_positional"])
-    slices = _slices(ours.get(allocation.MIG_ALLOCATIONS, "[]"))
-    said = _slices(their["annotations_v2_10_0"].get(allocation.MIG_ALLOCATIONS, "[]"))
-    yield from _differs(name, "MIG", slices, said)
-
-
-def _slices(text: str) -> list[dict[str, Any]]:
-    """Without the container's number: HAMi counts without the empty slots that it drops; the order tells the rest."""
-    return [{key: value for key, value in row.items() if key != "containerIndex"} for row in json.loads(text)]
+    yield from _differs(name, "MIG", ours.get(allocation.MIG_ALLOCATIONS, ""), _positional_slices(their))

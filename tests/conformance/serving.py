@@ -1,0 +1,96 @@
+"""A recorded filter call through the function that serves POST /filter, body to reply, on an API server of one pod."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from kube.errors import ApiError, missing
+from scheduler import extender
+from scheduler.bind import Binder, LockPolicy
+from scheduler.cluster.claims import Claims
+from scheduler.devices.columns import ClusterColumns
+from scheduler.metrics import Metrics
+from scheduler.service import Scheduler, Teller
+from schemas.events import Event
+from schemas.records import encode
+from tests.conformance.cluster import policy_of
+from tests.conformance.difference import Case
+from tests.conformance.objects import pod_object
+
+
+class OnePod:
+    """Implements `ClusterApi` as far as a filter call asks it; keeps what is written into the pod."""
+
+    def __init__(self, case: Case) -> None:
+        self._exists = case["pod_exists_in_api"]
+        self.annotations: dict[str, str | None] = {}
+        self.labels: dict[str, str] = {}
+
+    def problem(self) -> str:
+        return ""
+
+    def known_node(self, name: str) -> None:
+        return None
+
+    def known_pod(self, namespace: str, name: str) -> None:
+        return None
+
+    def offered(self, pod: object) -> None:
+        """It is there already."""
+
+    async def patch_pod(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        annotations: Mapping[str, str | None],
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        if not self._exists:
+            raise missing("pods", name)
+        self.annotations |= annotations
+        self.labels |= labels or {}
+
+    async def get_node(self, name: str) -> Any:
+        raise ApiError(500, "a filter call reads no node")
+
+    async def get_pod(self, namespace: str, name: str) -> Any:
+        raise ApiError(500, "a filter call reads no pod")
+
+    async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
+        raise ApiError(500, "a filter call writes no node")
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        raise ApiError(500, "a filter call binds nothing")
+
+
+class Encoding(Teller):
+    """Every event must have a form in bytes; none is kept."""
+
+    def __init__(self) -> None:
+        """Needs no spool."""
+
+    def tell(self, told: Iterable[Event]) -> None:
+        for event in told:
+            encode(event)
+
+    async def settle(self) -> None:
+        """Nothing is written."""
+
+
+_METRICS = Metrics()
+
+
+def replied(case: Case, columns: ClusterColumns) -> tuple[dict[str, Any], OnePod]:
+    """The reply to the call, and the pod after it. `columns` hold the reservation afterwards."""
+    api, clock = OnePod(case), datetime.fromisoformat(case["clock"])
+    binder = Binder(api, LockPolicy())
+    parts = (columns, api, Claims(), binder, Encoding(), lambda: clock, _METRICS)
+    scheduler = Scheduler("hami-scheduler", policy_of(case), *parts)
+    body = {"Pod": pod_object(case["pod"]), "Nodes": None, "NodeNames": case["node_names"]}
+    asked = extender.read_filter(orjson.dumps(body))
+    reply: dict[str, Any] = orjson.loads(asyncio.run(scheduler.filter(asked)))
+    return reply, api
