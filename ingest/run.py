@@ -40,13 +40,13 @@ async def run(
     With a checkpoint the end of the source is not the end of the log: then nothing is closed, only remembered.
     """
     loop = asyncio.get_running_loop()
-    saved_at = loop.time()
+    saved_at = loop.time() - CHECKPOINT_SECONDS
     latest: Found | None = None
     async for each in found:
         await _send(sink, reader, each.lines)
         metrics.note(reader.counts)
         latest = each
-        if checkpoint and loop.time() - saved_at > CHECKPOINT_SECONDS:
+        if checkpoint and loop.time() - saved_at >= CHECKPOINT_SECONDS:
             checkpoint.save(State(each.reached, each.since, reader.save()))
             saved_at = loop.time()
     if checkpoint and latest:

@@ -1,0 +1,142 @@
+"""A container's log over HTTP from a server that cuts, restarts and repeats, as kubelets do behind the API server."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import pytest
+from aiohttp import web
+from kubernetes.aio.client import Configuration
+
+from ingest.framing import read_time
+from ingest.sources import pod_log
+from ingest.sources.pod_log import PodContainer, Since, follow_pod
+from kube.client import Client
+from kube.credentials import Credentials
+from kube.errors import ApiError
+
+CONTAINER = PodContainer("kube-system", "hami-scheduler-0", "extender")
+
+
+@dataclass
+class Kubelet:
+    """Keeps two runs of a container. It gives lines since a whole second, and cuts a connection where it is told to."""
+
+    current: list[str] = field(default_factory=list)
+    previous: list[str] = field(default_factory=list)
+    cut_after_bytes: list[int] = field(default_factory=list)
+    """Of each connection in turn; one that is not listed stays open and gives what comes."""
+    next_run: list[str] = field(default_factory=list)
+    """What the container says when it is started again, which it is at the next cut."""
+
+    async def log(self, request: web.Request) -> web.StreamResponse:
+        query = dict(request.query)
+        if query.get("previous") == "true":
+            if not self.previous:
+                return web.json_response({"message": "previous terminated container not found"}, status=400)
+            return web.Response(text="".join(self._since(self.previous, query)))
+        response = web.StreamResponse()
+        await response.prepare(request)
+        if self.cut_after_bytes:
+            text = "".join(self._since(self.current, query)).encode()
+            await response.write(text[: self.cut_after_bytes.pop(0)])
+            if self.next_run:
+                await asyncio.sleep(0.2)  # what is cut off unread would be asked for as if nothing had been read
+                self.previous, self.current, self.next_run = self.current, self.next_run, []
+            if request.transport:
+                request.transport.close()
+            return response
+        sent = 0
+        while True:
+            lines = self._since(self.current, query)
+            await response.write("".join(lines[sent:]).encode())
+            sent = len(lines)
+            await asyncio.sleep(0.02)
+
+    def _since(self, lines: list[str], query: dict[str, str]) -> list[str]:
+        since = read_time(query.get("sinceTime", "").encode())
+        return [line for line in lines if since is None or (read_time(line.split(" ")[0].encode()) or since) >= since]
+
+
+@asynccontextmanager
+async def client_of(kubelet: Kubelet) -> AsyncIterator[Client]:
+    app = web.Application()
+    app.router.add_get(CONTAINER.path, kubelet.log)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    host, port = runner.addresses[0][:2]
+
+    async def load() -> Configuration:
+        return Configuration(host=f"http://{host}:{port}")
+
+    client = Client(await Credentials.open(load))
+    try:
+        yield client
+    finally:
+        await client.close()
+        await runner.cleanup()
+
+
+def stamped(number: int, text: str = "") -> str:
+    """Three lines to each nanosecond, a thousand nanoseconds apart."""
+    return f"2026-11-21T03:06:{number // 30:02d}.{number // 3 % 10:09d}Z {text or f'line {number}'}\n"
+
+
+async def read(client: Client, count: int, since: Since | None = None) -> tuple[list[bytes], Since]:
+    texts: list[bytes] = []
+    reached = since or Since()
+    async with asyncio.timeout(20):
+        async for lines, reached in follow_pod(client, CONTAINER, since or Since()):
+            texts += lines.texts
+            if len(texts) >= count:
+                return texts, reached
+    raise AssertionError("the log ended")
+
+
+@pytest.fixture(autouse=True)
+def _short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pod_log, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(pod_log, "LONGEST_PAUSE", 0.02)
+
+
+def lines(*numbers: int) -> list[bytes]:
+    return [f"line {number}".encode() for number in numbers]
+
+
+async def test_every_line_is_read_once_however_often_the_connection_is_cut() -> None:
+    kubelet = Kubelet([stamped(number) for number in range(200)], cut_after_bytes=[1000, 33, 0, 2500, 4001, 40])
+    async with client_of(kubelet) as client:
+        texts, _ = await read(client, 200)
+    assert texts == lines(*range(200))
+
+
+async def test_a_restart_of_the_reader_goes_on_behind_the_last_line() -> None:
+    kubelet = Kubelet([stamped(number) for number in range(50)])
+    async with client_of(kubelet) as client:
+        first, reached = await read(client, 50)
+        kubelet.current += [stamped(number) for number in range(50, 60)]
+        second, _ = await read(client, 10, Since.parse(str(reached)))
+    assert first + second == lines(*range(60))
+
+
+async def test_what_a_container_said_before_it_was_started_again_is_not_lost() -> None:
+    kubelet = Kubelet([stamped(number) for number in range(20)], cut_after_bytes=[len(stamped(0)) * 10])
+    kubelet.next_run = [stamped(number) for number in range(20, 30)]
+    async with client_of(kubelet) as client:
+        texts, _ = await read(client, 30)
+    assert texts == lines(*range(30))
+
+
+async def test_no_such_pod_is_said_and_not_tried_again() -> None:
+    async with client_of(Kubelet()) as client:
+        with pytest.raises(ApiError):
+            async for _ in follow_pod(client, PodContainer("kube-system", "nobody"), Since()):
+                pass
+
+
+@pytest.mark.parametrize("text", ["", "yesterday 3", "2026-11-21T03:06:23Z", "2026-11-21T03:06:23Z x"])
+def test_what_is_no_place_in_a_log_is_its_start(text: str) -> None:
+    assert Since.parse(text) == Since()
