@@ -124,10 +124,10 @@ async def test_a_restart_of_the_reader_goes_on_behind_the_last_line() -> None:
 
 async def test_what_a_container_said_before_it_was_started_again_is_not_lost() -> None:
     kubelet = Kubelet([stamped(number) for number in range(20)], cut_after_bytes=[len(stamped(0)) * 10])
-    kubelet.next_run = [stamped(number) for number in range(20, 30)]
+    kubelet.next_run = [stamped(number) for number in range(30, 40)]
     async with client_of(kubelet) as client:
         texts, _ = await read(client, 30)
-    assert texts == lines(*range(30))
+    assert texts == lines(*range(20), *range(30, 40))
 
 
 async def test_no_such_pod_is_said_and_not_tried_again() -> None:
