@@ -17,7 +17,7 @@ _BULKY: Final = "kubectl.kubernetes.io/last-applied-configuration"
 def slim_node(node: Mapping[str, Any]) -> Json:
     metadata = _kept(node["metadata"], "name", "uid", "resourceVersion")
     metadata["annotations"] = _annotations(node)
-    return {"metadata": metadata, "status": _kept(node.get("status") or {}, "allocatable")}
+    return {"metadata": metadata, "status": _kept(node.get("status") or {}, "allocatable", "capacity")}
 
 
 def slim_pod(pod: Mapping[str, Any]) -> Json:

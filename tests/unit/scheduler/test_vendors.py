@@ -14,6 +14,7 @@ from scheduler import device_config
 from scheduler.devices.columns import ClusterColumns
 from scheduler.judge.decide import Decision, decide, reserve
 from scheduler.judge.decision import NotOurs, Policy
+from scheduler.kubernetes.slim import slim_node
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "vendors"
 VENDORS = device_config.read(device_config.SHIPPED)
@@ -79,6 +80,15 @@ def test_what_a_pod_holds_is_held_until_it_is_gone(name: str) -> None:
     assert again.pod_use("uid") == columns.pod_use("uid")
     columns.delete_pod("uid")
     assert columns.nodes["used_memory"].sum() == 0
+
+
+@pytest.mark.parametrize("name", [*NAMES, "mixed"])
+def test_what_is_kept_of_a_watched_node_tells_the_same_cards(name: str) -> None:
+    node = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
+    columns = ClusterColumns(VENDORS)
+    columns.apply_node(slim_node(node))
+    assert columns.registration(node["metadata"]["name"]) == a_cluster(name).registration(node["metadata"]["name"])
+    assert columns.node_names
 
 
 COUNTS = {
