@@ -78,11 +78,11 @@ class CardStates:
             card.total_mib = total_mib
 
     def copy_of(self, node: str) -> tuple[dict[str, Card], int]:
-        """The cards of a node as they stand now, and how many it has."""
+        """The cards of a node as they stand now, and how many it has. A card's later numbers are another object."""
         known = self.nodes.get(node)
         if known is None:
             return {}, 0
-        cards = {group: card.copy() for group, card in known.cards.items() if card.used_mib != 0}
+        cards = {group: card for group, card in known.cards.items() if card.used_mib != 0}
         return cards, max(known.card_count, len(cards))
 
 

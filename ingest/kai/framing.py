@@ -12,10 +12,14 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
-_COLOUR: Final = re.compile(rb"\x1b\[[\d;]*m")
-_BRACKETS: Final = re.compile(rb"(?:\[(?P<session>[^\]\s]{1,64})\] )?(?:\[(?P<action>[a-z]\w*)\] )?")
-_CALLER_KEY: Final = b'"caller":"'
-_MESSAGE_KEY: Final = b'"msg":"'
+CONSOLE: Final = re.compile(
+    rb"(?P<stamp>\d{4}-[^\t]{10,40})\t[^\t]*\t(?P<caller>[^\t:]{1,200}):\d+\t"
+    rb"(?:\[(?P<session>[a-z0-9][\w-]{0,63})\] )?(?:\[[a-z]\w*\] )?(?P<word>\[?\w*)"
+)
+"""The beginning of a line, up to the message's first word: most lines are told apart by it and not looked at again."""
+JSON: Final = re.compile(
+    rb'\{"level":"\w+","ts":"(?P<stamp>[^"]{1,40})","caller":"(?P<caller>[^":]{1,200}):\d+","msg":"(?P<word>\[?\w*)'
+)
 
 
 class Message(NamedTuple):
@@ -26,66 +30,21 @@ class Message(NamedTuple):
     caller: bytes
     """``folder/file.go``, without the line number."""
     session: str
-    text: bytes
+    line: bytes
+    start: int = 0
+    """Where in ``line`` the text begins."""
+
+    @property
+    def text(self) -> bytes:
+        return self.line[self.start :]
 
 
-class Head(NamedTuple):
-    """What a line is told apart by, before anything in it is decoded."""
-
-    caller: bytes
-    start: bytes
-    """The message, or more than it: enough to see how it begins."""
-    stamp: bytes
-    """Empty for JSON, which says it elsewhere."""
-    is_json: bool
-
-
-def head_of(line: bytes) -> Head | None:
-    """Which file prints the line, and how its message begins; None for a line that begins no message."""
-    if line[:1] == b"{":
-        return _json_head(line)
-    parts = line.split(b"\t", 3)
-    if len(parts) < 4 or not line[:4].isdigit():
-        return None
-    stamp, _, caller, start = parts
-    return Head(caller.partition(b":")[0], start, stamp, False)
-
-
-def _json_head(line: bytes) -> Head | None:
-    at = line.find(_CALLER_KEY)
-    if at < 0:
-        return None
-    at += len(_CALLER_KEY)
-    message = line.find(_MESSAGE_KEY)
-    start = line[message + len(_MESSAGE_KEY) :] if message >= 0 else b""
-    return Head(line[at : line.find(b'"', at)].partition(b":")[0], start, b"", True)
-
-
-def message_start(head: Head) -> bytes:
-    """The message without the brackets before it."""
-    start = head.start
-    if head.is_json:
-        return start
-    if b"\x1b" in start[:80]:
-        start = _COLOUR.sub(b"", start)
-    while start[:1] == b"[" and (end := start.find(b"] ")) > 0 and not start[1:2].isupper():
-        start = start[end + 2 :]
-    return start
-
-
-def message_of(line: bytes, head: Head) -> Message | None:
-    """The message that begins with the line; None where it is cut or is no JSON after all."""
-    if head.is_json:
+def message_of(line: bytes, head: re.Match[bytes]) -> Message | None:
+    """The message that begins with the line, of which ``head`` was found; None for JSON that is cut."""
+    if head.re is JSON:
         return _from_json(line)
-    rest = _COLOUR.sub(b"", head.start) if b"\x1b" in head.start else head.start
-    brackets = _BRACKETS.match(rest)
-    if brackets is None or not head.stamp:
-        return None
-    return Message(head.stamp, head.caller, _text(brackets["session"]), rest[brackets.end() :])
-
-
-def _text(part: bytes | None) -> str:
-    return part.decode(errors="replace") if part else ""
+    stamp, caller, session = head.group("stamp", "caller", "session")
+    return Message(stamp, caller, session.decode() if session else "", line, head.start("word"))
 
 
 def _from_json(line: bytes) -> Message | None:

@@ -1,5 +1,6 @@
 """The reader: lines of one log in, events out, an attempt when its session is over."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,8 +11,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from ingest.kai import tags
 from ingest.kai.attempt import Attempt
 from ingest.kai.cards import CardStates, totals
-from ingest.kai.framing import Head, Message, head_of, message_of, message_start, time_of
-from ingest.kai.sentences import KNOWN_STARTS, LONG_KINDS, NOISE, Sentence, sentence_of
+from ingest.kai.framing import CONSOLE, JSON, Message, message_of, time_of
+from ingest.kai.sentences import LINES, LONG_KINDS, Line, Sentence, knows_folder, sentence_of
 from ingest.kai.session import Session
 from ingest.kai.tell import events_of, is_complete
 from ingest.lines import Lines
@@ -22,10 +23,7 @@ from schemas.events import Event
 OPEN_SESSIONS: Final = 3
 """Sessions follow each other; lines about conditions may come when the next one has begun."""
 MAX_LONG_TEXT: Final = 256 * 1024
-"""Characters of one message over all its lines."""
-
-STARTS: Final = {caller: starts + tags.FIRST_BYTES for caller, starts in KNOWN_STARTS.items()}
-"""The tags stand in files that the scheduler itself prints from."""
+"""Bytes of one message over all its lines."""
 
 
 @dataclass(slots=True)
@@ -33,7 +31,7 @@ class _State:
     """All that is remembered between two calls."""
 
     __pydantic_config__ = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64")
-    version: int = 1
+    version: int = 2
     sessions: list[Session] = field(default_factory=list)
     """Oldest first."""
     focus: tags.TagFocus = field(default_factory=tags.TagFocus)
@@ -56,20 +54,25 @@ class KaiLog:
     def feed(self, lines: Lines) -> Iterable[Event]:
         """What these lines tell. An attempt is told when its session is over."""
         told: list[Event] = []
+        noise = 0
+        console = CONSOLE.match
         for at, text in enumerate(lines.texts):
-            head = head_of(text)
+            head = console(text) or (JSON.match(text) if text[:1] == b"{" else None)
             if head is None:
                 self._without_head(text, lines, at, told)
+                continue
+            if self._state.pending:
+                self._flush(told)
+            start = head.group("caller", "word")
+            if (known := LINES.get(start)) and head.re is CONSOLE:
+                self._console(known, head, text, told)
+            elif known or start[1] in tags.FIRST_WORDS:
+                self._begin(head, text, lines.place.number + at, told)
+            elif knows_folder(start[0]):
+                noise += 1
             else:
-                if self._state.pending:
-                    self._flush(told)
-                starts = STARTS.get(head.caller)
-                if starts is None:
-                    self._pass_over(head, text)
-                elif message_start(head).startswith(starts):
-                    self._begin(head, text, lines.place.number + at, told)
-                else:
-                    self.counts.lines[NOISE_LINE] += 1
+                self.counts.unknown(text)
+        self.counts.lines[NOISE_LINE] += noise
         self.counts.events += len(told)
         return told
 
@@ -100,12 +103,6 @@ class KaiLog:
             raise ValueError(f"state of version {state.version}: the log is read from its start")
         self._state = state
 
-    def _pass_over(self, head: Head, text: bytes) -> None:
-        if head.caller[: head.caller.find(b"/") + 1] in NOISE:
-            self.counts.lines[NOISE_LINE] += 1
-        else:
-            self.counts.unknown(text)
-
     def _without_head(self, text: bytes, lines: Lines, at: int, told: list[Event]) -> None:
         if text.startswith(tags.FIRST_BYTES):
             self._flush(told)
@@ -114,16 +111,37 @@ class KaiLog:
         else:
             self._continuation(text)
 
-    def _begin(self, head: Head, text: bytes, number: int, told: list[Event]) -> None:
+    def _console(self, known: list[Line], head: re.Match[bytes], text: bytes, told: list[Event]) -> None:
+        """The shortest way from a line to what it says: half of all lines take it."""
+        at = head.start("word")
+        for line in known:
+            if found := line.pattern.match(text, at):
+                break
+        else:
+            self.counts.lines[NOISE_LINE] += 1
+            return
+        stamp, session = head.group("stamp", "session")
+        if (time := time_of(stamp)) is None:
+            self.counts.unknown(text)
+            return
+        self._state.last_time = time
+        name = session.decode() if session else ""
+        if line.kind in LONG_KINDS:
+            self.counts.lines[EVENT] += 1
+            self._state.pending = Message(stamp, head["caller"], name, text, at)
+        else:
+            self._take(Sentence(line.kind, line.level, time, name, found), told)
+
+    def _begin(self, head: re.Match[bytes], text: bytes, number: int, told: list[Event]) -> None:
         message = message_of(text, head)
         if message is None or (time := time_of(message.stamp)) is None:
             self.counts.unknown(text)
             return
         self._state.last_time = time
-        if message.text.startswith(tags.FIRST_BYTES):
+        if message.line.startswith(tags.FIRST_BYTES, message.start):
             self._tagged(message.text.decode(errors="replace"), message.session, time, number, told)
         else:
-            self._message(message, head.is_json, told)
+            self._message(message, head.re is JSON, told)
 
     def _continuation(self, text: bytes) -> None:
         pending = self._state.pending
@@ -134,8 +152,8 @@ class KaiLog:
             else:
                 self.counts.unknown(text)
             return
-        if len(pending.text) < MAX_LONG_TEXT:
-            self._state.pending = pending._replace(text=pending.text + b"\n" + text[:MAX_LONG_TEXT])
+        if len(pending.line) < MAX_LONG_TEXT:
+            self._state.pending = pending._replace(line=pending.line + b"\n" + text[:MAX_LONG_TEXT])
         self.counts.lines[EVENT] += 1
 
     def _message(self, message: Message, is_whole: bool, told: list[Event]) -> None:
@@ -156,7 +174,10 @@ class KaiLog:
             self._take(said, told)
 
     def _take(self, said: Sentence, told: list[Event]) -> None:
-        session = self._session(said.session or said.named("session"), said.time, told)
+        name = said.session or said.named("session")
+        sessions = self._state.sessions
+        # Most lines are of the latest session.
+        session = sessions[-1] if sessions and sessions[-1].name == name else self._session(name, said.time, told)
         self.counts.lines[EVENT if session.take(said) else NOISE_LINE] += 1
 
     def _tagged(self, text: str, session: str, time: datetime, number: int, told: list[Event]) -> None:
@@ -175,7 +196,7 @@ class KaiLog:
         self.counts.lines[EVENT if taken else NOISE_LINE] += 1
 
     def _session(self, name: str, time: datetime, told: list[Event]) -> Session:
-        for session in self._state.sessions:
+        for session in reversed(self._state.sessions):
             if session.name == name:
                 return session
         session = Session(name, time, cards=CardStates(total_mib=dict(self._totals)))

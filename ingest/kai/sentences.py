@@ -37,49 +37,57 @@ class Sentence:
     @property
     def text(self) -> str:
         """The whole message, word for word."""
-        return self._found.string.decode(errors="replace")
+        return self._found.string[self._found.start() :].decode(errors="replace")
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class Line:
+    """An entry of the grammar."""
+
     kind: str
     level: int
-    start: bytes
     pattern: re.Pattern[bytes]
 
 
-def _literal_start(pattern: str) -> bytes:
-    """The letters and spaces that every match begins with: looked for before anything is decoded."""
-    start = re.match(r"[A-Za-z ]*", pattern)
-    return start[0].encode() if start else b""
-
-
-def _by_caller() -> dict[bytes, list[_Line]]:
-    known: dict[bytes, list[_Line]] = {}
+def _by_start() -> dict[tuple[bytes, bytes], list[Line]]:
+    """By the file that prints a line, and its message's first word."""
+    known: dict[tuple[bytes, bytes], list[Line]] = {}
     for line in GRAMMAR["line"]:
-        entry = _Line(
-            line["kind"], line["level"], _literal_start(line["pattern"]), re.compile(line["pattern"].encode())
-        )
+        entry = Line(line["kind"], line["level"], re.compile(line["pattern"].encode()))
+        words = {sample.split(maxsplit=1)[0].encode() for sample in line["samples"]} | _alternatives(line["pattern"])
         for caller in line["callers"]:
-            known.setdefault(caller.encode(), []).append(entry)
+            for word in words:
+                known.setdefault((caller.encode(), word), []).append(entry)
     return known
 
 
-LINES: Final = _by_caller()
-KNOWN_STARTS: Final = {caller: tuple(line.start for line in lines) for caller, lines in LINES.items()}
-"""How the messages begin that say something, by the file that prints them."""
+def _alternatives(pattern: str) -> set[bytes]:
+    """The first words of a pattern that begins with a choice: ``(?P<moment>About to add|Added|…)``."""
+    choice = re.match(r"\(\?P<\w+>([A-Za-z |]+)\)", pattern)
+    return {each.split()[0].encode() for each in choice[1].split("|")} if choice else set()
+
+
+LINES: Final = _by_start()
+CALLERS: Final = frozenset(caller for caller, _ in LINES)
 NOISE: Final = frozenset(folder.encode() for folder in GRAMMAR["noise"]["callers"])
 LONG_KINDS: Final = frozenset({"fit error", "fit error in full", "job fit error"})
 """Their text goes on in the lines behind."""
+_WORD: Final = re.compile(rb"\w+")
 
 
 def sentence_of(message: Message) -> Sentence | None:
     """None where the file prints this, and it says nothing about where a pod can go, or nothing about when."""
-    for line in LINES.get(message.caller, ()):
-        if message.text.startswith(line.start) and (found := line.pattern.match(message.text)):
-            time = time_of(message.stamp)
-            return Sentence(line.kind, line.level, time, message.session, found) if time else None
+    word = _WORD.match(message.line, message.start)
+    for line in LINES.get((message.caller, word[0]), ()) if word else ():
+        if (found := line.pattern.match(message.line, message.start)) and (time := time_of(message.stamp)):
+            return Sentence(line.kind, line.level, time, message.session, found)
     return None
+
+
+@lru_cache(maxsize=4096)
+def knows_folder(caller: bytes) -> bool:
+    """Is it one of the scheduler's own files?"""
+    return caller[: caller.find(b"/") + 1] in NOISE
 
 
 @dataclass(frozen=True, slots=True)

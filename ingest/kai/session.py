@@ -38,7 +38,8 @@ class Session:
                 self.overflow += 1
                 return None
             known = self.attempts[pod] = Attempt(pod, self.name, time, time)
-        known.last = max(known.last, time)
+        if time > known.last:
+            known.last = time
         return known
 
     def node(self, attempt: Attempt, name: str) -> JudgedNode:
@@ -51,14 +52,15 @@ class Session:
 
     def take(self, said: Sentence) -> bool:
         """Did the sentence add to what is known?"""
-        self.last = max(self.last, said.time)
+        if said.time > self.last:
+            self.last = said.time
         if about_all := _ABOUT_ALL.get(said.kind):
             about_all(self, said)
             return True
         attempt = self.attempt(said["pod"], said.time)
         if attempt is None:
             return False
-        attempt.levels |= {said.level}
+        attempt.levels.add(said.level)
         _ABOUT_A_POD[said.kind](self, attempt, said)
         return True
 

@@ -16,6 +16,7 @@ from ingest.kai.session import Session
 
 TAGS: Final = ("[GPU_FILTER]", "[GPU_FIT_CHECK]", "[IDLE_CHECK]", "[RESOURCE_CHECK]", "[GPU_ALLOCATE]", "[GPU_SELECT]")
 FIRST_BYTES: Final = tuple(tag.encode() for tag in TAGS)
+FIRST_WORDS: Final = frozenset(tag.encode()[:-1] for tag in TAGS)
 
 _LINE: Final = re.compile(r"\[(?P<tag>[A-Z_]+)\] (?:Node <(?P<node>[^>]*)>:? ?)?(?P<rest>.*)", re.DOTALL)
 _CARD: Final = re.compile(r"GPU(?: group)? <(?P<group>[^>]*)>")
@@ -96,7 +97,7 @@ def _begin(session: Session, focus: TagFocus, said: Tagged, time: datetime, pod:
     if attempt is None:
         return False
     attempt.is_told_by_tags, attempt.memory_mib = True, memory_mib
-    attempt.levels |= {GRAMMAR["tags"]["level"]}
+    attempt.levels.add(GRAMMAR["tags"]["level"])
     focus.pods[said.node] = pod
     session.node(attempt, said.node)
     return True

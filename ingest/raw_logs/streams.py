@@ -13,8 +13,8 @@ from typing import Final, Protocol
 
 from ingest.hami.reader import HamiLog
 from ingest.kai import KaiLog
-from ingest.kai.framing import head_of
-from ingest.kai.sentences import KNOWN_STARTS, NOISE
+from ingest.kai.framing import CONSOLE, JSON
+from ingest.kai.sentences import knows_folder
 from ingest.kai.tags import FIRST_BYTES
 from ingest.lines import Lines, Origin, Place
 from ingest.raw_logs.shippers import Shipped, Stream
@@ -51,10 +51,8 @@ def reader_for(line: bytes) -> str | None:
         return "hami-log"
     if line.startswith(FIRST_BYTES):
         return "kai-log"
-    head = head_of(line)
-    if head and (head.caller in KNOWN_STARTS or head.caller[: head.caller.find(b"/") + 1] in NOISE):
-        return "kai-log"
-    return None
+    head = JSON.match(line) or CONSOLE.match(line)
+    return "kai-log" if head and knows_folder(head["caller"]) else None
 
 
 @dataclass(slots=True)

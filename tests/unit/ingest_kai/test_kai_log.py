@@ -233,5 +233,5 @@ def test_lines_of_another_program_are_unknown_and_keep_a_sample() -> None:
 def test_what_another_version_saved_is_refused() -> None:
     with pytest.raises(ValueError, match="KAI"):
         KaiLog().restore(b'{"sessions": 3}')
-    with pytest.raises(ValueError, match="version 2"):
-        KaiLog().restore(b'{"version": 2}')
+    with pytest.raises(ValueError, match="version 1"):
+        KaiLog().restore(b'{"version": 1}')
