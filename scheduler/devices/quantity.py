@@ -18,6 +18,8 @@ _EXACT: Final = Context(prec=300)
 """No product of what `_FORM` and `_LONGEST` let through is longer."""
 _LONGEST: Final = 64  # a longer text is either beyond 64 bits or padding that no API server writes
 
+_LONGEST_BITS: Final = 200  # no integer of so many digits is longer
+
 
 def whole(value: Any) -> int | None:
     """The integer that a quantity stands for; None if it is no quantity, no whole number, or beyond 64 bits.
@@ -48,6 +50,8 @@ def is_quantity(value: Any) -> bool:
 def _number(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
+    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
+        return None  # Python itself refuses to spell huge integers
     text = value if isinstance(value, str) else repr(value)
     form = _FORM.fullmatch(text) if len(text) <= _LONGEST else None
     return _exact(form) if form else None
