@@ -139,7 +139,7 @@ class Race:
     def __init__(self, seed: int) -> None:
         self.draw, self.ledger, clock, metrics = random.Random(seed), Ledger(), Clock(), Metrics()
         self.clock = clock
-        teller, columns, claims = cast(Teller, SlowTeller(self.draw)), ClusterColumns(), Claims()
+        teller, columns, claims = cast("Teller", SlowTeller(self.draw)), ClusterColumns(), Claims()
         self.watch = Late(Observer("racing", columns, claims, teller, clock))
         self.cluster = SlowCluster(self.watch, self.draw)
         self.cluster.apply(parse(yaml.safe_dump_all(map(a_small_node, NODES)).encode(), Path("cluster.yaml")))
