@@ -1,0 +1,148 @@
+"""From a log file to the index, through real processes: killed, restarted, read twice."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import embedded
+from ingest.hami.reader import HamiLog
+from ingest.lines import Lines, Origin
+from schemas.documents import summary_of
+from schemas.events import AttemptConcluded, AttemptEvent, AttemptSummarized, BindConcluded
+from summaries.answer import schedulerlog_json
+from summaries.fold import summarize
+from tests.backends import chosen
+from tests.integration.pipeline.running import Pipeline, pipeline, until
+
+ENDS = (AttemptConcluded, BindConcluded)
+LOGS = Path(__file__).parents[2] / "conformance" / "cases" / "logs"
+
+
+@pytest.fixture(scope="module")
+def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
+    if chosen(os.environ) != "embedded":
+        pytest.skip("counts documents, which it can do only in an index of its own")
+    with embedded.backends() as servers, pipeline(tmp_path_factory.mktemp("pipeline"), servers) as running:
+        running.start()
+        running.wait_ready()
+        yield running
+
+
+def ingest(running: Pipeline, *arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "ingest", "hami-log", *arguments, "--kafka", running.servers.bootstrap_servers]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def read(running: Pipeline, *arguments: str) -> str:
+    process = ingest(running, *arguments)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    return said
+
+
+def told(text: bytes, scheduler: str) -> dict[str, list[AttemptEvent]]:
+    """What the reader tells in this process, by attempt."""
+    reader = HamiLog(scheduler)
+    attempts: dict[str, list[AttemptEvent]] = {}
+    lines = Lines(Origin("log", datetime.now(UTC)), text.splitlines())
+    for event in [*reader.feed(lines), *reader.close()]:
+        attempts.setdefault(event.attempt_id, []).append(event)
+    return attempts
+
+
+def indexed(running: Pipeline, scheduler: str) -> dict[str, Any]:
+    return running.documents({"term": {"scheduler": scheduler}})
+
+
+def versions(running: Pipeline, scheduler: str) -> dict[str, tuple[int, Any]]:
+    """Of every document in any index: its version and content."""
+    url = f"{running.servers.opensearch_url}/schedulerlog-*"
+    httpx.post(f"{url}/_refresh", timeout=30)
+    body = {"size": 10_000, "version": True, "query": {"term": {"scheduler": scheduler}}}
+    hits = httpx.post(f"{url}/_search", json=body, timeout=30).json()["hits"]["hits"]
+    return {f"{hit['_index']}/{hit['_id']}": (hit["_version"], hit["_source"]) for hit in hits}
+
+
+def all_taken(running: Pipeline) -> None:
+    """Wait until the worker has done all that lies on the topic."""
+    ends = len(running.topic("schedulerlog.decisions"))
+    assert until(running.committed, lambda committed: committed >= ends) >= ends
+
+
+def test_every_attempt_of_a_log_is_in_the_index_as_the_reader_tells_it(running: Pipeline) -> None:
+    log = LOGS / "038.log"
+    said = read(running, str(log), "--scheduler", "one")
+    expected = told(log.read_bytes(), "one")
+    found = until(lambda: indexed(running, "one"), lambda found: len(found) == len(expected))
+    assert set(found) == set(expected)
+    assert "unknown" in said
+    for attempt_id, events in expected.items():
+        summary = summary_of(found[attempt_id])
+        assert isinstance(summary, AttemptSummarized)
+        assert json.loads(schedulerlog_json(summary)) == json.loads(schedulerlog_json(summarize(events)))
+
+
+def test_reading_a_log_twice_leaves_the_index_as_it_was(running: Pipeline) -> None:
+    log = LOGS / "031.log"
+    read(running, str(log), "--scheduler", "twice")
+    all_taken(running)
+    before = versions(running, "twice")
+    read(running, str(log), "--scheduler", "twice")
+    all_taken(running)
+    assert len(before) > 5
+    assert versions(running, "twice") == before
+
+
+def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(running: Pipeline, tmp_path: Path) -> None:
+    text = b"".join((LOGS / f"{name}.log").read_bytes() for name in ("011", "013", "031", "038", "042"))
+    lines = text.splitlines(keepends=True)
+    log, checkpoint = tmp_path / "hami.log", tmp_path / "checkpoint.json"
+    log.touch()
+    options = (str(log), "--follow", "--checkpoint", str(checkpoint), "--scheduler", "killed")
+    pieces = 4
+    for piece in range(pieces):
+        process = ingest(running, *options)
+        with log.open("ab") as file:
+            for line in lines[piece * len(lines) // pieces : (piece + 1) * len(lines) // pieces]:
+                file.write(line)
+        # Killed while it reads, but for the last time; without a checkpoint nothing tells that a file was rotated.
+        assert until(checkpoint.exists, bool, 20)
+        time.sleep(1.5 + piece * 0.4)
+        if piece < pieces - 1:
+            process.send_signal(signal.SIGKILL)
+            process.communicate(timeout=30)
+            if piece == 1:
+                log.rename(tmp_path / "hami.log.1")
+                log.touch()
+    try:
+        ended = told(text, "killed")
+        expected = {name: events for name, events in ended.items() if any(isinstance(e, ENDS) for e in events)}
+        found = until(lambda: indexed(running, "killed"), lambda found: set(found) >= set(expected))
+        assert set(found) == set(expected)
+        all_taken(running)
+        found = indexed(running, "killed")
+        assert set(found) == set(expected)
+        for attempt_id, events in expected.items():
+            summary = summary_of(found[attempt_id])
+            assert isinstance(summary, AttemptSummarized)
+            assert schedulerlog_json(summary) == schedulerlog_json(summarize(events))
+    finally:
+        process.kill()
+        process.communicate(timeout=30)
+
+
+def test_no_kafka_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ingest", "hami-log", str(LOGS / "011.log"), "--kafka", "127.0.0.1:9"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "no Kafka at 127.0.0.1:9" in done.stderr
