@@ -1,0 +1,120 @@
+"""Shipped lines on a real Kafka, read by the real Faust app: also when it is killed, what they tell is told."""
+
+import asyncio
+import contextlib
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import TopicAlreadyExistsError
+
+from ingest.kai import KaiLog
+from schemas.records import decode
+from schemas.topics import DECISIONS, NODES, RAW_LOGS
+from tests.backends import Addresses
+from tests.unit.ingest_kai.logs import CONSOLE, block, said, texts
+from tests.unit.ingest_raw_logs.shipping import FORMS, record
+
+WAIT_SECONDS = 60
+BEGINS = "framework/session.go: Session {} with <1> Jobs, <2> Queues and <3> Nodes"
+
+
+@pytest.fixture
+async def kafka(backends: Addresses) -> str:
+    admin = AIOKafkaAdminClient(bootstrap_servers=backends.bootstrap_servers)
+    await admin.start()
+    try:
+        for topic in (DECISIONS, NODES, RAW_LOGS):
+            with contextlib.suppress(TopicAlreadyExistsError):
+                await admin.create_topics([NewTopic(topic.name, topic.partitions, 1)])
+    finally:
+        await admin.close()
+    return backends.bootstrap_servers
+
+
+@contextlib.contextmanager
+def reading(kafka: str, group: str, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    command = [sys.executable, "-m", "ingest", "raw-logs", "--kafka", kafka, "--group", group]
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(timeout=30)
+
+
+NEXT_SESSIONS = [
+    line
+    for session in ("s7aaaa", "s8aaaa", "s9aaaa")
+    for line in said("framework/session.go: Taking cluster snapshot ...", BEGINS.format(session), session=session)
+]
+"""A session is told when three have followed it."""
+
+
+def log_of(namespace: str) -> list[bytes]:
+    return [line.replace(b"team-a/", f"{namespace}/".encode()) for line in [*texts(CONSOLE), *NEXT_SESSIONS]]
+
+
+async def ship(kafka: str, namespace: str, form: str, lines: Sequence[bytes]) -> None:
+    """A log's lines as records of its own key, in order."""
+    names = (namespace, f"scheduler-{form}", "scheduler")
+    producer = AIOKafkaProducer(bootstrap_servers=kafka, enable_idempotence=True)
+    await producer.start()
+    try:
+        for line in lines:
+            value = record(form, line.decode(), names=names)
+            await producer.send(RAW_LOGS.name, value, key="/".join(names).encode())
+        await producer.flush()
+    finally:
+        await producer.stop()
+
+
+async def told(kafka: str, namespace: str) -> list[str]:
+    """The ids of all events about pods of the namespace."""
+    consumer = AIOKafkaConsumer(DECISIONS.name, bootstrap_servers=kafka, auto_offset_reset="earliest")
+    await consumer.start()
+    found = []
+    try:
+        ends = await consumer.end_offsets(list(consumer.assignment()))
+        await consumer.seek_to_beginning()
+        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
+            for records in (await consumer.getmany(timeout_ms=500)).values():
+                mine = [each for each in records if (each.key or b"").startswith(f"{namespace}/".encode())]
+                found += [getattr(decode(each.value, each.headers), "id", "rejected") for each in mine]
+    finally:
+        await consumer.stop()
+    return found
+
+
+async def all_of(kafka: str, namespace: str, wanted: int) -> list[str]:
+    for _ in range(WAIT_SECONDS * 2):
+        found = await told(kafka, namespace)
+        if len(set(found)) >= wanted:
+            break
+        await asyncio.sleep(0.5)
+    return found
+
+
+async def test_what_shippers_send_is_told_once_whoever_kills_the_reader(kafka: str, tmp_path: Path) -> None:
+    namespace, group = f"raw-{uuid.uuid4().hex[:8]}", f"raw-{uuid.uuid4().hex[:8]}"
+    log = tmp_path / "raw-logs.log"
+    lines = log_of(namespace)
+    wanted = {event.id for event in KaiLog().feed(block(lines))}
+    for form in FORMS:
+        await ship(kafka, namespace, form, lines[:150])
+    with reading(kafka, group, log) as process:
+        await asyncio.sleep(8)
+        assert process.poll() is None, log.read_text()
+        process.kill()
+    for form in FORMS:
+        await ship(kafka, namespace, form, lines[150:])
+    with reading(kafka, group, log):
+        found = await all_of(kafka, namespace, len(wanted))
+    # It was shipped three times over: the same decisions, whoever ships them, are the same events.
+    assert set(found) == wanted
