@@ -18,6 +18,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "columns": worker.columns,
     "api": api.api,
     "ingest": ingest.ingest,
+    "ingest-kai": ingest.ingest_kai,
 }
 
 

@@ -8,14 +8,17 @@ from pathlib import Path
 
 from bench.backends import FOLDER
 from bench.hami_log import hami_log
+from bench.kai_log import kai_log
 from bench.report import Figure, Result, against_first
 from ingest.hami.reader import HamiLog
+from ingest.kai import KaiLog
 from ingest.reader import Reader
 from ingest.sources.follow import Reached, read_file
 
 NODES = 5_000
 ATTEMPTS = 4
 REPEATS = 3
+KAI_NODES, KAI_PODS, KAI_SESSIONS = 400, 20, 6
 
 _KLOG = re.compile(rb"^([IWEF])(\d{4}) (\S+) +(\d+) (\S+):(\d+)\] (.*)$")
 
@@ -39,6 +42,29 @@ def ingest() -> Result:
         "ingest",
         "CPU time of one pass over a file of HAMi's log at -v=5, from bytes to events; best of three",
         f"{size:.0f} MB, {ATTEMPTS} attempts on {NODES:,} nodes of 8 cards, all refused",
+        against_first(figures, lambda first, this: this / first),
+    )
+
+
+def ingest_kai() -> Result:
+    """KAI's log at --v=8: sessions of 20 pods over 400 nodes of 8 shared cards."""
+    path = FOLDER / "ingest-kai" / "kai.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file:
+        for session in range(KAI_SESSIONS):
+            file.writelines(kai_log(KAI_NODES, KAI_PODS, f"s{session}aaaa"))
+    paths: dict[str, Callable[[Path], object]] = {
+        "iterate over the lines": _iterate,
+        "one compiled regex a line": _regex,
+        "python -m ingest kai-log": lambda path: _read(path, KaiLog()),
+    }
+    figures = [_measured(name, walk, path) for name, walk in paths.items()]
+    size = path.stat().st_size / 1e6
+    path.unlink()
+    return Result(
+        "ingest-kai",
+        "CPU time of one pass over a file of KAI's log at --v=8, from bytes to events; best of three",
+        f"{size:.0f} MB, {KAI_SESSIONS} sessions, {KAI_PODS} pods on {KAI_NODES} nodes of 8 shared cards, all refused",
         against_first(figures, lambda first, this: this / first),
     )
 

@@ -25,7 +25,10 @@ _STAMPED: Final = re.compile(_STAMP + rb" (?=[IWEF]\d{4} |\{|\S*\d{4}-\d\d-\d\dT
 _NANOSECONDS: Final = re.compile(rb"(\.\d{6})\d+")
 
 _DOCKER: Final = b'{"log":"'
-_SIGNS: Final = (b"\n20", b"\n" + _DOCKER, b"=<\n", b"\r", b"\x1b")
+_PREFIX: Final = re.compile(_STAMP + rb" ")
+_PREFIXED: Final = re.compile(rb"\n" + _STAMP + rb" ")
+"""KAI's own lines begin with a time too, and a tab behind it."""
+_SIGNS: Final = (b"\n" + _DOCKER, b"=<\n", b"\r", b"\x1b")
 """What a block without prefixes, colours, carriage returns and values of several lines does not contain."""
 
 
@@ -98,7 +101,9 @@ class Framing:
         return Lines(self.origin, texts, place, None, end)
 
     def _is_plain(self, whole: bytes) -> bool:
-        if self._parts or self._value or whole[:2] == b"20" or whole[:8] == _DOCKER:
+        if self._parts or self._value or whole[:8] == _DOCKER:
+            return False
+        if (whole[:2] == b"20" and _PREFIX.match(whole)) or (b"\n20" in whole and _PREFIXED.search(whole)):
             return False
         return not any(sign in whole for sign in _SIGNS)
 

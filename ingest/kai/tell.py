@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -40,8 +40,7 @@ _ROW_BYTES: Final = 96
 _NODE_BYTES: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     uuid: str
     verdict: str
     card: Card
@@ -136,6 +135,11 @@ def _is_blank(node: JudgedNode, attempt: Attempt) -> bool:
 
 def _rows(attempt: Attempt, node: JudgedNode, request: Request, is_refused: bool, picked: list[str]) -> Iterator[_Row]:
     is_whole = request.memory_percent == 100
+    if is_refused and not is_whole and attempt.memory_mib is None and not picked:
+        # Nothing is known of a card that tells it from the others.
+        verdict = INSUFFICIENT_MEMORY if node.is_gpu_refused else NOT_REACHED
+        yield from (_Row(group, verdict, card) for group, card in sorted(node.cards.items()))
+        return
     for group, card in sorted(node.cards.items()):
         if group in picked:
             yield _Row(group, PICKED, card)
@@ -188,6 +192,8 @@ def _columns(nodes: list[tuple[int, _Told]]) -> dict[str, Any]:
     rows = [row for _, node in nodes for row in node.rows]
     verdicts = sorted({row.verdict for row in rows})
     totals = sorted({row.card.total_mib for row in rows}, key=lambda total: (total is None, total or 0))
+    verdict_codes = {verdict: code for code, verdict in enumerate(verdicts)}
+    kind_codes = {total: code for code, total in enumerate(totals)}
     return {
         "verdicts": verdicts,
         "kinds": [DeviceKind(memory_mib=total) for total in totals],
@@ -195,9 +201,9 @@ def _columns(nodes: list[tuple[int, _Told]]) -> dict[str, Any]:
         "node_index": [place for place, _ in nodes],
         "devices": [node.devices for _, node in nodes],
         "rows": [len(node.rows) for _, node in nodes],
-        "verdict": [verdicts.index(row.verdict) for row in rows],
+        "verdict": [verdict_codes[row.verdict] for row in rows],
         "uuid": [row.uuid for row in rows],
-        "kind": [totals.index(row.card.total_mib) for row in rows],
+        "kind": [kind_codes[row.card.total_mib] for row in rows],
         "numa": [NOT_SAID] * len(rows),
         "memory_used_mib": [_or_not_said(row.card.allocated_mib) for row in rows],
         "cores_used_percent": [NOT_SAID] * len(rows),
@@ -231,6 +237,7 @@ def _nodes_judged(head: dict[str, Any], nodes: list[_Told]) -> Iterator[NodesJud
 def _node_columns(nodes: list[_Told], table: list[Refusal], codes: list[int], cut: slice) -> dict[str, Any]:
     shown = nodes[cut]
     used = sorted({code for code in codes[cut] if code >= 0})
+    places = {code: place for place, code in enumerate(used)} | {-1: -1}
     verdicts = sorted({node.verdict for node in shown})
     return {
         "containers": [""],
@@ -241,7 +248,7 @@ def _node_columns(nodes: list[_Told], table: list[Refusal], codes: list[int], cu
         "verdict": [verdicts.index(node.verdict) for node in shown],
         "score": [node.score for node in shown],
         "refused_by": [0 if node.refusal else -1 for node in shown],
-        "refusal": [used.index(code) if code >= 0 else -1 for code in codes[cut]],
+        "refusal": [places[code] for code in codes[cut]],
     }
 
 

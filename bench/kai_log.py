@@ -1,0 +1,67 @@
+"""A log as KAI-Scheduler v0.13 prints it at --v=8, made from the lines of its own sessions."""
+
+from collections.abc import Iterator
+
+CARDS = 8
+
+_ASKED = "GPU: 0, CPU: 1 (cores), memory: 1 (GB)"
+_IDLE = "CPU: 19998 (cores), memory: 18 (GB), Gpus: 0"
+_NONE = "CPU: 0 (cores), memory: 0 (GB), Gpus: 0"
+
+
+def kai_log(nodes: int, pods: int, session: str) -> Iterator[bytes]:
+    """One session: every node with eight shared cards in use, ``pods`` pods that fit nowhere."""
+    for node in range(nodes):
+        for card in range(CARDS):
+            yield from _card(session, node, card)
+    for pod in range(pods):
+        yield from _pod(session, nodes, pod)
+
+
+def _line(session: str, caller: str, text: str, action: str = "[allocate] ") -> bytes:
+    return f"2026-11-21T03:13:33.245Z\tINFO\t{caller}:90\t[{session}] {action}{text}\n".encode()
+
+
+def _card(session: str, node: int, card: int) -> Iterator[bytes]:
+    busy, group, caller = f"team-a/busy-{node}-{card}", f"grp-{node}-{card}", "node_info/gpu_sharing_node_info.go"
+    state = f"idle <CPU: 19998 (cores), memory: 18 (GB), Gpus: {CARDS - card}>, used <{_NONE}>, releasing <{_NONE}>"
+    dump = f"status: <Running>, node: <Node (gpu-{node}): {state}, taints <[]>"
+    yield _line(session, caller, f"About to add shared podsInfo: <{busy}>, {dump}", "")
+    for other in range(card + 1):
+        yield f"\t {other}: Pod (busy-{node}-{other}:team-a): job busy, status Running, resreq {_ASKED}\n".encode()
+    for moment, memory in (("About to add", 0), ("Added", 20000)):
+        numbers = f"releasingSharedGPU: <0> AllocatedSharedGPUsMemory <{memory}>, UsedSharedGPUsMemory: <{memory}>"
+        yield _line(session, caller, f"{moment} shared podsInfo: <{busy}>, gpuGroup: <[{group}]> {numbers}", "")
+
+
+def _pod(session: str, nodes: int, number: int) -> Iterator[bytes]:
+    pod, updater = f"team-a/infer-{number}", "status_updater/default_status_updater.go"
+    job = f"Attempting to allocate job: <{pod}> of queue <team-a>, resources: <{_IDLE}>"
+    yield _line(session, "allocate/allocate.go", job)
+    task = f"Looking for best node for task - Task: <{pod}>, init requested: <{_ASKED}>."
+    yield _line(session, "common/allocate.go", task)
+    for node in range(nodes):
+        yield from _node(session, pod, f"gpu-{node}")
+    yield _line(session, "common/allocate.go", f"Failed statement allocate for task: <{pod}>")
+    why = f"PodSchedulingErrors: Resources were not found for pod {pod} due to: Unable to schedule pod."
+    yield _line(session, updater, f"setting message for task: infer-{number}, {why}", "")
+    yield _line(session, updater, f"Updating pod condition for {pod} to (PodScheduled==False)", "")
+
+
+def _node(session: str, pod: str, node: str) -> Iterator[bytes]:
+    estimate = f"Estimating Task: <{pod}> Job: <infer> for node: <{node}>"
+    idle = "that has <0.000000> idle GPUs and <0.000000> releasing GPUs and <0.000000> allocated GPUs. Score: 0.000000"
+    refused = f"Task GPU {pod} is not allocatable on node {node}"
+    short = f"Node <{node}> with limited resources, releasing: <{_NONE}>, idle: <{_IDLE}>"
+    yield _line(session, "node_info/node_info.go", refused)
+    yield _line(session, "nodeavailability/nodeavailability.go", f"{estimate} {idle}")
+    yield _line(session, "gpusharingorder/gpusharingorder.go", f"{estimate}. Score: 0.000000")
+    free = f"{estimate} that has <0.000000> non allocated nvidia.com/gpu. Score: 0.000000"
+    yield _line(session, "nodeplacement/pack.go", free)
+    score = f"Overall priority node score of node <{node}> for task <{pod}> is: 0.000000"
+    yield _line(session, "framework/session.go", score)
+    checked = f"Checking if task <{pod}> is allocatable on node <{node}>: <{_ASKED}> vs. <{_IDLE}>"
+    yield _line(session, "framework/session.go", checked)
+    yield _line(session, "node_info/node_info.go", refused)
+    refusal = f"Not enough resources for task: <{pod}>, init requested: <{_ASKED}>. {short}"
+    yield _line(session, "framework/session.go", refusal)
