@@ -42,8 +42,8 @@ class DevicePlugins:
     def _run(self) -> None:
         with self._cluster.client() as writing:
             while not self._ends.is_set():
-                # A watch that broke off begins anew, and tells of all pods again.
-                with suppress(httpx.HTTPError, json.JSONDecodeError):
+                # A watch that broke off, or a pod that was deleted meanwhile: from the beginning, with all pods again.
+                with suppress(httpx.HTTPError, json.JSONDecodeError, AssertionError, KeyError):
                     self._watch(writing)
 
     def _watch(self, writing: httpx.Client) -> None:
@@ -57,10 +57,9 @@ class DevicePlugins:
                         self._allocate(writing, event["object"])
 
     def _allocate(self, writing: httpx.Client, pod: Json) -> None:
+        # The phase last: it says that nothing is left to do, and the API server may be killed in between.
         node = f"/api/v1/nodes/{pod['spec']['nodeName']}"
         held = annotations_of(writing.get(node, headers=METADATA).json()).get(LOCK, "")
-        # Pods may be deleted in between.
-        with suppress(AssertionError):
-            annotate(writing, f"{self._path}/{pod['metadata']['name']}", {PHASE: "success"})
         if held.endswith(f",{pod['metadata']['namespace']},{pod['metadata']['name']}"):
             annotate(writing, node, {LOCK: None})
+        annotate(writing, f"{self._path}/{pod['metadata']['name']}", {PHASE: "success"})
