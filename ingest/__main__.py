@@ -20,7 +20,7 @@ from ingest.kai.cards import labels_of_nodes
 from ingest.kube import KubeEvents
 from ingest.kube.watch import watch
 from ingest.metrics import Metrics
-from ingest.reading import KAFKA_VARIABLE, Asked, MistakeError, read, servers_of
+from ingest.reading import KAFKA_VARIABLE, Asked, MistakeError, nodes_of_cluster, read, servers_of
 from ingest.report import report
 from ingest.sniffer.reader import UNNAMED_NAMESPACE, SnifferLog
 from ingest.sniffer.service import server
@@ -44,7 +44,8 @@ FromPod = Annotated[
     typer.Option("--pod", help="NAMESPACE/NAME[/CONTAINER]: follow this pod's log through the API server instead."),
 ]
 Kubeconfig = Annotated[
-    Path | None, typer.Option(help="For --pod. Default: the service account of the pod that this runs in.")
+    Path | None,
+    typer.Option(help="For --pod and the list of nodes; default: the service account."),
 ]
 MetricsPort = Annotated[int | None, typer.Option(help="Serve /metrics on 127.0.0.1 at this port.", min=1, max=65535)]
 Explain = Annotated[
@@ -96,7 +97,7 @@ def hami_log(
     """HAMi's scheduler log, v2.5 to v2.10, at -v=0 to 5."""
     asked = Asked("hami-log", logs or [], explain, detail, follow, checkpoint, kafka, pod, kubeconfig, metrics_port)
     with _one_line_for_mistakes():
-        read(asked, HamiLog(scheduler, _cards(nodes), _zone(timezone)))
+        read(asked, HamiLog(scheduler, _cards(nodes, asked), _zone(timezone)))
 
 
 @app.command("kai-log")
@@ -219,13 +220,24 @@ def _labels(nodes: Path | None) -> dict[str, int]:
         raise MistakeError(f"{nodes}: {error}") from None
 
 
-def _cards(nodes: Path | None) -> Cards:
+def _cards(nodes: Path | None, asked: Asked) -> Cards:
+    """From the node list, else from the cluster where there is a connection to it."""
     if nodes is None:
-        return {}
+        return asyncio.run(_cards_of_cluster(asked.kubeconfig)) if asked.kubeconfig or asked.pod else {}
     try:
         return cards_of_nodes(nodes.read_bytes())
     except (OSError, ValueError) as error:
         raise MistakeError(f"{nodes}: {error}") from None
+
+
+async def _cards_of_cluster(kubeconfig: Path | None) -> Cards:
+    cards: Cards = {}
+    try:
+        async for page in nodes_of_cluster(kubeconfig):
+            cards |= cards_of_nodes(page)
+    except ApiError as error:
+        typer.echo(f"nodes can't be listed, so cards are told without their nodes: {error}", err=True)
+    return cards
 
 
 def _zone(name: str) -> tzinfo:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from ingest.lines import Lines
-from ingest.shapes import shape_of
+from ingest.shapes import printable, shape_of
 from schemas.events import Event
 
 EVENT: Final = "event"
@@ -45,7 +45,7 @@ class Counts:
             shape = OTHER_SHAPES
         self.shapes[shape] += 1
         if shape not in self.samples:
-            self.samples[shape] = line[:300].decode(errors="replace")
+            self.samples[shape] = printable(line[:300])
 
 
 class Reader(Protocol):

@@ -4,9 +4,11 @@ import asyncio
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import orjson
 import typer
 from prometheus_client import start_http_server
 from rich.console import Console
@@ -27,6 +29,7 @@ from schemas.events import Event
 
 KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA"
 STANDARD_INPUT = "-"
+NODES_A_PAGE = 500
 
 _COLUMNS = (
     TextColumn("{task.description}"),
@@ -74,7 +77,8 @@ def read(asked: Asked, reader: Reader) -> None:
     if asked.explain:
         _explain(asked, reader, asked.explain)
     else:
-        asyncio.run(_publish(asked, reader, kept, state))
+        with suppress(KeyboardInterrupt):  # the way to end a log that is followed
+            asyncio.run(_publish(asked, reader, kept, state))
     typer.echo(report(reader.counts), err=True)
 
 
@@ -138,13 +142,31 @@ async def _found(asked: Asked, state: State) -> AsyncIterator[Found]:
                 yield found
 
 
+async def _client(kubeconfig: Path | None) -> Client:
+    return Client(await Credentials.open(from_kubeconfig(kubeconfig) if kubeconfig else in_cluster))
+
+
+async def nodes_of_cluster(kubeconfig: Path | None) -> AsyncIterator[bytes]:
+    """The cluster's node list, in pages of JSON."""
+    client = await _client(kubeconfig)
+    try:
+        query: dict[str, str | int] = {"limit": NODES_A_PAGE}
+        while True:
+            page = await client.page("/api/v1/nodes", **query)
+            yield orjson.dumps(page)
+            if not (token := page["metadata"].get("continue")):
+                return
+            query["continue"] = token
+    finally:
+        await client.close()
+
+
 async def _pod(asked: Asked, state: State) -> AsyncIterator[Found]:
     namespace, _, rest = (asked.pod or "").partition("/")
     name, _, container = rest.partition("/")
     if not namespace or not name:
         raise MistakeError(f"--pod {asked.pod}: write NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER")
-    load = from_kubeconfig(asked.kubeconfig) if asked.kubeconfig else in_cluster
-    client = Client(await Credentials.open(load))
+    client = await _client(asked.kubeconfig)
     try:
         async for lines, since in follow_pod(
             client, PodContainer(namespace, name, container), Since.parse(state.since)

@@ -20,4 +20,9 @@ def shape_of(line: bytes) -> str:
         line = header[1] + b" " + line[header.end() :]
     line = _VALUES.sub("=…".encode(), line)
     line = _NUMBERS.sub(b"#", line)
-    return line.decode(errors="replace")[:MAX_CHARACTERS].strip()
+    return printable(line)[:MAX_CHARACTERS].strip()
+
+
+def printable(text: bytes) -> str:
+    """Without what would move a terminal's cursor or ring its bell."""
+    return "".join(each if each.isprintable() else "·" for each in text.decode(errors="replace"))

@@ -38,6 +38,7 @@ class HamiLog:
     def __init__(self, scheduler: str = "hami-scheduler", cards: Cards | None = None, zone: tzinfo = UTC) -> None:
         """``cards``: the cards of a node list, so that device lines find their nodes. ``zone``: of the log's times."""
         self._book = Book(scheduler, cards or {}, zone)
+        self.counts: Counts = self._book.counts
         self._filters, self._binds = FilterLines(self._book), BindLines(self._book)
         self._steps = self._all_steps(CardLines(self._book))
 
@@ -65,10 +66,6 @@ class HamiLog:
             "cards registered": cards.register,
             "cards listed": cards.list_cards,
         }
-
-    @property
-    def counts(self) -> Counts:
-        return self._book.counts
 
     def feed(self, lines: Lines) -> Iterator[AttemptEvent]:
         book, spelling_of, steps = self._book, grammar().spelling, self._steps

@@ -52,7 +52,8 @@ def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
             else:
                 yield from _pieces(Origin(str(path), changed), unpacked, file.tell, offset)
     except (OSError, EOFError, zlib.error, zstandard.ZstdError, tarfile.TarError) as error:
-        raise UnreadableError(f"{path}: {error}") from None
+        cause = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise UnreadableError(f"{path}: {cause}") from None
 
 
 def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
