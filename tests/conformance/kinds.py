@@ -66,6 +66,9 @@ class Verdict:
 
 
 def judged(kind: Kind, case: Case) -> Verdict:
-    found = tuple(kind.differences(case))
+    try:
+        found = tuple(kind.differences(case))
+    except Exception as error:  # noqa: BLE001 - a crash is an answer that is not HAMi's; the cases after it still count
+        return Verdict(case["id"], (Difference("", "answer", repr(error), "an answer"),), ())
     names = rules.explained(kind.rules, case, found, kind.differences) if found else []
     return Verdict(case["id"], found, tuple(names))

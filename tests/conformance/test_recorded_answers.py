@@ -57,3 +57,12 @@ def test_an_answer_that_nothing_explains_fails_the_command(tmp_path: Path, capsy
     (tmp_path / "webhook_cases.jsonl").write_text(wrong)
     assert main(tmp_path) == 1
     assert "pod has none" in capsys.readouterr().out
+
+
+def test_a_case_that_makes_us_crash_differs_and_the_next_is_replayed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = (COMMITTED / "codec_cases.jsonl").read_text().splitlines()[:2]
+    (tmp_path / "codec_cases.jsonl").write_text("\n".join([lines[0].replace('"in"', '"was"'), lines[1]]) + "\n")
+    assert main(tmp_path) == 1
+    assert "codec: agree 1 of 2" in capsys.readouterr().out
