@@ -63,12 +63,12 @@ class KaiLog:
                 continue
             if self._state.pending:
                 self._flush(told)
-            start = head.group("caller", "word")
-            if (known := LINES.get(start)) and head.re is CONSOLE:
+            caller, word = head.group("caller", "word")
+            if (known := LINES.get((caller, word))) and head.re is CONSOLE:
                 self._console(known, head, text, told)
-            elif known or start[1] in tags.FIRST_WORDS:
+            elif known or word in tags.FIRST_WORDS:
                 self._begin(head, text, lines.place.number + at, told)
-            elif knows_folder(start[0]):
+            elif knows_folder(caller):
                 noise += 1
             else:
                 self.counts.unknown(text)
