@@ -56,7 +56,10 @@ class Reader(Protocol):
     read from its start, which does no harm.
     """
 
-    counts: Counts
+    @property
+    def counts(self) -> Counts:
+        """What became of the lines so far."""
+        ...
 
     def feed(self, lines: Lines) -> Iterable[Event]:
         """What these lines tell. An attempt is told when its end is read, or when nothing more can be expected."""
