@@ -1,20 +1,26 @@
 """A container's log over HTTP from a server that cuts, restarts and repeats, as kubelets do behind the API server."""
 
 import asyncio
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 
 from ingest.framing import read_time
+from ingest.hami.registry import cards_of_nodes
+from ingest.reading import nodes_of_cluster
 from ingest.sources import pod_log
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client
 from kube.credentials import Credentials
 from kube.errors import ApiError
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 CONTAINER = PodContainer("kube-system", "hami-scheduler-0", "extender")
 
@@ -60,24 +66,33 @@ class Kubelet:
 
 
 @asynccontextmanager
-async def client_of(kubelet: Kubelet) -> AsyncIterator[Client]:
+async def served(routes: dict[str, Handler]) -> AsyncIterator[str]:
     app = web.Application()
-    app.router.add_get(CONTAINER.path, kubelet.log)
+    for path, handler in routes.items():
+        app.router.add_get(path, handler)
     runner = web.AppRunner(app, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
     host, port = runner.addresses[0][:2]
-
-    async def load() -> Configuration:
-        return Configuration(host=f"http://{host}:{port}")
-
-    client = Client(await Credentials.open(load))
     try:
-        yield client
+        yield f"http://{host}:{port}"
     finally:
-        await client.close()
         await runner.cleanup()
+
+
+@asynccontextmanager
+async def client_of(kubelet: Kubelet) -> AsyncIterator[Client]:
+    async with served({CONTAINER.path: kubelet.log}) as url:
+
+        async def load() -> Configuration:
+            return Configuration(host=url)
+
+        client = Client(await Credentials.open(load))
+        try:
+            yield client
+        finally:
+            await client.close()
 
 
 def stamped(number: int, text: str = "") -> str:
@@ -140,3 +155,24 @@ async def test_no_such_pod_is_said_and_not_tried_again() -> None:
 @pytest.mark.parametrize("text", ["", "yesterday 3", "2026-11-21T03:06:23Z", "2026-11-21T03:06:23Z x"])
 def test_what_is_no_place_in_a_log_is_its_start(text: str) -> None:
     assert Since.parse(text) == Since()
+
+
+async def test_the_clusters_own_node_list_says_which_card_sits_where(tmp_path: Path) -> None:
+    def a_page(name: str, token: str) -> dict[str, object]:
+        registration = f'[{{"id":"GPU-{name}","count":10,"devmem":1,"devcore":100,"type":"A100"}}]'
+        metadata = {"name": name, "annotations": {"hami.io/node-nvidia-register": registration}}
+        return {"items": [{"metadata": metadata}], "metadata": {"continue": token}}
+
+    async def nodes(request: web.Request) -> web.Response:
+        return web.json_response(a_page("n2", "") if request.query.get("continue") == "more" else a_page("n1", "more"))
+
+    async with served({"/api/v1/nodes": nodes}) as url:
+        kubeconfig = tmp_path / "config"
+        cluster = {"name": "c", "cluster": {"server": url}}
+        context = {"name": "x", "context": {"cluster": "c", "user": "u"}}
+        user = {"name": "u", "user": {}}
+        kubeconfig.write_text(
+            json.dumps({"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"})
+        )
+        cards = [cards_of_nodes(page) async for page in nodes_of_cluster(kubeconfig)]
+    assert [{uuid: card.node for uuid, card in page.items()} for page in cards] == [{"GPU-n1": "n1"}, {"GPU-n2": "n2"}]
