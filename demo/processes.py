@@ -6,8 +6,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Self
 
 import httpx
@@ -62,8 +63,9 @@ class Processes:
         if self._spawn(name, arguments).wait(timeout=120):
             raise ServiceError(self._obituary(name))
 
-    def start(self, name: str, *arguments: str) -> None:
-        self._running[name] = self._spawn(name, arguments)
+    def start(self, name: str, *arguments: str, **environment: str) -> None:
+        """``environment`` adds to what all processes are given."""
+        self._running[name] = self._spawn(name, arguments, environment)
 
     def stop(self, name: str, grace_seconds: float = 10) -> None:
         process = self._running.pop(name)
@@ -82,6 +84,16 @@ class Processes:
 
     def pid(self, name: str) -> int:
         return self._running[name].pid
+
+    def has_ended(self, name: str) -> bool:
+        """Has the service ended by itself? Then its name is free again."""
+        if self._running[name].poll() is None:
+            return False
+        del self._running[name]
+        return True
+
+    def is_running(self, name: str) -> bool:
+        return name in self._running and self._running[name].poll() is None
 
     def check(self) -> None:
         """Raise ``ServiceError`` when a service is no longer running."""
@@ -106,11 +118,13 @@ class Processes:
             time.sleep(0.1)
         raise ServiceError(f"{name} did not get ready in {timeout_seconds:.0f} s; {url} says: {answer}")
 
-    def _spawn(self, name: str, arguments: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    def _spawn(
+        self, name: str, arguments: tuple[str, ...], environment: Mapping[str, str] = MappingProxyType({})
+    ) -> subprocess.Popen[bytes]:
         with self.log(name).open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, "-m", *arguments],
-                env=self._environment,
+                env=self._environment | dict(environment),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,

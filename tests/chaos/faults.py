@@ -1,0 +1,164 @@
+"""What goes wrong, by name: each while pods keep coming, and over when the function returns.
+
+A fault finds one worker, called ``worker``, and leaves at least one worker running.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from typing import Final
+
+from schemas.records import Record
+from tests.chaos.ground import Ground
+from tests.chaos.load import Load
+from tests.chaos.worker_with_faults import POINTS
+
+Fault = Callable[[Ground, Load, random.Random], None]
+
+
+def _some_pods(load: Load, chance: random.Random) -> None:
+    load.wait_for(len(load.answers) + chance.randint(5, 15))
+
+
+_WHEN: Final[dict[str, Callable[[random.Random], int]]] = {
+    "decoding": lambda chance: chance.randint(1, 40),
+    "after-acknowledgement": lambda chance: chance.randint(1, 40),
+    "bulk-in-flight": lambda chance: chance.randint(1, 6),
+    "after-bulk": lambda chance: chance.randint(1, 6),
+    "rebalance": lambda _: 2,  # the first is its own coming into the group
+}
+"""At which time that a worker comes to a point it dies."""
+
+
+def _kill_worker_at(point: str) -> Fault:
+    def kill(ground: Ground, load: Load, chance: random.Random) -> None:
+        ground.processes.stop("worker")
+        ground.start_worker(CHAOS_DIE=f"{point}:{_WHEN[point](chance)}")
+        if point == "rebalance":
+            ground.wait_ready("worker")
+            _some_pods(load, chance)
+            ground.start_worker("second")
+        if not ground.ended("worker"):
+            raise AssertionError(f"the worker did not come to {point}")
+        ground.start_worker()
+        ground.wait_ready("worker")
+        _some_pods(load, chance)
+        if point == "rebalance":
+            ground.processes.stop("second")
+
+    return kill
+
+
+def _kill_scheduler(ground: Ground, load: Load, chance: random.Random) -> None:
+    for _ in range(3):
+        _some_pods(load, chance)
+        time.sleep(chance.random() / 20)
+        ground.processes.kill("scheduler")
+        ground.start_scheduler()
+
+
+def _kill_broker(ground: Ground, load: Load, chance: random.Random) -> None:
+    _some_pods(load, chance)
+    broker = chance.choice(ground.servers.kafka)
+    broker.kill()
+    time.sleep(chance.uniform(0.5, 4))
+    broker.start()
+    _some_pods(load, chance)
+
+
+def _kill_opensearch(ground: Ground, load: Load, chance: random.Random) -> None:
+    _some_pods(load, chance)
+    ground.servers.opensearch.kill()
+    time.sleep(chance.uniform(0.5, 4))
+    ground.servers.opensearch.start()
+    _some_pods(load, chance)
+
+
+def _stop(what: str, seconds: float) -> Fault:
+    def stop(ground: Ground, load: Load, chance: random.Random) -> None:
+        _some_pods(load, chance)
+        with ground.stopped(_pid(ground, what)):
+            time.sleep(seconds)
+        if what == "worker" and ground.processes.has_ended("worker"):
+            ground.start_worker()
+        ground.wait_ready("worker")
+        _some_pods(load, chance)
+
+    return stop
+
+
+def _pid(ground: Ground, what: str) -> int:
+    if what == "worker":
+        return ground.processes.pid("worker")
+    server = ground.servers.opensearch if what == "opensearch" else ground.servers.kafka[0]
+    if server.process is None:
+        raise AssertionError(f"{what} does not run")
+    return server.process.pid
+
+
+def _zombie(ground: Ground, load: Load, chance: random.Random) -> None:
+    """A worker that stood still while another took its partitions over comes back and writes on."""
+    ground.start_worker("second")
+    ground.wait_ready("second")
+    _some_pods(load, chance)
+    with ground.stopped(ground.processes.pid("worker")):
+        time.sleep(9)
+    _some_pods(load, chance)
+    ground.processes.stop("second")
+
+
+def _stale_bulk(ground: Ground, load: Load, chance: random.Random) -> None:
+    """A worker freezes with a request in its hands, another takes over and writes what comes later; then it thaws."""
+    ground.start_worker("second")
+    ground.wait_ready("second")
+    ground.processes.stop("worker")
+    ground.start_worker(CHAOS_FREEZE=str(chance.randint(2, 12)))
+    deadline = time.monotonic() + 60
+    while not ground.is_frozen("worker"):
+        if time.monotonic() > deadline:
+            raise AssertionError("the worker did not come to its bulk request")
+        time.sleep(0.05)
+    time.sleep(9)  # longer than the session: its partitions are the second's now
+    ground.thaw("worker")
+    _some_pods(load, chance)
+    ground.processes.stop("second")
+
+
+def _garbage(ground: Ground, load: Load, chance: random.Random) -> None:
+    """Records that nobody can read between those of the pods."""
+    for _ in range(5):
+        load.wait_for(len(load.answers) + 3)
+        record = Record(f"{load.namespace}/garbage".encode(), chance.randbytes(200), [("ce_type", chance.randbytes(9))])
+        ground.send(record)
+        load.garbage += 1
+    _some_pods(load, chance)
+
+
+def _scale(ground: Ground, load: Load, chance: random.Random) -> None:
+    """One worker, four, one again."""
+    others = ["second", "third", "fourth"]
+    for name in others:
+        ground.start_worker(name)
+        time.sleep(chance.uniform(0.2, 2))
+    for name in others:
+        ground.wait_ready(name)
+    _some_pods(load, chance)
+    for name in chance.sample(others, 3):
+        (ground.processes.kill if chance.random() < 0.5 else ground.processes.stop)(name)
+        time.sleep(chance.uniform(0.2, 2))
+    _some_pods(load, chance)
+
+
+FAULTS: Final[dict[str, Fault]] = {
+    **{f"worker killed: {point}": _kill_worker_at(point) for point in POINTS},
+    "scheduler killed": _kill_scheduler,
+    "broker killed": _kill_broker,
+    "OpenSearch killed": _kill_opensearch,
+    "a zombie comes back": _zombie,
+    "a frozen request thaws": _stale_bulk,
+    "garbage": _garbage,
+    "1 to 4 to 1 workers": _scale,
+    **{
+        f"{what} stands still {s} s": _stop(what, s) for what in ("worker", "broker", "opensearch") for s in (5, 15, 90)
+    },
+}

@@ -1,0 +1,197 @@
+"""Where the faults happen: real servers, the real services as processes, and a reader of everything they leave."""
+
+import asyncio
+import json
+import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+
+import embedded
+from demo.processes import Processes, free_ports
+from schemas.records import Record
+from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES
+from tests.chaos.ledger import Seen
+from tests.unit.scheduler_edges.builders import a_card, a_node
+
+NODES = 6
+PACE: dict[str, str] = {
+    "SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "6",
+    "SCHEDULERLOG_MAX_BACKOFF_SECONDS": "1",
+    "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS": "120",
+}
+"""A fault is over in seconds; what is paused for 90 must not be taken for an attempt without an end."""
+
+
+@dataclass
+class Ground:
+    """The services by name: ``scheduler``, ``api``, and workers of any name."""
+
+    folder: Path
+    servers: embedded.Backends
+    processes: Processes
+    client: httpx.Client
+    default_environment: dict[str, str] = field(default_factory=dict)
+    """What every worker is given too."""
+    ports: dict[str, str] = field(default_factory=lambda: free_ports("scheduler", "api"))
+
+    @property
+    def ledger(self) -> Path:
+        return self.folder / "ledger.jsonl"
+
+    def url(self, service: str) -> str:
+        return f"http://127.0.0.1:{self.ports[service]}"
+
+    def start_scheduler(self) -> None:
+        cluster, spool, port = self.folder / "cluster.yaml", self.folder / "spool", self.ports["scheduler"]
+        self.processes.start(
+            "scheduler", "tests.chaos.scheduler_with_ledger", "serve", "--cluster", str(cluster),
+            "--spool", str(spool), "--port", port, "--insecure-http",
+        )  # fmt: skip
+        self.wait_ready("scheduler")
+
+    def start_api(self) -> None:
+        self.processes.start("api", "api", "serve", "--port", self.ports["api"])
+        self.wait_ready("api")
+
+    def start_worker(self, name: str = "worker", **environment: str) -> None:
+        """A worker of its own name in the group, with faults or bugs as ``environment`` says; ready or not."""
+        self.ports.setdefault(name, free_ports(name)[name])
+        self.processes.start(
+            name, "tests.chaos.worker_with_faults", "worker", "--metrics-port", self.ports[name], "--instance-id", name,
+            **self.default_environment | environment,
+        )  # fmt: skip
+
+    def wait_ready(self, service: str) -> None:
+        self.processes.wait_ready(service, f"{self.url(service)}/readyz")
+
+    def ended(self, name: str, timeout_seconds: float = 60) -> bool:
+        """Has the service ended by itself within the time? Then it may be started again."""
+        deadline = time.monotonic() + timeout_seconds
+        while time.monotonic() < deadline:
+            if self.processes.has_ended(name):
+                return True
+            time.sleep(0.05)
+        return False
+
+    @contextmanager
+    def stopped(self, pid: int) -> Iterator[None]:
+        """The process stands still (SIGSTOP) within this context."""
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(pid, signal.SIGCONT)
+
+    def is_frozen(self, name: str) -> bool:
+        """Does the service stand still (SIGSTOP)?"""
+        status = Path(f"/proc/{self.processes.pid(name)}/stat").read_text()
+        return status.rpartition(")")[2].split()[0] == "T"
+
+    def thaw(self, name: str) -> None:
+        os.kill(self.processes.pid(name), signal.SIGCONT)
+
+    def send(self, record: Record) -> None:
+        """Put a record on the topic of decisions, as a careless program would."""
+        asyncio.run(self._send(record))
+
+    async def _send(self, record: Record) -> None:
+        async with AIOKafkaProducer(bootstrap_servers=self.servers.bootstrap_servers) as producer:
+            await producer.send_and_wait(DECISIONS.name, record.value, key=record.key, headers=record.headers)
+
+    def seen(self, namespace: str, pods: list[str]) -> Seen:
+        """Everything that can be seen of a namespace now."""
+        names = (DECISIONS.name, ATTEMPTS.name, MESSAGES.name, DEAD_LETTERS.name)
+        records = dict(zip(names, asyncio.run(self._topics(names)), strict=True))
+        own = {
+            name: [each for each in found if each.key.decode().startswith(f"{namespace}/")]
+            for name, found in records.items()
+        }
+        return Seen(
+            decisions={_id(each): each.value for each in own[DECISIONS.name] if "ce_id" in dict(each.headers)},
+            attempts=[(hit["_source"]["attempt_id"], hit["_source"]) for hit in self._documents("attempts", namespace)],
+            devices={hit["_id"]: hit["_source"] for hit in self._documents("devices", namespace)},
+            summaries=[_json(each) for each in own[ATTEMPTS.name]],
+            messages=[(_id(each), _json(each)) for each in own[MESSAGES.name]],
+            schedulerlogs={pod: log for pod in pods if (log := self._schedulerlog(namespace, pod))},
+            dead_letters=len(own[DEAD_LETTERS.name]),
+        )
+
+    def attempts(self, namespace: str) -> int:
+        """How many attempts the index has of a namespace."""
+        try:
+            return len(self._documents("attempts", namespace, source=False))
+        except (httpx.TransportError, KeyError):
+            return -1
+
+    def _documents(self, kind: str, namespace: str, *, source: bool = True) -> list[Any]:
+        url = f"{self.servers.opensearch_url}/schedulerlog-{kind}"
+        self.client.post(f"{url}/_refresh", params={"ignore_unavailable": "true"})
+        found: list[Any] = []
+        body: dict[str, Any] = {"size": 1000, "_source": source, "query": {"term": {"namespace": namespace}}}
+        body["sort"] = [{"attempt_id": "asc"}, {"_id": "asc"}] if kind == "attempts" else [{"_id": "asc"}]
+        while True:
+            answer = self.client.post(f"{url}/_search", json=body, params={"ignore_unavailable": "true"}).json()
+            hits = answer["hits"]["hits"]
+            found += hits
+            if len(hits) < 1000:
+                return found
+            body["search_after"] = hits[-1]["sort"]
+
+    def _schedulerlog(self, namespace: str, pod: str) -> Any:
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/schedulerlog"
+        answer = self.client.get(self.url("api") + path)
+        return answer.json() if answer.status_code == 200 else None
+
+    async def _topics(self, names: Iterable[str]) -> list[list[Any]]:
+        return await asyncio.gather(*(self._topic(name) for name in names))
+
+    async def _topic(self, name: str) -> list[Any]:
+        consumer = AIOKafkaConsumer(
+            name, bootstrap_servers=self.servers.bootstrap_servers, auto_offset_reset="earliest", group_id=None
+        )
+        async with consumer:
+            ends = await consumer.end_offsets(consumer.assignment())
+            found: list[Any] = []
+            while any([await consumer.position(each) < end for each, end in ends.items()]):
+                for records in (await consumer.getmany(timeout_ms=200)).values():
+                    found += records
+            return found
+
+
+def _id(record: Any) -> str:
+    return str(dict(record.headers)["ce_id"].decode())
+
+
+def _json(record: Any) -> Any:
+    return json.loads(record.value)
+
+
+def a_roomy_node(name: str) -> dict[str, Any]:
+    """Pods whose bind failed are not tried again here and go on holding what they were given: there is room for all."""
+    return a_node(name, [a_card(f"GPU-{name}-{index}", index=index, count=10_000) for index in range(8)])
+
+
+@contextmanager
+def ground(folder: Path, brokers: int = 1) -> Iterator[Ground]:
+    """Servers, topics, templates, the scheduler and the API; workers are the runs' own affair."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "cluster.yaml").write_text(
+        yaml.safe_dump_all([a_roomy_node(f"node{number}") for number in range(1, NODES + 1)])
+    )
+    with embedded.backends(folder / "backends", brokers=brokers) as servers:
+        environment = servers.environment | PACE | {"CHAOS_LEDGER": str(folder / "ledger.jsonl")}
+        with Processes(folder / "logs", environment) as processes, httpx.Client(timeout=30) as client:
+            processes.run("provision", "pipeline", "provision")
+            made = Ground(folder, servers, processes, client)
+            made.start_scheduler()
+            made.start_api()
+            yield made

@@ -1,0 +1,176 @@
+"""What was accepted against what can be seen: nothing missing, nothing more, and the same content.
+
+The ledger has the records that the scheduler's spool took; the replies are what kube-scheduler was told. Neither was
+written by the pipeline that is checked.
+"""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Json = dict[str, Any]
+
+DEVICES = "io.schedulerlog.devices.judged.v1"
+CONCLUDED = "io.schedulerlog.attempt.concluded.v1"
+BOUND = "io.schedulerlog.bind.concluded.v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A record that the spool took."""
+
+    id: str
+    type: str
+    key: str
+    value: bytes
+
+    @property
+    def attempt(self) -> str:
+        return self.id.split("/", 1)[0]
+
+
+def read(path: Path, namespace: str) -> list[Entry]:
+    """The decisions about pods of ``namespace``; a line that a crash cut off was never answered."""
+    entries = []
+    for line in path.read_bytes().splitlines() if path.exists() else ():
+        try:
+            said = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if said["key"].startswith(f"{namespace}/"):
+            entries.append(Entry(said["id"], said["type"], said["key"], base64.b64decode(said["value"])))
+    return entries
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What kube-scheduler was told about a pod: the node, or why none; and how the bind ended, if there was one."""
+
+    pod: str
+    chosen: str | None
+    failed: Mapping[str, str]
+    bound: bool | None = None
+
+    @property
+    def status(self) -> str:
+        return {True: "succeeded", False: "failed", None: "pending" if self.chosen else "failed"}[self.bound]
+
+
+@dataclass
+class Seen:
+    """What can be seen of a namespace."""
+
+    decisions: Mapping[str, bytes]
+    """Record value by ce_id, from the topic."""
+    attempts: Sequence[tuple[str, Json]]
+    """Id and document of every attempt."""
+    devices: Mapping[str, Json]
+    """Document of every record of devices judged, by id."""
+    summaries: Sequence[Json]
+    """Values of the attempts topic in order."""
+    messages: Sequence[tuple[str, Json]]
+    """ce_id and value of the messages topic."""
+    schedulerlogs: Mapping[str, Json]
+    """The API's answer by pod."""
+    dead_letters: int = 0
+
+
+@dataclass
+class Verdict:
+    missing: list[str] = field(default_factory=list)
+    extra: list[str] = field(default_factory=list)
+    different: list[str] = field(default_factory=list)
+
+    @property
+    def is_exact(self) -> bool:
+        return not (self.missing or self.extra or self.different)
+
+    def __str__(self) -> str:
+        if self.is_exact:
+            return "exact"
+        return "; ".join(
+            f"{len(found)} {name}: {', '.join(found[:3])}" + (", …" if len(found) > 3 else "")
+            for name, found in (("missing", self.missing), ("extra", self.extra), ("different", self.different))
+            if found
+        )
+
+
+def compare(entries: Sequence[Entry], answers: Iterable[Answer], seen: Seen, garbage: int = 0) -> Verdict:
+    """Everything that is not as it was accepted and answered. ``garbage``: records that had to become dead letters."""
+    verdict = Verdict()
+    _decisions(entries, seen, verdict)
+    _attempts(entries, seen, verdict)
+    _devices(entries, seen, verdict)
+    _told(entries, seen, verdict)
+    for answer in answers:
+        _answer(answer, seen, verdict)
+    if seen.dead_letters != garbage:
+        verdict.different.append(f"{seen.dead_letters} dead letters of {garbage}")
+    return verdict
+
+
+def _decisions(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+    for entry in entries:
+        if entry.id not in seen.decisions:
+            verdict.missing.append(f"record {entry.id}")
+        elif seen.decisions[entry.id] != entry.value:
+            verdict.different.append(f"record {entry.id}")
+    verdict.extra += [f"record {each}" for each in seen.decisions.keys() - {entry.id for entry in entries}]
+
+
+def _attempts(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+    wanted = {entry.attempt for entry in entries}
+    found = Counter(attempt for attempt, _ in seen.attempts)
+    verdict.missing += [f"attempt {each}" for each in wanted - found.keys()]
+    verdict.extra += [f"attempt {each}" for each in found.keys() - wanted]
+    verdict.extra += [f"attempt {each}, {count} times" for each, count in found.items() if count > 1]
+    verdict.different += [
+        f"attempt {attempt} is incomplete: {document['summary']['missing']}"
+        for attempt, document in seen.attempts
+        if not document["complete"]
+    ]
+
+
+def _devices(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+    wanted = {entry.id: entry.value for entry in entries if entry.type == DEVICES}
+    verdict.missing += [f"document {each}" for each in wanted.keys() - seen.devices.keys()]
+    verdict.extra += [f"document {each}" for each in seen.devices.keys() - wanted.keys()]
+    verdict.different += [
+        f"document {each}"
+        for each in wanted.keys() & seen.devices.keys()
+        if seen.devices[each]["record"] != json.loads(wanted[each])
+    ]
+
+
+def _told(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+    """The topics that others read: the whole summary of every attempt, and its messages, each id with one text."""
+    ends = {entry.attempt for entry in entries if entry.type == CONCLUDED}
+    told = {each["attempt_id"] for each in seen.summaries if each["complete"]}
+    verdict.missing += [f"summary {each}" for each in ends - told]
+    said = {each["attempt_id"] for _, each in seen.messages}
+    verdict.missing += [f"messages of {each}" for each in ends - said]
+    verdict.extra += [f"messages of {each}" for each in said - {entry.attempt for entry in entries}]
+
+
+def _answer(answer: Answer, seen: Seen, verdict: Verdict) -> None:
+    """kube-scheduler's reply against the API's answer, node by node."""
+    log = seen.schedulerlogs.get(answer.pod)
+    if log is None:
+        verdict.missing.append(f"schedulerlog of {answer.pod}")
+        return
+    if log["status"] != answer.status:
+        verdict.different.append(f"schedulerlog of {answer.pod}: {log['status']}, not {answer.status}")
+    nodes = {node["name"]: node for node in log["filter"]["nodes"]}
+    if answer.chosen is not None:
+        if nodes.get(answer.chosen, {}).get("status") != "passed" or log["filter"]["status"] == "failed":
+            verdict.different.append(f"schedulerlog of {answer.pod}: {answer.chosen} is not said to have passed")
+        return
+    reasons = {
+        name: next(c["reason"] for c in node["containers"] if c["status"] == "failed") for name, node in nodes.items()
+    }
+    if reasons != dict(answer.failed):
+        verdict.different.append(f"schedulerlog of {answer.pod}: other reasons than kube-scheduler was told")

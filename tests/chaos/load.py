@@ -1,0 +1,98 @@
+"""Pods for the scheduler, one after the other, while things break; and what it said about each."""
+
+import random
+import threading
+import time
+from dataclasses import replace
+from itertools import count
+from types import TracebackType
+from typing import Any, Self
+
+import httpx
+
+from tests.chaos.ledger import Answer
+from tests.unit.scheduler_edges.builders import a_container, a_pod
+
+NODE_NAMES = [f"node{number}" for number in range(1, 7)]
+
+
+class Load:
+    """Offers pods of ``namespace`` in a thread of its own until its context ends; every pod has a name of its own."""
+
+    def __init__(self, url: str, namespace: str, seed: int, per_second: float = 25) -> None:
+        self.namespace = namespace
+        self.answers: list[Answer] = []
+        self.unanswered: set[str] = set()
+        """Pods that were offered when nobody answered: what became of them may be visible or not."""
+        self._url = url
+        self._pause = 1 / per_second
+        self._chance = random.Random(seed)
+        self._end = threading.Event()
+        self._numbers = count(1)
+        self._to_bind: list[tuple[float, Answer, dict[str, Any]]] = []
+        self.garbage = 0
+        """Records that nobody can read, sent beside the pods."""
+        self._thread = threading.Thread(target=self._run, name="load")
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._end.set()
+        self._thread.join()
+
+    def wait_for(self, count: int, timeout_seconds: float = 60) -> None:
+        """Return when so many pods were answered, those that are bound to the end."""
+        deadline = time.monotonic() + timeout_seconds
+        while len(self.answers) < count:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{len(self.answers)} of {count} pods were answered")
+            time.sleep(0.01)
+
+    def _run(self) -> None:
+        with httpx.Client(timeout=30) as client:
+            while not self._end.wait(self._pause):
+                self._offer(client, f"pod-{next(self._numbers)}")
+                self._bind_those_due(client, time.monotonic())
+            self._bind_those_due(client, float("inf"))
+
+    def _offer(self, client: httpx.Client, name: str) -> None:
+        pod = self._a_pod(name)
+        reply = self._ask(client, "filter", {"Pod": pod, "Nodes": None, "NodeNames": NODE_NAMES}, name)
+        if reply is None:
+            return
+        chosen = (reply["NodeNames"] or [None])[0]
+        answer = Answer(name, chosen, reply["FailedNodes"] or {})
+        if chosen:
+            self._to_bind.append((time.monotonic() + self._chance.random(), answer, pod))
+        else:
+            self.answers.append(answer)
+
+    def _bind_those_due(self, client: httpx.Client, now: float) -> None:
+        due = [each for each in self._to_bind if each[0] <= now]
+        self._to_bind = [each for each in self._to_bind if each[0] > now]
+        for _, answer, pod in due:
+            about = pod["metadata"]
+            asked = {"PodName": about["name"], "PodNamespace": about["namespace"], "PodUID": about["uid"]}
+            reply = self._ask(client, "bind", asked | {"Node": answer.chosen}, answer.pod)
+            if reply is not None:
+                self.answers.append(replace(answer, bound=not reply["Error"]))
+
+    def _ask(self, client: httpx.Client, verb: str, body: dict[str, Any], name: str) -> dict[str, Any] | None:
+        try:
+            reply: dict[str, Any] = client.post(f"{self._url}/{verb}", json=body).json()
+        except (httpx.TransportError, ValueError):
+            self.unanswered.add(name)
+            return None
+        return reply
+
+    def _a_pod(self, name: str) -> dict[str, Any]:
+        """Two of three ask for more than any node has; why not differs from pod to pod."""
+        ways: list[dict[str, Any]] = [
+            {"gpus": 9},
+            {"gpus": self._chance.randint(1, 8), "gpumem": self._chance.choice([200_000, 10**6])},
+            {"gpus": 1, "gpumem": self._chance.randint(1, 16)},
+        ]
+        container = a_container(**self._chance.choice(ways))
+        return a_pod(name, [container], namespace=self.namespace, uid=f"{self.namespace}-{name}")

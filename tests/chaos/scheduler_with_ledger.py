@@ -1,0 +1,44 @@
+"""The scheduler, which also writes down what its spool accepted: ``python -m tests.chaos.scheduler_with_ledger``.
+
+The file that ``CHAOS_LEDGER`` names gets a line for every record, synced before the answer leaves as the spool itself
+is. Arguments are those of ``python -m scheduler``.
+"""
+
+import base64
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from scheduler.__main__ import app
+from scheduler.spool.frames import Entry
+from scheduler.spool.spool import Spool
+
+_append = Spool.append
+
+
+def _append_and_note(spool: Spool, entries: Sequence[Entry]) -> None:
+    _append(spool, entries)
+    with open(os.environ["CHAOS_LEDGER"], "ab") as ledger:  # noqa: PTH123 - once per answer
+        ledger.write(b"".join(_line(entry) for entry in entries))
+        ledger.flush()
+        os.fsync(ledger.fileno())
+
+
+def _line(entry: Entry) -> bytes:
+    headers = {name: value.decode() for name, value in entry.record.headers}
+    said: dict[str, Any] = {
+        "topic": entry.topic,
+        "id": headers["ce_id"],
+        "type": headers["ce_type"],
+        "key": entry.record.key.decode(),
+        "value": base64.b64encode(entry.record.value).decode(),
+    }
+    return json.dumps(said).encode() + b"\n"
+
+
+setattr(Spool, "append", _append_and_note)
+
+if __name__ == "__main__":
+    sys.exit(app())

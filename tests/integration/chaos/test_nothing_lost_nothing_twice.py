@@ -1,0 +1,49 @@
+"""Three minutes of what ``make chaos`` does for twenty: what the spool accepted becomes visible once, whatever dies.
+
+And the other way round: with a bug in the worker the same comparison finds it, so that it can't be blind.
+"""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from tests.backends import chosen
+from tests.chaos.bugs import BUGS
+from tests.chaos.caught import CALM_SECONDS, fault_that_shows
+from tests.chaos.faults import FAULTS
+from tests.chaos.ground import Ground, ground
+from tests.chaos.runs import run
+
+SLICE = [
+    *(name for name in FAULTS if name.startswith("worker killed")),
+    "scheduler killed",
+    "broker killed",
+    "OpenSearch killed",
+    "worker stands still 15 s",
+    "a frozen request thaws",
+    "garbage",
+]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    if chosen(os.environ) != "embedded":
+        pytest.skip("kills servers, which it may do only to its own")
+    with ground(tmp_path_factory.mktemp("chaos")) as made:
+        yield made
+
+
+@pytest.mark.parametrize("fault", SLICE)
+def test_every_record_that_was_accepted_is_visible_exactly_once(place: Ground, fault: str) -> None:
+    outcome = run(place, fault, seed=1 + SLICE.index(fault))
+    assert outcome.answered >= 5
+    assert outcome.verdict.is_exact, str(outcome.verdict)
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_found(place: Ground, bug: str) -> None:
+    seed = 1001 + list(BUGS).index(bug)
+    outcome = run(place, bug, seed, fault_that_shows(bug), CALM_SECONDS)
+    place.processes.kill("worker")  # the next one gets a sound worker
+    assert not outcome.verdict.is_exact
