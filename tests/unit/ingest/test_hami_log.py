@@ -1,6 +1,7 @@
 """What HAMi's log tells, and what it is not believed to tell."""
 
 import json
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest import klog
+from ingest.hami.grammar import grammar
 from ingest.hami.reader import HamiLog
 from ingest.hami.registry import Card
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged
@@ -15,6 +18,7 @@ from schemas.records import MAX_VALUE_BYTES, encode
 from summaries.answer import schedulerlog_json
 from summaries.messages import messages
 from summaries.text import refusal_text
+from tests.conformance.log_replay import differences
 from tests.unit.ingest.hami_lines import (
     a_line,
     an_event,
@@ -306,3 +310,18 @@ def test_every_record_fits_whatever_the_size_of_the_cluster(nodes: int, cards: i
     assert all(len(encode(event).value) < MAX_VALUE_BYTES for event in events)
     [summary] = summaries(events)
     assert len(summary.nodes) == nodes
+
+
+@pytest.mark.parametrize("log", sorted(RECORDED.glob("*.log")), ids=lambda path: path.stem)
+def test_of_a_log_at_level_0_less_is_told_and_nothing_else(log: Path, tmp_path: Path) -> None:
+    def is_level_0(line: bytes) -> bool:
+        spelling = grammar().spelling(line, klog.message_start(line))
+        return spelling is not None and spelling.level == 0 and spelling.says != "noise"
+
+    short = tmp_path / log.name
+    short.write_bytes(b"\n".join(filter(is_level_0, log.read_bytes().splitlines())))
+    shutil.copy(log.with_suffix(".expected.json"), tmp_path)
+    for difference in (each for found in differences(short).values() for each in found):
+        assert difference.about == "verdict", difference
+        said, true = difference.ours, difference.theirs
+        assert said is None or (isinstance(said, tuple) and isinstance(true, tuple) and said[0] == true[0]), difference
