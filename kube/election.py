@@ -181,9 +181,11 @@ class Neighbour:
     def problem(self) -> str:
         if self.is_leading:
             return ""
-        about = f"the lease {self._key.namespace}/{self._key.name} of kube-scheduler"
+        about = f"kube-scheduler's lease {self._key.namespace}/{self._key.name}"
         if self._trouble:
             return f"{about} can't be read ({self._trouble})"
+        if lease.led_by_host(self._seen, self._host, self._terms):
+            return f"{about} has not been renewed for {self._terms.renew:g} s"
         return f"{about} is held by {self._seen.holder or 'nobody'}, not by one in {self._host}"
 
     async def run(self) -> None:

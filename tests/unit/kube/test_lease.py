@@ -138,7 +138,7 @@ async def test_who_leads_with_kube_scheduler_stops_when_its_lease_moves_or_stand
         api.put(path, a_lease("pod-1_a"))
         await until(lambda: ours.is_leading)
         assert (ours.term, ours.leads_anew.is_set(), ours.problem) == (1, True, "")
-        await until(lambda: not ours.is_leading)
+        await until(lambda: "has not been renewed for 0.5 s" in ours.problem)
         api.put(path, a_lease("pod-1_a", renewed="2026-11-21T03:00:01.000000Z"))
         await until(lambda: ours.term == 2)
         api.put(path, a_lease("pod-2_b"))
