@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import httpx
 import yaml
@@ -39,6 +39,16 @@ def _get(url: str) -> httpx.Response:
 _TRUSTING = ssl._create_unverified_context()  # noqa: S323
 
 
+class Process(Protocol):
+    """What is needed of a `subprocess.Popen`."""
+
+    def poll(self) -> int | None: ...
+
+    def send_signal(self, sig: int, /) -> None: ...
+
+    def wait(self, timeout: float | None = None) -> int: ...
+
+
 class SchedulerProcess:
     """`python -m scheduler serve` on a free port; ends with its context, whatever happens."""
 
@@ -49,7 +59,7 @@ class SchedulerProcess:
         if not self.cluster.exists():
             write_cluster(self.cluster)
         self._flags = flags
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
         self.url = ""
         self._client = httpx.Client()
 
@@ -68,11 +78,7 @@ class SchedulerProcess:
         flags = ["--cluster", str(self.cluster), "--spool", str(self.spool), "--port", "0", *self._flags]
         flags += [] if "--cert-file" in flags else ["--insecure-http"]
         said = self.log.stat().st_size if self.log.exists() else 0
-        with self.log.open("ab") as log:
-            command = [sys.executable, "-m", "scheduler", "serve", *flags]
-            self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"}
-            )
+        self._process = self.spawn(["serve", *flags])
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             lines = self.log.read_bytes()[said:].decode().splitlines()
@@ -83,6 +89,12 @@ class SchedulerProcess:
             assert self._process.poll() is None, self.log.read_text()
             time.sleep(0.02)
         raise TimeoutError(self.log.read_text())
+
+    def spawn(self, arguments: list[str]) -> "Process":
+        """`python -m scheduler` with these arguments, writing into the log."""
+        with self.log.open("ab") as log:
+            command = [sys.executable, "-m", "scheduler", *arguments]
+            return subprocess.Popen(command, stdout=log, stderr=log, env=os.environ | {"PYTHONUNBUFFERED": "1"})
 
     def _is_ready(self, address: str) -> bool:
         try:

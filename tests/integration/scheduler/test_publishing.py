@@ -1,13 +1,9 @@
 """From an answer to a record in a real Kafka, across everything that may end in between."""
 
-import contextlib
-import random
-import threading
 from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
 import pytest
 
 import embedded
@@ -85,37 +81,6 @@ async def test_the_end_waits_until_kafka_has_the_last_decision(kafka: str, tmp_p
         assert scheduler.stop() == 0
     assert concluded(await read_topic(kafka, DECISIONS.name, "ending/"), "ending/last") == 1
     assert spooled(tmp_path / "spool") == [] or "0 bytes wait" in (tmp_path / "scheduler.log").read_text()
-
-
-def answered_until_killed(scheduler: SchedulerProcess, namespace: str, life: int, seconds: float) -> list[str]:
-    """The pods answered before the process was killed: ``seconds`` after its first answer, in a call or not."""
-    answered: list[str] = []
-    end = threading.Timer(seconds, scheduler.kill)
-    with contextlib.suppress(httpx.TransportError):
-        while True:
-            name = f"pod{life}-{len(answered)}"
-            scheduler.filter(a_refused_pod(name, namespace))
-            answered.append(f"{namespace}/{name}")
-            if len(answered) == 1:
-                end.start()
-    end.join()
-    return answered
-
-
-@pytest.mark.parametrize("seed", range(6))
-async def test_whatever_was_answered_before_a_kill_is_in_kafka_after_a_restart(
-    kafka: str, tmp_path: Path, seed: int
-) -> None:
-    draw, namespace = random.Random(seed), f"killed-{seed}"
-    scheduler, answered = SchedulerProcess(tmp_path, "--kafka", kafka), list[str]()
-    for life in range(2):
-        with scheduler:
-            answered += answered_until_killed(scheduler, namespace, life, draw.uniform(0.0, 0.6))
-    with scheduler:
-        scheduler.wait_until_sent()
-        assert scheduler.stop() == 0
-    found = await read_topic(kafka, DECISIONS.name, f"{namespace}/")
-    assert {pod: concluded(found, pod) for pod in answered} == dict.fromkeys(answered, 1)
 
 
 async def test_a_broker_that_is_away_stops_nothing_and_loses_nothing(

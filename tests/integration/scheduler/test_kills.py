@@ -1,0 +1,101 @@
+"""Two hundred lives, each ended by SIGKILL at a random moment: whatever was answered is in Kafka afterwards."""
+
+import contextlib
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from schemas.events import AttemptConcluded
+from schemas.records import decode
+from schemas.topics import DECISIONS
+from tests.backends import Addresses
+from tests.integration.scheduler.nursery import ForkedScheduler, Nursery
+from tests.integration.scheduler.scheduling import Read, SchedulerProcess, a_refused_pod, create_topics, read_topic
+from tests.unit.scheduler_edges.builders import a_pod
+
+SEEDS, LIVES = 10, 20
+CALLERS = 2
+LONGEST_SECONDS = 0.25
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as found:
+        yield found
+
+
+class Caller(threading.Thread):
+    """Asks one thing after the other until nobody answers; `answered` are the pods that were."""
+
+    def __init__(self, scheduler: SchedulerProcess, namespace: str, name: str, begun: threading.Event) -> None:
+        super().__init__()
+        self._scheduler, self._namespace, self._name, self._begun = scheduler, namespace, name, begun
+        self.answered: list[str] = []
+
+    def run(self) -> None:
+        with contextlib.suppress(httpx.TransportError):
+            while True:
+                name = f"{self._name}-{len(self.answered)}"
+                fits = a_pod(name, namespace=self._namespace, uid=f"uid-{self._namespace}-{name}")
+                refused = a_refused_pod(name, self._namespace)
+                self._scheduler.filter(fits if len(self.answered) % 2 else refused)
+                self.answered.append(f"{self._namespace}/{name}")
+                self._begun.set()
+
+
+def one_life(scheduler: SchedulerProcess, namespace: str, life: int, draw: random.Random) -> list[str]:
+    """The pods that were answered before the kill: at a random moment after the first answer, in calls or not."""
+    begun = threading.Event()
+    callers = [Caller(scheduler, namespace, f"pod{life}-{number}", begun) for number in range(CALLERS)]
+    with scheduler:
+        for caller in callers:
+            caller.start()
+        begun.wait(10)
+        threading.Event().wait(draw.uniform(0, LONGEST_SECONDS))
+        scheduler.kill()
+        for caller in callers:
+            caller.join()
+    return [pod for caller in callers for pod in caller.answered]
+
+
+def lacking(reads: list[Read], pods: list[str]) -> dict[str, str]:
+    """What Kafka does not have of the pods' attempts: a conclusion, and every record that it counts."""
+    ids: dict[str, set[str]] = {}
+    ended: dict[str, list[AttemptConcluded]] = {}
+    for read in reads:
+        pod = read.key.decode()
+        ids.setdefault(pod, set()).add(read.header("ce_id"))
+        event = decode(read.value, read.headers)
+        if isinstance(event, AttemptConcluded):
+            ended.setdefault(pod, []).append(event)
+    found = {pod: _lacking(ids.get(pod, set()), ended.get(pod, [])) for pod in pods}
+    return {pod: lack for pod, lack in found.items() if lack}
+
+
+def _lacking(ids: set[str], ended: list[AttemptConcluded]) -> str:
+    if len({event.id for event in ended}) != 1:
+        return f"{len(ended)} conclusions"
+    told = ended[0]
+    wanted = {f"{told.attempt_id}/devices/{part}" for part in range(told.device_records)}
+    wanted |= {f"{told.attempt_id}/nodes/{part}" for part in range(told.node_records)}
+    return ", ".join(sorted(wanted - ids))
+
+
+@pytest.mark.parametrize("seed", range(SEEDS))
+async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
+    backends: Addresses, nursery: Nursery, tmp_path: Path, seed: int
+) -> None:
+    await create_topics(backends.bootstrap_servers)
+    draw, namespace = random.Random(seed), f"lives-{seed}"
+    scheduler = ForkedScheduler(nursery, tmp_path, "--kafka", backends.bootstrap_servers)
+    answered = [pod for life in range(LIVES) for pod in one_life(scheduler, namespace, life, draw)]
+    with scheduler:
+        scheduler.wait_until_sent()
+        assert scheduler.stop() == 0
+    reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"{namespace}/")
+    assert len(answered) > LIVES
+    assert lacking(reads, answered) == {}
