@@ -8,9 +8,11 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+import orjson
 
 from bench import fleet
 from bench.backends import FOLDER, start_bare
+from bench.cluster import CARDS
 from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result
 from demo.processes import Processes, free_ports
@@ -49,7 +51,7 @@ def filter_call() -> Result:
     return Result(
         "filter",
         "POST /filter: HTTP body in, reply bytes out, every verdict encoded and on disk; beside HAMi recording nothing",
-        f"{CALLS} calls each, {fleet.CARDS} devices a node; ratio: to the same call where nothing is recorded",
+        f"{CALLS} calls each, {CARDS} devices a node; ratio: to the same call where nothing is recorded",
         (*_with_ratios(figures), *hami),
     )
 
@@ -99,18 +101,14 @@ def _with_ratios(figures: list[Figure]) -> Iterator[Figure]:
 
 def pod_update() -> Result:
     """A watch's bytes about one pod, decoded and counted."""
-    import orjson
-
     nodes = 5_000
     columns = ClusterColumns()
-    said = fleet.manifest(nodes, nodes * fleet.CARDS)
+    said = fleet.manifest(nodes, nodes * CARDS)
     for node in said.nodes.values():
         columns.apply_node(node)
     for pod in said.pods.values():
         columns.apply_pod(pod)
-    changed = [
-        fleet.running_pod(n, n % nodes, (n // nodes + 1) % fleet.CARDS, 1_000 + n % 7, 5) for n in range(UPDATES)
-    ]
+    changed = [fleet.running_pod(n, n % nodes, (n // nodes + 1) % CARDS, 1_000 + n % 7, 5) for n in range(UPDATES)]
     lines = [orjson.dumps({"type": "MODIFIED", "object": pod}) for pod in changed]
     began = time.process_time()
     for line in lines:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, repeat
 from math import comb
 from typing import Final
 
@@ -15,6 +15,7 @@ PairScores = Mapping[str, Mapping[str, int]]
 MOST_COMBINATIONS: Final = 200_000
 """Up to here (20 cards, any number of them) every combination is compared; above, cards are added one by one."""
 
+_NONE: Final[Mapping[str, int]] = {}
 _LARGEST_SCORE: Final = 2**40  # thousands of pairs still add up within 64 bits
 
 
@@ -38,9 +39,12 @@ def best_cards(uuids: Sequence[str], count: int, scores: PairScores) -> list[int
 
 
 def _matrix(uuids: Sequence[str], scores: PairScores) -> NDArray[np.int64]:
-    rows = [[scores.get(one, {}).get(other, 0) for other in uuids] for one in uuids]
-    clipped = [[max(-_LARGEST_SCORE, min(score, _LARGEST_SCORE)) for score in row] for row in rows]
-    pairs = np.array(clipped, np.int64)
+    rows = [list(map(scores.get(one, _NONE).get, uuids, repeat(0))) for one in uuids]
+    try:
+        pairs = np.array(rows, np.int64)
+    except OverflowError:
+        pairs = np.array([[max(-_LARGEST_SCORE, min(score, _LARGEST_SCORE)) for score in row] for row in rows])
+    pairs = np.clip(pairs, -_LARGEST_SCORE, _LARGEST_SCORE)
     np.fill_diagonal(pairs, 0)
     return pairs
 

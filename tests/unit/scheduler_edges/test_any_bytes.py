@@ -45,7 +45,8 @@ TELLINGS = {
 def a_body(told: Any, place: list[int], said: Any) -> bytes:
     """`told` as JSON, with `said` in place of what is found by going down along `place`."""
     told = json.loads(json.dumps(told))
-    at, key = [told], 0
+    at: Any = [told]
+    key: Any = 0
     for step in place:
         inner = at[key]
         if not isinstance(inner, dict | list) or not inner:

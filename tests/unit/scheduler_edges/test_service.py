@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import httpx
 import hypothesis.strategies as st
@@ -29,7 +30,7 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Serving]]:
     """Starts a scheduler on a cluster of these objects."""
     started: list[Serving] = []
 
-    def start(*objects: Json, **how: int) -> Serving:
+    def start(*objects: Json, **how: Any) -> Serving:
         started.append(Serving(tmp_path / str(len(started)), *objects, **how))
         return started[-1]
 
