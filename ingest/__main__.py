@@ -20,7 +20,7 @@ from ingest.kai.cards import labels_of_nodes
 from ingest.kube import KubeEvents
 from ingest.kube.watch import watch
 from ingest.metrics import Metrics
-from ingest.reading import KAFKA_VARIABLE, Asked, MistakeError, nodes_of_cluster, read, servers_of
+from ingest.reading import KAFKA_VARIABLE, Asked, MistakeError, nodes_of_cluster, read, served_metrics, servers_of
 from ingest.report import report
 from ingest.sniffer.reader import UNNAMED_NAMESPACE, SnifferLog
 from ingest.sniffer.service import server
@@ -133,20 +133,22 @@ def sniffer(
     namespace: Annotated[
         str, typer.Option(help="Of the pods; the sniffer's log does not name it.")
     ] = UNNAMED_NAMESPACE,
+    metrics_port: MetricsPort = None,
 ) -> None:
     """scheduler-sniffer's JSON lines, or what its scheduler sends over gRPC: pods and nodes as they change."""
     with _one_line_for_mistakes():
         if listen and not logs:
-            asyncio.run(_serve_sniffer(listen, SnifferLog(namespace), servers_of(kafka)))
+            asyncio.run(_serve_sniffer(listen, SnifferLog(namespace), servers_of(kafka), metrics_port))
         elif logs and not listen:
-            read(Asked("sniffer", logs, None, False, follow, checkpoint, kafka), SnifferLog(namespace))
+            asked = Asked("sniffer", logs, None, False, follow, checkpoint, kafka, metrics_port=metrics_port)
+            read(asked, SnifferLog(namespace))
         else:
             raise MistakeError("give the sniffer's log, or --listen HOST:PORT")
 
 
-async def _serve_sniffer(address: str, reader: SnifferLog, servers: str) -> None:
+async def _serve_sniffer(address: str, reader: SnifferLog, servers: str, metrics_port: int | None) -> None:
     stop = _stop_by_signal()
-    metrics = Metrics("sniffer")
+    metrics = served_metrics("sniffer", metrics_port)
     async with KafkaSink(servers) as sink:
 
         async def take(request: dict[str, str]) -> None:
@@ -168,17 +170,18 @@ async def _serve_sniffer(address: str, reader: SnifferLog, servers: str) -> None
 def raw_logs(
     kafka: Kafka = None,
     group: Annotated[str, typer.Option(help="The consumer group; several processes share its partitions.")] = GROUP,
+    metrics_port: MetricsPort = None,
 ) -> None:
     """HAMi's and KAI's logs as shippers write them to the topic schedulerlog.raw-logs."""
     with _one_line_for_mistakes():
-        asyncio.run(_read_raw_logs(servers_of(kafka), group))
+        asyncio.run(_read_raw_logs(servers_of(kafka), group, metrics_port))
 
 
-async def _read_raw_logs(servers: str, group: str) -> None:
+async def _read_raw_logs(servers: str, group: str, metrics_port: int | None) -> None:
     # Faust is slow to import, and the other sources do without it.
     from ingest.raw_logs.app import serve
 
-    read = await serve(servers, _stop_by_signal(), group)
+    read = await serve(servers, _stop_by_signal(), group, served_metrics("raw-logs", metrics_port))
     for (name, outcome), count in sorted(read.lines().items()):
         typer.echo(f"{name or 'no scheduler'}: {count} lines {outcome}", err=True)
 
@@ -198,18 +201,19 @@ def kube_events(
     context: Annotated[str | None, typer.Option(help="Of the kubeconfig; default: its current one.")] = None,
     namespace: Annotated[str, typer.Option(help="Watch pods and events of this namespace alone.")] = "",
     kafka: Kafka = None,
+    metrics_port: MetricsPort = None,
 ) -> None:
     """Pods, nodes and events of a Kubernetes cluster, whoever schedules there."""
     with _one_line_for_mistakes():
         load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
-        asyncio.run(_watch(load, namespace, servers_of(kafka)))
+        asyncio.run(_watch(load, namespace, servers_of(kafka), served_metrics("kube-events", metrics_port)))
 
 
-async def _watch(load: Load, namespace: str, servers: str) -> None:
+async def _watch(load: Load, namespace: str, servers: str, metrics: Metrics) -> None:
     stop = _stop_by_signal()
     reader = KubeEvents()
     async with KafkaSink(servers) as sink:
-        await watch(load, reader, sink, Metrics("kube-events"), namespace=namespace, until=stop.is_set)
+        await watch(load, reader, sink, metrics, namespace=namespace, until=stop.is_set)
     typer.echo(report(reader.counts), err=True)
 
 

@@ -115,13 +115,19 @@ class _Explaining:
         self.explanation.add(events)
 
 
-async def _publish(asked: Asked, reader: Reader, checkpoint: Checkpoint | None, state: State) -> None:
-    metrics = Metrics(asked.name)
-    if asked.metrics_port:
+def served_metrics(source: str, port: int | None) -> Metrics:
+    """Metrics at ``/metrics`` of the port, where one is given."""
+    metrics = Metrics(source)
+    if port:
         try:
-            start_http_server(asked.metrics_port, "127.0.0.1", metrics.registry)
+            start_http_server(port, "127.0.0.1", metrics.registry)
         except OSError as error:
-            raise MistakeError(f"--metrics-port {asked.metrics_port}: {error.strerror}") from None
+            raise MistakeError(f"--metrics-port {port}: {error.strerror}") from None
+    return metrics
+
+
+async def _publish(asked: Asked, reader: Reader, checkpoint: Checkpoint | None, state: State) -> None:
+    metrics = served_metrics(asked.name, asked.metrics_port)
     async with KafkaSink(servers_of(asked.kafka)) as sink:
         await run(_found(asked, state), reader, sink, metrics, checkpoint)
 

@@ -7,13 +7,14 @@ read again and told with the same ids. Acknowledgement goes in the order of offs
 import asyncio
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ingest.raw_logs.shippers import shipped
 from ingest.raw_logs.streams import Streams
+from ingest.reader import NOISE, UNKNOWN, Counts
 from schemas.events import Event
 
 log = logging.getLogger(__name__)
@@ -55,6 +56,8 @@ class RawLogs:
     def __init__(self, sink: Sink, clock: Callable[[], float] = time.monotonic) -> None:
         self._sink, self._clock = sink, clock
         self._partitions: dict[int, _Partition] = {}
+        self._before: Counter[tuple[str, str]] = Counter()
+        """The lines of partitions that others read now."""
         self.strange = 0
         self._turn = asyncio.Lock()
         """What is being published must not be acknowledged by the other of the two that acknowledge."""
@@ -64,12 +67,19 @@ class RawLogs:
         return sum(len(each.unacknowledged) for each in self._partitions.values())
 
     def lines(self) -> dict[tuple[str, str], int]:
-        """By reader and outcome, of the partitions that are read now."""
-        total: dict[tuple[str, str], int] = {}
+        """By reader and outcome; lines of no scheduler count as ``other`` of no reader."""
+        total = Counter(self._before)
         for partition in self._partitions.values():
-            for key, count in partition.streams.lines.items():
-                total[key] = total.get(key, 0) + count
+            total.update(partition.streams.lines)
         return total
+
+    def counts(self) -> Counts:
+        """The same as every reader has it; what is none of ours is noise."""
+        counts = Counts()
+        for (_, outcome), count in self.lines().items():
+            counts.lines[outcome if outcome in counts.lines else NOISE] += count
+        counts.lines[UNKNOWN] += self.strange
+        return counts
 
     async def read(self, records: AsyncIterable[Record]) -> None:
         """Take in records for ever."""
@@ -87,6 +97,7 @@ class RawLogs:
 
     def forget(self) -> None:
         """Partitions are being given out anew: what was not acknowledged will be read again, by whoever has it."""
+        self._before = Counter(self.lines())
         for partition in self._partitions.values():
             partition.is_ours = False
         self._partitions.clear()

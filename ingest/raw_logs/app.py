@@ -16,6 +16,7 @@ from faust import App
 from faust.types import StreamT
 
 from ingest.kafka import KafkaSink, KafkaUnavailableError
+from ingest.metrics import Metrics
 from ingest.raw_logs.agent import RawLogs, Record
 from schemas.topics import RAW_LOGS
 
@@ -70,7 +71,7 @@ async def _records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
         yield Record(message.partition, message.offset, message.value, acknowledge)
 
 
-async def serve(servers: str, stop: asyncio.Event, group: str) -> RawLogs:
+async def serve(servers: str, stop: asyncio.Event, group: str, metrics: Metrics) -> RawLogs:
     """Read until ``stop`` is set, or Kafka takes no more events. Raises ``KafkaUnavailableError``."""
     async with KafkaSink(servers) as sink:
         failed: list[BaseException] = []
@@ -84,6 +85,7 @@ async def serve(servers: str, stop: asyncio.Event, group: str) -> RawLogs:
                         await asyncio.wait_for(stop.wait(), SETTLE_SECONDS)
                     if not failed:
                         await raw_logs.settle()
+                    metrics.note(raw_logs.counts())
             finally:
                 await app.stop()
         if failed:
