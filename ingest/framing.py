@@ -5,9 +5,10 @@ for line by line.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, overload
 
 import orjson
 
@@ -39,6 +40,25 @@ def read_time(text: bytes) -> datetime | None:
     except (ValueError, UnicodeDecodeError):
         return None
     return moment.astimezone(UTC) if moment.tzinfo and 1970 < moment.year < 9999 else None
+
+
+class Times(Sequence[datetime | None]):
+    """The times beside lines, read when they are asked for: most of them never are."""
+
+    def __init__(self, stamps: Sequence[bytes]) -> None:
+        self._stamps = stamps
+
+    def __len__(self) -> int:
+        return len(self._stamps)
+
+    @overload
+    def __getitem__(self, place: int) -> datetime | None: ...
+    @overload
+    def __getitem__(self, place: slice) -> "Times": ...
+    def __getitem__(self, place: int | slice) -> "datetime | Times | None":
+        if isinstance(place, slice):
+            return Times(self._stamps[place])
+        return read_time(self._stamps[place])
 
 
 @dataclass(slots=True)
@@ -110,39 +130,42 @@ class Framing:
     def _careful(self, texts: list[bytes], place: Place, end: Place) -> Lines:
         """Line by line. What is held back at the end does not count as read."""
         found: list[bytes] = []
-        times: list[datetime | None] = []
+        stamps: list[bytes] = []
         held_bytes = held_lines = 0
         for text in texts:
-            unwrapped, time = self._unwrapped(text)
-            for each in self._closed(unwrapped) if unwrapped is not None else ():
-                found.append(each)
-                times.append(time)
+            unwrapped, stamp = self._unwrapped(text)
+            if unwrapped is not None and not self._value and unwrapped[-2:] != b"=<":
+                found.append(unwrapped)
+                stamps.append(stamp)
+            elif unwrapped is not None:
+                closed = self._closed(unwrapped)
+                found += closed
+                stamps += [stamp] * len(closed)
             is_held = bool(self._parts or self._value)
             held_bytes = (held_bytes + len(text) + 1) * is_held
             held_lines = (held_lines + 1) * is_held
         self.end = Place(end.offset - held_bytes, end.number - held_lines)
-        return Lines(self.origin, found, place, times if any(times) else None, self.end)
+        return Lines(self.origin, found, place, Times(stamps) if any(stamps) else None, self.end)
 
-    def _unwrapped(self, text: bytes) -> tuple[bytes | None, datetime | None]:
+    def _unwrapped(self, text: bytes) -> tuple[bytes | None, bytes]:
         """Without the runtime's prefix, colours and carriage return; None for a part of a line that goes on."""
-        time: datetime | None = None
-        goes_on = False
+        stamp, goes_on = b"", False
         if text[:2] == b"20":
             if cri := _CRI.match(text):
-                time, text, goes_on = read_time(cri[1]), text[cri.end() :], cri[2] == b"P"
+                stamp, text, goes_on = cri[1], text[cri.end() :], cri[2] == b"P"
             elif stamped := _STAMPED.match(text):
-                time, text = read_time(stamped[1]), text[stamped.end() :]
+                stamp, text = stamped[1], text[stamped.end() :]
         elif text[:8] == _DOCKER and (docker := _docker(text)):
-            (text, time), goes_on = docker, not docker[0].endswith(b"\n")
+            (text, stamp), goes_on = docker, not docker[0].endswith(b"\n")
         if goes_on:
             if sum(map(len, self._parts)) < MAX_LINE_BYTES:
                 self._parts.append(text)
-            return None, time
+            return None, stamp
         if self._parts:
             text = b"".join([*self._parts, text])
             self._parts.clear()
         text = text.rstrip(b"\r\n")
-        return (_COLOURS.sub(b"", text) if b"\x1b" in text else text), time
+        return (_COLOURS.sub(b"", text) if b"\x1b" in text else text), stamp
 
     def _closed(self, text: bytes) -> list[bytes]:
         """klog writes a value of several lines as ``key=<``, lines behind a tab, and `` >``; here: ``key="…"``."""
@@ -169,7 +192,7 @@ class Framing:
         return self._closed(joined)
 
 
-def _docker(text: bytes) -> tuple[bytes, datetime | None] | None:
+def _docker(text: bytes) -> tuple[bytes, bytes] | None:
     """One line of Docker's json-file: ``{"log":"…\\n","stream":"stderr","time":"…"}``."""
     try:
         said = orjson.loads(text)
@@ -178,4 +201,4 @@ def _docker(text: bytes) -> tuple[bytes, datetime | None] | None:
     if not isinstance(said, dict) or not isinstance(log := said.get("log"), str):
         return None
     time = said.get("time")
-    return log.encode("utf-8", "replace"), read_time(time.encode()) if isinstance(time, str) else None
+    return log.encode("utf-8", "replace"), time.encode("utf-8", "replace") if isinstance(time, str) else b""

@@ -1,13 +1,14 @@
 """What is held between two lines, within bounds, and how it is let go: told as it is known."""
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
 from ingest import klog
 from ingest.hami.attempt import Attempt
 from ingest.hami.registry import Cards
 from ingest.hami.telling import Bind, about, tell, tell_bind
+from ingest.lines import Lines, Origin
 from ingest.reader import Counts
 from schemas.events import AttemptEvent
 
@@ -56,8 +57,8 @@ class Book:
         self.counts = Counts()
         self.memory = Memory(cards=dict(cards))
         self.scheduler, self.zone = scheduler, zone
-        self.reference = datetime(1970, 1, 1, tzinfo=UTC)
-        """Of the line that is being read: it is not much younger."""
+        self.lines, self.place = Lines(Origin(""), ()), 0
+        """The lines that are being read, and which of them it is."""
         self.ask_in_several = True
         """False while no open attempt has several containers that ask."""
         self.told: list[AttemptEvent] = []
@@ -69,8 +70,13 @@ class Book:
         self.ask_in_several = any(len(each.asking()) > 1 for each in self.memory.open.values())
         return attempt
 
+    def _reference(self) -> datetime:
+        """The line is not much younger than this."""
+        times = self.lines.times
+        return (times and times[self.place]) or self.lines.origin.reference
+
     def time_of(self, text: bytes) -> datetime | None:
-        return klog.moment(text, self.reference, self.zone)
+        return klog.moment(text, self._reference(), self.zone)
 
     def by_name(self, name: str) -> Attempt | None:
         """The only open attempt of a pod with this name in any namespace; the line does not say the namespace."""

@@ -38,7 +38,6 @@ class HamiLog:
     def __init__(self, scheduler: str = "hami-scheduler", cards: Cards | None = None, zone: tzinfo = UTC) -> None:
         """``cards``: the cards of a node list, so that device lines find their nodes. ``zone``: of the log's times."""
         self._book = Book(scheduler, cards or {}, zone)
-        self.counts: Counts = self._book.counts
         self._filters, self._binds = FilterLines(self._book), BindLines(self._book)
         self._steps = self._all_steps(CardLines(self._book))
 
@@ -67,8 +66,13 @@ class HamiLog:
             "cards listed": cards.list_cards,
         }
 
+    @property
+    def counts(self) -> Counts:
+        return self._book.counts
+
     def feed(self, lines: Lines) -> Iterator[AttemptEvent]:
         book, spelling_of, steps = self._book, grammar().spelling, self._steps
+        book.lines = lines
         told = noise = 0
         for place, text in enumerate(lines.texts):
             at = text.find(b"] ", 20, 300)
@@ -80,7 +84,7 @@ class HamiLog:
             if spelling.says == NOISE:
                 noise += 1
                 continue
-            book.reference = (lines.times and lines.times[place]) or lines.origin.reference
+            book.place = place
             if len(text) > MAX_LINE or not steps[spelling.says](text, spelling):
                 book.counts.unknown(text)
                 continue

@@ -37,7 +37,8 @@ def test_prefixes_and_colours_are_taken_off(raw: bytes, text: bytes) -> None:
 def test_the_runtimes_time_stands_beside_the_line() -> None:
     lines = Framing(Origin("log")).feed(b"2026-11-21T03:06:23.217054123+08:00 stderr F " + KLOG + b"\n")
     assert lines is not None
-    assert lines.times == [datetime(2026, 11, 20, 19, 6, 23, 217054, UTC)]
+    assert lines.times is not None
+    assert list(lines.times) == [datetime(2026, 11, 20, 19, 6, 23, 217054, UTC)]
 
 
 def test_a_line_that_the_runtime_has_cut_is_one_line() -> None:

@@ -319,7 +319,7 @@ def test_of_a_log_at_level_0_less_is_told_and_nothing_else(log: Path, tmp_path: 
         return spelling is not None and spelling.level == 0 and spelling.says != "noise"
 
     short = tmp_path / log.name
-    short.write_bytes(b"\n".join(filter(is_level_0, log.read_bytes().splitlines())))
+    short.write_bytes(b"\n".join(line for line in log.read_bytes().splitlines() if is_level_0(line)))
     shutil.copy(log.with_suffix(".expected.json"), tmp_path)
     for difference in (each for found in differences(short).values() for each in found):
         assert difference.about == "verdict", difference
