@@ -142,7 +142,7 @@ def _predicate_refused(session: Session, attempt: Attempt, said: Sentence) -> No
 
 
 def _score(session: Session, attempt: Attempt, said: Sentence) -> None:
-    session.node(attempt, said["node"]).score = float(said["score"][:30].rstrip("."))
+    session.node(attempt, said["node"]).score = float(said["score"])
 
 
 def _card_fits(session: Session, attempt: Attempt, said: Sentence) -> None:

@@ -22,6 +22,7 @@ Suite = Callable[[int, int], Iterator[str]]
 SUITES: Final[dict[str, Suite]] = {
     "records": records.outcomes,
     "hami-log": log_lines.outcomes,
+    "kai-log": log_lines.kai_outcomes,
 }
 """A suite by its name; each lives in a module of its own."""
 

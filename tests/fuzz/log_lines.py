@@ -16,7 +16,9 @@ from typing import Final
 from ingest.framing import Framing
 from ingest.hami.grammar import spellings
 from ingest.hami.reader import HamiLog
+from ingest.kai import KaiLog
 from ingest.lines import Origin
+from ingest.reader import Reader
 from schemas.records import Rejected, decode, encode
 
 BLOCK: Final = 500
@@ -26,6 +28,7 @@ MEMORY_BYTES: Final = 64 * 1024**2
 """More than a reader full of attempts takes."""
 
 _WHOLE: Final = Path(__file__).parents[1] / "conformance" / "cases" / "logs" / "038.log"
+_KAI: Final = Path(__file__).parents[1] / "unit" / "ingest_kai" / "cases"
 _WRITTEN: Final = datetime(2026, 12, 31, tzinfo=UTC)
 _WILD: Final = (
     b"-1", b"0", b"99999999999999999999", b"NaN", b"1e400", b"0x10", b"", b"\xff\xfe", b"[" * 50, b'"', b"\\", b"=<",
@@ -44,8 +47,17 @@ class BrokenPromiseError(AssertionError):
 def outcomes(count: int, seed: int) -> Iterator[str]:
     """What became of each of ``count`` lines: event, noise, unknown, or nothing for one that was joined to others."""
     samples = [sample.encode() for spelling in spellings() for sample in spelling.samples]
-    lines = mutated([*samples, *_WHOLE.read_bytes().splitlines()], count, seed)
-    reader, framing = HamiLog(), Framing(Origin("mutated", _WRITTEN))
+    yield from _read(HamiLog(), [*samples, *_WHOLE.read_bytes().splitlines()], count, seed)
+
+
+def kai_outcomes(count: int, seed: int) -> Iterator[str]:
+    """The same of KAI's log."""
+    cases = sorted(_KAI.glob("*.log"))
+    yield from _read(KaiLog(), [line for case in cases for line in case.read_bytes().splitlines()], count, seed)
+
+
+def _read(reader: Reader, known: Sequence[bytes], count: int, seed: int) -> Iterator[str]:
+    lines, framing = mutated(known, count, seed), Framing(Origin("mutated", _WRITTEN))
     tracemalloc.start()
     try:
         while block := list(islice(lines, BLOCK)):
@@ -56,7 +68,7 @@ def outcomes(count: int, seed: int) -> Iterator[str]:
         tracemalloc.stop()
 
 
-def _feed(reader: HamiLog, framing: Framing, data: bytes) -> None:
+def _feed(reader: Reader, framing: Framing, data: bytes) -> None:
     begun = time.process_time()
     found = framing.feed(data)
     told = list(reader.feed(found)) if found else []
