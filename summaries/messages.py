@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, Message, Refusal
+from schemas.events.base import OFFERED_NODES
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
 Ints = npt.NDArray[np.int64]
@@ -112,13 +113,20 @@ def _success(summary: AttemptSummarized) -> str:
     not_reached = int(_is_one_of(summary, NOT_REACHED).sum())
     refused = max(int(_is_one_of(summary, REFUSED, UNREGISTERED).sum()), summary.offered_nodes - len(fit) - not_reached)
     entries = [f"{name}:{score:.2f}" for score, name in fit]
-    return shortened(f"find fit node({summary.chosen}), {refused} nodes not fit, {len(fit)} nodes fit(", entries)
+    not_fit = f"{refused} nodes not fit, " if _offered_is_known(summary) else ""
+    return shortened(f"find fit node({summary.chosen}), {not_fit}{len(fit)} nodes fit(", entries)
 
 
 def _failure(summary: AttemptSummarized) -> str:
-    line = f"no available node, {summary.offered_nodes} nodes do not meet"
+    offered = f", {summary.offered_nodes} nodes do not meet" if _offered_is_known(summary) else ""
+    line = f"no available node{offered}"
     counts = ", ".join(f"{count} {reason}" for reason, count in sorted(summary.refused_nodes.items()))
     return _cut(f"{line}: {counts}") if counts else line
+
+
+def _offered_is_known(summary: AttemptSummarized) -> bool:
+    """A log may leave it open, and no number is made up then."""
+    return not summary.reading or OFFERED_NODES not in summary.reading.not_said
 
 
 def _best_last(summary: AttemptSummarized, fit: list[tuple[float, str]]) -> list[tuple[float, str]]:

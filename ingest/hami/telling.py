@@ -28,6 +28,7 @@ from schemas.events import (
     Refusal,
     Request,
 )
+from schemas.events.base import OFFERED_NODES
 from schemas.ids import attempt_id
 from schemas.runs import refusal_runs, runs
 from schemas.tables import cut_refusals
@@ -36,7 +37,6 @@ SOURCE: Final = "hami-log"
 
 REQUESTS: Final = "requests"
 CONTAINERS: Final = "container names"
-OFFERED: Final = "offered nodes"
 NODES: Final = "names of refused nodes"
 REASONS: Final = "reasons"
 SCORES: Final = "exact scores"
@@ -148,7 +148,7 @@ class _Telling:
         if attempt.error and not lines:
             return
         if attempt.offered is None:
-            yield OFFERED
+            yield OFFERED_NODES
         elif attempt.offered > len(lines):
             yield NODES
         refused = [line for line in lines if line.verdict == REFUSED]

@@ -125,6 +125,10 @@ class Refusal(Model):
     """Codes that some devices were refused for, where the source does not say how many; then ``counts`` is empty."""
 
 
+OFFERED_NODES: Final = "offered nodes"
+"""In what a source leaves open: how many nodes the scheduler was asked about."""
+
+
 class Reading(Model):
     """How an attempt came to be known that its scheduler did not tell itself: what it was read from."""
 

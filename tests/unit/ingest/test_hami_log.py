@@ -72,6 +72,7 @@ def test_the_proposals_log_gives_its_two_summaries_and_three_scores() -> None:
 def test_the_proposals_event_of_an_old_version_is_a_failed_filter_without_nodes() -> None:
     old = next(each for each in summaries(read(*PROPOSAL)) if str(each.pod) == "default/gpu-pod")
     assert (old.status, old.nodes, old.chosen) == ("failed", [], None)
+    assert [each.message for each in messages(old)] == ["no available node"]
     assert "offered nodes" in not_said(old)
 
 
