@@ -85,25 +85,28 @@ class KubeEvents:
         facts = _facts(pod, observed)
         _remember(self._pods, str(observed.pod), facts)
         self._note_condition(pod, observed, now)
-        yield from self._if_new(f"pod {observed.pod.uid or observed.pod}", "pod", observed)
+        yield from self._news("pod", {f"pod {observed.pod.uid or observed.pod}": observed})
 
     def _node(self, node: Mapping[str, Any], _now: float) -> Iterator[Event]:
         observed = objects.node_observed(node)
         if observed is None:
             self._note("node", "unknown")
             return
-        yield from self._if_new(f"node {observed.node}", "node", observed)
+        said: dict[str, PodObserved | NodeObserved | NodeRegistered] = {f"node {observed.node}": observed}
         if registered := objects.node_registered(node):
-            yield from self._if_new(f"devices {observed.node}", "node", registered)
+            said[f"devices {observed.node}"] = registered
+        yield from self._news("node", said)
 
-    def _if_new(self, what: str, kind: Kind, event: PodObserved | NodeObserved | NodeRegistered) -> Iterator[Event]:
-        digest = _digest(event)
-        if self._told.get(what) == digest:
-            self._note(kind, "noise")
-            return
-        _remember(self._told, what, digest)
-        self._note(kind, "event")
-        yield event
+    def _news(
+        self, kind: Kind, said: Mapping[str, PodObserved | NodeObserved | NodeRegistered]
+    ) -> Iterator[PodObserved | NodeObserved | NodeRegistered]:
+        """What an object says that it did not say before."""
+        digests = {what: _digest(event) for what, event in said.items()}
+        new = [what for what in said if self._told.get(what) != digests[what]]
+        self._note(kind, "event" if new else "noise")
+        for what in new:
+            _remember(self._told, what, digests[what])
+            yield said[what]
 
     def _note_condition(self, pod: Mapping[str, Any], observed: PodObserved, now: float) -> None:
         name = str(observed.pod)
