@@ -16,6 +16,8 @@ class Stored:
     """An attempt as the index told it."""
 
     whole: AttemptSummarized
+    whole_id: str
+    """The attempt that has the detail: itself, unless it repeats another."""
 
     @property
     def attempt_id(self) -> str:
@@ -58,10 +60,10 @@ class Attempts:
             return held
         # While the brokers are away, the memory may be behind the index.
         try:
-            summary = await latest_of_pod(self.index, namespace, name)
+            found = await latest_of_pod(self.index, namespace, name)
         except IndexDownError:
             if held:
                 return held
             raise
-        known = [each for each in (held, Stored(summary) if summary else None) if each]
+        known = [each for each in (held, Stored(*found) if found else None) if each]
         return max(known, key=lambda each: each.age_order, default=None)

@@ -84,7 +84,7 @@ def with_newest(stored: Sequence[Tried], newest: Tried) -> list[Tried]:
     return sorted([*others, newest], key=lambda each: (-each.started_ms, each.attempt_id))
 
 
-def episode(run: Run, latest: AttemptSummarized, first_seen: str) -> Episode:
+def episode(run: Run, latest: AttemptSummarized, first_seen: str, changes: list[str]) -> Episode:
     """``latest`` is the summary of the run's latest attempt, which speaks for all of them."""
     filter_status, filter_text = filter_phase(latest)
     bind_status, bind_text = bind_phase(latest)
@@ -98,4 +98,5 @@ def episode(run: Run, latest: AttemptSummarized, first_seen: str) -> Episode:
         bind=BindLog(status=bind_status, summary=bind_text),
         chosen=latest.chosen,
         reasons=reason_codes(latest.refusals),
+        changes=changes,
     )

@@ -24,7 +24,8 @@ SORT: Final = [
 _NO_NODES: Final[Json] = {name: [] for name in ("nodes", "verdict", "score", "refused_by", "refusal")}
 NODE_COLUMNS: Final = [f"summary.{name}" for name in _NO_NODES]
 """What makes a document large; a line in a list of attempts does without."""
-SUMMARY_WITHOUT_NODES: Final = {"includes": ["summary"], "excludes": NODE_COLUMNS}
+SUMMARY_WITHOUT_NODES: Final = {"includes": ["summary", "repeated"], "excludes": NODE_COLUMNS}
+WHOLE_SUMMARY: Final = ["summary", "repeated"]
 HISTORY_FIELDS: Final = ("attempt_id", "verdict_digest", "status")
 HISTORY_PAGE: Final = 2_000
 KEEP_ALIVE: Final = "5m"
@@ -59,7 +60,7 @@ def latest_of_pod(namespace: str, name: str) -> Json:
         "query": of_pod(namespace, name),
         "sort": SORT,
         "size": 1,
-        "_source": ["summary"],
+        "_source": WHOLE_SUMMARY,
         "track_total_hits": False,
     }
 

@@ -7,7 +7,7 @@ from typing import Final
 from api import finds
 from api.episodes import HistoryPosition, Run, Tried, episode, in_runs, tried, with_newest
 from api.opensearch import ATTEMPTS, OpenSearch
-from api.reader import documents, readable, with_nodes
+from api.reader import documents, put_together, with_nodes
 from schemas.answers import Episode
 from schemas.documents import verdict_digest
 from schemas.events import AttemptSummarized
@@ -67,21 +67,25 @@ def _tried(summary: AttemptSummarized) -> Tried:
 
 async def _episodes(index: OpenSearch, runs: Sequence[Run], newest: AttemptSummarized | None) -> list[Episode]:
     known = await _latest_summaries(index, [run.latest for run in runs if run.latest.index])
-    firsts = await documents(index, [_place(run.first) for run in runs if run.first.index], ["@timestamp"])
+    firsts = await documents(index, [_place(run.first) for run in runs if run.first.index], ["@timestamp", "changes"])
     seen = {name: str(source["@timestamp"]) for name, source in firsts.items()}
+    changes = {name: list(source.get("changes") or []) for name, source in firsts.items()}
     if newest:
         known[newest.attempt_id] = newest
         seen[newest.attempt_id] = rfc3339(newest.started)
     # A document that is gone meanwhile has outlived its retention.
     whole = [run for run in runs if run.latest.attempt_id in known and run.first.attempt_id in seen]
-    return [episode(run, known[run.latest.attempt_id], seen[run.first.attempt_id]) for run in whole]
+    return [
+        episode(run, known[run.latest.attempt_id], seen[run.first.attempt_id], changes.get(run.first.attempt_id, []))
+        for run in whole
+    ]
 
 
 async def _latest_summaries(index: OpenSearch, latest: Sequence[Tried]) -> dict[str, AttemptSummarized]:
     places = [_place(each) for each in latest]
     sources = await documents(index, places, finds.SUMMARY_WITHOUT_NODES)
-    there = [place for place in places if place[1] in sources]
-    summaries = {name: readable(finds.without_nodes, sources[name], name) for _, name in there}
+    summaries = await put_together(index, places, sources, finds.SUMMARY_WITHOUT_NODES, finds.without_nodes)
+    there = [place for place in places if place[1] in summaries]
     whole = await with_nodes(index, there, summaries, finds.filter_needs_nodes)
     return {summary.attempt_id: summary for summary in whole}
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from threading import Lock
 
 from api.lru import Lru
-from schemas.events import AttemptSummarized
+from schemas.events import AttemptRepeated, AttemptSummarized
 from schemas.records import Rejected, decode_value
+from schemas.repeats import resolve
 from schemas.runs import join
 
 PART_GROUPS = 256
@@ -23,6 +24,13 @@ class Held:
     version: int
     started: float
     values: tuple[bytes, ...]
+    repeated: AttemptRepeated | None = None
+    """The attempt itself, where ``values`` are those of the attempt that it repeats."""
+
+    @property
+    def whole_id(self) -> str:
+        """The attempt that ``values`` are about."""
+        return self.repeated.repeats if self.repeated else self.attempt_id
 
     @property
     def age_order(self) -> tuple[float, int, str]:
@@ -31,7 +39,8 @@ class Held:
 
     def summary(self) -> AttemptSummarized:
         parts = [decode_value(AttemptSummarized, value) for value in self.values]
-        return join([part for part in parts if not isinstance(part, Rejected)])
+        whole = join([part for part in parts if not isinstance(part, Rejected)])
+        return resolve(self.repeated, whole) if self.repeated else whole
 
 
 class LatestAttempts:
@@ -57,6 +66,22 @@ class LatestAttempts:
                 held = Held(part.attempt_id, part.version, started, values)
                 size = sum(map(len, values)) + len(pod)
                 self.pods.put(pod, held, size, min(part.version / 1e6, now))
+
+    def repeat(self, event: AttemptRepeated, now: float) -> None:
+        """Take a retry that ended as an attempt before it.
+
+        Without that attempt the pod is forgotten: what is held is out of date, and the index has all of it.
+        """
+        with self._lock:
+            pod, started = str(event.pod), event.started.timestamp()
+            known = self.pods.peek(pod)
+            if known is None or known.age_order >= (started, event.version, event.attempt_id):
+                return
+            if known.whole_id != event.repeats:
+                self.pods.remove(pod)
+                return
+            held = Held(event.attempt_id, event.version, started, known.values, event)
+            self.pods.put(pod, held, sum(map(len, known.values)) + len(pod) + 500, min(event.version / 1e6, now))
 
     def get(self, namespace: str, name: str, now: float) -> Held | None:
         return self.pods.get(f"{namespace}/{name}", now)

@@ -1,7 +1,8 @@
 """Reads from the index: the latest attempt of a pod, searches, and the devices behind an attempt."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from api import finds
@@ -9,10 +10,11 @@ from api.errors import UnreadableError
 from api.opensearch import ATTEMPTS, IndexDownError, OpenSearch, PointInTimeGoneError
 from api.queries import SearchQuery
 from schemas.answers import DeviceLog, Found
-from schemas.documents import devices_of, summary_of
-from schemas.events import AttemptSummarized, DevicesJudged
+from schemas.documents import devices_of, repeated_of, summary_of
+from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged
 from schemas.indices import DEVICES
 from schemas.records import Rejected
+from schemas.repeats import resolve
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -21,6 +23,10 @@ MAX_DEVICE_RECORDS: Final = 100
 NO_DEVICE_RECORDS: Final = (
     f"no device records of these nodes are in the index: they are kept for {DEVICES.retention.days} days, "
     "and are there only where a worker stores devices"
+)
+
+REPEATED: Final = (
+    "every node answered as in attempt {0}, so its devices were not stored again: these are those of attempt {0}."
 )
 
 
@@ -32,9 +38,43 @@ class SearchPage:
     """Where the next page begins; None after the last one."""
 
 
-async def latest_of_pod(index: OpenSearch, namespace: str, name: str) -> AttemptSummarized | None:
+async def latest_of_pod(index: OpenSearch, namespace: str, name: str) -> tuple[AttemptSummarized, str] | None:
+    """The attempt, and the id of the one that has its detail: its own, unless it repeats another."""
     answer = await index.search(ATTEMPTS, finds.latest_of_pod(namespace, name))
-    return next((readable(summary_of, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]), None)
+    for hit in answer["hits"]["hits"]:
+        place = hit["_index"], hit["_id"]
+        summaries = await put_together(index, [place], {hit["_id"]: hit["_source"]}, finds.WHOLE_SUMMARY, summary_of)
+        repeated = _repeated(hit["_source"], hit["_id"])
+        return next(((each, repeated.repeats if repeated else each.attempt_id) for each in summaries.values()), None)
+    return None
+
+
+async def put_together(
+    index: OpenSearch,
+    places: Sequence[tuple[str, str]],
+    sources: Mapping[str, Json],
+    fields: object,
+    read: Callable[[Json], AttemptSummarized | Rejected],
+) -> dict[str, AttemptSummarized]:
+    """The summaries of documents (by id) at ``places`` (index and id); of repetitions with what they repeat.
+
+    A repetition whose other half has outlived its retention is left out.
+    """
+    repeated = {name: said for name, source in sources.items() if (said := _repeated(source, name))}
+    others = {(where, repeated[name].repeats) for where, name in places if name in repeated}
+    wholes = await documents(index, sorted(others), fields)
+    found = {}
+    for name, source in sources.items():
+        event = repeated.get(name)
+        if event is None:
+            found[name] = readable(read, source, name)
+        elif event.repeats in wholes:
+            found[name] = resolve(event, readable(read, wholes[event.repeats], event.repeats))
+    return found
+
+
+def _repeated(source: Json, name: str) -> AttemptRepeated | None:
+    return readable(repeated_of, source, name)
 
 
 async def search(index: OpenSearch, query: SearchQuery, position: finds.SearchPosition) -> SearchPage:
@@ -62,9 +102,11 @@ async def _close(index: OpenSearch, pit: str) -> None:
 
 
 async def _items(index: OpenSearch, hits: list[Json]) -> list[Found]:
-    summaries = {hit["_id"]: readable(finds.without_nodes, hit["_source"], hit["_id"]) for hit in hits}
     places = [(hit["_index"], hit["_id"]) for hit in hits]
-    return list(map(finds.found, await with_nodes(index, places, summaries, finds.line_needs_nodes)))
+    sources = {hit["_id"]: hit["_source"] for hit in hits}
+    summaries = await put_together(index, places, sources, finds.SUMMARY_WITHOUT_NODES, finds.without_nodes)
+    there = [place for place in places if place[1] in summaries]
+    return list(map(finds.found, await with_nodes(index, there, summaries, finds.line_needs_nodes)))
 
 
 async def with_nodes(
@@ -98,11 +140,14 @@ def readable(read: Callable[[Json], T | Rejected], source: Json, name: str) -> T
 
 
 async def devices_of_nodes(
-    index: OpenSearch, summary: AttemptSummarized, nodes: Sequence[str]
+    index: OpenSearch, attempt_id: str, started: datetime, nodes: Sequence[str]
 ) -> tuple[list[DeviceLog], str]:
-    """Every device of ``nodes`` as it was judged, by node and container; a note where that is not all of them."""
-    body = finds.devices_of_nodes(summary.attempt_id, nodes, MAX_DEVICE_RECORDS)
-    answer = await index.search(DEVICES.name(summary.started), body)
+    """Every device of ``nodes`` as it was judged, by node and container; a note where that is not all of them.
+
+    ``started`` is a time on the day of the attempt.
+    """
+    body = finds.devices_of_nodes(attempt_id, nodes, MAX_DEVICE_RECORDS)
+    answer = await index.search(DEVICES.name(started), body)
     records = [readable(devices_of, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]]
     records.sort(key=lambda record: (record.container, record.part))
     wanted = frozenset(nodes)

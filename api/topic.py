@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
 from api.latest import LatestAttempts
-from schemas.events import AttemptSummarized
+from schemas.events import AttemptRepeated, AttemptSummarized
 from schemas.records import Rejected, decode
 from schemas.topics import ATTEMPTS
 
@@ -191,6 +191,9 @@ def take_record(
     event = decode(value, headers)
     if isinstance(event, AttemptSummarized) and value is not None:
         latest.add(event, value, clock())
+        return
+    if isinstance(event, AttemptRepeated):
+        latest.repeat(event, clock())
         return
     state.rejected += 1
     log.debug("attempts topic: a record says no attempt: %s", event if isinstance(event, Rejected) else event.TYPE)

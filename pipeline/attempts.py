@@ -7,15 +7,26 @@ twice is known as such and a record that comes after its attempt was given up st
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded
 from summaries.fold import AttemptFold, summarize
+from summaries.tally import Tallied
 
 REMEMBERED_ATTEMPTS: Final = 20_000
 """Ids of attempts that were told to their end."""
 REMEMBERED_FOLDS: Final = 200
 """Attempts that were given up as incomplete, with what was known of them."""
+
+
+class Rows(NamedTuple):
+    """A record of device rows whose attempt decides whether it is stored."""
+
+    event: Tallied
+    value: bytes
+    """The record's own JSON."""
+    origin: object = None
+    """Where it was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +35,7 @@ class Ended:
 
     summary: AttemptSummarized
     offsets: tuple[int, ...]
+    rows: tuple[Rows, ...] = ()
 
 
 @dataclass(slots=True)
@@ -31,9 +43,10 @@ class _Open:
     fold: AttemptFold
     last_record: float
     offsets: list[int] = field(default_factory=list)
+    rows: list[Rows] = field(default_factory=list)
 
     def ended(self) -> Ended:
-        return Ended(self.fold.summarize(), tuple(self.offsets))
+        return Ended(self.fold.summarize(), tuple(self.offsets), tuple(self.rows))
 
 
 class OpenAttempts:
@@ -44,16 +57,18 @@ class OpenAttempts:
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._told: OrderedDict[str, None] = OrderedDict()
         self._given_up: OrderedDict[str, AttemptFold] = OrderedDict()
+        self.held_bytes = 0
+        """Of the rows of open attempts."""
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def is_repetition(self, event: AttemptEvent) -> bool:
+    def is_repetition(self, event: AttemptEvent | Tallied) -> bool:
         """Was the attempt told to its end already, with nothing that this record could add?"""
         return event.attempt_id in self._told and not isinstance(event, BindConcluded)
 
-    def add(self, event: AttemptEvent, offset: int, now: float) -> Ended | None:
-        """Take in a record; the attempt, if it has come to its end with it.
+    def add(self, event: AttemptEvent | Tallied, offset: int, now: float, rows: Rows | None = None) -> Ended | None:
+        """Take in a record; the attempt, if it has come to its end with it. ``rows`` are kept until then.
 
         A bind ends at once what it is about: the filter's records stand before it, so the attempt was told already.
         """
@@ -63,9 +78,12 @@ class OpenAttempts:
         attempt.fold.add(event)
         attempt.offsets.append(offset)
         attempt.last_record = now
+        if rows:
+            attempt.rows.append(rows)
+            self.held_bytes += len(rows.value)
         if attempt.fold.is_complete():
             self._remember_told(event.attempt_id)
-            return attempt.ended()
+            return self._end(attempt)
         # Behind all others: the order of the open attempts is that of their latest records.
         self._open[event.attempt_id] = attempt
         return None
@@ -87,7 +105,11 @@ class OpenAttempts:
                 return
             del self._open[attempt_id]
             self._remember_fold(attempt_id, attempt.fold)
-            yield attempt.ended()
+            yield self._end(attempt)
+
+    def _end(self, attempt: _Open) -> Ended:
+        self.held_bytes -= sum(len(rows.value) for rows in attempt.rows)
+        return attempt.ended()
 
     def _remember_fold(self, attempt_id: str, fold: AttemptFold) -> None:
         self._given_up[attempt_id] = fold

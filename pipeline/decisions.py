@@ -8,19 +8,26 @@ import logging
 import time
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from pipeline import tellings
-from pipeline.attempts import Ended, OpenAttempts
+from pipeline.attempts import Ended, OpenAttempts, Rows
 from pipeline.metrics import Metrics
 from pipeline.offsets import InOrder
+from pipeline.reading import Reading
 from pipeline.writer import Devices, SetAside, Telling, Writer
-from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, Event, Message
-from schemas.records import Rejected, decode
+from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized, DevicesJudged, Event, Message
+from schemas.records import Rejected
+from summaries.tally import Tallied
 
 logger = logging.getLogger(__name__)
 
 Acknowledge = Callable[[], object]
+
+HELD_BYTES: Final = 64 * 1024 * 1024
+"""Device rows of open attempts; what is beyond is written before it is known whether it says anything new."""
+READ_BYTES: Final = 32 * 1024 * 1024
+"""What is remembered of records, so that the same again need not be read again."""
 
 
 class Record(NamedTuple):
@@ -65,6 +72,7 @@ class Decisions:
         self._patience = incomplete_after_seconds
         self._store_devices = store_devices
         self._clock = clock
+        self._reading = Reading(READ_BYTES)
         self._partitions: dict[tuple[str, int], _Partition] = {}
 
     @property
@@ -102,10 +110,12 @@ class Decisions:
         partition = self._partition(record.topic, record.partition)
         if not partition.offsets.read(record.offset, record.acknowledge):
             return
-        event = decode(record.value, record.headers)
+        event = self._reading.read(record.value, record.headers)
         if isinstance(event, Rejected):
             await self._set_aside(partition, record, str(event))
-        elif not isinstance(event, AttemptEvent) or isinstance(event, AttemptSummarized | Message):
+        elif not isinstance(event, AttemptEvent | Tallied) or isinstance(
+            event, AttemptSummarized | AttemptRepeated | Message
+        ):
             self._pass_over(partition, record, event, "passed_over")
         elif partition.attempts.is_repetition(event):
             self._pass_over(partition, record, event, "repeated")
@@ -118,8 +128,8 @@ class Decisions:
             known = self._partitions[topic, partition] = _Partition(OpenAttempts(self._patience))
         return known
 
-    def _pass_over(self, partition: _Partition, record: Record, event: Event, outcome: str) -> None:
-        self._metrics.records.labels(event.TYPE, outcome).inc()
+    def _pass_over(self, partition: _Partition, record: Record, event: Event | Tallied, outcome: str) -> None:
+        self._metrics.records.labels(_type(event), outcome).inc()
         partition.done([record.offset])
 
     async def _set_aside(self, partition: _Partition, record: Record, cause: str) -> None:
@@ -128,24 +138,29 @@ class Decisions:
         logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
         await self._writer.put(SetAside(record, cause, lambda: partition.done([record.offset])))
 
-    async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent) -> None:
+    async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent | Tallied) -> None:
+        rows = self._rows(event, record)
+        can_wait = partition.attempts.held_bytes < HELD_BYTES // len(self._partitions)
         try:
-            ended = partition.attempts.add(event, record.offset, self._clock())
-            document = self._document(event, record)
+            ended = partition.attempts.add(event, record.offset, self._clock(), rows if can_wait else None)
         except Exception as error:
             logger.exception("a defect of the fold: %s[%d]@%d", record.topic, record.partition, record.offset)
             await self._set_aside(partition, record, f"the fold failed: {type(error).__name__}: {error}")
             return
-        self._metrics.records.labels(event.TYPE, "folded").inc()
-        if document:
-            await self._writer.put(document)
+        self._metrics.records.labels(_type(event), "folded").inc()
+        if rows and not can_wait:
+            await self._writer.put(Devices(tellings.devices(rows)))
         if ended:
             await self._tell(partition, ended, record)
 
-    def _document(self, event: AttemptEvent, record: Record) -> Devices | None:
-        if not self._store_devices or not isinstance(event, DevicesJudged) or record.value is None:
+    def _rows(self, event: AttemptEvent | Tallied, record: Record) -> Rows | None:
+        if not self._store_devices or not isinstance(event, Tallied) or record.value is None:
             return None
-        return Devices(tellings.devices(event, record.value, record))
+        return Rows(event, record.value, record)
 
     async def _tell(self, partition: _Partition, ended: Ended, origin: Record | None) -> None:
-        await self._writer.put(Telling(ended.summary, origin, lambda: partition.done(ended.offsets)))
+        await self._writer.put(Telling(ended.summary, origin, lambda: partition.done(ended.offsets), ended.rows))
+
+
+def _type(event: Event | Tallied) -> str:
+    return DevicesJudged.TYPE if isinstance(event, Tallied) else event.TYPE

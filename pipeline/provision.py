@@ -14,11 +14,11 @@ from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
-from opensearchpy.exceptions import TransportError
+from opensearchpy.exceptions import RequestError, TransportError
 
 from pipeline.settings import Settings
 from pipeline.sinks.opensearch import client
-from schemas.indices import INDICES, Index
+from schemas.indices import INDICES, MAPPING_VERSION, Index
 from schemas.topics import TOPICS, Topic
 
 Say = Callable[[str], None]
@@ -120,8 +120,8 @@ async def _provision_templates(settings: Settings, say: Say) -> None:
     try:
         for index in INDICES:
             say(await _put_template(store, index, settings))
-            for name in await _outdated(store, index):
-                say(f"index {name}: has an older mapping, which can't be changed; it keeps it until it expires")
+            for name, version in await _outdated(store, index):
+                say(f"index {name}: {await _upgrade(store, name, index, version)}")
     finally:
         await store.close()
 
@@ -139,15 +139,25 @@ async def _put_template(store: AsyncOpenSearch, index: Index, settings: Settings
     return f"index template {index.alias}: {'written again' if same else f'replaced, was {before}'}"
 
 
-async def _outdated(store: AsyncOpenSearch, index: Index) -> list[str]:
+async def _upgrade(store: AsyncOpenSearch, name: str, index: Index, version: object) -> str:
+    """A later mapping only adds fields, so an index that is there can take it over."""
+    mapping = index.template()["template"]["mappings"]
+    try:
+        await store.transport.perform_request("PUT", f"/{name}/_mapping", body=mapping)
+    except RequestError as error:
+        return f"has mapping version {version}, which can't become {MAPPING_VERSION}: {error.error}; left so"
+    return f"mapping version was {version}, is now {MAPPING_VERSION}"
+
+
+async def _outdated(store: AsyncOpenSearch, index: Index) -> list[tuple[str, object]]:
     path = f"/{index.alias}-*/_mapping"
     mappings: dict[str, Any] = await store.transport.perform_request("GET", path, ignore=(404,))
-    return sorted(_other_versions(mappings, index))
+    return sorted(_other_versions(mappings))
 
 
-def _other_versions(mappings: Mapping[str, Any], index: Index) -> Iterator[str]:
-    wanted = index.template()["_meta"]["schedulerlog_mapping_version"]
+def _other_versions(mappings: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for name, said in mappings.items():
         meta = said.get("mappings", {}).get("_meta", {}) if isinstance(said, Mapping) else {}
-        if isinstance(said, Mapping) and "mappings" in said and meta.get("schedulerlog_mapping_version") != wanted:
-            yield name
+        version = meta.get("schedulerlog_mapping_version")
+        if isinstance(said, Mapping) and "mappings" in said and version != MAPPING_VERSION:
+            yield name, version

@@ -1,34 +1,80 @@
 """What is written about an attempt, and what a late record adds to what was written before: pure but for a memory."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any, Final
 
+from pipeline.attempts import Rows
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.kafka import Outgoing
-from schemas.documents import attempt_document, devices_document
-from schemas.events import AttemptSummarized, DevicesJudged, Message
+from schemas.documents import Digests, EpisodeOf, attempt_document, devices_document, repeated_document
+from schemas.events import AttemptRepeated, AttemptSummarized, Message
 from schemas.indices import ATTEMPTS, DEVICES
-from schemas.records import encode
+from schemas.records import encode, rfc3339
 from schemas.runs import split
 from schemas.topics import ATTEMPTS as ATTEMPTS_TOPIC
 from schemas.topics import MESSAGES as MESSAGES_TOPIC
-from summaries.messages import messages, search_text
+from summaries.episodes import Told
+from summaries.messages import filter_summary, messages, search_text
+
+_REPEATED_TEXT: Final = 240
+"""Characters of text that a repetition can be found by; the attempt that it repeats has all of it."""
 
 
-def document(summary: AttemptSummarized, lines: Sequence[Message], origin: object = None) -> Document:
+def document(
+    summary: AttemptSummarized,
+    lines: Sequence[Message],
+    episode: EpisodeOf | None = None,
+    digests: Digests | None = None,
+    origin: object = None,
+) -> Document:
     """The attempt's document: of two tellings the one that knows more stays. ``lines`` are its messages."""
-    written = source(attempt_document(summary, search_text(summary, lines)))
+    written = source(attempt_document(summary, search_text(summary, lines), episode, digests))
     return Document(ATTEMPTS.name(summary.started), summary.attempt_id, written, summary.version, origin)
 
 
-def devices(event: DevicesJudged, value: bytes, origin: object) -> Document:
+def repeated(summary: AttemptSummarized, told: Told, event: AttemptRepeated, origin: object) -> Document:
+    """The document of an attempt that repeats another."""
+    text = filter_summary(summary)[:_REPEATED_TEXT]
+    written = source(repeated_document(summary, text, told.episode, told.digests, event))
+    return Document(ATTEMPTS.name(summary.started), summary.attempt_id, written, summary.version, origin)
+
+
+def devices(rows: Rows) -> Document:
     """The document of one record of device verdicts: there is only one telling of it."""
-    return Document(DEVICES.name(event.started), event.id, source(devices_document(event, value)), None, origin)
+    event = rows.event
+    return Document(
+        DEVICES.name(event.started), event.id, source(devices_document(event, rows.value)), origin=rows.origin
+    )
 
 
-def records(summary: AttemptSummarized, new_lines: Sequence[Message]) -> Iterator[Outgoing]:
-    """The summary in its parts, then what people are told now."""
-    for part in split(summary):
+def one_before(summary: AttemptSummarized) -> tuple[dict[str, Any], dict[str, Any]]:
+    """A question of ``_msearch``: the pod's latest attempt before this one, of the same day or the one before."""
+    days = [ATTEMPTS.name(summary.started - back) for back in (timedelta(0), timedelta(days=1))]
+    about = {
+        "namespace": summary.pod.namespace,
+        "pod": summary.pod.name,
+        "pod_uid": summary.pod.uid,
+        "scheduler": summary.scheduler,
+    }
+    terms: list[dict[str, Any]] = [{"term": {name: value}} for name, value in about.items()]
+    earlier = {"range": {"@timestamp": {"lt": rfc3339(summary.started)}}}
+    body = {
+        "query": {"bool": {"filter": [*terms, earlier]}},
+        "sort": [{"@timestamp": {"order": "desc", "unmapped_type": "date"}}],
+        "size": 1,
+        "_source": {"excludes": ["summary", "nodes", "text", "changes"]},
+        "track_total_hits": False,
+    }
+    return {"index": days, "ignore_unavailable": True, "allow_no_indices": True}, body
+
+
+def records(
+    summary: AttemptSummarized, new_lines: Sequence[Message], event: AttemptRepeated | None = None
+) -> Iterator[Outgoing]:
+    """The summary in its parts, or what of it is its own, then what people are told now."""
+    for part in [event] if event else split(summary):
         yield Outgoing(ATTEMPTS_TOPIC.name, encode(part))
     for message in new_lines:
         yield Outgoing(MESSAGES_TOPIC.name, encode(message))
@@ -46,10 +92,11 @@ def may_get_more(summary: AttemptSummarized) -> bool:
 
 
 class Remembered:
-    """The latest summaries that may get more, within ``most_bytes``."""
+    """The latest summaries that are worth it, within ``most_bytes``."""
 
-    def __init__(self, most_bytes: int) -> None:
+    def __init__(self, most_bytes: int, is_worth_it: Callable[[AttemptSummarized], bool] = may_get_more) -> None:
         self._most = most_bytes
+        self._is_worth_it = is_worth_it
         self._summaries: OrderedDict[str, AttemptSummarized] = OrderedDict()
         self.bytes = 0
 
@@ -61,7 +108,7 @@ class Remembered:
 
     def put(self, summary: AttemptSummarized) -> None:
         self._forget(summary.attempt_id)
-        if not may_get_more(summary):
+        if not self._is_worth_it(summary):
             return
         self._summaries[summary.attempt_id] = summary
         self.bytes += size_of(summary)

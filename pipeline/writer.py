@@ -9,18 +9,22 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pipeline import tellings
+from pipeline.attempts import Rows
 from pipeline.dead_letters import Source, dead_letter
 from pipeline.metrics import Metrics
+from pipeline.pods import Before, Pods, told_of
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
-from schemas.documents import summary_of
+from schemas.documents import Digests, EpisodeOf, repeated_of, summary_of, verdict_digest
 from schemas.events import AttemptSummarized, Message
 from schemas.indices import ATTEMPTS
 from schemas.records import Rejected
+from schemas.repeats import detail_digest, resolve
+from summaries.episodes import Told, differences, goes_on, repeats, repetition
 from summaries.fold import merged
 from summaries.messages import messages
 
@@ -33,6 +37,10 @@ Done = Callable[[], None]
 class Index(Protocol):
     async def write(self, documents: Sequence[Document]) -> Written: ...
     async def fetch(self, index: str, document_id: str) -> dict[str, object] | None: ...
+    async def search(
+        self, questions: Sequence[tuple[dict[str, Any], dict[str, Any]]]
+    ) -> list[list[dict[str, Any]]]: ...
+    def forget(self) -> None: ...
 
 
 class Topics(Protocol):
@@ -45,6 +53,7 @@ class Policy:
     linger_seconds: float = 0.015
     queue_bytes: int = 32 * 1024 * 1024
     remembered_bytes: int = 64 * 1024 * 1024
+    compared_bytes: int = 16 * 1024 * 1024
 
 
 class Telling(NamedTuple):
@@ -53,14 +62,15 @@ class Telling(NamedTuple):
     summary: AttemptSummarized
     origin: Source | None
     done: Done
+    rows: Sequence[Rows] = ()
 
     @property
     def size(self) -> int:
-        return 2 * tellings.size_of(self.summary)
+        return 2 * tellings.size_of(self.summary) + sum(len(each.value) for each in self.rows)
 
 
 class Devices(NamedTuple):
-    """The document of a record of devices judged. The record is done when its attempt is told."""
+    """The document of a record of devices judged that can't wait for its attempt; the record is done with that."""
 
     document: Document
 
@@ -84,6 +94,14 @@ class SetAside(NamedTuple):
 Item = Telling | Devices | SetAside
 
 
+class _Place(NamedTuple):
+    """Where an attempt stands among those of its pod."""
+
+    told: Told
+    before: Told | None
+    is_repetition: bool
+
+
 @dataclass(slots=True)
 class _Batch:
     devices: list[Document] = field(default_factory=list)
@@ -92,12 +110,26 @@ class _Batch:
     outgoing: list[Outgoing] = field(default_factory=list)
     told: dict[str, AttemptSummarized] = field(default_factory=dict)
 
-    def tell(self, summary: AttemptSummarized, known: AttemptSummarized | None, origin: object) -> list[Message]:
+    def tell(
+        self,
+        summary: AttemptSummarized,
+        known: AttemptSummarized | None,
+        place: _Place,
+        rows: Sequence[Rows],
+        origin: object,
+    ) -> list[Message]:
         """Gives the messages that are new."""
         lines = messages(summary)
         new_lines = tellings.unsaid(lines, known)
-        self.attempts[summary.attempt_id] = tellings.document(summary, lines, origin)
-        self.outgoing += tellings.records(summary, new_lines)
+        if place.is_repetition and place.before:
+            event = repetition(place.before, summary)
+            self.attempts[summary.attempt_id] = tellings.repeated(summary, place.told, event, origin)
+            self.outgoing += tellings.records(summary, new_lines, event)
+        else:
+            document = tellings.document(summary, lines, place.told.episode, place.told.digests, origin)
+            self.attempts[summary.attempt_id] = document
+            self.outgoing += tellings.records(summary, new_lines)
+            self.devices += map(tellings.devices, rows)
         self.told[summary.attempt_id] = summary
         return new_lines
 
@@ -113,6 +145,8 @@ class Writer:
         self._is_writing = False
         self._changed = asyncio.Condition()
         self.remembered = tellings.Remembered(policy.remembered_bytes)
+        self._compared = tellings.Remembered(policy.compared_bytes, lambda _: True)
+        self.pods = Pods()
 
     @property
     def queued_bytes(self) -> int:
@@ -130,6 +164,9 @@ class Writer:
     def forget(self) -> None:
         """Partitions have moved: what was remembered of their attempts may be out of date when they come back."""
         self.remembered.clear()
+        self._compared.clear()
+        self.pods.clear()
+        self._index.forget()
 
     async def drained(self) -> None:
         """Return when all that was handed over is written."""
@@ -161,6 +198,7 @@ class Writer:
 
     async def _write(self, items: Sequence[Item]) -> None:
         batch = _Batch()
+        looked_up = await self._look_up([item.summary for item in items if isinstance(item, Telling)])
         for item in items:
             match item:
                 case Devices():
@@ -168,23 +206,63 @@ class Writer:
                 case SetAside():
                     self._set_aside(batch, item.source, item.cause, "record")
                 case Telling():
-                    await self._tell(batch, item.summary, item.origin)
+                    await self._tell(batch, item, looked_up.get(item.summary.attempt_id))
         self._metrics.batch_attempts.observe(len(batch.told))
         await self._send(batch)
 
-    async def _tell(self, batch: _Batch, summary: AttemptSummarized, origin: Source | None) -> None:
-        known = batch.told.get(summary.attempt_id) or await self._known(summary)
-        self._tell_more(batch, known, summary, origin)
+    async def _look_up(self, summaries: Sequence[AttemptSummarized]) -> dict[str, Before]:
+        """By attempt id, what came before attempts of pods that memory does not know."""
+        unknown = {each.attempt_id: each for each in summaries if self.pods.before(each) is None}
+        first_of_pod = list({(each.pod, each.scheduler): each for each in reversed(unknown.values())}.values())
+        return await self._before(first_of_pod)
 
-    def _tell_more(
-        self, batch: _Batch, known: AttemptSummarized | None, summary: AttemptSummarized, origin: Source | None
+    async def _before(self, summaries: Sequence[AttemptSummarized]) -> dict[str, Before]:
+        if not summaries:
+            return {}
+        answers = await self._index.search([tellings.one_before(each) for each in summaries])
+        found = (told_of(hits[0].get("_source") or {}) if hits else None for hits in answers)
+        return {each.attempt_id: Before(told) for each, told in zip(summaries, found, strict=True)}
+
+    async def _tell(self, batch: _Batch, item: Telling, looked_up: Before | None) -> None:
+        summary = item.summary
+        known = batch.told.get(summary.attempt_id) or await self._known(summary)
+        await self._tell_more(batch, known, item, looked_up)
+
+    async def _tell_more(
+        self, batch: _Batch, known: AttemptSummarized | None, item: Telling, looked_up: Before | None = None
     ) -> None:
         """What both tellings say, unless ``known`` says it all."""
-        whole = merged(known, summary) if known else summary
+        whole = merged(known, item.summary) if known else item.summary
         if known and whole.version <= known.version:
             return
-        self._count(whole, batch.tell(whole, known, origin))
+        place = await self._place(whole, looked_up)
+        self._count(whole, batch.tell(whole, known, place, item.rows, item.origin))
         self.remembered.put(whole)
+        self.pods.put(whole, place.told, place.before)
+        if not place.is_repetition:
+            self._compared.put(whole)
+
+    async def _place(self, summary: AttemptSummarized, looked_up: Before | None) -> _Place:
+        before = self.pods.before(summary) or looked_up or (await self._before([summary]))[summary.attempt_id]
+        told = before.told
+        digests = Digests(verdict_digest(summary), detail_digest(summary))
+        is_repetition = repeats(told, summary, digests)
+        if told and goes_on(told, summary, digests):
+            episode = told.episode._replace(changes=())
+        else:
+            episode = EpisodeOf(summary.attempt_id, summary.started, await self._changes(told, summary))
+        whole = (told.whole, told.whole_started) if told and is_repetition else (summary.attempt_id, summary.started)
+        now = Told(
+            summary.attempt_id, summary.scheduler, summary.pod.uid, summary.started, summary.status,
+            digests, episode, *whole,
+        )  # fmt: skip
+        return _Place(now, told, is_repetition)
+
+    async def _changes(self, before: Told | None, summary: AttemptSummarized) -> Sequence[str]:
+        if before is None:
+            return ()
+        whole = self._compared.get(before.whole) or await self._stored(before.whole, before.whole_started)
+        return differences(whole, summary) if whole else ()
 
     async def _known(self, summary: AttemptSummarized) -> AttemptSummarized | None:
         """What was told of the attempt before. Only a telling in part is worth asking the index for the rest of it."""
@@ -192,12 +270,19 @@ class Writer:
         return known if known or summary.complete else await self._indexed(summary)
 
     async def _indexed(self, summary: AttemptSummarized) -> AttemptSummarized | None:
-        found = await self._index.fetch(ATTEMPTS.name(summary.started), summary.attempt_id)
+        return await self._stored(summary.attempt_id, summary.started)
+
+    async def _stored(self, attempt_id: str, started: datetime) -> AttemptSummarized | None:
+        found = await self._index.fetch(ATTEMPTS.name(started), attempt_id)
         if found is None or not isinstance(document := found.get("_source"), dict):
             return None
+        event = repeated_of(document)
+        if event is not None and not isinstance(event, Rejected):
+            whole = await self._stored(event.repeats, event.repeats_started)
+            return resolve(event, whole) if whole else None
         known = summary_of(document)
         if isinstance(known, Rejected):
-            logger.error("the index holds attempt %s in a form that can't be read: %s", summary.attempt_id, known)
+            logger.error("the index holds attempt %s in a form that can't be read: %s", attempt_id, known)
             return None
         return known
 
@@ -210,14 +295,14 @@ class Writer:
             self._refuse(more, document, cause)
         for document in written.conflicts:
             if document.id in batch.told:
-                await self._reconcile(more, batch.told[document.id], document.origin)
+                await self._reconcile(more, Telling(batch.told[document.id], document.origin, _nothing))
         if more.attempts or more.outgoing:
             await self._send(more)
 
-    async def _reconcile(self, batch: _Batch, summary: AttemptSummarized, origin: Source | None) -> None:
+    async def _reconcile(self, batch: _Batch, item: Telling) -> None:
         """The index holds a newer telling, of another worker or of a time before a restart: say what both say."""
-        if (known := await self._indexed(summary)) is not None:
-            self._tell_more(batch, known, summary, origin)
+        if (known := await self._indexed(item.summary)) is not None:
+            await self._tell_more(batch, known, item)
 
     def _refuse(self, batch: _Batch, document: Document, cause: str) -> None:
         logger.error("OpenSearch refuses document %s of %s: %.500s", document.id, document.index, cause)
@@ -234,3 +319,7 @@ class Writer:
         self._metrics.attempts.labels(summary.status, str(summary.complete).lower()).inc()
         for message in new_lines:
             self._metrics.messages.labels(message.reason).inc()
+
+
+def _nothing() -> None:
+    """What a telling that is told a second time has still to do when it is written."""

@@ -120,6 +120,10 @@ class Episode(Answer):
     bind: BindLog
     chosen: str | None
     reasons: list[str]
+    changes: list[str] = Field(
+        default_factory=list,
+        description="What was not as in the attempt before: 'node7: 3/8 CardInsufficientMemory became fit'.",
+    )
 
 
 class History(Answer):

@@ -3,15 +3,62 @@
 A document has two halves: fields to search by, and the event itself, stored whole and not indexed.
 """
 
+from collections.abc import Sequence
+from datetime import datetime
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 
-from schemas.events import NOT_REASONS, AttemptSummarized, DevicesJudged, Refusal
+from schemas.events import (
+    NOT_REASONS,
+    AttemptRepeated,
+    AttemptSummarized,
+    DevicesJudged,
+    PodRef,
+    Refusal,
+    Request,
+    Words,
+)
 from schemas.records import Rejected, read, rfc3339
+
+
+class EpisodeOf(NamedTuple):
+    """The attempts in a row that one belongs to."""
+
+    first: str
+    """The id of the first of them."""
+    started: datetime
+    changes: Sequence[str] = ()
+    """Of the first: what became different from the attempt before it, a line each."""
+
+
+class Digests(NamedTuple):
+    verdicts: str
+    """``verdict_digest``."""
+    detail: str
+    """``repeats.detail_digest``."""
+
+
+class RowsOfDevices(Protocol):
+    """A record of devices judged, as it came or counted."""
+
+    @property
+    def attempt_id(self) -> str: ...
+    @property
+    def pod(self) -> PodRef: ...
+    @property
+    def scheduler(self) -> str: ...
+    @property
+    def started(self) -> datetime: ...
+    @property
+    def request(self) -> Request: ...
+    @property
+    def nodes(self) -> Words: ...
+    @property
+    def verdicts(self) -> Sequence[str]: ...
 
 
 def reason_codes(refusals: list[Refusal]) -> list[str]:
@@ -47,7 +94,7 @@ def _in_order(table: list[str], codes: npt.NDArray[np.int64]) -> tuple[list[str]
     return used, moved[codes]
 
 
-def _about(event: AttemptSummarized | DevicesJudged) -> dict[str, Any]:
+def _about(event: AttemptSummarized | RowsOfDevices) -> dict[str, Any]:
     return {
         "@timestamp": rfc3339(event.started),
         "attempt_id": event.attempt_id,
@@ -58,32 +105,58 @@ def _about(event: AttemptSummarized | DevicesJudged) -> dict[str, Any]:
     }
 
 
-def attempt_document(summary: AttemptSummarized, text: str) -> dict[str, Any]:
+def attempt_document(
+    summary: AttemptSummarized, text: str, episode: EpisodeOf | None = None, digests: Digests | None = None
+) -> dict[str, Any]:
     """The document of a whole summary; its id is the attempt's id. ``text`` is what free-text search looks at."""
+    return _searched(summary, text, episode, digests) | {
+        "picked_devices": summary.picked_devices,
+        "nodes": summary.nodes,
+        "changes": list(episode.changes) if episode else [],
+        "summary": summary,
+    }
+
+
+def repeated_document(
+    summary: AttemptSummarized, text: str, episode: EpisodeOf, digests: Digests, repeated: AttemptRepeated
+) -> dict[str, Any]:
+    """The document of an attempt that repeats another: without the nodes, which the other one has."""
+    return _searched(summary, text, episode, digests) | {"repeats": repeated.repeats, "repeated": repeated}
+
+
+def _searched(
+    summary: AttemptSummarized, text: str, episode: EpisodeOf | None, digests: Digests | None
+) -> dict[str, Any]:
     return _about(summary) | {
         "status": summary.status,
         "complete": summary.complete,
         "ended": rfc3339(summary.ended) if summary.ended else None,
         "chosen": summary.chosen,
-        "picked_devices": summary.picked_devices,
         "offered_nodes": summary.offered_nodes,
         "fit_nodes": summary.fit_nodes,
         "judged_devices": summary.judged_devices,
-        "nodes": summary.nodes,
         "reasons": sorted({*reason_codes(summary.refusals), *summary.refused_nodes}),
-        "verdict_digest": verdict_digest(summary),
+        "verdict_digest": digests.verdicts if digests else verdict_digest(summary),
+        "detail_digest": digests.detail if digests else None,
         "bound": summary.bind.bound if summary.bind else None,
+        "episode": episode.first if episode else summary.attempt_id,
+        "episode_started": rfc3339(episode.started if episode else summary.started),
         "text": text,
-        "summary": summary,
     }
 
 
 def summary_of(document: dict[str, Any]) -> AttemptSummarized | Rejected:
-    """The summary that a document of the attempts index holds (its ``_source``)."""
+    """The summary that a document of the attempts index holds (its ``_source``), unless it is a repetition."""
     return read(AttemptSummarized, document.get("summary"), "document.summary")
 
 
-def devices_document(event: DevicesJudged, value: bytes) -> dict[str, Any]:
+def repeated_of(document: dict[str, Any]) -> AttemptRepeated | Rejected | None:
+    """The repetition that a document of the attempts index holds; None for one that holds a whole summary."""
+    said = document.get("repeated")
+    return None if said is None else read(AttemptRepeated, said, "document.repeated")
+
+
+def devices_document(event: RowsOfDevices, value: bytes) -> dict[str, Any]:
     """The document of one record of devices judged; its id is the event's id. ``value`` is the record's own JSON."""
     return _about(event) | {
         "container": event.request.container,

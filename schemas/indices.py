@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-MAPPING_VERSION: Final = 1
-"""Written into the ``_meta`` of every template; a worker refuses to write through another version."""
+MAPPING_VERSION: Final = 2
+"""Written into the ``_meta`` of every template; a worker refuses to write through another version. A later version only
+adds fields, so indices that are there take it over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,13 @@ ATTEMPTS: Final = Index(
         "nodes": _KEYWORD,
         "reasons": _KEYWORD,
         "verdict_digest": _KEYWORD,
+        "detail_digest": _KEYWORD,
         "bound": _BOOLEAN,
+        "episode": _KEYWORD,
+        "episode_started": _DATE,
+        "changes": _TEXT,
+        "repeats": _KEYWORD,
+        "repeated": _STORED,
         "text": _TEXT,
         "summary": _STORED,
     },

@@ -6,6 +6,7 @@ from typing import Final
 
 from schemas.events import (
     AttemptConcluded,
+    AttemptRepeated,
     AttemptSummarized,
     BindConcluded,
     DetailDropped,
@@ -48,9 +49,10 @@ NODES: Final = Topic(
 )
 ATTEMPTS: Final = Topic(
     name="schedulerlog.attempts",
-    about="One whole summary per attempt (in parts above 64 KiB), told again when more is known",
+    about="One whole summary per attempt (in parts above 64 KiB), told again when more is known; of a retry that ended "
+    "as the one before, only what differs",
     key="namespace/name of the pod",
-    events=(AttemptSummarized,),
+    events=(AttemptSummarized, AttemptRepeated),
 )
 MESSAGES: Final = Topic(
     name="schedulerlog.messages",

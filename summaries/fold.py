@@ -24,7 +24,7 @@ from schemas.events import (
 )
 from summaries.merge import fitting, merged, settled, with_bind
 from summaries.node_table import NodeTable, node_table
-from summaries.tally import Tally, tally
+from summaries.tally import Tallied, Tally, tallied
 
 __all__ = ["AttemptFold", "merged", "summarize", "with_bind"]
 
@@ -62,7 +62,7 @@ class AttemptFold:
     _binds: dict[str, BindConcluded] = field(default_factory=dict)
     _concluded: AttemptConcluded | None = None
 
-    def add(self, event: AttemptEvent) -> None:
+    def add(self, event: AttemptEvent | Tallied) -> None:
         """Take in a record, in any order; one that was there already changes nothing.
 
         Raises ``ValueError`` for a record of another attempt. Events that say nothing new about an attempt
@@ -72,7 +72,9 @@ class AttemptFold:
         match event:
             case DevicesJudged():
                 if event.part not in self._tallies:
-                    self._tallies[event.part] = tally(event)
+                    self._tallies[event.part] = tallied(event).tally
+            case Tallied():
+                self._tallies.setdefault(event.part, event.tally)
             case NodesJudged():
                 self._nodes.setdefault(event.part, event)
             case AttemptConcluded():
@@ -82,7 +84,7 @@ class AttemptFold:
             case DetailDropped():
                 self._dropped.setdefault(event.id, event)
 
-    def _name(self, event: AttemptEvent) -> None:
+    def _name(self, event: AttemptEvent | Tallied) -> None:
         if self._head and self._head.attempt_id != event.attempt_id:
             raise ValueError(f"{event.id} is no record of attempt {self._head.attempt_id}")
         head = _Head(event.id, event.attempt_id, event.pod, event.scheduler, event.started)

@@ -6,12 +6,13 @@ claims about positions or tables.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schemas.events import NOT_REASONS, PICKED, DevicesJudged, Refusal, Request
+from schemas.events import NOT_REASONS, PICKED, DevicesJudged, PodRef, Refusal, Request, Words
 
 Ints = npt.NDArray[np.int64]
 
@@ -37,6 +38,38 @@ class Tally:
     """UUIDs taken, by node."""
     is_partial: bool
     """True where there are devices of these nodes that no row tells of."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tallied:
+    """A record of devices judged, counted: all that a summary needs of it."""
+
+    attempt_id: str
+    pod: PodRef
+    scheduler: str
+    started: datetime
+    part: int
+    nodes: Words
+    tally: Tally
+
+    @property
+    def id(self) -> str:
+        """That of the record."""
+        return f"{self.attempt_id}/devices/{self.part}"
+
+    @property
+    def request(self) -> Request:
+        return self.tally.request
+
+    @property
+    def verdicts(self) -> Sequence[str]:
+        return self.tally.words
+
+
+def tallied(event: DevicesJudged) -> Tallied:
+    return Tallied(
+        event.attempt_id, event.pod, event.scheduler, event.started, event.part, event.nodes, tally(event)
+    )  # fmt: skip
 
 
 def tally(event: DevicesJudged) -> Tally:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import orjson
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import TransportError
@@ -17,6 +18,8 @@ from pipeline.sinks.outcome import Answer, Outcome, of_bulk, of_status
 from schemas.indices import INDICES, MAPPING_VERSION
 
 TIMEOUT_SECONDS: Final = 30
+_QUESTIONS: Final = 200
+"""In one request."""
 _FILTER: Final = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _PROVISION: Final = "run `python -m pipeline provision`"
 
@@ -60,6 +63,7 @@ class OpenSearchSink:
         self._most_bytes = batch_bytes
         self._backoff = Backoff("OpenSearch", max_backoff_seconds)
         self._checked: set[str] = set()
+        self._refreshed: set[str] = set()
 
     @property
     def is_waiting(self) -> bool:
@@ -90,7 +94,34 @@ class OpenSearchSink:
     async def fetch(self, index: str, document_id: str) -> dict[str, Any] | None:
         """The document as it is at this moment, not as the last refresh showed it; None where there is none."""
         path = f"/{index}/_doc/{document_id}"
-        return await self._request("GET", path, absent=(404,), params={"_source_includes": "summary"})
+        return await self._request("GET", path, absent=(404,), params={"_source_includes": "summary,repeated"})
+
+    async def search(self, questions: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+        """The hits of each question (header and body of ``_msearch``).
+
+        What earlier owners of the partitions wrote is seen; what this one wrote is only after a refresh.
+        """
+        for index in sorted({name for header, _ in questions for name in header["index"]} - self._refreshed):
+            await self._request("POST", f"/{index}/_refresh", absent=(404,))
+            self._refreshed.add(index)
+        found: list[list[dict[str, Any]]] = []
+        for start in range(0, len(questions), _QUESTIONS):
+            lines = [json_line for pair in questions[start : start + _QUESTIONS] for json_line in pair]
+            found += await self._search(b"\n".join([*map(orjson.dumps, lines), b""]))
+        return found
+
+    async def _search(self, body: bytes) -> list[list[dict[str, Any]]]:
+        while True:
+            said = await self._request("POST", "/_msearch", absent=(), body=body)
+            answers = (said or {}).get("responses", [])
+            failed = next((each for each in answers if "hits" not in each), None)
+            if failed is None:
+                return [each["hits"]["hits"] for each in answers]
+            await self._backoff.failed(f"POST /_msearch: {str(failed.get('error'))[:300]}")
+
+    def forget(self) -> None:
+        """Others may write what this one wrote alone until now."""
+        self._refreshed.clear()
 
     async def _bulk(self, batch: Sequence[Document]) -> list[Answer]:
         with self._metrics.bulk_seconds.time():

@@ -15,6 +15,7 @@ understood. Fields are only ever added; readers ignore fields they do not know.
       DetailDropped       device detail that was given up because the spool was full
       FindingReported     a placement that can't be right, and why
       AttemptSummarized   (pipeline) the whole attempt, ready to be read
+      AttemptRepeated     (pipeline) an attempt that ended as an earlier one did
       Message             (pipeline) one line of event text, as in ``kubectl describe``
     NodeRegistered        the devices that a node offers, and its handshake
     NodeChecked           what is wrong with a node's registration and handshake
@@ -44,6 +45,7 @@ from schemas.events.base import (
     Reading,
     Refusal,
     Request,
+    Words,
     source_of,
 )
 from schemas.events.decisions import (
@@ -65,7 +67,7 @@ from schemas.events.observations import (
     NodeRegistered,
     PodObserved,
 )
-from schemas.events.summaries import MAX_PARTS, AttemptSummarized, BindOutcome, Message, Status
+from schemas.events.summaries import MAX_PARTS, AttemptRepeated, AttemptSummarized, BindOutcome, Message, Status
 
 __all__ = [
     "EVENTS",
@@ -81,6 +83,7 @@ __all__ = [
     "UNREGISTERED",
     "AttemptConcluded",
     "AttemptEvent",
+    "AttemptRepeated",
     "AttemptSummarized",
     "BindConcluded",
     "BindOutcome",
@@ -108,6 +111,7 @@ __all__ = [
     "Refusal",
     "Request",
     "Status",
+    "Words",
     "source_of",
 ]
 
@@ -119,6 +123,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     DetailDropped,
     FindingReported,
     AttemptSummarized,
+    AttemptRepeated,
     Message,
     NodeRegistered,
     NodeObserved,

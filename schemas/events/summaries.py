@@ -102,6 +102,37 @@ class AttemptSummarized(AttemptEvent):
         return "/pipeline"
 
 
+class AttemptRepeated(AttemptEvent):
+    """An attempt that ended as an earlier one did, node for node and for the same reasons: only what differs.
+
+    Everything else stands in the summary of the attempt that ``repeats`` names, which is never itself a repetition,
+    began on the same day (UTC) and at most six hours before. ``schemas.repeats.resolve`` puts both together.
+    """
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.repeated.v1"
+
+    version: Count
+    """As of a summary."""
+    status: Status
+    ended: Moment | None = None
+    """When the filter ended."""
+    repeats: Annotated[str, Field(min_length=1)]
+    """The id of the attempt that has the rest."""
+    repeats_started: Moment
+    """When that attempt began."""
+    episode: str
+    """The id of the first of the attempts in a row that ended so."""
+    episode_started: Moment
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/repeated/{self.version}"
+
+    @property
+    def source(self) -> str:
+        return "/pipeline"
+
+
 class Message(AttemptEvent):
     """One line of event text about a pod, as ``kubectl describe`` shows it."""
 

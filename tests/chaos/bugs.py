@@ -18,7 +18,7 @@ from pipeline.sinks import bulk
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.sinks.outcome import Answer, Outcome
-from pipeline.writer import Devices, Writer
+from pipeline.writer import Telling, Writer
 from schemas.events import AttemptConcluded, BindConcluded
 from schemas.indices import Index
 from summaries import fold
@@ -93,10 +93,10 @@ def _lost_conclusions() -> None:
     add = OpenAttempts.add
     seen = count(1)
 
-    def adding(attempts: OpenAttempts, event: Any, offset: int, now: float) -> Any:
+    def adding(attempts: OpenAttempts, event: Any, *about: Any) -> Any:
         if isinstance(event, AttemptConcluded) and next(seen) % 10 == 0:
             return None
-        return add(attempts, event, offset, now)
+        return add(attempts, event, *about)
 
     setattr(OpenAttempts, "add", adding)
 
@@ -121,8 +121,9 @@ def _dropped_detail() -> None:
     seen = count(1)
 
     async def putting(writer: Writer, item: Any) -> None:
-        if not isinstance(item, Devices) or next(seen) % 10:
-            await put(writer, item)
+        if isinstance(item, Telling):
+            item = item._replace(rows=[each for each in item.rows if next(seen) % 10])
+        await put(writer, item)
 
     setattr(Writer, "put", putting)
 
@@ -130,8 +131,8 @@ def _dropped_detail() -> None:
 def _ids_from_offsets() -> None:
     devices = tellings.devices
 
-    def by_offset(event: Any, value: bytes, origin: Any) -> Document:
-        made = devices(event, value, origin)
+    def by_offset(rows: Any) -> Document:
+        made, origin = devices(rows), rows.origin
         return Document(made.index, f"{origin.topic}-{origin.partition}-{origin.offset}", made.source, None, origin)
 
     setattr(tellings, "devices", by_offset)
@@ -151,8 +152,8 @@ def _one_node_short() -> None:
 def _binds_forgotten() -> None:
     add = OpenAttempts.add
 
-    def adding(attempts: OpenAttempts, event: Any, offset: int, now: float) -> Any:
-        return None if isinstance(event, BindConcluded) else add(attempts, event, offset, now)
+    def adding(attempts: OpenAttempts, event: Any, *about: Any) -> Any:
+        return None if isinstance(event, BindConcluded) else add(attempts, event, *about)
 
     setattr(OpenAttempts, "add", adding)
 

@@ -136,7 +136,9 @@ def _attempts(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
 
 
 def _devices(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
-    wanted = {entry.id: entry.value for entry in entries if entry.type == DEVICES}
+    # A retry that ended as the attempt before it has its devices there.
+    repeated = {attempt for attempt, document in seen.attempts if document.get("repeats")}
+    wanted = {entry.id: entry.value for entry in entries if entry.type == DEVICES and entry.attempt not in repeated}
     verdict.missing += [f"document {each}" for each in wanted.keys() - seen.devices.keys()]
     verdict.extra += [f"document {each}" for each in seen.devices.keys() - wanted.keys()]
     verdict.different += [
@@ -149,7 +151,7 @@ def _devices(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
 def _told(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     """The topics that others read: the whole summary of every attempt, and its messages, each id with one text."""
     ends = {entry.attempt for entry in entries if entry.type == CONCLUDED}
-    told = {each["attempt_id"] for each in seen.summaries if each["complete"]}
+    told = {each["attempt_id"] for each in seen.summaries if each.get("complete", "repeats" in each)}
     verdict.missing += [f"summary {each}" for each in ends - told]
     said = {each["attempt_id"] for _, each in seen.messages}
     verdict.missing += [f"messages of {each}" for each in ends - said]

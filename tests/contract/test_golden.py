@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 from schemas.events import (
     EVENTS,
     AttemptConcluded,
+    AttemptRepeated,
     AttemptSummarized,
     BindConcluded,
     DetailDropped,
@@ -252,6 +253,13 @@ def test_two_drops_of_one_attempt_are_two_facts() -> None:
     first, second = golden(DetailDropped, "001"), golden(DetailDropped, "002")
     assert first.id != second.id
     assert (first.device_records, first.judged_devices) == (62, 40000)
+
+
+def test_a_repetition_names_the_attempt_that_has_the_rest_and_the_first_of_its_episode() -> None:
+    event = golden(AttemptRepeated, "001")
+    assert event.repeats == event.episode != event.attempt_id
+    assert event.repeats_started == event.episode_started < event.started
+    assert golden(AttemptRepeated, "002").id != event.id
 
 
 def test_attempt_summarized_says_the_whole_attempt() -> None:

@@ -10,6 +10,7 @@ import random
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count as counting
+from typing import Any
 
 import orjson
 
@@ -43,6 +44,12 @@ class _Sinks:
 
     async def fetch(self, _index: str, _document_id: str) -> dict[str, object] | None:
         return None
+
+    async def search(self, questions: Sequence[object]) -> list[list[dict[str, Any]]]:
+        return [[] for _ in questions]
+
+    def forget(self) -> None:
+        """Nothing is remembered."""
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         dead = [each for each in outgoing if each.topic == DEAD_LETTERS.name]

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.latest import LatestAttempts
-from schemas.events import AttemptSummarized, PodRef
+from schemas.events import AttemptRepeated, AttemptSummarized, PodRef
 from schemas.records import encode
 from schemas.runs import split
-from tests.unit.schemas.builders import STARTED, a_summary
+from tests.unit.schemas.builders import STARTED, a_repetition, a_summary
 
 NOW = STARTED.timestamp() + 3600
 
@@ -114,3 +114,42 @@ def test_half_told_attempts_take_bounded_room() -> None:
         memory.add(part, encode(part).value, NOW + number)
     assert memory._parts.size_bytes <= 10_000_000
     assert len(memory._parts) <= 256
+
+
+def a_retry(second: int, repeats: int = 0) -> AttemptRepeated:
+    first = an_attempt(repeats)
+    return a_repetition(
+        attempt_id=f"{second:08x}" * 4,
+        started=STARTED + timedelta(seconds=second),
+        ended=STARTED + timedelta(seconds=second + 1),
+        repeats=first.attempt_id,
+        repeats_started=first.started,
+    )
+
+
+def test_a_retry_is_answered_with_the_nodes_of_the_attempt_that_it_repeats() -> None:
+    memory = a_memory()
+    told(memory, an_attempt())
+    memory.repeat(a_retry(60), NOW)
+    memory.repeat(a_retry(120), NOW)
+    held = memory.get("llm", "deepseek-a", NOW)
+    assert held is not None
+    assert (held.attempt_id, held.whole_id) == (a_retry(120).attempt_id, an_attempt().attempt_id)
+    summary = held.summary()
+    assert (summary.attempt_id, summary.started) == (held.attempt_id, STARTED + timedelta(seconds=120))
+    assert summary.nodes == an_attempt().nodes
+
+
+def test_an_older_retry_changes_nothing() -> None:
+    memory = a_memory()
+    told(memory, an_attempt(0), an_attempt(90))
+    memory.repeat(a_retry(60), NOW)
+    assert held_id(memory) == (an_attempt(90).attempt_id, 1)
+
+
+def test_a_retry_of_what_is_not_in_memory_is_left_to_the_index() -> None:
+    memory = a_memory()
+    told(memory, an_attempt(30))
+    memory.repeat(a_retry(60, repeats=0), NOW)
+    memory.repeat(a_retry(60), NOW)
+    assert held_id(memory) is None

@@ -23,6 +23,7 @@ class FakeIndex:
         self.versions: dict[str, int | None] = {}
         self.refused: set[str] = set()
         self.writes = 0
+        self.questions = 0
 
     async def write(self, documents: Sequence[Document]) -> Written:
         written = Written()
@@ -44,6 +45,26 @@ class FakeIndex:
     async def fetch(self, index: str, document_id: str) -> dict[str, object] | None:
         found = self.documents.get(document_id)
         return {"_source": found} if found else None
+
+    async def search(self, questions: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+        self.questions += len(questions)
+        return [self._search(body) for _, body in questions]
+
+    def _search(self, body: dict[str, Any]) -> list[dict[str, Any]]:
+        """Terms and one range over times, latest first."""
+        *terms, earlier = body["query"]["bool"]["filter"]
+        wanted = {name: value for each in terms for name, value in each["term"].items()}
+        found = [
+            each
+            for each in self.attempts.values()
+            if all(each[name] == value for name, value in wanted.items())
+            and each["@timestamp"] < earlier["range"]["@timestamp"]["lt"]
+        ]
+        found.sort(key=lambda each: each["@timestamp"], reverse=True)
+        return [{"_source": each} for each in found[: body["size"]]]
+
+    def forget(self) -> None:
+        """Nothing is remembered of what others can't see yet."""
 
     @property
     def attempts(self) -> dict[str, dict[str, Any]]:

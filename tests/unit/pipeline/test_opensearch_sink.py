@@ -83,7 +83,7 @@ async def test_without_a_template_the_sink_says_what_to_run() -> None:
 
 async def test_an_index_of_another_mapping_version_is_not_written() -> None:
     fake = FakeOpenSearch(indices={INDEX: {"_meta": {"schedulerlog_mapping_version": 99}}})
-    with pytest.raises(NotProvisionedError, match="mapping version 99, not 1"):
+    with pytest.raises(NotProvisionedError, match="mapping version 99, not 2"):
         await written(fake, [a_document("a")])
     assert ids(fake) == set()
 

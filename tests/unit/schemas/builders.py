@@ -3,10 +3,10 @@
 import random
 import uuid
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from schemas.events import AttemptSummarized, DevicesJudged, NodesJudged, PodRef, Refusal, Request
+from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged, NodesJudged, PodRef, Refusal, Request
 
 STARTED = datetime(2026, 11, 21, 3, 6, 23, 217054, tzinfo=UTC)
 ATTEMPT: dict[str, Any] = {
@@ -44,6 +44,21 @@ def a_summary(nodes: Sequence[str] = ("node1", "node2"), **said: Any) -> Attempt
         "refusal": [0] * count,
     }
     return AttemptSummarized.model_validate(ATTEMPT | plain | said)
+
+
+def a_repetition(**said: Any) -> AttemptRepeated:
+    """Of an attempt that began a minute earlier and was the first of its episode."""
+    earlier = STARTED - timedelta(minutes=1)
+    plain = {
+        "version": 1,
+        "status": "failed",
+        "ended": STARTED,
+        "repeats": "1e" * 16,
+        "repeats_started": earlier,
+        "episode": "1e" * 16,
+        "episode_started": earlier,
+    }
+    return AttemptRepeated.model_validate(ATTEMPT | plain | said)
 
 
 def nodes_judged(nodes: Sequence[str] = ("node1",), **said: Any) -> NodesJudged:

@@ -23,7 +23,7 @@ from schemas.events import (
     PodObserved,
     PodRef,
 )
-from tests.unit.schemas.builders import ATTEMPT, STARTED, a_summary, devices_judged, nodes_judged
+from tests.unit.schemas.builders import ATTEMPT, STARTED, a_repetition, a_summary, devices_judged, nodes_judged
 
 MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 LATER = STARTED + timedelta(microseconds=1)
@@ -179,6 +179,8 @@ def different_facts() -> list[Event]:
         a_summary(version=1),
         a_summary(version=2),
         a_summary(version=2, part=1, parts=2),
+        a_repetition(version=1),
+        a_repetition(version=2),
         Message(**attempt, **said, reason="FilteringFailed"),
         Message(**attempt, **said, reason="FilteringFailed", code="NumaNotFit"),
         Message(**attempt, **said, reason="BindingFailed"),

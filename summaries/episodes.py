@@ -1,0 +1,123 @@
+"""Attempts of one pod in a row that ended alike: one episode, and what made it end.
+
+An episode is not counted anywhere: it is the attempts that name it, so that no attempt can count twice however often it
+is read. Which episode an attempt belongs to follows from the one before it alone.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from schemas.documents import Digests, EpisodeOf
+from schemas.events import FITS, NOT_REACHED, PICKED, UNREGISTERED, AttemptRepeated, AttemptSummarized
+from schemas.repeats import may_repeat
+from summaries.text import NODE_UNREGISTERED, refusal_text
+
+MOST_CHANGES: Final = 20
+"""Lines; what is left out is counted."""
+_FIT: Final = "fit"
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """An attempt that was told, as much of it as the next one of its pod is compared with."""
+
+    attempt_id: str
+    scheduler: str
+    pod_uid: str
+    started: datetime
+    status: str
+    digests: Digests
+    episode: EpisodeOf
+    whole: str
+    """The attempt that has the detail: itself, unless it repeats another."""
+    whole_started: datetime
+
+    def is_before(self, summary: AttemptSummarized) -> bool:
+        """Did it begin before ``summary``, and is it about the same pod and scheduler?"""
+        same = (self.scheduler, self.pod_uid) == (summary.scheduler, summary.pod.uid)
+        return same and self.started < summary.started
+
+
+def goes_on(before: Told | None, summary: AttemptSummarized, digests: Digests) -> bool:
+    """Did the attempt end as the one before it?"""
+    return before is not None and (before.digests.verdicts, before.status) == (digests.verdicts, summary.status)
+
+
+def repeats(before: Told | None, summary: AttemptSummarized, digests: Digests) -> bool:
+    """Is all of it said already? Only of an attempt that found no node, so that nothing can come behind it."""
+    return (
+        before is not None
+        and goes_on(before, summary, digests)
+        and before.digests.detail == digests.detail
+        and summary.complete
+        and summary.status == "failed"
+        and summary.bind is None
+        and may_repeat(summary.started, before.whole_started)
+    )
+
+
+def repetition(before: Told, summary: AttemptSummarized) -> AttemptRepeated:
+    return AttemptRepeated.model_construct(
+        attempt_id=summary.attempt_id,
+        pod=summary.pod,
+        scheduler=summary.scheduler,
+        started=summary.started,
+        version=summary.version,
+        status=summary.status,
+        ended=summary.ended,
+        repeats=before.whole,
+        repeats_started=before.whole_started,
+        episode=before.episode.first,
+        episode_started=before.episode.started,
+    )
+
+
+def differences(before: AttemptSummarized, after: AttemptSummarized) -> list[str]:
+    """What is not as it was, a line each: ``node7: 3/8 CardInsufficientMemory became fit``."""
+    said = list(_changes(before, after))
+    over = len(said) - MOST_CHANGES
+    return [*said[:MOST_CHANGES], f"and {over} more"] if over > 0 else said
+
+
+def _changes(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[str]:
+    yield from _of_the_whole(before, after)
+    was, now = _by_node(before), _by_node(after)
+    for node in sorted(was.keys() | now.keys()):
+        if was.get(node) != now.get(node):
+            yield f"{node}: {was.get(node, 'not offered')} became {now.get(node, 'not offered')}"
+
+
+def _of_the_whole(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[str]:
+    for what, one, other in (
+        ("filter", before.error, after.error),
+        ("bind", _bind(before), _bind(after)),
+        ("refused nodes", _counts(before), _counts(after)),
+    ):
+        if one != other:
+            yield f"{what}: {one or 'nothing'} became {other or 'nothing'}"
+
+
+def _bind(summary: AttemptSummarized) -> str:
+    if summary.bind is None:
+        return ""
+    return f"bound to {summary.bind.node}" if summary.bind.bound else summary.bind.error or "failed"
+
+
+def _counts(summary: AttemptSummarized) -> str:
+    return ", ".join(f"{count} {reason}" for reason, count in sorted(summary.refused_nodes.items()))
+
+
+def _by_node(summary: AttemptSummarized) -> dict[str, str]:
+    """What became of each node, in words."""
+    refusals = [refusal_text(each) for each in summary.refusals]
+    words = [_word(each) for each in summary.verdicts]
+    rows: Sequence[tuple[str, int, int]] = list(
+        zip(summary.nodes, summary.verdict.tolist(), summary.refusal.tolist(), strict=True)
+    )
+    return {node: refusals[refusal] if refusal >= 0 else words[verdict] for node, verdict, refusal in rows}
+
+
+def _word(verdict: str) -> str:
+    return {PICKED: _FIT, FITS: _FIT, UNREGISTERED: NODE_UNREGISTERED, NOT_REACHED: NOT_REACHED}.get(verdict, verdict)
