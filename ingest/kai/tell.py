@@ -138,7 +138,8 @@ def _rows(attempt: Attempt, node: JudgedNode, request: Request, is_refused: bool
     if is_refused and not is_whole and attempt.memory_mib is None and not picked:
         # Nothing is known of a card that tells it from the others.
         verdict = INSUFFICIENT_MEMORY if node.is_gpu_refused else NOT_REACHED
-        yield from (_Row(group, verdict, card) for group, card in sorted(node.cards.items()))
+        for group in sorted(node.cards):
+            yield _Row(group, verdict, node.cards[group])
         return
     for group, card in sorted(node.cards.items()):
         if group in picked:
@@ -172,10 +173,8 @@ def _room(card: Card) -> int | None:
 
 
 def _refusal(node: JudgedNode, rows: list[_Row], devices: int) -> Refusal:
-    counts: dict[str, int] = {}
-    for row in rows:
-        if row.verdict in (INSUFFICIENT_MEMORY, IN_USE):
-            counts[row.verdict] = counts.get(row.verdict, 0) + 1
+    verdicts = [row.verdict for row in rows]
+    counts = {code: count for code in (INSUFFICIENT_MEMORY, IN_USE) if (count := verdicts.count(code))}
     if counts:
         return Refusal(counts=counts, devices=devices)
     return Refusal(bare=node.reason or GPU_REASON, cause=node.detail)
