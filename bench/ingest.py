@@ -13,6 +13,7 @@ from bench.report import Figure, Result, against_first
 from ingest.hami.reader import HamiLog
 from ingest.kai import KaiLog
 from ingest.reader import Reader
+from ingest.reading import collect_seldom
 from ingest.sources.follow import Reached, read_file
 
 NODES = 5_000
@@ -92,6 +93,7 @@ def _regex(path: Path) -> int:
 
 
 def _read(path: Path, reader: Reader) -> int:
+    collect_seldom()
     return sum(1 for _ in _events(path, reader))
 
 
