@@ -103,11 +103,16 @@ def attempts(nodes: int, count: int) -> Iterator[list[Record]]:
     """The records of ``count`` attempts of different pods, each refused by all ``nodes`` nodes."""
     whole = columns(nodes)
     for number in range(count):
-        pod = a_hopeless_pod(number)
-        decision = decide(whole, pod, whole.node_names, Policy())
-        if not isinstance(decision, Decision) or decision.chosen:
-            raise RuntimeError("the benchmark's cluster was to refuse the pod on every node")
-        about = pod["metadata"]
-        now = datetime.now(UTC)
-        attempt = Attempt.of("bench", PodRef(namespace="llm", name=about["name"], uid=about["uid"]), now)
-        yield [encode(event) for event in events_of(attempt, decision, now)]
+        yield attempt(whole, number)
+
+
+def attempt(whole: ClusterColumns, number: int) -> list[Record]:
+    """The records of an attempt, made now, of the hopeless pod of this number."""
+    pod = a_hopeless_pod(number)
+    decision = decide(whole, pod, whole.node_names, Policy())
+    if not isinstance(decision, Decision) or decision.chosen:
+        raise RuntimeError("the benchmark's cluster was to refuse the pod on every node")
+    about = pod["metadata"]
+    now = datetime.now(UTC)
+    told = Attempt.of("bench", PodRef(namespace="llm", name=about["name"], uid=about["uid"]), now)
+    return [encode(event) for event in events_of(told, decision, now)]
