@@ -15,8 +15,16 @@ from pipeline.attempts import Ended, OpenAttempts, Rows
 from pipeline.metrics import Metrics
 from pipeline.offsets import InOrder
 from pipeline.reading import Reading
-from pipeline.writer import Devices, SetAside, Telling, Writer
-from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized, DevicesJudged, Event, Message
+from pipeline.writer import Devices, Reported, SetAside, Telling, Writer
+from schemas.events import (
+    AttemptEvent,
+    AttemptRepeated,
+    AttemptSummarized,
+    DevicesJudged,
+    Event,
+    FindingReported,
+    Message,
+)
 from schemas.records import Rejected
 from summaries.tally import Tallied
 
@@ -117,6 +125,9 @@ class Decisions:
             event, AttemptSummarized | AttemptRepeated | Message
         ):
             self._pass_over(partition, record, event, "passed_over")
+        elif isinstance(event, FindingReported):
+            self._metrics.records.labels(event.TYPE, "folded").inc()
+            await self._writer.put(Reported(event, record, lambda: partition.done([record.offset])))
         elif partition.attempts.is_repetition(event):
             self._pass_over(partition, record, event, "repeated")
         else:

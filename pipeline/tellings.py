@@ -8,12 +8,20 @@ from typing import Any, Final
 from pipeline.attempts import Rows
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.kafka import Outgoing
-from schemas.documents import Digests, EpisodeOf, attempt_document, devices_document, repeated_document
-from schemas.events import AttemptRepeated, AttemptSummarized, Message
-from schemas.indices import ATTEMPTS, DEVICES
+from schemas.documents import (
+    Digests,
+    EpisodeOf,
+    attempt_document,
+    devices_document,
+    finding_document,
+    repeated_document,
+)
+from schemas.events import AttemptRepeated, AttemptSummarized, FindingReported, Message
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS
 from schemas.records import encode, rfc3339
 from schemas.runs import split
 from schemas.topics import ATTEMPTS as ATTEMPTS_TOPIC
+from schemas.topics import FINDINGS as FINDINGS_TOPIC
 from schemas.topics import MESSAGES as MESSAGES_TOPIC
 from summaries.episodes import Told
 from summaries.messages import filter_summary, messages, search_text
@@ -47,6 +55,13 @@ def devices(rows: Rows) -> Document:
     return Document(
         DEVICES.name(event.started), event.id, source(devices_document(event, rows.value)), origin=rows.origin
     )
+
+
+def finding(event: FindingReported, version: int | None = None, origin: object = None) -> tuple[Document, Outgoing]:
+    """Where a finding goes. A later telling of the same one, with other numbers, has a greater ``version``."""
+    written = source(finding_document(event))
+    document = Document(FINDINGS.name(event.started), event.id, written, version, origin)
+    return document, Outgoing(FINDINGS_TOPIC.name, encode(event))
 
 
 def one_before(summary: AttemptSummarized) -> tuple[dict[str, Any], dict[str, Any]]:

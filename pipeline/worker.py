@@ -25,7 +25,7 @@ from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, client
 from pipeline.writer import Policy, Writer
-from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES
+from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES
 
 logger = logging.getLogger(__name__)
 
@@ -249,7 +249,7 @@ async def check_topics(settings: Settings) -> None:
             continue
         backoff.worked()
         if missing := [
-            topic.name for topic in (DECISIONS, ATTEMPTS, MESSAGES, DEAD_LETTERS) if topic.name not in known
+            topic.name for topic in (DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, DEAD_LETTERS) if topic.name not in known
         ]:
             raise NotProvisionedError(f"Kafka has no topic {', '.join(missing)}: run `python -m pipeline provision`")
         return

@@ -20,10 +20,11 @@ from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
 from schemas.documents import Digests, EpisodeOf, repeated_of, summary_of, verdict_digest
-from schemas.events import AttemptSummarized, Message
+from schemas.events import AttemptSummarized, FindingReported, Message
 from schemas.indices import ATTEMPTS
 from schemas.records import Rejected
 from schemas.repeats import detail_digest, resolve
+from summaries.audit import findings
 from summaries.episodes import Told, differences, goes_on, repeats, repetition
 from summaries.fold import merged
 from summaries.messages import messages
@@ -91,7 +92,19 @@ class SetAside(NamedTuple):
         return len(self.source.value or b"") + 1_000
 
 
-Item = Telling | Devices | SetAside
+class Reported(NamedTuple):
+    """A finding of whoever told the decision."""
+
+    event: FindingReported
+    origin: Source
+    done: Done
+
+    @property
+    def size(self) -> int:
+        return 2_000 + sum(map(len, self.event.evidence))
+
+
+Item = Telling | Devices | SetAside | Reported
 
 
 class _Place(NamedTuple):
@@ -107,6 +120,7 @@ class _Batch:
     devices: list[Document] = field(default_factory=list)
     attempts: dict[str, Document] = field(default_factory=dict)
     """By id: of two tellings in one batch the index needs the last one only, the topic gets both."""
+    findings: dict[str, Document] = field(default_factory=dict)
     outgoing: list[Outgoing] = field(default_factory=list)
     told: dict[str, AttemptSummarized] = field(default_factory=dict)
 
@@ -131,7 +145,14 @@ class _Batch:
             self.outgoing += tellings.records(summary, new_lines)
             self.devices += map(tellings.devices, rows)
         self.told[summary.attempt_id] = summary
+        for each in findings(summary):
+            self.find(each, summary.version, origin)
         return new_lines
+
+    def find(self, event: FindingReported, version: int | None, origin: object) -> None:
+        document, outgoing = tellings.finding(event, version, origin)
+        self.findings[document.id] = document
+        self.outgoing.append(outgoing)
 
 
 class Writer:
@@ -205,6 +226,8 @@ class Writer:
                     batch.devices.append(item.document)
                 case SetAside():
                     self._set_aside(batch, item.source, item.cause, "record")
+                case Reported():
+                    batch.find(item.event, None, item.origin)
                 case Telling():
                     await self._tell(batch, item, looked_up.get(item.summary.attempt_id))
         self._metrics.batch_attempts.observe(len(batch.told))
@@ -288,7 +311,7 @@ class Writer:
 
     async def _send(self, batch: _Batch) -> None:
         """Both at once: the topic serves the latest pods also while the index is down."""
-        documents = [*batch.devices, *batch.attempts.values()]
+        documents = [*batch.devices, *batch.attempts.values(), *batch.findings.values()]
         written, _ = await asyncio.gather(self._index.write(documents), self._topics.send(batch.outgoing))
         more = _Batch()
         for document, cause in written.refused:

@@ -10,6 +10,7 @@ from schemas.topics import (
     DEAD_LETTER_HEADERS,
     DEAD_LETTERS,
     DECISIONS,
+    FINDINGS,
     MESSAGES,
     NODES,
     RAW_LOGS,
@@ -38,6 +39,7 @@ _OPERATIONS: Final = (
     ("readAttempts", "receive", ATTEMPTS, "The API keeps the latest attempts in memory."),
     ("shipLines", "send", RAW_LOGS, "Fluent Bit, Vector or the OpenTelemetry Collector ship the lines of schedulers."),
     ("readLines", "receive", RAW_LOGS, "The readers of logs turn the lines into decisions."),
+    ("publishFindings", "send", FINDINGS, "The pipeline tells what can't be right."),
     ("setAside", "send", DEAD_LETTERS, "The pipeline sets aside what it can't understand."),
 )
 

@@ -14,9 +14,11 @@ import orjson
 
 from schemas.events import (
     NOT_REASONS,
+    AttemptEvent,
     AttemptRepeated,
     AttemptSummarized,
     DevicesJudged,
+    FindingReported,
     PodRef,
     Refusal,
     Request,
@@ -94,7 +96,7 @@ def _in_order(table: list[str], codes: npt.NDArray[np.int64]) -> tuple[list[str]
     return used, moved[codes]
 
 
-def _about(event: AttemptSummarized | RowsOfDevices) -> dict[str, Any]:
+def _about(event: AttemptEvent | RowsOfDevices) -> dict[str, Any]:
     return {
         "@timestamp": rfc3339(event.started),
         "attempt_id": event.attempt_id,
@@ -163,6 +165,18 @@ def devices_document(event: RowsOfDevices, value: bytes) -> dict[str, Any]:
         "nodes": event.nodes,
         "reasons": sorted(set(event.verdicts) - NOT_REASONS),
         "record": orjson.Fragment(value),
+    }
+
+
+def finding_document(event: FindingReported) -> dict[str, Any]:
+    """The document of a finding; its id is the event's id."""
+    return _about(event) | {
+        "finding": event.finding,
+        "found_at": rfc3339(event.found_at),
+        "node": event.node,
+        "device": event.device,
+        "numbers": event.numbers,
+        "evidence": event.evidence,
     }
 
 

@@ -110,4 +110,18 @@ DEVICES: Final = Index(
     retention=timedelta(days=7),
 )
 
-INDICES: Final = (ATTEMPTS, DEVICES)
+FINDINGS: Final = Index(
+    alias="schedulerlog-findings",
+    about="What about attempts and placements can't be right, one document each",
+    properties={
+        **_ATTEMPT,
+        "finding": _KEYWORD,
+        "found_at": _DATE,
+        "node": _KEYWORD,
+        "device": _KEYWORD,
+        "numbers": _STORED,
+        "evidence": _TEXT,
+    },
+)
+
+INDICES: Final = (ATTEMPTS, DEVICES, FINDINGS)

@@ -60,6 +60,12 @@ MESSAGES: Final = Topic(
     key="namespace/name of the pod",
     events=(Message,),
 )
+FINDINGS: Final = Topic(
+    name="schedulerlog.findings",
+    about="What about attempts and placements can't be right, with the numbers that prove it",
+    key="namespace/name of the pod",
+    events=(FindingReported,),
+)
 DEAD_LETTERS: Final = Topic(
     name="schedulerlog.dead-letters",
     about="Records that could not be understood, byte for byte, with where they came from and why in their headers",
@@ -78,7 +84,7 @@ RAW_LOGS: Final = Topic(
     retention=timedelta(days=1),
 )
 
-TOPICS: Final = (DECISIONS, NODES, ATTEMPTS, MESSAGES, RAW_LOGS, DEAD_LETTERS)
+TOPICS: Final = (DECISIONS, NODES, ATTEMPTS, MESSAGES, FINDINGS, RAW_LOGS, DEAD_LETTERS)
 
 DEAD_LETTER_HEADERS: Final = {
     "dead_letter_topic": "the topic the record was read from",

@@ -15,16 +15,18 @@ from schemas.events import (
     AttemptConcluded,
     AttemptEvent,
     AttemptSummarized,
+    Balance,
     BindConcluded,
     DetailDropped,
     DevicesJudged,
     NodesJudged,
+    PickedDevice,
     PodRef,
     Request,
 )
-from summaries.merge import fitting, merged, settled, with_bind
+from summaries.merge import fitting, merged, settled, with_bind, words_counted
 from summaries.node_table import NodeTable, node_table
-from summaries.tally import Tallied, Tally, tallied
+from summaries.tally import Tallied, Tally, by_verdict, tallied
 
 __all__ = ["AttemptFold", "merged", "summarize", "with_bind"]
 
@@ -120,7 +122,8 @@ class AttemptFold:
 
     def _said_once(self, head: _Head, table: NodeTable) -> AttemptSummarized:
         end = self._concluded
-        missing = "; ".join((*self._missing(), *self._imbalances(table), *table.disagreements))
+        unbalanced = [*self._absent_records(), *self._imbalances(table), *table.disagreements]
+        missing = "; ".join([*unbalanced, *self._left_open()])
         chosen = end.chosen if end else None
         rows = sum(int(each.rows.sum()) for each in self._tallies.values())
         return settled(
@@ -143,7 +146,9 @@ class AttemptFold:
                 fit_nodes=fitting(table.verdicts, table.verdict),
                 judged_devices=end.judged_devices if end else rows,
                 chosen=chosen,
-                picked_devices=self._picked(chosen),
+                picked_devices=[each.uuid for each in self._picked(chosen)],
+                picked=self._picked(chosen),
+                balance=self._balance(table, "; ".join(unbalanced)),
                 error=end.error if end else "",
                 reading=end.reading if end else None,
                 refused_nodes=end.refused_nodes if end else {},
@@ -154,9 +159,22 @@ class AttemptFold:
             )
         )
 
-    def _picked(self, chosen: str | None) -> list[str]:
+    def _picked(self, chosen: str | None) -> list[PickedDevice]:
         in_order = sorted(self._tallies.values(), key=lambda each: each.container)
-        return [uuid for each in in_order for uuid in each.picked.get(chosen or "", ())]
+        return [device for each in in_order for device in each.picked.get(chosen or "", ())]
+
+    def _balance(self, table: NodeTable, missing: str) -> Balance:
+        end = self._concluded
+        tallies = [each for each in self._tallies.values() if each.container < _UNKNOWN_CONTAINERS]
+        devices, nodes = by_verdict(tallies), words_counted(table.verdicts, table.verdict)
+        return Balance.model_construct(
+            judged_nodes=end.judged_nodes if end else len(table.nodes),
+            judged_devices=end.judged_devices if end else sum(sum(each.values()) for each in devices),
+            dropped_devices=sum(each.judged_devices for each in self._dropped.values()),
+            nodes=nodes,
+            devices=devices,
+            missing=missing,
+        )
 
     def _requests(self) -> list[Request]:
         """As the end says them; before it is known, what the records say of each container."""
@@ -169,13 +187,13 @@ class AttemptFold:
             requests.append(asked.get(position) or Request(container=name))
         return requests
 
-    def _missing(self) -> Iterator[str]:
-        """In words, what of the attempt has not come."""
-        yield from self._absent_records()
+    def _left_open(self) -> Iterator[str]:
+        """In words, what the source does not say."""
         if self._concluded and (reading := self._concluded.reading) and reading.not_said:
             yield f"{reading.source} does not say: {', '.join(reading.not_said)}"
 
     def _absent_records(self) -> Iterator[str]:
+        """In words, what of the attempt has not come."""
         if not (end := self._concluded):
             if self._tallies or self._nodes or self._dropped:
                 came = f"{_records(len(self._tallies), 'device')} and {_records(len(self._nodes), 'node')}"

@@ -120,9 +120,16 @@ def _all_nodes(fuller: AttemptSummarized, poorer: AttemptSummarized) -> Said:
         "refusal": refusal[order],
         "requests": [*fuller.requests, *poorer.requests[len(fuller.requests) :]],
         "picked_devices": fuller.picked_devices or poorer.picked_devices,
+        "picked": fuller.picked or poorer.picked,
         "fit_nodes": fitting(verdicts, verdict),
         "offered_nodes": max(fuller.offered_nodes, len(names)),
     }
+
+
+def words_counted(verdicts: Sequence[str], verdict: Ints) -> dict[str, int]:
+    """Verdict to number of nodes, sorted by verdict; ``verdict`` points into ``verdicts``."""
+    counts = np.bincount(verdict, minlength=len(verdicts)).tolist()
+    return {word: count for word, count in sorted(zip(verdicts, counts, strict=True)) if count}
 
 
 def fitting(verdicts: Sequence[str], verdict: Ints) -> int:

@@ -7,12 +7,12 @@ claims about positions or tables.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schemas.events import NOT_REASONS, PICKED, DevicesJudged, PodRef, Refusal, Request, Words
+from schemas.events import NOT_REASONS, NOT_SAID, PICKED, DevicesJudged, PickedDevice, PodRef, Refusal, Request, Words
 
 Ints = npt.NDArray[np.int64]
 
@@ -34,8 +34,8 @@ class Tally:
     owner: Ints
     code: Ints
     count: Ints
-    picked: Mapping[str, Sequence[str]]
-    """UUIDs taken, by node."""
+    picked: Mapping[str, Sequence[PickedDevice]]
+    """Devices taken, by node."""
     is_partial: bool
     """True where there are devices of these nodes that no row tells of."""
 
@@ -94,12 +94,48 @@ def _pairs(owners: Ints, codes: Ints, nodes: int, words: int) -> tuple[Ints, Int
     return keys // max(words, 1), keys % max(words, 1), counts
 
 
-def _picked(event: DevicesJudged, owners: Ints) -> dict[str, list[str]]:
-    picked: dict[str, list[str]] = {}
+def _picked(event: DevicesJudged, owners: Ints) -> dict[str, list[PickedDevice]]:
+    picked: dict[str, list[PickedDevice]] = {}
     for code in (place for place, word in enumerate(event.verdicts) if word == PICKED):
         for row in np.flatnonzero(event.verdict == code).tolist():
-            picked.setdefault(event.nodes[int(owners[row])], []).append(event.uuid[row])
+            picked.setdefault(event.nodes[int(owners[row])], []).append(_taken(event, row))
     return picked
+
+
+def _taken(event: DevicesJudged, row: int) -> PickedDevice:
+    kind, request = event.kinds[int(event.kind[row])], event.request
+    memory = request.memory_mib
+    if memory is None and request.memory_percent is not None and kind.memory_mib is not None:
+        memory = kind.memory_mib * request.memory_percent // 100
+    return PickedDevice.model_construct(
+        container=event.container,
+        uuid=event.uuid[row],
+        model=kind.model,
+        memory_mib=memory,
+        cores_percent=request.cores_percent,
+        memory_total_mib=kind.memory_mib,
+        memory_used_mib=_number(event.memory_used_mib[row]),
+        cores_total_percent=kind.cores_percent,
+        cores_used_percent=_number(event.cores_used_percent[row]),
+        slots_total=kind.slots,
+        slots_used=_number(event.slots_used[row]),
+    )
+
+
+def _number(said: Any) -> int | None:
+    return None if said == NOT_SAID else int(said)
+
+
+def by_verdict(tallies: Sequence[Tally]) -> list[dict[str, int]]:
+    """Per container, verdict to number of rows."""
+    counts: list[dict[str, int]] = [{} for _ in range(max((each.container + 1 for each in tallies), default=0))]
+    for each in tallies:
+        sums = np.bincount(each.code, weights=each.count, minlength=len(each.words)).astype(np.int64).tolist()
+        known = counts[each.container]
+        for word, count in zip(each.words, sums, strict=True):
+            if count:
+                known[word] = known.get(word, 0) + count
+    return [dict(sorted(each.items())) for each in counts]
 
 
 class NodeColumns(NamedTuple):

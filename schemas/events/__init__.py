@@ -67,7 +67,16 @@ from schemas.events.observations import (
     NodeRegistered,
     PodObserved,
 )
-from schemas.events.summaries import MAX_PARTS, AttemptRepeated, AttemptSummarized, BindOutcome, Message, Status
+from schemas.events.summaries import (
+    MAX_PARTS,
+    AttemptRepeated,
+    AttemptSummarized,
+    Balance,
+    BindOutcome,
+    Message,
+    PickedDevice,
+    Status,
+)
 
 __all__ = [
     "EVENTS",
@@ -85,6 +94,7 @@ __all__ = [
     "AttemptEvent",
     "AttemptRepeated",
     "AttemptSummarized",
+    "Balance",
     "BindConcluded",
     "BindOutcome",
     "Condition",
@@ -105,6 +115,7 @@ __all__ = [
     "NodeProblem",
     "NodeRegistered",
     "NodesJudged",
+    "PickedDevice",
     "PodObserved",
     "PodRef",
     "Reading",

@@ -19,7 +19,9 @@ class FindingReported(AttemptEvent):
 
     finding: str
     """``ReleasingMemoryCounted``: the device fits only with memory that others have not given back yet.
-    ``MemoryChanged``: the device's numbers were others when it was taken than when it was judged."""
+    ``MemoryChanged``: the device's numbers were others when it was taken than when it was judged.
+    ``Imbalance``: what was judged and what is told do not add up. ``Overcommitted``: more of the device was taken than
+    was left. ``BoundElsewhere``, ``BoundWithoutChoice``: the bind is not what the filter decided."""
     found_at: Moment
     node: str
     device: str = ""

@@ -6,7 +6,19 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 from pydantic import Field, model_validator
 
 from schemas.columns import Codes, Floats, check_codes
-from schemas.events.base import TYPE_PREFIX, AttemptEvent, Count, Flag, Model, Moment, Reading, Refusal, Request, Words
+from schemas.events.base import (
+    TYPE_PREFIX,
+    AttemptEvent,
+    Count,
+    Flag,
+    Integer,
+    Model,
+    Moment,
+    Reading,
+    Refusal,
+    Request,
+    Words,
+)
 from schemas.events.tables import check_node_columns
 
 MAX_PARTS: Final = 65_536
@@ -22,6 +34,44 @@ class BindOutcome(Model):
 
 
 Status = Literal["succeeded", "failed", "pending"]
+
+
+class Balance(Model):
+    """What was judged against what is told: they add up, or ``missing`` says what does not.
+
+    ``judged_devices`` = all of ``devices`` + ``dropped_devices``, and ``judged_nodes`` = all of ``nodes``.
+    """
+
+    judged_nodes: Count
+    """As the end of the attempt counts them; as above where there is no end."""
+    judged_devices: Count
+    dropped_devices: Count = 0
+    """Rows that were given up before they reached Kafka."""
+    nodes: dict[str, Count] = Field(default_factory=dict)
+    """Verdict to number of nodes: ``picked``, ``fits``, ``refused``, ``unregistered``, ``not reached``."""
+    devices: list[dict[str, Count]] = Field(default_factory=list)
+    """Per container, verdict to number of rows: ``picked``, ``fits``, ``not reached``, or the reason."""
+    missing: str = ""
+    """In words; empty where all is balanced."""
+
+
+class PickedDevice(Model):
+    """A device that was taken, as it stood before; null is a number that the source does not say."""
+
+    container: Count
+    """Position in the attempt's requests."""
+    uuid: str
+    model: str = ""
+    memory_mib: Integer | None = None
+    """Taken of it, as the two below."""
+    cores_percent: Integer = 0
+    memory_total_mib: Integer | None = None
+    memory_used_mib: Integer | None = None
+    """By others, as the other numbers of use."""
+    cores_total_percent: Integer | None = None
+    cores_used_percent: Integer | None = None
+    slots_total: Integer | None = None
+    slots_used: Integer | None = None
 
 
 class AttemptSummarized(AttemptEvent):
@@ -58,6 +108,9 @@ class AttemptSummarized(AttemptEvent):
     """The chosen node; null when none fits."""
     picked_devices: Words = Field(default_factory=list)
     """UUIDs taken on the chosen node."""
+    picked: list[PickedDevice] = Field(default_factory=list)
+    """The same with what was taken of each, where the device rows say it."""
+    balance: Balance | None = None
     error: str = ""
     """Why the attempt ended without judging."""
     refused_nodes: dict[str, Count] = Field(default_factory=dict)

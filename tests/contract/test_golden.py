@@ -255,6 +255,14 @@ def test_two_drops_of_one_attempt_are_two_facts() -> None:
     assert (first.device_records, first.judged_devices) == (62, 40000)
 
 
+def test_attempt_summarized_adds_up() -> None:
+    event = golden(AttemptSummarized, "006")
+    assert event.balance is not None
+    assert sum(event.balance.nodes.values()) == event.balance.judged_nodes == len(event.nodes)
+    assert sum(sum(each.values()) for each in event.balance.devices) == event.balance.judged_devices
+    assert [device.uuid for device in event.picked] == event.picked_devices
+
+
 def test_a_repetition_names_the_attempt_that_has_the_rest_and_the_first_of_its_episode() -> None:
     event = golden(AttemptRepeated, "001")
     assert event.repeats == event.episode != event.attempt_id

@@ -15,9 +15,9 @@ from pipeline.dead_letters import original
 from pipeline.decisions import Decisions, Record
 from pipeline.metrics import Metrics
 from pipeline.writer import Policy, Writer
-from schemas.events import AttemptConcluded, AttemptEvent, DevicesJudged, PodObserved, PodRef
+from schemas.events import AttemptConcluded, AttemptEvent, DevicesJudged, FindingReported, PodObserved, PodRef
 from schemas.records import decode
-from schemas.topics import ATTEMPTS, DEAD_LETTER_HEADERS, DEAD_LETTERS, MESSAGES
+from schemas.topics import ATTEMPTS, DEAD_LETTER_HEADERS, DEAD_LETTERS, FINDINGS, MESSAGES
 from tests.unit.pipeline.fakes import FakeIndex, FakeTopics, Log, stream
 from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt
 
@@ -342,3 +342,17 @@ async def test_the_version_and_the_day_of_a_document_are_those_of_its_attempt() 
     end = next(event for event in events if isinstance(event, AttemptConcluded))
     assert datetime.fromtimestamp((index.versions[end.attempt_id] or 0) / 1e6, UTC) >= end.ended
     assert any(isinstance(event, DevicesJudged) for event in events)
+
+
+async def test_a_finding_of_a_reader_is_passed_on_and_one_of_the_pipeline_added() -> None:
+    index, topics, log = FakeIndex(), FakeTopics(), Log()
+    told = FindingReported(**about(), finding="ReleasingMemoryCounted", found_at=STARTED, node="node1", device="grp-0")
+    log.append(told, *an_attempt(REFUSING)[1:])
+    async with a_worker(index, topics) as worker:
+        await worker.read(*log.records)
+        await worker.wait(31)
+    names = {each["finding"]: name for name, each in index.documents.items() if "/finding/" in name}
+    assert names["ReleasingMemoryCounted"] == told.id
+    assert names.keys() == {"ReleasingMemoryCounted", "Imbalance"}
+    assert len(topics.of(FINDINGS.name)) == 2
+    assert log.acknowledged == [0, 1, 2]

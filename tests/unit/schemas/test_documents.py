@@ -13,15 +13,16 @@ from schemas.documents import (
     attempt_document,
     devices_document,
     devices_of,
+    finding_document,
     reason_codes,
     repeated_document,
     summary_of,
     verdict_digest,
 )
-from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, Refusal
-from schemas.indices import ATTEMPTS, DEVICES
+from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, Refusal
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS
 from schemas.records import Rejected, encode, encode_value
-from tests.unit.schemas.builders import STARTED, a_refusal, a_repetition, a_summary, devices_judged
+from tests.unit.schemas.builders import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, devices_judged
 
 MEMORY, NUMA = a_refusal(CardInsufficientMemory=8), a_refusal(NumaNotFit=2, CardCordoned=6)
 UNREGISTERED = Refusal(bare="node unregistered", cause="hami.io/node-nvidia-register, byte 17: not JSON")
@@ -53,6 +54,11 @@ def test_every_field_of_an_attempt_is_declared_in_the_strict_mapping() -> None:
     whole = attempt_document(summary, "")
     repeated = repeated_document(summary, "", EpisodeOf("first", STARTED), digests, a_repetition())
     assert set(whole) | set(repeated) == set(ATTEMPTS.properties)
+
+
+def test_every_field_of_a_finding_is_declared_in_the_strict_mapping() -> None:
+    finding = FindingReported(**ATTEMPT, finding="Imbalance", found_at=STARTED, node="")
+    assert set(finding_document(finding)) == set(FINDINGS.properties)
 
 
 def test_every_field_of_a_devices_document_is_declared_in_the_strict_mapping() -> None:

@@ -1,0 +1,102 @@
+"""What about an attempt or a placement can't be right, from what its summary says: pure.
+
+=====================  =================================================================================
+``Imbalance``          what was judged and what is told do not add up
+``Overcommitted``      the scheduler took more of a device than was left, by its own numbers
+``BoundElsewhere``     the pod was bound to a node that the filter had not chosen
+``BoundWithoutChoice`` a bind, although the filter found no node
+=====================  =================================================================================
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from schemas.events import AttemptSummarized, FindingReported, PickedDevice
+
+IMBALANCE: Final = "Imbalance"
+OVERCOMMITTED: Final = "Overcommitted"
+BOUND_ELSEWHERE: Final = "BoundElsewhere"
+BOUND_WITHOUT_CHOICE: Final = "BoundWithoutChoice"
+
+
+def findings(summary: AttemptSummarized) -> list[FindingReported]:
+    """Equal for every telling that knows as much."""
+    return [*_imbalance(summary), *_overcommitted(summary), *_bound(summary)]
+
+
+def _imbalance(summary: AttemptSummarized) -> Iterator[FindingReported]:
+    balance = summary.balance
+    if balance is None or not balance.missing:
+        return
+    numbers = {
+        "judged_nodes": balance.judged_nodes,
+        "told_nodes": sum(balance.nodes.values()),
+        "judged_devices": balance.judged_devices,
+        "told_devices": sum(sum(each.values()) for each in balance.devices),
+        "dropped_devices": balance.dropped_devices,
+    }
+    yield _finding(summary, IMBALANCE, "", "", numbers, [balance.missing])
+
+
+def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
+    taken: dict[str, list[PickedDevice]] = {}
+    for each in summary.picked:
+        taken.setdefault(each.uuid, []).append(each)
+    for uuid, rows in taken.items():
+        numbers = _beyond(rows)
+        if numbers:
+            containers = ", ".join(summary.requests[row.container].container for row in rows)
+            said = f"{summary.chosen} gave {uuid} to {summary.pod} ({containers})"
+            yield _finding(summary, OVERCOMMITTED, summary.chosen or "", uuid, numbers, [said])
+
+
+def _beyond(rows: Sequence[PickedDevice]) -> dict[str, int]:
+    """Total, used before and taken of what is over; empty where everything fits."""
+    first = rows[0]
+    memory = sum(row.memory_mib or 0 for row in rows)
+    cores = sum(row.cores_percent for row in rows)
+    over = [
+        ("memory_{}_mib", first.memory_total_mib, first.memory_used_mib, memory),
+        ("cores_{}_percent", first.cores_total_percent, first.cores_used_percent, cores),
+        ("slots_{}", first.slots_total, first.slots_used, len(rows)),
+    ]
+    return {
+        name.format(word): number
+        for name, total, used, more in over
+        if total is not None and used is not None and more > 0 and used + more > total
+        for word, number in (("total", total), ("used", used), ("taken", more))
+    }
+
+
+def _bound(summary: AttemptSummarized) -> Iterator[FindingReported]:
+    bind = summary.bind
+    if bind is None or not bind.bound or summary.ended is None or bind.node == summary.chosen:
+        return
+    if summary.chosen is None:
+        said = f"the filter found no node, and {summary.pod} was bound to {bind.node}"
+        yield _finding(summary, BOUND_WITHOUT_CHOICE, bind.node, "", {"fit_nodes": summary.fit_nodes}, [said])
+    else:
+        said = f"the filter chose {summary.chosen}, and {summary.pod} was bound to {bind.node}"
+        yield _finding(summary, BOUND_ELSEWHERE, bind.node, "", {}, [said])
+
+
+def _finding(
+    summary: AttemptSummarized,
+    finding: str,
+    node: str,
+    device: str,
+    numbers: Mapping[str, int],
+    evidence: Sequence[str],
+) -> FindingReported:
+    return FindingReported.model_construct(
+        attempt_id=summary.attempt_id,
+        pod=summary.pod,
+        scheduler=summary.scheduler,
+        started=summary.started,
+        finding=finding,
+        found_at=summary.ended or summary.started,
+        node=node,
+        device=device,
+        numbers=dict(numbers),
+        evidence=list(evidence),
+    )
