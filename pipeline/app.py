@@ -10,6 +10,7 @@
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from functools import partial
@@ -25,6 +26,8 @@ from pipeline.settings import Settings
 from schemas.topics import DECISIONS
 
 __all__ = ["App", "create_app", "is_reading", "positions", "stop_reading"]
+
+logger = logging.getLogger(__name__)
 
 Fold = Callable[[AsyncIterator[Record]], Awaitable[None]]
 
@@ -54,18 +57,23 @@ class RunConsumer(Consumer):  # type: ignore[misc]
         self._room = asyncio.Event()
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[Any, Any]]:  # noqa: ASYNC109 - Faust's signature
-        if not self.flow_active:
-            async for nothing in super().getmany(timeout):  # waits, and seeks back to what is committed
-                yield nothing
-            return
         found, active = await self._wait_next_records(timeout)
         generation = self.app.consumer_generation_id
+        if found and not self.flow_active and not self.should_stop:
+            await self._take_back()
         for tp, run in (found or {}).items():
             if self.should_stop or not self.flow_active or self.app.consumer_generation_id != generation:
                 return
             if active is None or tp in active or tp in self._buffered_partitions:
                 self.app.monitor.track_tp_end_offset(tp, self.highwater(tp))
                 yield tp, self._message(tp, run)
+
+    async def _take_back(self) -> None:
+        """What was fetched while the flow was stopped is fetched again, from what is committed."""
+        try:
+            await self.perform_seek()
+        except Exception as error:  # noqa: BLE001 - a rebalance is going on, which seeks too
+            logger.warning("could not seek back to what is committed: %r", error)
 
     def _message(self, tp: Any, run: Sequence[Any]) -> Any:
         message = self._to_message(tp, run[-1])
