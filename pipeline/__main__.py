@@ -10,6 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from pipeline import log, set_aside, settings
+from pipeline.events.command import events
 from pipeline.provision import UnreachableError
 from pipeline.provision import provision as provision_all
 from pipeline.retention import keep_clean
@@ -21,6 +22,7 @@ app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=F
 
 dead_letters = typer.Typer(help="Records that could not be understood, and documents that the index refused.")
 app.add_typer(dead_letters, name="dead-letters", no_args_is_help=True)
+app.command()(events)
 
 
 def _fail(message: str, status: int) -> NoReturn:

@@ -1,0 +1,169 @@
+"""Messages of the topic as events of a real API server: a thousand retries are one event, whatever is killed."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import TopicAlreadyExistsError
+
+from embedded.control_plane import ControlPlane
+from schemas.events import Message, PodRef
+from schemas.records import encode
+from schemas.topics import DEAD_LETTERS, MESSAGES
+from tests.backends import Addresses
+from tests.integration.kubernetes.objects import Json, create, eventually
+
+REFUSED = "3 nodes CardInsufficientMemory(node1,node3,node4)"
+
+
+@pytest.fixture
+async def kafka(backends: Addresses) -> str:
+    admin = AIOKafkaAdminClient(bootstrap_servers=backends.bootstrap_servers)
+    await admin.start()
+    try:
+        for topic in (MESSAGES, DEAD_LETTERS):
+            with contextlib.suppress(TopicAlreadyExistsError):
+                await admin.create_topics([NewTopic(topic.name, topic.partitions, 1)])
+    finally:
+        await admin.close()
+    return backends.bootstrap_servers
+
+
+@pytest.fixture
+def pod(control_plane: ControlPlane, namespace: str) -> PodRef:
+    container = {"name": "main", "image": "none"}
+    body = {"metadata": {"name": "trainer"}, "spec": {"schedulerName": "nobody", "containers": [container]}}
+    with control_plane.client() as client:
+        made = create(client, f"/api/v1/namespaces/{namespace}/pods", body)
+    return PodRef(namespace=namespace, name="trainer", uid=made["metadata"]["uid"])
+
+
+def retries(pod: PodRef, count: int, first: int = 0, **said: Any) -> list[Message]:
+    """One message each of so many attempts, the latest a moment ago."""
+    began = datetime.now(UTC) - timedelta(minutes=20)
+    common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
+    return [
+        Message.model_validate(
+            common
+            | {"pod": pod, "code": "CardInsufficientMemory", "message": REFUSED}
+            | {"attempt_id": uuid.uuid5(uuid.NAMESPACE_URL, f"{pod}{number}").hex}
+            | {"started": began + timedelta(seconds=number), "said": began + timedelta(seconds=number)}
+            | said
+        )
+        for number in range(first, first + count)
+    ]
+
+
+async def send(kafka: str, messages: Sequence[Message]) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=kafka, enable_idempotence=True) as producer:
+        for record in map(encode, messages):
+            await producer.send(MESSAGES.name, record.value, key=record.key, headers=record.headers)
+        await producer.flush()
+
+
+async def behind(kafka: str, group: str) -> int:
+    """Messages that the group has not acknowledged."""
+    partitions = [TopicPartition(MESSAGES.name, number) for number in range(MESSAGES.partitions)]
+    async with AIOKafkaConsumer(bootstrap_servers=kafka, group_id=group, enable_auto_commit=False) as consumer:
+        consumer.assign(partitions)
+        ends, starts = await consumer.end_offsets(partitions), await consumer.beginning_offsets(partitions)
+        committed = {each: await consumer.committed(each) for each in partitions}
+    return sum(ends[each] - (starts[each] if committed[each] is None else committed[each]) for each in partitions)
+
+
+async def all_acknowledged(kafka: str, group: str, log: Path) -> None:
+    for _ in range(150):
+        if not await behind(kafka, group):
+            return
+        await asyncio.sleep(0.2)
+    raise AssertionError(log.read_text()[-2_000:])  # noqa: ASYNC240 - the test is over
+
+
+@contextlib.contextmanager
+def writing(
+    cluster: ControlPlane, kafka: str, group: str, log: Path, *flags: str
+) -> Iterator["subprocess.Popen[bytes]"]:
+    command = [sys.executable, "-m", "pipeline", "events", "--kafka", kafka, "--kubeconfig", str(cluster.kubeconfig)]
+    command += ["--group", group, "--linger-seconds", "0.2", *flags]
+    with log.open("ab") as output:
+        process = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ)
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def events_of(client: httpx.Client, namespace: str) -> list[Json]:
+    found = client.get(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events").json()["items"]
+    return [each for each in found if each["metadata"].get("labels", {}).get("app.kubernetes.io/managed-by")]
+
+
+def counts(events: Sequence[Json]) -> dict[str, int]:
+    return {each["note"]: each.get("series", {}).get("count", 1) for each in events}
+
+
+async def test_a_thousand_retries_are_one_event_also_when_killed_and_read_again(
+    control_plane: ControlPlane, kafka: str, namespace: str, pod: PodRef, tmp_path: Path
+) -> None:
+    group, log = f"events-{namespace}", tmp_path / "events.log"
+    attempts = retries(pod, 1_000)
+    with control_plane.client() as client:
+        with writing(control_plane, kafka, group, log, "--kube-api-qps", "5", "--kube-api-burst", "1") as process:
+            for start in range(0, 500, 50):
+                await send(kafka, attempts[start : start + 50])
+            eventually(lambda: events_of(client, namespace), log.read_text)
+            process.kill()
+            process.wait()
+        await send(kafka, [*attempts[400:], *attempts[:50]])
+        with writing(control_plane, kafka, group, log):
+            await all_acknowledged(kafka, group, log)
+        assert counts(before := events_of(client, namespace)) == {REFUSED: 1_000}
+        # Another group reads all of it a second time.
+        with writing(control_plane, kafka, f"{group}-again", log):
+            await all_acknowledged(kafka, f"{group}-again", log)
+        assert events_of(client, namespace) == before
+    assert before[0]["eventTime"] == attempts[0].said.isoformat().replace("+00:00", "Z")
+    described = control_plane.kubectl("describe", "pod", "trainer", "-n", namespace)
+    assert REFUSED in described
+    assert "x1000 over" in described
+    assert "hami-scheduler" in described
+
+
+async def test_nothing_is_lost_while_the_api_server_is_down_and_what_can_not_be_told_holds_nothing_up(
+    control_plane: ControlPlane, kafka: str, namespace: str, pod: PodRef, tmp_path: Path
+) -> None:
+    group, log = f"events-{namespace}", tmp_path / "events.log"
+    without_uid = PodRef(namespace=namespace, name="trainer")
+    strangers = [
+        *retries(PodRef(namespace=f"{namespace}-gone", name="trainer", uid="u"), 2),
+        *retries(PodRef(namespace=namespace, name="never-there"), 2),
+        *retries(PodRef(namespace=namespace, name="Bad_Name", uid="u"), 2),
+    ]
+    with control_plane.client() as client, writing(control_plane, kafka, group, log):
+        await send(kafka, retries(pod, 3))
+        eventually(lambda: counts(events_of(client, namespace)) == {REFUSED: 3}, log.read_text)
+        control_plane.api_server.kill()
+        await send(kafka, [*strangers, *retries(without_uid, 3, first=3, code="", message="words " * 300)])
+        await send(kafka, retries(pod, 3, first=3))
+        await asyncio.sleep(2)
+        assert await behind(kafka, group) >= 3
+        control_plane.api_server.start()
+        await all_acknowledged(kafka, group, log)
+        found = counts(events_of(client, namespace))
+    assert found.pop(REFUSED) == 6
+    (cut,) = found
+    assert cut.endswith("words words... and 134 more words")
+    assert len(cut.encode()) <= 1_024
+    assert found[cut] == 3
