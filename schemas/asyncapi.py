@@ -6,6 +6,7 @@ from typing import Any, Final
 from schemas.events import EVENTS, Event
 from schemas.records import CONTENT_TYPE
 from schemas.topics import (
+    ALERTS,
     ATTEMPTS,
     DEAD_LETTER_HEADERS,
     DEAD_LETTERS,
@@ -40,6 +41,7 @@ _OPERATIONS: Final = (
     ("shipLines", "send", RAW_LOGS, "Fluent Bit, Vector or the OpenTelemetry Collector ship the lines of schedulers."),
     ("readLines", "receive", RAW_LOGS, "The readers of logs turn the lines into decisions."),
     ("publishFindings", "send", FINDINGS, "The pipeline tells what can't be right."),
+    ("publishAlerts", "send", ALERTS, "The pipeline tells what somebody should look at, and when it is over."),
     ("setAside", "send", DEAD_LETTERS, "The pipeline sets aside what it can't understand."),
 )
 

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from schemas.events import (
+    Alert,
     AttemptConcluded,
     AttemptRepeated,
     AttemptSummarized,
@@ -66,6 +67,13 @@ FINDINGS: Final = Topic(
     key="namespace/name of the pod",
     events=(FindingReported,),
 )
+ALERTS: Final = Topic(
+    name="schedulerlog.alerts",
+    about="What somebody should look at, by rules: firing, and resolved",
+    key="fingerprint of the alert",
+    events=(Alert,),
+    partitions=1,
+)
 DEAD_LETTERS: Final = Topic(
     name="schedulerlog.dead-letters",
     about="Records that could not be understood, byte for byte, with where they came from and why in their headers",
@@ -84,7 +92,7 @@ RAW_LOGS: Final = Topic(
     retention=timedelta(days=1),
 )
 
-TOPICS: Final = (DECISIONS, NODES, ATTEMPTS, MESSAGES, FINDINGS, RAW_LOGS, DEAD_LETTERS)
+TOPICS: Final = (DECISIONS, NODES, ATTEMPTS, MESSAGES, FINDINGS, ALERTS, RAW_LOGS, DEAD_LETTERS)
 
 DEAD_LETTER_HEADERS: Final = {
     "dead_letter_topic": "the topic the record was read from",

@@ -21,10 +21,12 @@ understood. Fields are only ever added; readers ignore fields they do not know.
     NodeChecked           what is wrong with a node's registration and handshake
     PodObserved           what the cluster itself says about a pod
     NodeObserved          what the cluster itself says about a node
+    Alert                 (pipeline) what somebody should look at, by rules
 """
 
 from typing import Final
 
+from schemas.events.alerts import Alert
 from schemas.events.base import (
     FITS,
     NOT_REACHED,
@@ -90,6 +92,7 @@ __all__ = [
     "ROW_COLUMNS",
     "TYPE_PREFIX",
     "UNREGISTERED",
+    "Alert",
     "AttemptConcluded",
     "AttemptEvent",
     "AttemptRepeated",
@@ -140,5 +143,6 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     NodeObserved,
     NodeChecked,
     PodObserved,
+    Alert,
 )
 """Every event type of the contract."""

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 from schemas.events import (
     EVENTS,
     MAX_PARTS,
+    Alert,
     AttemptConcluded,
     BindConcluded,
     DetailDropped,
@@ -151,6 +152,11 @@ def test_a_wrong_list_of_thousands_is_one_error() -> None:
     assert caught.value.error_count() == 1
 
 
+def an_alert(**said: Any) -> Alert:
+    common = {"rule": "Pending", "labels": {"pod": "trainer"}, "state": "firing", "severity": "warning"}
+    return Alert.model_validate(common | {"began": STARTED, "changed": LATER, "summary": "…"} | said)
+
+
 def different_facts() -> list[Event]:
     attempt: dict[str, Any] = ATTEMPT
     bind = {"node": "node1", "bound": True, "bind_started": STARTED}
@@ -189,6 +195,11 @@ def different_facts() -> list[Event]:
         NodeRegistered(**(node | {"observed": LATER}), **columns, registered=True, scheduler="other"),
         NodeObserved(**node),
         NodeObserved(**(node | {"node": "node2"})),
+        an_alert(),
+        an_alert(state="resolved"),
+        an_alert(began=LATER),
+        an_alert(labels={"pod": "other"}),
+        an_alert(rule="Other"),
         NodeChecked(**node, problems=[], scheduler="hami-scheduler"),
         NodeChecked(**(node | {"observed": LATER}), problems=[], scheduler="hami-scheduler"),
         PodObserved(pod=pod, observed=STARTED, phase="Pending"),

@@ -1,0 +1,60 @@
+"""What somebody should look at, by rules: told when it begins and when it is over."""
+
+from datetime import datetime
+from hashlib import blake2b
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from schemas.events.base import TYPE_PREFIX, Event, Moment
+from schemas.ids import microseconds
+
+
+class Alert(Event):
+    """A rule's condition began to hold for something, or holds no more.
+
+    ``rule`` and ``labels`` name the alert; between a ``firing`` and its ``resolved`` it is told again once a day with
+    the same id, so that it never outlives its topic.
+    """
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "alert.v1"
+
+    rule: Annotated[str, Field(min_length=1)]
+    """The rule's name."""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """What it is about: ``namespace`` and ``pod``, ``node``, ``reason``, ``scheduler``, …"""
+    state: Literal["firing", "resolved"]
+    severity: str
+    """As the rule says: ``info``, ``warning``, ``critical``."""
+    began: Moment
+    """When it began to fire."""
+    changed: Moment
+    """When it came to this state."""
+    summary: str
+    """For people, in one line."""
+    numbers: dict[str, float] = Field(default_factory=dict)
+    """Behind the decision, by name with the unit; in a ``resolved`` those of its beginning."""
+    query: dict[str, str] = Field(default_factory=dict)
+    """What shows the evidence: ``api`` and ``opensearch`` are paths to GET there, ``command`` is to be run."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Equal for every telling of one alert, whatever its state: 16 hexadecimal digits."""
+        said = "\x1f".join((self.rule, *(f"{name}={value}" for name, value in sorted(self.labels.items()))))
+        return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+
+    @property
+    def id(self) -> str:
+        return f"{self.fingerprint}/{self.state}/{microseconds(self.began)}"
+
+    @property
+    def key(self) -> str:
+        return self.fingerprint
+
+    @property
+    def time(self) -> datetime:
+        return self.changed
+
+    @property
+    def source(self) -> str:
+        return "/pipeline/alerts"
