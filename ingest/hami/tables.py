@@ -9,8 +9,8 @@ import numpy as np
 from ingest.hami.attempt import NOTHING, UNKNOWN, UNSET_PERCENT, Asked, Attempt, DeviceLine, NodeLine
 from ingest.hami.registry import Card, Cards
 from schemas.events import NOT_SAID, PICKED, REFUSED, UNREGISTERED, DeviceKind, Refusal, Request
+from summaries.text import read_reasons, reason_text
 
-_COUNTED: Final = re.compile(r"(\d{1,9})/(\d{1,9}) ([^\s,/]{1,100})")
 _NUMBERS: Final = {
     "memory_mib": re.compile(r" device total memory=(\d{1,9})"),
     "memory_used_mib": re.compile(r" device used memory=(\d{1,9})"),
@@ -40,13 +40,17 @@ def refusal_of(line: NodeLine) -> Refusal:
     """``1/2 CodeA, 1/2 CodeB`` as counts; other words as they are."""
     if not line.is_exact:
         return Refusal(uncounted=line.reason.split("\n"))
-    pairs = [_COUNTED.fullmatch(pair) for pair in line.reason.split(", ")]
-    counted = [pair for pair in pairs if pair]
-    totals = {int(pair[2]) for pair in counted}
-    codes = {pair[3]: int(pair[1]) for pair in counted}
-    if len(counted) < len(pairs) or len(totals) != 1 or len(codes) < len(pairs):
+    counted = [each for each in read_reasons(line.reason) if each]
+    totals = {each.devices for each in counted}
+    codes = {each.code: each.refused for each in counted}
+    # Words that are no counts, or that say more than one total, are told as they are.
+    if (
+        len(totals) != 1
+        or min(codes.values()) < 0
+        or reason_text(codes, devices := totals.pop()) != ", ".join(sorted(line.reason.split(", ")))
+    ):
         return Refusal(bare=line.reason)
-    return Refusal(counts=codes, devices=totals.pop())
+    return Refusal(counts=codes, devices=devices)
 
 
 def refusal_table(lines: Iterable[NodeLine]) -> tuple[list[Refusal], Any]:

@@ -12,7 +12,7 @@ from scheduler.devices.registration import Device, Malformed
 from scheduler.devices.vendors import NVIDIA
 from scheduler.judge.request import container_request
 from scheduler.judge.wishes import WeightsError, parse_weights, read_wishes
-from summaries.text import reason_text
+from summaries.text import read_reasons, reason_text
 from tests.conformance.configured import configured
 from tests.conformance.difference import Case, Difference
 
@@ -177,9 +177,6 @@ def _lock(text: str) -> Any:
 _READ_BACK: Final = ("register_json_encode", "register_colon_encode")
 """Written by device plugins: what they write must be read as what they meant."""
 
-NOT_OURS: Final = ("reason_parse",)
-"""Nothing in the scheduler reads its own reasons back."""
-
 _OURS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "register_json_decode": lambda text: _devices(registration.decode_json(text)),
     "register_colon_decode": lambda text: _devices(registration.decode_colon(text)),
@@ -187,6 +184,7 @@ _OURS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "register_colon_encode": lambda text: _devices(registration.decode_colon(text)),
     "node_devices": _node_devices,
     "node_lock_parse": _lock,
+    "reason_parse": lambda text: {each.code: each.refused for each in read_reasons(text) if each},
     "reason_format": lambda given: reason_text(given["counts"], given["devices"]),
     "pair_scores_decode": _pair_scores,
     "pod_devices_decode": _pod_devices,

@@ -11,7 +11,7 @@ from typing import Final
 
 from tests.conformance import rules
 from tests.conformance.bind_replay import bind_differences
-from tests.conformance.codec_replay import NOT_OURS, codec_differences
+from tests.conformance.codec_replay import codec_differences
 from tests.conformance.difference import Case, Difference
 from tests.conformance.filter_replay import filter_differences
 from tests.conformance.log_replay import log_differences, read_logs
@@ -35,16 +35,12 @@ def read_lines(path: Path) -> Iterator[Case]:
         yield from (json.loads(line) for line in lines)
 
 
-def _read_codecs(path: Path) -> Iterator[Case]:
-    yield from (case for case in read_lines(path) if case["fn"] not in NOT_OURS)
-
-
 KINDS: Final = {
     "filter": Kind("filter_cases.jsonl", read_lines, filter_differences, rules.FILTER),
     "bind": Kind("bind_cases.jsonl", read_lines, bind_differences),
     "webhook": Kind("webhook_cases.jsonl", read_lines, webhook_differences, rules.WEBHOOK),
     "logs": Kind("logs", read_logs, log_differences),
-    "codec": Kind("codec_cases.jsonl", _read_codecs, codec_differences, rules.CODEC),
+    "codec": Kind("codec_cases.jsonl", read_lines, codec_differences, rules.CODEC),
 }
 
 
