@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from rich.console import Console
 
-from bench import api, ingest, report, scheduling, worker
+from bench import api, backlog, ingest, report, retries, scheduling, stages, steady, worker
 from bench.backends import FOLDER
 from bench.filter import filter_call, pod_update
 
@@ -16,6 +16,11 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "published": scheduling.published,
     "worker": worker.worker,
     "columns": worker.columns,
+    "bodies": stages.bodies,
+    "retries": retries.retries,
+    "indexing": backlog.indexing,
+    "scaling": backlog.scaling,
+    "steady": steady.steady,
     "api": api.api,
     "ingest": ingest.ingest,
     "ingest-kai": ingest.ingest_kai,

@@ -99,11 +99,16 @@ def write(nodes: int, path: Path) -> list[str]:
     return [each["metadata"]["name"] for each in objects if each["kind"] == "Node"]
 
 
-def attempts(nodes: int, count: int) -> Iterator[list[Record]]:
-    """The records of ``count`` attempts of different pods, each refused by all ``nodes`` nodes."""
+def attempts(nodes: int, count: int, *, changing: bool = False) -> Iterator[list[Record]]:
+    """The records of ``count`` attempts of different pods, each refused by all ``nodes`` nodes.
+
+    ``changing``: from one attempt to the next every card has a MiB less, so that no record says what one before said.
+    """
     whole = columns(nodes)
     for number in range(count):
         yield attempt(whole, number)
+        if changing:
+            whole.devices["used_memory"][1:] += 1
 
 
 def attempt(whole: ClusterColumns, number: int) -> list[Record]:

@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
 import httpx
@@ -54,19 +54,31 @@ def run_worker(
     processes: Processes, backends: embedded.Backends, records: list[Record], attempts: int
 ) -> tuple[float, str]:
     """CPU seconds of a worker that is up and waiting, from the first record to the last document, and a note."""
-    port = free_ports("worker")["worker"]
-    processes.start("worker", "pipeline", "worker", "--metrics-port", port)
-    processes.wait_ready("worker", f"http://127.0.0.1:{port}/readyz")
-    pid = processes.pid("worker")
-    before = cpu_seconds(pid)
+    pid = start_worker(processes)
+    seconds = feed(processes, backends, pid, records, attempts)
+    note = f"{seconds / attempts * 1000:.3g} ms an attempt, {resident_mib(pid):.0f} MiB resident"
+    processes.stop("worker")
+    return seconds, note
+
+
+def start_worker(processes: Processes, name: str = "worker") -> int:
+    """The process id of a worker that is up and has its partitions."""
+    port = free_ports(name)[name]
+    processes.start(name, "pipeline", "worker", "--metrics-port", port, "--instance-id", name)
+    processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
+    return processes.pid(name)
+
+
+def feed(
+    processes: Processes, backends: embedded.Backends, worker: int, records: Iterable[Record], attempts: int
+) -> float:
+    """CPU seconds of the worker until the index has ``attempts`` documents of attempts in all."""
+    before = cpu_seconds(worker)
     send(backends.bootstrap_servers, DECISIONS.name, records)
     while _documents(backends.opensearch_url) < attempts:
         processes.check()
         time.sleep(0.2)
-    seconds = cpu_seconds(pid) - before
-    note = f"{seconds / attempts * 1000:.0f} ms an attempt, {resident_mib(pid):.0f} MiB resident"
-    processes.stop("worker")
-    return seconds, note
+    return cpu_seconds(worker) - before
 
 
 def _documents(index_url: str) -> int:

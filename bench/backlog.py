@@ -1,0 +1,147 @@
+"""How fast workers drain a backlog: against raw ``_bulk`` of the same bodies, and one worker against two."""
+
+import http.client
+import re
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+import httpx
+
+from bench import cluster
+from bench.backends import FOLDER, send
+from bench.bodies import BATCH_BYTES, BATCH_DOCUMENTS, InProcess
+from bench.cpu import cpu_seconds
+from bench.report import Figure, Result, against_first
+from demo.processes import Processes, free_ports
+from demo.stack import provisioned
+from pipeline.sinks.bulk import Document, batches, body
+from schemas.records import Record
+from schemas.topics import DECISIONS
+
+SIZES = {10: 4_000, 500: 300, 5_000: 60}
+"""Attempts by nodes."""
+CONNECTIONS = 2
+SCALING_NODES, SCALING_ATTEMPTS = 500, 1_500
+_DONE = re.compile(r'^schedulerlog_documents_total\{outcome="done"\} (\S+)$', re.MULTILINE)
+
+
+def indexing() -> Result:
+    """Goal: the worker writes at least 0.8 of the documents a second that raw ``_bulk`` does."""
+    figures: list[Figure] = []
+    for nodes, attempts in SIZES.items():
+        figures += _indexed(nodes, attempts)
+    return Result(
+        "indexing",
+        "Documents a second: raw _bulk of bodies that are ready, over two connections, before and after the worker; "
+        "the worker, from a backlog in Kafka. OpenSearch, Kafka and the worker share the cores. Goal: 0.8",
+        ", ".join(f"{attempts:,} attempts of {nodes:,} nodes" for nodes, attempts in SIZES.items()),
+        tuple(figures),
+    )
+
+
+def _indexed(nodes: int, attempts: int) -> tuple[Figure, ...]:
+    records: list[Record] = []
+    documents: list[Document] = []
+    alone = InProcess()
+    for one in cluster.attempts(nodes, attempts, changing=True):
+        records += one
+        documents += alone.attempt(one)
+    with provisioned(FOLDER / "indexing") as (backends, processes):
+        send(backends.bootstrap_servers, DECISIONS.name, records)
+        before = post_all(backends.opensearch_url, _of_day(documents, "2001.01.01"))
+        jvm = backends.opensearch.pid
+        jvm_before = cpu_seconds(jvm)
+        after_worker, note = drained(processes, ["worker"], len(documents))
+        note += f", OpenSearch {cpu_seconds(jvm) - jvm_before:.1f} s"
+        after = post_all(backends.opensearch_url, _of_day(documents, "2001.01.02"))
+    raw = 2 * len(documents) / (before + after)
+    spread = f"{len(documents) / before:,.0f} before, {len(documents) / after:,.0f} after"
+    figures = [
+        Figure(f"{nodes:,} nodes: raw _bulk", raw, "documents/s", note=spread),
+        Figure(f"{nodes:,} nodes: the worker", after_worker, "documents/s", note=note),
+    ]
+    return against_first(figures, lambda first, this: this / first)
+
+
+def _of_day(documents: Sequence[Document], day: str) -> list[Document]:
+    """The same documents in indices of their own."""
+    return [replace(each, index=f"{each.index.rpartition('-')[0]}-{day}") for each in documents]
+
+
+def post_all(index_url: str, documents: Sequence[Document]) -> float:
+    """Seconds for all of it, in requests as large as the worker's, from bodies that are ready before."""
+    bodies = [body(each) for each in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES)]
+    shares = [bodies[start::CONNECTIONS] for start in range(CONNECTIONS)]
+    began = time.perf_counter()
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        list(pool.map(lambda share: _post(index_url, share), shares))
+    return time.perf_counter() - began
+
+
+def _post(index_url: str, bodies: Sequence[bytes]) -> None:
+    connection = http.client.HTTPConnection(urlsplit(index_url).netloc, timeout=120)
+    for each in bodies:
+        connection.request(
+            "POST", "/_bulk?filter_path=errors", body=each, headers={"content-type": "application/x-ndjson"}
+        )
+        answer = connection.getresponse().read()
+        if answer != b'{"errors":false}':
+            raise RuntimeError(f"raw _bulk was answered {answer[:300]!r}")
+    connection.close()
+
+
+def drained(processes: Processes, workers: Sequence[str], documents: int) -> tuple[float, str]:
+    """Documents a second of the workers, from the first answered one to the last, and their CPU."""
+    ports = free_ports(*workers)
+    for name in workers:
+        processes.start(name, "pipeline", "worker", "--metrics-port", ports[name], "--instance-id", name)
+    urls = [f"http://127.0.0.1:{port}/metrics" for port in ports.values()]
+    first = done = 0
+    began = 0.0
+    while done < documents:
+        processes.check()
+        done = sum(map(_done, urls))
+        if done and not first:
+            first, began = done, time.perf_counter()
+        time.sleep(0.05)
+    seconds = time.perf_counter() - began
+    spent = sum(cpu_seconds(processes.pid(name)) for name in workers)
+    for name in workers:
+        processes.stop(name)
+    if done == first:
+        raise RuntimeError(f"all {documents} documents came at once: too few to measure a rate")
+    return (done - first) / seconds, f"{seconds:.1f} s; CPU: workers {spent:.1f} s"
+
+
+def _done(url: str) -> int:
+    try:
+        found = _DONE.search(httpx.get(url, timeout=5).text)
+    except httpx.TransportError:
+        return 0  # not up yet
+    return int(float(found[1])) if found else 0
+
+
+def scaling() -> Result:
+    """Twelve partitions, all filled before the workers start."""
+    records: list[Record] = []
+    alone = InProcess()
+    documents = 0
+    for one in cluster.attempts(SCALING_NODES, SCALING_ATTEMPTS, changing=True):
+        records += one
+        documents += len(alone.attempt(one))
+    figures = []
+    for workers in (["worker-1"], ["worker-1", "worker-2"]):
+        with provisioned(FOLDER / "scaling") as (backends, processes):
+            send(backends.bootstrap_servers, DECISIONS.name, records)
+            speed, note = drained(processes, workers, documents)
+        figures.append(Figure(f"{len(workers)} worker(s)", speed, "documents/s", note=note))
+    return Result(
+        "scaling",
+        "A backlog drained by one worker and by two, the second joining while the first reads. Two cores hold the "
+        "workers, Kafka and OpenSearch: where these take more than one core, a second worker has none to run on",
+        f"{SCALING_ATTEMPTS:,} attempts of {SCALING_NODES} nodes x {cluster.CARDS} devices, {documents:,} documents",
+        against_first(figures, lambda first, this: this / first),
+    )

@@ -1,0 +1,180 @@
+"""From records to bulk bodies: part by part on one thread, and through Faust in a process of its own.
+
+``python -m bench.bodies SERVERS ATTEMPTS`` is the worker with nowhere to write to: it reads, folds, makes the documents
+and their bulk bodies, acknowledges, and prints the CPU seconds of all of it from the first record on.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from pipeline import settings, tellings
+from pipeline.app import create_app
+from pipeline.attempts import Ended, OpenAttempts, Rows
+from pipeline.decisions import READ_BYTES, Decisions
+from pipeline.decisions import Record as ReadRecord
+from pipeline.metrics import Metrics
+from pipeline.reading import Reading
+from pipeline.sinks.bulk import Document, batches, body
+from pipeline.sinks.kafka import Outgoing
+from pipeline.sinks.opensearch import Written
+from pipeline.writer import Policy, Writer
+from schemas.documents import Digests, EpisodeOf, verdict_digest
+from schemas.records import Record, Rejected
+from schemas.repeats import detail_digest
+from summaries.messages import messages
+from summaries.tally import Tallied
+
+BATCH_DOCUMENTS = 1_000
+BATCH_BYTES = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Stages:
+    """CPU seconds by part."""
+
+    read: float = 0.0
+    fold: float = 0.0
+    documents: float = 0.0
+    bodies: float = 0.0
+    topics: float = 0.0
+    attempts: int = 0
+
+    def until_bodies(self) -> float:
+        return self.read + self.fold + self.documents + self.bodies
+
+    def __str__(self) -> str:
+        parts = [each.name for each in fields(self) if each.name != "attempts"]
+        return ", ".join(f"{name} {getattr(self, name) / self.attempts * 1000:.2g}" for name in parts)
+
+
+class InProcess:
+    """The worker's steps one after the other, each timed."""
+
+    def __init__(self) -> None:
+        self.spent = Stages()
+        self._reading = Reading(READ_BYTES)
+        self._open = OpenAttempts(30.0)
+        self._offset = 0
+
+    def attempt(self, records: Sequence[Record]) -> list[Document]:
+        """The documents of an attempt of which these are all the records."""
+        began = time.process_time()
+        events = [self._reading.read(each.value, each.headers) for each in records]
+        read = time.process_time()
+        ended = self._fold(records, events)
+        folded = time.process_time()
+        documents = _documents(ended)
+        made = time.process_time()
+        for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
+            body(batch)
+        joined = time.process_time()
+        list(tellings.records(ended.summary, messages(ended.summary)))
+        told = time.process_time()
+        spent = self.spent
+        spent.read += read - began
+        spent.fold += folded - read
+        spent.documents += made - folded
+        spent.bodies += joined - made
+        spent.topics += told - joined
+        spent.attempts += 1
+        return documents
+
+    def _fold(self, records: Sequence[Record], events: Iterable[Any]) -> Ended:
+        ended = None
+        for record, event in zip(records, events, strict=True):
+            if isinstance(event, Rejected):
+                raise RuntimeError(f"a record of the benchmark is refused: {event}")
+            rows = Rows(event, record.value) if isinstance(event, Tallied) else None
+            ended = self._open.add(event, self._offset, 0.0, rows)
+            self._offset += 1
+        if ended is None:
+            raise RuntimeError("the last record of an attempt did not end it")
+        return ended
+
+
+def _documents(ended: Ended) -> list[Document]:
+    """As the writer makes them of an attempt that nothing came before."""
+    summary = ended.summary
+    digests = Digests(verdict_digest(summary), detail_digest(summary))
+    episode = EpisodeOf(summary.attempt_id, summary.started)
+    return [
+        *map(tellings.devices, ended.rows),
+        tellings.document(summary, messages(summary), episode, digests),
+    ]
+
+
+class Nowhere:
+    """An index that makes the bodies of its bulk requests, and topics; nothing leaves the process."""
+
+    def __init__(self) -> None:
+        self.attempts = 0
+
+    async def write(self, documents: Sequence[Document]) -> Written:
+        for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
+            body(batch)
+        self.attempts += sum("-attempts-" in each.index for each in documents)
+        return Written()
+
+    async def fetch(self, *_: str) -> dict[str, object] | None:
+        return None
+
+    async def search(self, questions: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+        return [[] for _ in questions]
+
+    def forget(self) -> None:
+        """Nothing is remembered."""
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        """The records were encoded when they were handed over."""
+
+
+async def through_faust(servers: str, attempts: int, folder: Path) -> float:
+    """CPU seconds of this process from the first record until the bodies of ``attempts`` attempts are made."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)  # as the worker has it
+    chosen = settings.read(
+        kafka_bootstrap_servers=servers, opensearch_url="http://127.0.0.1:1", consumer_group="bench-bodies"
+    )
+    metrics, nowhere = Metrics(), Nowhere()
+    writer = Writer(nowhere, nowhere, metrics, Policy(queue_bytes=chosen.queue_bytes))
+    decisions = Decisions(writer, metrics)
+    began = 0.0
+
+    async def timed(records: AsyncIterator[ReadRecord]) -> AsyncIterator[ReadRecord]:
+        nonlocal began
+        async for record in records:
+            began = began or time.process_time()
+            yield record
+
+    async def fold(records: AsyncIterator[ReadRecord]) -> None:
+        await decisions.fold(timed(records))
+
+    app = create_app(chosen, folder, fold, decisions.forget)
+    writing = asyncio.create_task(writer.run())
+    await app.start()
+    while nowhere.attempts < attempts:
+        if writing.done():
+            writing.result()
+        await asyncio.sleep(0.01)
+    return time.process_time() - began
+
+
+async def main(servers: str, attempts: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = await through_faust(servers, int(attempts), Path(folder))
+    print(json.dumps({"cpu_seconds": seconds}), file=sys.__stdout__, flush=True)
+    # The process has said what it was started for; Faust's own way down takes seconds.
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

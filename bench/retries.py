@@ -1,0 +1,69 @@
+"""An unchanged retry against a first attempt: bytes in the index, and CPU of the worker."""
+
+import time
+from collections.abc import Iterator
+
+import httpx
+
+from bench import cluster
+from bench.backends import FOLDER
+from bench.report import Figure, Result
+from bench.worker import feed, start_worker
+from demo.stack import provisioned
+from schemas.records import Record
+
+SIZES = {10: 500, 500: 60, 5_000: 20}
+"""Pods by nodes."""
+STATS_SECONDS = 11
+"""OpenSearch measures its files again after ten."""
+TIMES = 3
+"""Each pod is tried again so often."""
+
+
+def retries() -> Result:
+    """Goals: at most 1/50 of the bytes, half of the CPU."""
+    figures: list[Figure] = []
+    for nodes, pods in SIZES.items():
+        figures += _at(nodes, pods)
+    return Result(
+        "retries",
+        "Unchanged retries against the first attempts of the same pods: the index's size on disk (segments merged), "
+        "and the worker's CPU. Goals: 0.02 of the bytes, 0.5 of the CPU",
+        ", ".join(f"{pods} pods at {nodes:,} nodes" for nodes, pods in SIZES.items())
+        + f", each tried {TIMES} times more; between pods every card changes, between tries of a pod nothing",
+        tuple(figures),
+    )
+
+
+def _at(nodes: int, pods: int) -> Iterator[Figure]:
+    with provisioned(FOLDER / "retries") as (backends, processes):
+        worker = start_worker(processes)
+        first_cpu = feed(processes, backends, worker, _records(nodes, pods), pods) / pods
+        first_bytes = _bytes(backends.opensearch_url)
+        again: list[Record] = []
+        for _ in range(TIMES):
+            again += _records(nodes, pods)
+        tries = pods * TIMES
+        again_cpu = feed(processes, backends, worker, again, pods + tries) / tries
+        again_bytes = (_bytes(backends.opensearch_url) - first_bytes) / tries
+    yield Figure(f"{nodes:,} nodes: first attempt", first_bytes / pods, "index bytes")
+    yield _against(f"{nodes:,} nodes: unchanged retry", again_bytes, first_bytes / pods, "index bytes")
+    yield Figure(f"{nodes:,} nodes: first attempt", first_cpu * 1000, "CPU ms of the worker")
+    yield _against(f"{nodes:,} nodes: unchanged retry", again_cpu * 1000, first_cpu * 1000, "CPU ms of the worker")
+
+
+def _against(path: str, value: float, first: float, unit: str) -> Figure:
+    return Figure(path, value, unit, round(value / first, 4))
+
+
+def _records(nodes: int, pods: int) -> list[Record]:
+    return [record for attempt in cluster.attempts(nodes, pods, changing=True) for record in attempt]
+
+
+def _bytes(index_url: str) -> int:
+    """On disk of all our indices, when nothing is left to merge."""
+    merged = f"{index_url}/schedulerlog-*/_forcemerge?max_num_segments=1&flush=true"
+    httpx.post(merged, timeout=300).raise_for_status()
+    time.sleep(STATS_SECONDS)
+    stats = httpx.get(f"{index_url}/schedulerlog-*/_stats/store", timeout=30).raise_for_status().json()
+    return int(stats["_all"]["primaries"]["store"]["size_in_bytes"])
