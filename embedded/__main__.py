@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from embedded import folder as folders
 from embedded.control_plane import command_line as kubernetes
@@ -16,6 +15,7 @@ from embedded.download import cache_folder, install, repository
 from embedded.errors import EmbeddedError
 from embedded.lock import KINDS, ServerKind, all_jars, read_lock
 from embedded.progress import progress_on
+from embedded.status import messages, say, say_started, say_stopped, show
 
 app = typer.Typer(
     help="A real Kafka and a real OpenSearch on this machine, without Docker.",
@@ -24,8 +24,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(kubernetes.app, name="kubernetes")
-# Standard output is for what other programs read; the rest goes here.
-messages = Console(stderr=True)
 
 
 class Only(StrEnum):
@@ -47,7 +45,7 @@ def install_command() -> None:
     """Download the jars of both servers into the user's cache and verify them."""
     jars, cache = all_jars(read_lock()), cache_folder(os.environ)
     downloaded = install(jars, cache, repository(os.environ), progress_on(messages))
-    _say(f"{len(jars)} jars in {cache}, {downloaded} of them downloaded now")
+    say(f"{len(jars)} jars in {cache}, {downloaded} of them downloaded now")
 
 
 @app.command()
@@ -59,27 +57,19 @@ def up(
     """Start what does not run yet, wait until it is really ready, and leave it running."""
     kinds: tuple[ServerKind, ...] = (only.value,) if only else KINDS
     folders.up(folder, kinds, int(brokers), progress_on(messages))
-    for server in folders.status(folder):
-        _say(_line(server))
+    say_started(folders.status(folder))
 
 
 @app.command()
 def down(folder: Folder = DEFAULT_FOLDER) -> None:
     """Stop everything of this folder; data and logs stay."""
-    stopped = folders.down(folder)
-    _say(f"stopped {', '.join(stopped)}" if stopped else f"nothing was running in {folder}")
+    say_stopped(folders.down(folder), folder)
 
 
 @app.command()
 def status(folder: Folder = DEFAULT_FOLDER) -> None:
     """Say per server: up or dead, process id, port, memory. Exit status 1 when one is dead or nothing was started."""
-    servers = folders.status(folder)
-    for server in servers:
-        typer.echo(_line(server))
-    if not servers:
-        _say(f"nothing was started in {folder}")
-    if not servers or not all(server.is_up for server in servers):
-        raise typer.Exit(1)
+    show(folders.status(folder), folder)
 
 
 @app.command()
@@ -89,23 +79,12 @@ def env(folder: Folder = DEFAULT_FOLDER) -> None:
         typer.echo(f"export {name}={shlex.quote(value)}")
 
 
-def _line(server: folders.ServerStatus) -> str:
-    where = f"{server.name:<12} {{state:<5}} 127.0.0.1:{server.port}"
-    if server.memory_mib is None:
-        return where.format(state="dead") + f"  log {server.log}"
-    return where.format(state="up") + f"  pid {server.pid}  {server.memory_mib:.0f} MiB"
-
-
-def _say(text: str) -> None:
-    messages.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
 def main() -> None:
     try:
         app()
     # What the system refuses (a file where a folder should be, no room) names its place itself.
     except (EmbeddedError, OSError) as error:
-        _say(f"embedded: {error}")
+        say(f"embedded: {error}")
         sys.exit(1)
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from embedded.backends import KAFKA_VARIABLE, OPENSEARCH_VARIABLE, Backends, installed_jvms
@@ -15,22 +15,7 @@ from embedded.process import ProcessId
 from embedded.progress import Progress
 from embedded.server import GRACE_SECONDS
 from embedded.state import ServerRecord, read_state, write_state
-
-
-@dataclass(frozen=True, slots=True)
-class ServerStatus:
-    """One line of ``status``; ``memory_mib`` is None when it does not run."""
-
-    name: str
-    kind: ServerKind
-    pid: int | None
-    port: int
-    memory_mib: float | None
-    log: Path
-
-    @property
-    def is_up(self) -> bool:
-        return self.memory_mib is not None
+from embedded.status import Status, status_of
 
 
 def up(folder: Path, kinds: Sequence[ServerKind], brokers: int, progress: Progress) -> Backends:
@@ -60,10 +45,14 @@ def down(folder: Path) -> list[str]:
         return sorted(running)
 
 
-def status(folder: Path) -> list[ServerStatus]:
+def status(folder: Path) -> list[Status]:
     """Every server that was ever started in this folder."""
+    return [status_of(folder, each.name, each.port, each.process) for each in _records(folder)]
+
+
+def _records(folder: Path) -> tuple[ServerRecord, ...]:
     state = read_state(folder)
-    return [_status(folder, record) for record in state.servers] if state else []
+    return state.servers if state else ()
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -76,8 +65,8 @@ def environment(folder: Path) -> dict[str, str]:
     if dead or not servers:
         what = f"{', '.join(dead)} not running" if dead else "nothing was started"
         raise NotRunningError(f"{what} in {folder}; start with: python -m embedded up --dir {folder}")
-    brokers = [f"127.0.0.1:{server.port}" for server in servers if server.kind == "kafka"]
-    urls = [f"http://127.0.0.1:{server.port}" for server in servers if server.kind == "opensearch"]
+    brokers = [f"127.0.0.1:{each.port}" for each in _records(folder) if each.kind == "kafka"]
+    urls = [f"http://127.0.0.1:{each.port}" for each in _records(folder) if each.kind == "opensearch"]
     variables = {KAFKA_VARIABLE: ",".join(brokers), OPENSEARCH_VARIABLE: "".join(urls)}
     return {name: value for name, value in variables.items() if value}
 
@@ -88,9 +77,3 @@ def _stop(running: Mapping[str, ProcessId], folder: Path) -> None:
     stuck = [name for name, process in running.items() if not process.stop(GRACE_SECONDS)]
     if stuck:
         raise EmbeddedError(f"{', '.join(stuck)} in {folder} does not even end on SIGKILL")
-
-
-def _status(folder: Path, record: ServerRecord) -> ServerStatus:
-    memory = record.process.memory_mib() if record.process else None
-    pid = record.process.pid if record.process and memory is not None else None
-    return ServerStatus(record.name, record.kind, pid, record.port, memory, folder / record.name / "server.log")

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 import yaml
-from rich.console import Console
 
 from embedded.control_plane import folder as folders
 from embedded.control_plane.build import KUBERNETES_VERSION, installed
@@ -13,6 +12,7 @@ from embedded.control_plane.cluster import CORE
 from embedded.control_plane.state import ProgramName
 from embedded.control_plane.steps import steps_on
 from embedded.errors import SettingError
+from embedded.status import messages, say, say_started, say_stopped, show
 
 app = typer.Typer(
     help=f"A real Kubernetes {KUBERNETES_VERSION} control plane on this machine, without Docker.",
@@ -20,7 +20,6 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-messages = Console(stderr=True)
 
 Folder = Annotated[Path, typer.Option("--dir", help="Where data, logs and state are kept.", resolve_path=True)]
 DEFAULT_FOLDER = Path(".run/kubernetes")
@@ -29,7 +28,7 @@ DEFAULT_FOLDER = Path(".run/kubernetes")
 @app.command("install")
 def install_command() -> None:
     """Build the programs from Go modules into the user's cache: minutes the first time, nothing after."""
-    _say(f"Kubernetes {KUBERNETES_VERSION} in {installed(steps_on(messages))}")
+    say(f"Kubernetes {KUBERNETES_VERSION} in {installed(steps_on(messages))}")
 
 
 @app.command()
@@ -48,27 +47,19 @@ def up(
     if kwok:
         names.append("kwok")
     folders.up(folder, names, _configuration(scheduler_config), steps_on(messages))
-    for program in folders.status(folder):
-        _say(_line(program))
+    say_started(folders.status(folder))
 
 
 @app.command()
 def down(folder: Folder = DEFAULT_FOLDER) -> None:
     """Stop everything of this folder; objects, credentials and logs stay."""
-    stopped = folders.down(folder)
-    _say(f"stopped {', '.join(stopped)}" if stopped else f"nothing was running in {folder}")
+    say_stopped(folders.down(folder), folder)
 
 
 @app.command()
 def status(folder: Folder = DEFAULT_FOLDER) -> None:
     """Say per program: up or dead, process id, port, memory. Exit status 1 when one is dead or nothing was started."""
-    programs = folders.status(folder)
-    for program in programs:
-        typer.echo(_line(program))
-    if not programs:
-        _say(f"nothing was started in {folder}")
-    if not programs or not all(program.is_up for program in programs):
-        raise typer.Exit(1)
+    show(folders.status(folder), folder)
 
 
 @app.command()
@@ -89,14 +80,3 @@ def _configuration(file: Path | None) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise SettingError(f"{file}: holds no KubeSchedulerConfiguration")
     return document
-
-
-def _line(program: folders.ProgramStatus) -> str:
-    where = f"{program.name:<24} {{state:<5}} 127.0.0.1:{program.port}"
-    if program.memory_mib is None:
-        return where.format(state="dead") + f"  log {program.log}"
-    return where.format(state="up") + f"  pid {program.pid}  {program.memory_mib:.0f} MiB"
-
-
-def _say(text: str) -> None:
-    messages.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -1,7 +1,7 @@
 """What the command line does: a control plane that goes on running when the command has ended."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,21 +13,7 @@ from embedded.control_plane.steps import Steps
 from embedded.errors import EmbeddedError, NotRunningError
 from embedded.locking import one_at_a_time
 from embedded.server import GRACE_SECONDS
-
-
-@dataclass(frozen=True, slots=True)
-class ProgramStatus:
-    """One line of ``status``; ``memory_mib`` is None when it does not run."""
-
-    name: ProgramName
-    pid: int | None
-    port: int
-    memory_mib: float | None
-    log: Path
-
-    @property
-    def is_up(self) -> bool:
-        return self.memory_mib is not None
+from embedded.status import Status, status_of
 
 
 def up(folder: Path, names: Sequence[ProgramName], configuration: Mapping[str, Any], steps: Steps) -> ControlPlane:
@@ -53,9 +39,10 @@ def down(folder: Path) -> list[ProgramName]:
         return stopped
 
 
-def status(folder: Path) -> list[ProgramStatus]:
+def status(folder: Path) -> list[Status]:
     """Every program that was started in this folder and not stopped by ``down``."""
-    return [_status(folder, record) for record in read_records(folder) if record.process]
+    started = [record for record in read_records(folder) if record.process]
+    return [status_of(folder, each.name, each.port, each.process) for each in started]
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -83,9 +70,3 @@ def _stop(record: ProgramRecord, folder: Path) -> bool:
     if not record.process.stop(GRACE_SECONDS):
         raise EmbeddedError(f"{record.name} in {folder} does not even end on SIGKILL")
     return True
-
-
-def _status(folder: Path, record: ProgramRecord) -> ProgramStatus:
-    memory = record.process.memory_mib() if record.process else None
-    pid = record.process.pid if record.process and memory is not None else None
-    return ProgramStatus(record.name, pid, record.port, memory, folder / record.name / "server.log")

@@ -1,0 +1,70 @@
+"""What became of the programs of a folder, and how commands say it.
+
+Standard output is for what other programs read; the rest goes to standard error.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import typer
+from rich.console import Console
+
+from embedded.process import ProcessId
+
+messages: Final = Console(stderr=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """One line of ``status``; ``memory_mib`` is None when it does not run."""
+
+    name: str
+    pid: int | None
+    port: int
+    memory_mib: float | None
+    log: Path
+
+    @property
+    def is_up(self) -> bool:
+        return self.memory_mib is not None
+
+    def line(self, width: int) -> str:
+        """``width``: characters for the name."""
+        state = "up" if self.is_up else "dead"
+        rest = f"pid {self.pid}  {self.memory_mib:.0f} MiB" if self.memory_mib is not None else f"log {self.log}"
+        return f"{self.name:<{width}} {state:<5} 127.0.0.1:{self.port}  {rest}"
+
+
+def status_of(folder: Path, name: str, port: int, process: ProcessId | None) -> Status:
+    memory = process.memory_mib() if process else None
+    pid = process.pid if process and memory is not None else None
+    return Status(name, pid, port, memory, folder / name / "server.log")
+
+
+def say(text: str) -> None:
+    messages.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def say_stopped(names: Sequence[str], folder: Path) -> None:
+    say(f"stopped {', '.join(names)}" if names else f"nothing was running in {folder}")
+
+
+def show(found: Sequence[Status], folder: Path) -> None:
+    """Write a line for each; raises ``typer.Exit`` with 1 when one is dead or nothing was started."""
+    for each in found:
+        typer.echo(each.line(_width(found)))
+    if not found:
+        say(f"nothing was started in {folder}")
+    if not found or not all(each.is_up for each in found):
+        raise typer.Exit(1)
+
+
+def say_started(found: Sequence[Status]) -> None:
+    for each in found:
+        say(each.line(_width(found)))
+
+
+def _width(found: Sequence[Status]) -> int:
+    return max((len(each.name) for each in found), default=0)
