@@ -10,6 +10,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from pipeline import log, set_aside, settings
+from pipeline.alerts.command import alertmanager, alerts
 from pipeline.events.command import events
 from pipeline.provision import UnreachableError
 from pipeline.provision import provision as provision_all
@@ -23,6 +24,8 @@ app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=F
 dead_letters = typer.Typer(help="Records that could not be understood, and documents that the index refused.")
 app.add_typer(dead_letters, name="dead-letters", no_args_is_help=True)
 app.command()(events)
+app.command()(alerts)
+app.command()(alertmanager)
 
 
 def _fail(message: str, status: int) -> NoReturn:

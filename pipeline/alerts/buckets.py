@@ -1,0 +1,32 @@
+"""How often something happened, by the tick that it was over with."""
+
+from collections import Counter
+from datetime import datetime
+
+from pipeline.alerts.timeline import EPOCH, TICK
+
+
+def _tick_of(at: datetime) -> int:
+    """The number of the first tick that is not before ``at``."""
+    return -((EPOCH - at) // TICK)
+
+
+class Buckets:
+    def __init__(self) -> None:
+        self._counts: Counter[int] = Counter()
+
+    def __bool__(self) -> bool:
+        return bool(self._counts)
+
+    def add(self, at: datetime, count: int = 1) -> None:
+        self._counts[_tick_of(at)] += count
+
+    def between(self, after: datetime, until: datetime) -> int:
+        """``after`` excluded, ``until`` included; both are whole ticks or count as the next one."""
+        first, last = _tick_of(after), _tick_of(until)
+        return sum(count for tick, count in self._counts.items() if first < tick <= last)
+
+    def forget(self, until: datetime) -> None:
+        last = _tick_of(until)
+        for tick in [tick for tick in self._counts if tick <= last]:
+            del self._counts[tick]

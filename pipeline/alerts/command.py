@@ -1,0 +1,72 @@
+"""The command lines of ``python -m pipeline alerts`` and ``python -m pipeline alertmanager``."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from pipeline import log
+from pipeline.alerts.rules import DEFAULTS, RuleError, load
+from pipeline.settings import PREFIX
+from pipeline.sinks.opensearch import NotProvisionedError
+
+Kafka = Annotated[
+    str,
+    typer.Option(envvar=f"{PREFIX}KAFKA_BOOTSTRAP_SERVERS", help="host:port[,host:port…] of any brokers."),
+]
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(status)
+
+
+def alerts(
+    kafka: Kafka = "",
+    rules: Annotated[Path, typer.Option(help="A file of rules; docs/alerting.md says how to write one.")] = DEFAULTS,
+    check: Annotated[bool, typer.Option("--check", help="Only check the rules.")] = False,
+    group: Annotated[str, typer.Option(help="Names this process's place on the topics.")] = "schedulerlog-alerts",
+    metrics_port: Annotated[
+        int | None, typer.Option(help="Serve /metrics, /healthz, /readyz on 127.0.0.1.", min=0, max=65535)
+    ] = None,
+) -> None:
+    """Tell alerts by rules, until SIGTERM. Run one of these."""
+    from pipeline.alerts.process import Settings, run
+
+    try:
+        known = load(rules)
+    except RuleError as error:
+        _fail(str(error), 2)
+    if check:
+        typer.echo(f"{rules}: {len(known)} rules: {', '.join(rule.name for rule in known)}")
+        return
+    if not kafka:
+        _fail(f"no Kafka: give --kafka or set {PREFIX}KAFKA_BOOTSTRAP_SERVERS", 2)
+    log.configure()
+    try:
+        asyncio.run(run(Settings(kafka, group, known, metrics_port)))
+    except NotProvisionedError as error:
+        _fail(str(error), 1)
+    except OSError as error:
+        _fail(f"--metrics-port {metrics_port}: {error}", 2)
+
+
+def alertmanager(
+    url: Annotated[str, typer.Option(help="Base URL of the Alertmanager, for example http://127.0.0.1:9093.")],
+    kafka: Kafka,
+    resend_seconds: Annotated[
+        float, typer.Option(help="What fires is sent again after so long, and ends after four times that.", min=0.1)
+    ] = 60,
+    api_url: Annotated[str, typer.Option(help="Where people reach the API: links to the evidence.")] = "",
+    opensearch_url: Annotated[str, typer.Option(help="Where people reach OpenSearch: links to the evidence.")] = "",
+) -> None:
+    """Post alerts to an Alertmanager, until SIGTERM."""
+    from pipeline.alerts.bridge import Settings, run
+
+    if not url.startswith(("http://", "https://")):
+        _fail(f"--url {url}: no URL, write for example http://127.0.0.1:9093", 2)
+    log.configure()
+    links = {"api": api_url.rstrip("/"), "opensearch": opensearch_url.rstrip("/")}
+    asyncio.run(run(Settings(kafka, url.rstrip("/"), timedelta(seconds=resend_seconds), links)))

@@ -1,0 +1,254 @@
+"""``python -m pipeline alerts`` as a process: reads the topics by time, ticks, and tells what has changed.
+
+What it keeps between two runs is one time, up to which its ticks are told: the metadata of its group's committed offset
+of the alerts topic. What fires stands on the topic itself; all else is read again.
+"""
+
+import asyncio
+import logging
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
+
+from pipeline.alerts.book import Book
+from pipeline.alerts.reading import seen_in, time_of
+from pipeline.alerts.rules import Rule
+from pipeline.alerts.timeline import TICK, Timeline
+from pipeline.health import serving
+from pipeline.metrics import Metrics as PipelineMetrics
+from pipeline.sinks.backoff import Backoff
+from pipeline.sinks.kafka import Outgoing, TopicsSink
+from pipeline.sinks.opensearch import NotProvisionedError
+from schemas.events import Alert
+from schemas.records import decode, encode, rfc3339
+from schemas.topics import ALERTS
+
+logger = logging.getLogger(__name__)
+
+GRACE: Final = timedelta(seconds=3)
+"""So much may a record come after another of the same time on another partition."""
+_ALERTS: Final = TopicPartition(ALERTS.name, 0)
+_LONGEST_PAUSE_SECONDS: Final = 10.0
+_KEPT: Final = 60
+"""Ticks after which the time is kept also while nothing changes."""
+
+
+class Metrics:
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self.records = Counter(
+            "schedulerlog_alert_records", "Records read, by topic.", ("topic",), registry=self.registry
+        )
+        self.told = Counter(
+            "schedulerlog_alerts_told", "Alerts told, by rule and state.", ("rule", "state"), registry=self.registry
+        )
+        self.firing = Gauge(
+            "schedulerlog_alerts_firing", "Alerts that fire, by severity.", ("severity",), registry=self.registry
+        )
+        self.behind = Gauge(
+            "schedulerlog_alerts_clock_behind_seconds",
+            "How far the clock of the alerts is behind.",
+            registry=self.registry,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    servers: str
+    group: str
+    rules: Sequence[Rule]
+    metrics_port: int | None
+
+
+@dataclass(slots=True)
+class _State:
+    waits_for: str = "Kafka"
+    ticked: float = field(default_factory=time.monotonic)
+
+    def ready(self) -> str:
+        return f"waiting for {self.waits_for}" if self.waits_for else ""
+
+
+async def run(settings: Settings) -> None:
+    """Work until SIGTERM or SIGINT.
+
+    Raises ``NotProvisionedError`` where topics are missing, ``OSError`` where the metrics port is taken.
+    """
+    metrics, state, stop = Metrics(), _State(), asyncio.Event()
+    for name in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    port = settings.metrics_port
+    health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
+    topics = TopicsSink(settings.servers, PipelineMetrics())
+    with health:
+        work = asyncio.create_task(_for_ever(settings, topics, metrics, state))
+        stopped = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            if work.done():
+                work.result()
+        finally:
+            work.cancel()
+            stopped.cancel()
+            await asyncio.gather(work, stopped, return_exceptions=True)
+            await topics.close()
+
+
+async def _for_ever(settings: Settings, topics: TopicsSink, metrics: Metrics, state: _State) -> None:
+    """A broker that is away is waited for; then everything is read again, which tells nothing twice."""
+    backoff = Backoff("Kafka", _LONGEST_PAUSE_SECONDS)
+    while True:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=settings.servers,
+            group_id=settings.group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_partition_fetch_bytes=16 * 1024 * 1024,
+        )
+        try:
+            await consumer.start()
+            reader = await _Reader.open(settings, consumer)
+            backoff.worked()
+            state.waits_for = ""
+            await reader.work(topics, metrics)
+        except (KafkaError, OSError) as error:
+            state.waits_for = "Kafka"
+            await backoff.failed(f"{type(error).__name__}: {error}")
+        finally:
+            await consumer.stop()
+
+
+class _Reader:
+    """Reads the topics from as far back as the rules need, and ticks."""
+
+    def __init__(self, consumer: Any, book: Book, ends: dict[TopicPartition, int], start: datetime) -> None:
+        self._consumer, self._book, self._ends = consumer, book, ends
+        self._timeline = Timeline(start)
+        self._read_until: dict[TopicPartition, datetime] = {}
+        self._start = start
+        self._untold_ticks = 0
+
+    @classmethod
+    async def open(cls, settings: Settings, consumer: Any) -> "_Reader":
+        now = datetime.now(UTC)
+        await _check_topics(consumer, [ALERTS.name, *Book(settings.rules, (), now).reads])
+        until = await _kept(settings) or now
+        book = Book(settings.rules, await _told(consumer), until)
+        starts, ends = await _positions(consumer, book.reads, until)
+        # What is not assigned can't be committed.
+        consumer.assign([_ALERTS, *starts])
+        await consumer.seek_to_end(_ALERTS)
+        for partition, offset in starts.items():
+            consumer.seek(partition, offset)
+        back = max(book.reads.values(), default=timedelta(0))
+        logger.info("reading from %s before %s; %d alerts fire", back, rfc3339(until), len(book.firing))
+        return cls(consumer, book, ends, until - back)
+
+    async def work(self, topics: TopicsSink, metrics: Metrics) -> None:
+        while True:
+            for partition, records in (await self._consumer.getmany(timeout_ms=500, max_records=5_000)).items():
+                if partition == _ALERTS:
+                    continue
+                metrics.records.labels(partition.topic).inc(len(records))
+                for record in records:
+                    self._read(partition, record)
+            await self._advance(await self._known_until(), topics, metrics)
+
+    def _read(self, partition: TopicPartition, record: Any) -> None:
+        at = time_of(record)
+        self._read_until[partition] = max(at, self._read_until.get(partition, at))
+        if seen := seen_in(record):
+            self._timeline.put(at, (partition.topic, partition.partition, record.offset), seen)
+
+    async def _known_until(self) -> datetime:
+        """Before it nothing more is to come: of partitions that are read to their end the clock says it."""
+        live = datetime.now(UTC) - GRACE
+        known = [live]
+        for partition, end in self._ends.items():
+            end = max(end, self._consumer.highwater(partition) or 0)
+            if await self._consumer.position(partition) < end:
+                known.append(self._read_until.get(partition, self._start))
+        return min(known)
+
+    async def _advance(self, known_until: datetime, topics: TopicsSink, metrics: Metrics) -> None:
+        ticked = None
+        for each in self._timeline.advance(known_until):
+            if not isinstance(each, datetime):
+                self._book.see(each)
+                continue
+            ticked = each
+            if told := self._book.tick(each):
+                await topics.send([Outgoing(ALERTS.name, encode(alert)) for alert in told])
+                await self._keep(each)
+                for alert in told:
+                    metrics.told.labels(alert.rule, alert.state).inc()
+                    logger.info("%s: %s", alert.state, alert.summary)
+        if ticked:
+            self._untold_ticks += 1
+            if self._untold_ticks >= _KEPT or ticked > datetime.now(UTC) - 3 * TICK:
+                await self._keep(ticked)
+            metrics.behind.set((datetime.now(UTC) - ticked).total_seconds())
+            for severity in ("info", "warning", "critical"):
+                count = sum(alert.severity == severity for alert in self._book.firing)
+                metrics.firing.labels(severity).set(count)
+
+    async def _keep(self, until: datetime) -> None:
+        self._untold_ticks = 0
+        await self._consumer.commit({_ALERTS: (0, rfc3339(until))})
+
+
+async def _check_topics(consumer: Any, names: Sequence[str]) -> None:
+    """Raises ``NotProvisionedError``."""
+    if missing := sorted(set(names) - set(await consumer.topics())):
+        raise NotProvisionedError(f"Kafka has no topic {', '.join(missing)}: run `python -m pipeline provision`")
+
+
+async def _kept(settings: Settings) -> datetime | None:
+    """Up to when an earlier run has told; None where there was none."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=settings.servers)
+    try:
+        await admin.start()
+        found = await admin.list_consumer_group_offsets(settings.group)
+    finally:
+        await admin.close()
+    said = found[_ALERTS].metadata if _ALERTS in found else ""
+    try:
+        return datetime.fromisoformat(said) if said else None
+    except ValueError:
+        return None
+
+
+async def _told(consumer: Any) -> list[Alert]:
+    """Everything on the alerts topic."""
+    consumer.assign([_ALERTS])
+    await consumer.seek_to_beginning(_ALERTS)
+    end = (await consumer.end_offsets([_ALERTS]))[_ALERTS]
+    told = []
+    while await consumer.position(_ALERTS) < end:
+        for records in (await consumer.getmany(timeout_ms=500)).values():
+            events = (decode(record.value, record.headers) for record in records if record.offset < end)
+            told += [event for event in events if isinstance(event, Alert)]
+    return told
+
+
+async def _positions(
+    consumer: Any, reads: dict[str, timedelta], until: datetime
+) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    """Where to begin, and where the partitions end now."""
+    since: dict[TopicPartition, int] = {}
+    for topic, back in reads.items():
+        milliseconds = int((until - back).timestamp() * 1000)
+        since |= {TopicPartition(topic, number): milliseconds for number in consumer.partitions_for_topic(topic)}
+    ends: dict[TopicPartition, int] = await consumer.end_offsets(list(since))
+    found = await consumer.offsets_for_times(since)
+    return {each: found[each].offset if found[each] else ends[each] for each in since}, ends
