@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit conformance lint types contracts check bench chaos fuzz up down generate clean
+.PHONY: help install demo test unit conformance lint types contracts check bench soak chaos fuzz up down generate clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.8
@@ -42,6 +42,10 @@ contracts: install  ## Check who may import whom
 bench: install  ## Measure side by side with the raw libraries; a table and a JSON line each
 	@$(RUN) embedded install
 	@$(RUN) bench $(ARGS)
+
+soak: install  ## Watch the worker's memory at attempts of 5,000 nodes for twenty minutes (ARGS="--minutes 60")
+	@$(RUN) embedded install
+	@$(RUN) bench.soak $(ARGS)
 
 chaos: install  ## Kill and freeze everything for twenty minutes, and count what was lost (ARGS="--minutes 5 --seed 1")
 	@$(RUN) embedded install

@@ -1,0 +1,36 @@
+"""Documents of the pipeline: what they name is there."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+GUARANTEES = Path("docs/guarantees.md")
+NAMED = sorted(set(re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", GUARANTEES.read_text())))
+TARGETS = sorted(set(re.findall(r"`make ([a-z]+)", GUARANTEES.read_text())))
+
+
+@cache
+def names_in(path: Path) -> frozenset[str]:
+    tree = ast.parse(path.read_text())
+    return frozenset(each.name for each in ast.walk(tree) if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef))
+
+
+@pytest.mark.parametrize(("path", "name"), NAMED, ids=[name for _, name in NAMED])
+def test_a_test_that_a_promise_names_is_there(path: str, name: str) -> None:
+    assert name in names_in(Path(path))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_command_that_a_promise_names_is_there(target: str) -> None:
+    assert re.search(rf"^{target}:", Path("Makefile").read_text(), re.MULTILINE)
+
+
+def test_every_promise_names_what_shows_it() -> None:
+    promises, _ = GUARANTEES.read_text().split("## What is not promised")
+    rows = [line for line in promises.splitlines() if line.startswith("| ") and not line.startswith("| promise")]
+    shown = ("::", "`make ", "the test above")
+    assert rows
+    assert not [row for row in rows if not any(each in row for each in shown)]
