@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,6 +19,8 @@ from pipeline.sinks.outcome import Answer, Outcome, of_bulk, of_status
 from schemas.indices import INDICES, MAPPING_VERSION
 
 TIMEOUT_SECONDS: Final = 30
+_AT_A_TIME: Final = 2
+"""Bulk requests: while the index works on one, the next is on its way."""
 _QUESTIONS: Final = 200
 """In one request."""
 _FILTER: Final = "errors,items.*.status,items.*.error.type,items.*.error.reason"
@@ -83,13 +86,19 @@ class OpenSearchSink:
         written = Written()
         for index in sorted({each.index for each in documents} - self._checked):
             await self._check_index(index)
-        todo = list(batches(documents, self._most, self._most_bytes))
-        while todo:
-            batch = todo.pop(0)
-            answers = await self._bulk(batch)
-            todo = [*_again(batch, answers), *todo]
-            _sort(batch, answers, written)
+        todo = deque(batches(documents, self._most, self._most_bytes))
+        async with asyncio.TaskGroup() as under_way:
+            for _ in range(min(_AT_A_TIME, len(todo))):
+                under_way.create_task(self._write_all(todo, written))
         return written
+
+    async def _write_all(self, todo: deque[list[Document]], written: Written) -> None:
+        """Until nothing is left to do. In whose order does not matter: versions say which telling stays."""
+        while todo:
+            batch = todo.popleft()
+            answers = await self._bulk(batch)
+            todo.extendleft(reversed(_again(batch, answers)))
+            _sort(batch, answers, written)
 
     async def fetch(self, index: str, document_id: str) -> dict[str, Any] | None:
         """The document as it is at this moment, not as the last refresh showed it; None where there is none."""
