@@ -2,10 +2,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Final
 
 import orjson
 
+from ingest.reader import EVENT, Counts
 from schemas.events import AttemptEvent, AttemptSummarized, Event
 from schemas.records import decode, encode
 from summaries.answer import detail, schedulerlog_json
@@ -13,6 +15,8 @@ from summaries.fold import AttemptFold
 
 MAX_ATTEMPTS: Final = 200
 """Of the pod; of more, the latest are kept."""
+MAX_OTHER_PODS: Final = 10_000
+SHOWN_PODS: Final = 8
 
 
 @dataclass(slots=True)
@@ -22,18 +26,26 @@ class Explanation:
     pod: str
     _folds: dict[str, AttemptFold] = field(default_factory=dict)
     _pods: set[str] = field(default_factory=set)
+    _others: dict[str, None] = field(default_factory=dict)
 
     def add(self, events: Iterable[Event]) -> None:
         for event in events:
-            if isinstance(event, AttemptEvent) and self._is_wanted(str(event.pod)):
-                self._pods.add(str(event.pod))
-                fold = self._folds.setdefault(event.attempt_id, AttemptFold())
-                # As a consumer gets it: through the record that would have travelled.
-                read = decode((record := encode(event)).value, record.headers)
-                if isinstance(read, AttemptEvent):
-                    fold.add(read)
-                while len(self._folds) > MAX_ATTEMPTS:
-                    del self._folds[next(iter(self._folds))]
+            if not isinstance(event, AttemptEvent):
+                continue
+            if self._is_wanted(str(event.pod)):
+                self._add(event)
+            elif len(self._others) < MAX_OTHER_PODS:
+                self._others[str(event.pod)] = None
+
+    def _add(self, event: AttemptEvent) -> None:
+        self._pods.add(str(event.pod))
+        fold = self._folds.setdefault(event.attempt_id, AttemptFold())
+        # As a consumer gets it: through the record that would have travelled.
+        read = decode((record := encode(event)).value, record.headers)
+        if isinstance(read, AttemptEvent):
+            fold.add(read)
+        while len(self._folds) > MAX_ATTEMPTS:
+            del self._folds[next(iter(self._folds))]
 
     def _is_wanted(self, pod: str) -> bool:
         return self.pod in (pod, pod.partition("/")[2])
@@ -42,6 +54,19 @@ class Explanation:
     def pods(self) -> list[str]:
         """Which pods were found: more than one where several namespaces have a pod of that name."""
         return sorted(self._pods)
+
+    def absence(self, counts: Counts) -> str:
+        """Why there is no answer: what the log does tell of, the names most like the wanted one first."""
+        if not sum(counts.lines.values()):
+            return "the log is empty"
+        if not self._others:
+            known = "" if counts.lines[EVENT] else ", and no line of it is one that its scheduler prints of decisions"
+            return f"the log tells of no pod at all{known}"
+        alike = get_close_matches(self.pod, self._others, SHOWN_PODS, cutoff=0.5)
+        shown = list(dict.fromkeys([*alike, *self._others]))[:SHOWN_PODS]
+        more = len(self._others) - len(shown)
+        rest = f" and {more:,} more" if more else ""
+        return f"the log says nothing about a pod {self.pod}; it tells of {', '.join(shown)}{rest}"
 
     def summaries(self) -> list[AttemptSummarized]:
         """The attempts in the order in which they started."""

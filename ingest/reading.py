@@ -108,9 +108,10 @@ def _explain(asked: Asked, reader: Reader, pod: str) -> None:
     asyncio.run(run(_found(asked, State()), reader, _Explaining(explanation), Metrics(asked.name)))
     answer = explanation.answer(is_full=asked.is_full)
     if answer is None:
-        raise MistakeError(f"the log says nothing about a pod {pod}\n{report(reader.counts)}")
+        raise MistakeError(f"{explanation.absence(reader.counts)}\n{report(reader.counts)}")
     if len(explanation.pods) > 1:
-        typer.echo(f"{', '.join(explanation.pods)}: the latest attempt of all of them follows", err=True)
+        pods, latest = ", ".join(explanation.pods), explanation.summaries()[-1].pod
+        typer.echo(f"{pods}: the latest attempt, which follows, is of {latest}", err=True)
     typer.echo(answer, nl=False)
 
 
