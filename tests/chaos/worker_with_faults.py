@@ -14,8 +14,8 @@ from typing import Any, Final
 from pipeline import decisions
 from pipeline.__main__ import app
 from pipeline.app import RunConsumer
+from pipeline.reading import Reading
 from pipeline.sinks.opensearch import OpenSearchSink
-from schemas.records import decode
 from tests.chaos import bugs
 
 
@@ -32,12 +32,14 @@ def _signal_at(count: int, number: signal.Signals) -> Callable[[], None]:
 
 
 def _while_decoding(die: Callable[[], None]) -> None:
-    def dying(value: Any, headers: Any) -> Any:
-        event = decode(value, headers)
+    read = Reading.read
+
+    def dying(reading: Reading, value: Any, headers: Any) -> Any:
+        event = read(reading, value, headers)
         die()
         return event
 
-    setattr(decisions, "decode", dying)
+    setattr(Reading, "read", dying)
 
 
 def _with_a_bulk_in_flight(die: Callable[[], None]) -> None:
