@@ -8,7 +8,7 @@ import asyncio
 import logging
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -141,16 +141,18 @@ class _Reader:
     @classmethod
     async def open(cls, settings: Settings, consumer: Any) -> "_Reader":
         now = datetime.now(UTC)
-        await _check_topics(consumer, [ALERTS.name, *Book(settings.rules, (), now).reads])
-        until = await _kept(settings) or now
+        back_by_topic = Book(settings.rules, (), now).reads
+        kept, partitions = await _known(settings, {ALERTS.name, *back_by_topic})
+        until = kept or now
         book = Book(settings.rules, await _told(consumer), until)
-        starts, ends = await _positions(consumer, book.reads, until)
+        since = {each: until - back_by_topic[each.topic] for each in partitions if each != _ALERTS}
+        starts, ends = await _positions(consumer, since)
         # What is not assigned can't be committed.
         consumer.assign([_ALERTS, *starts])
         await consumer.seek_to_end(_ALERTS)
         for partition, offset in starts.items():
             consumer.seek(partition, offset)
-        back = max(book.reads.values(), default=timedelta(0))
+        back = max(back_by_topic.values(), default=timedelta(0))
         logger.info("reading from %s before %s; %d alerts fire", back, rfc3339(until), len(book.firing))
         return cls(consumer, book, ends, until - back)
 
@@ -207,21 +209,25 @@ class _Reader:
         await self._consumer.commit({_ALERTS: (0, rfc3339(until))})
 
 
-async def _check_topics(consumer: Any, names: Sequence[str]) -> None:
-    """Raises ``NotProvisionedError``."""
-    if missing := sorted(set(names) - set(await consumer.topics())):
-        raise NotProvisionedError(f"Kafka has no topic {', '.join(missing)}: run `python -m pipeline provision`")
+async def _known(settings: Settings, names: Collection[str]) -> tuple[datetime | None, list[TopicPartition]]:
+    """Up to when an earlier run has told (None where there was none), and the partitions of the topics.
 
-
-async def _kept(settings: Settings) -> datetime | None:
-    """Up to when an earlier run has told; None where there was none."""
+    Raises ``NotProvisionedError``.
+    """
     admin = AIOKafkaAdminClient(bootstrap_servers=settings.servers)
     try:
         await admin.start()
+        topics = {each["topic"]: each["partitions"] for each in await admin.describe_topics() if not each["error_code"]}
         found = await admin.list_consumer_group_offsets(settings.group)
     finally:
         await admin.close()
-    said = found[_ALERTS].metadata if _ALERTS in found else ""
+    if missing := sorted(set(names) - set(topics)):
+        raise NotProvisionedError(f"Kafka has no topic {', '.join(missing)}: run `python -m pipeline provision`")
+    partitions = [TopicPartition(name, each["partition"]) for name in names for each in topics[name]]
+    return _moment(found[_ALERTS].metadata if _ALERTS in found else ""), partitions
+
+
+def _moment(said: str) -> datetime | None:
     try:
         return datetime.fromisoformat(said) if said else None
     except ValueError:
@@ -242,13 +248,9 @@ async def _told(consumer: Any) -> list[Alert]:
 
 
 async def _positions(
-    consumer: Any, reads: dict[str, timedelta], until: datetime
+    consumer: Any, since: dict[TopicPartition, datetime]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
     """Where to begin, and where the partitions end now."""
-    since: dict[TopicPartition, int] = {}
-    for topic, back in reads.items():
-        milliseconds = int((until - back).timestamp() * 1000)
-        since |= {TopicPartition(topic, number): milliseconds for number in consumer.partitions_for_topic(topic)}
     ends: dict[TopicPartition, int] = await consumer.end_offsets(list(since))
-    found = await consumer.offsets_for_times(since)
+    found = await consumer.offsets_for_times({each: int(at.timestamp() * 1000) for each, at in since.items()})
     return {each: found[each].offset if found[each] else ends[each] for each in since}, ends

@@ -1,0 +1,211 @@
+"""The processes of the alerts on a real Kafka: killed, started again, bridged; and the document's consumer."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from jsonschema import Draft202012Validator, FormatChecker
+
+import embedded
+from schemas.events import Alert, Event, Message, PodRef
+from schemas.generate import ROOT
+from schemas.records import decode, encode
+from schemas.topics import ALERTS, MESSAGES, TOPICS
+
+GETTABLE = {"type": "string", "format": "date-time"}
+LABELS = {"type": "object", "additionalProperties": {"type": "string"}}
+POSTABLE_ALERTS = {
+    "type": "array",
+    "items": {
+        "type": "object",
+        "required": ["labels"],
+        "additionalProperties": False,
+        "properties": {
+            "startsAt": GETTABLE,
+            "endsAt": GETTABLE,
+            "labels": LABELS,
+            "annotations": LABELS,
+            "generatorURL": {"type": "string", "format": "uri"},
+        },
+    },
+}
+"""``postableAlerts`` of Alertmanager's api/v2/openapi.yaml."""
+
+
+@pytest.fixture
+async def kafka(own_backends: Callable[..., embedded.Backends]) -> str:
+    servers: str = own_backends(only="kafka").bootstrap_servers
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+    await admin.create_topics([NewTopic(topic.name, topic.partitions, 1) for topic in TOPICS])
+    await admin.close()
+    return servers
+
+
+@contextlib.contextmanager
+def running(log: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "pipeline", *arguments], stdout=output, stderr=output, env=os.environ
+        )
+        try:
+            yield process
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+
+
+def refusals(pod: str, *minutes_ago: float) -> list[Message]:
+    now = datetime.now(UTC)
+    common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
+    ref = PodRef(namespace="ml", name=pod, uid=f"uid-{pod}")
+    return [
+        Message.model_validate(
+            common
+            | {"pod": ref, "code": code, "message": "3 nodes NumaNotFit(a,b,c)"}
+            | {
+                "attempt_id": f"{pod}-{ago}",
+                "started": now - timedelta(minutes=ago),
+                "said": now - timedelta(minutes=ago),
+            }
+        )
+        for ago in minutes_ago
+        for code in ("NumaNotFit", "")
+    ]
+
+
+def bound(pod: str) -> Message:
+    return refusals(pod, 0)[1].model_copy(update={"severity": "Normal", "reason": "BindingSucceed"})
+
+
+async def send(kafka: str, events: Sequence[Event], topic: str = MESSAGES.name) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=kafka, enable_idempotence=True) as producer:
+        for record in map(encode, events):
+            await producer.send(topic, record.value, key=record.key, headers=record.headers)
+        await producer.flush()
+
+
+async def told(kafka: str, count: int, log: Path, seconds: float = 60) -> list[tuple[str, str]]:
+    """State and pod of the alerts on the topic, when there are so many."""
+    found: list[Any] = []
+    async with AIOKafkaConsumer(ALERTS.name, bootstrap_servers=kafka, auto_offset_reset="earliest") as consumer:
+        deadline = time.monotonic() + seconds
+        while len(found) < count:
+            assert time.monotonic() < deadline, (found, log.read_text()[-2_000:])  # noqa: ASYNC240 - the test is over
+            for records in (await consumer.getmany(timeout_ms=500)).values():
+                found += [decode(record.value, record.headers) for record in records]
+    return [(alert.state, alert.labels["pod"]) for alert in found if isinstance(alert, Alert)]
+
+
+class Alertmanager:
+    """Takes what Alertmanager's schema allows; out of order while ``is_down``."""
+
+    def __init__(self) -> None:
+        self.posts: list[list[dict[str, Any]]] = []
+        self.wrong: list[str] = []
+        self.is_down = False
+
+    def states(self) -> dict[str, bool]:
+        """Pod to whether it fires by the latest post about it, as Alertmanager sees it when that comes."""
+        alerts = [alert for post in self.posts for alert in post]
+        return {each["labels"]["pod"]: moment(each["endsAt"]) > datetime.now(UTC) for each in alerts}
+
+
+def moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+@pytest.fixture
+def alertmanager() -> Iterator[tuple[Alertmanager, str]]:
+    taken = Alertmanager()
+    validator = Draft202012Validator(POSTABLE_ALERTS, format_checker=FormatChecker())
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            right = self.path == "/api/v2/alerts" and self.headers["Content-Type"] == "application/json"
+            taken.wrong += [error.message for error in validator.iter_errors(body)] + ([] if right else [self.path])
+            if not taken.is_down:
+                taken.posts.append(body)
+            self.send_response(503 if taken.is_down else 200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            """Nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield taken, f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
+async def until(is_right: Callable[[], bool], otherwise: Callable[[], str], seconds: float = 40) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_right():
+        assert time.monotonic() < deadline, otherwise()
+        await asyncio.sleep(0.1)
+
+
+async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_alertmanager(
+    kafka: str, alertmanager: tuple[Alertmanager, str], tmp_path: Path
+) -> None:
+    log, (taken, url) = tmp_path / "log", alertmanager
+    alerts = ["alerts", "--kafka", kafka]
+    await send(kafka, refusals("old", 40, 35, 30, 25, 10, 1) + refusals("young", 5, 1))
+    taken.is_down = True
+    with running(log, "alertmanager", "--kafka", kafka, "--url", url, "--resend-seconds", "1", "--api-url", "http://a"):
+        with running(log, *alerts) as process:
+            assert await told(kafka, 1, log) == [("firing", "old")]
+            process.kill()
+            process.wait()
+        taken.is_down = False
+        await until(lambda: taken.states() == {"old": True}, lambda: f"{taken.posts} {log.read_text()}")
+        # What happens while nobody looks is told by the next one.
+        await send(kafka, [bound("old"), *refusals("other", 45, 40, 35, 20, 5)])
+        with running(log, *alerts):
+            assert sorted(await told(kafka, 3, log)) == [("firing", "old"), ("firing", "other"), ("resolved", "old")]
+        await until(lambda: taken.states() == {"old": False, "other": True}, lambda: f"{taken.posts} {log.read_text()}")
+        resent = len(taken.posts)
+        await until(lambda: len(taken.posts) > resent + 1, lambda: "nothing is sent again")
+    assert taken.wrong == []
+    (first, *_), *_ = taken.posts
+    assert first["labels"] == {"alertname": "PodPendingForLong", "severity": "warning", "namespace": "ml", "pod": "old"}
+    assert first["generatorURL"] == "http://a/api/v1/namespaces/ml/pods/old/schedulerlog/history"
+    later = taken.posts[-1][0]
+    assert later["startsAt"] < later["endsAt"]
+    await _the_documents_consumer_prints_them(kafka)
+
+
+async def _the_documents_consumer_prints_them(kafka: str) -> None:
+    """The block of docs/alerting.md, run as it stands there."""
+    page = (ROOT / "docs/alerting.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    assert len(code.strip().splitlines()) <= 20
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-uc", code, env=os.environ | {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": kafka},
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert process.stdout
+    lines = [(await asyncio.wait_for(process.stdout.readline(), 20)).decode().strip() for _ in range(3)]
+    process.kill()
+    await process.wait()
+    assert lines[0].startswith("firing PodPendingForLong: ml/old has been refused for 4")
+    assert sorted(line.split(":")[0] for line in lines[1:]) == [
+        "firing PodPendingForLong",
+        "resolved PodPendingForLong",
+    ]
