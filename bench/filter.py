@@ -18,7 +18,9 @@ from bench.report import Figure, Result
 from demo.processes import Processes, free_ports
 from scheduler.devices.columns import ClusterColumns
 
-CALLS = 20
+CALLS = 40
+WARM_UP_NODES = 100_000
+"""Judged before it is measured: as many as fill three files of the spool, which then come round again."""
 SIZES = ((1_000, 0), (1_000, 5_000), (5_000, 0), (5_000, 5_000), (5_000, 40_000))
 RECORDED, SILENT = "", "silent"
 HAMI_MS = {(1_000, 0): 44, (5_000, 0): 290, (5_000, 40_000): 1_995}
@@ -68,12 +70,13 @@ def _measure_process(processes: Processes, folder: Path, nodes: int, pods: int, 
 
 
 def measure(path: str, url: str, pid: int, nodes: int, *, fits: bool) -> Figure:
-    asked = list(fleet.bodies(nodes, CALLS + 2, fits=fits))
+    warming_up = WARM_UP_NODES // nodes
+    asked = list(fleet.bodies(nodes, CALLS + warming_up, fits=fits))
     with httpx.Client(timeout=60) as client:
-        for body in asked[:2]:
+        for body in asked[:warming_up]:
             client.post(url, content=body).raise_for_status()
         before, times = cpu_seconds(pid), []
-        for body in asked[2:]:
+        for body in asked[warming_up:]:
             began = time.perf_counter()
             client.post(url, content=body).raise_for_status()
             times.append(time.perf_counter() - began)

@@ -53,7 +53,7 @@ def _at(nodes: int, pods: int) -> Iterator[Figure]:
 
 
 def _against(path: str, value: float, first: float, unit: str) -> Figure:
-    return Figure(path, value, unit, round(value / first, 4))
+    return Figure(path, value, unit, round(value / first, 4), f"1/{first / max(value, 0.001):,.1f}")
 
 
 def _records(nodes: int, pods: int) -> list[Record]:

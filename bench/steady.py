@@ -41,6 +41,7 @@ def steady() -> Result:
     names = cluster.write(NODES, folder / "source.json")
     with stack(folder, folder / "source.json") as running:
         pids = {name: running.processes.pid(name) for name in ("scheduler", "worker", "api")}
+        pids["OpenSearch"] = running.backends.opensearch.pid
         before = {name: cpu_seconds(pid) for name, pid in pids.items()}
         seen = asyncio.run(_run(running.url("scheduler"), running.url("api"), names))
         running.processes.check()

@@ -1,0 +1,45 @@
+"""The page for whoever runs the pipeline: every shipped alert has its section, every setting and option is one."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+from pipeline.__main__ import app
+from pipeline.settings import PREFIX, Settings
+
+PAGE = Path("docs/operations.md").read_text()
+RULES = [
+    str(rule["name"])
+    for path in sorted(Path("pipeline/alerts").glob("*.yaml"))
+    for rule in yaml.safe_load(path.read_text())["rules"]
+]
+_SECTION = re.compile(r"^### (\w+)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+SECTIONS = dict(_SECTION.findall(PAGE.partition("## When an alert fires")[2]))
+
+
+def test_every_shipped_alert_has_its_section_and_no_other_has() -> None:
+    assert sorted(SECTIONS) == sorted(RULES)
+
+
+@pytest.mark.parametrize("name", SECTIONS)
+def test_a_section_says_what_to_do(name: str) -> None:
+    assert len(SECTIONS[name].split()) > 20
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(rf"{PREFIX}([A-Z_]*[A-Z])", PAGE))))
+def test_a_setting_that_the_page_names_is_one(name: str) -> None:
+    assert name.lower() in Settings.model_fields
+
+
+COMMANDS = sorted(set(re.findall(r"python -m pipeline ([a-z][a-z -]*[a-z])", PAGE)))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_that_the_page_names_is_one(command: str) -> None:
+    found: Any = get_command(app)
+    for word in command.split(" --")[0].split():
+        found = found.commands[word]
