@@ -189,10 +189,10 @@ class KaiLog:
         if tags.begins(said) and (over := known.attempts.get(tags.pod_of(said))) and over.is_allocation_over:
             told.extend(events_of(known.attempts.pop(over.pod), known.node_count))
             self._count(over)
-        is_new = len(known.attempts)
+        before = len(known.attempts)
         taken = tags.take(known, self._state.focus, said, time)
-        if len(known.attempts) > is_new:
-            known.attempts[tags.pod_of(said)].ordinal = number
+        if len(known.attempts) > before:
+            next(reversed(known.attempts.values())).ordinal = number
         self.counts.lines[EVENT if taken else NOISE_LINE] += 1
 
     def _session(self, name: str, time: datetime, told: list[Event]) -> Session:

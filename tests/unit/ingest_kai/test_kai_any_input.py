@@ -5,7 +5,7 @@ import random
 from ingest.kai import KaiLog
 from schemas.events import Event
 from schemas.records import Rejected, decode, encode
-from tests.unit.ingest_kai.logs import CONSOLE, JSON, TAGS, block, texts
+from tests.unit.ingest_kai.logs import CONSOLE, JSON, TAGS, block, read, summaries, texts
 
 LINES = 20_000
 PIECES = (b"<", b">", b"[", b"]", b"\t", b"\xff", b"", b"9" * 40, b"-1", b"{", b'"', b"\n", b"\x00", b"gpu-0", b"a/")
@@ -57,3 +57,9 @@ def test_a_text_of_very_many_lines_is_cut() -> None:
     for _ in range(20):
         reader.feed(block([head, *([b"x" * 100_000] * 50)]))
     assert len(reader.save()) < 2_000_000
+
+
+def test_a_tagged_line_that_names_two_pods_is_about_the_one_that_begins() -> None:
+    line = b"[GPU_FILTER] Node <gpu-0>: pod <a/x>, Filtering GPUs for pod <a/y>, requested gpu-memory: <30000 MB>"
+    (attempt,) = summaries(read([line]))
+    assert str(attempt.pod) == "a/y"
