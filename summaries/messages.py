@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, Message, Refusal
 from schemas.events.base import OFFERED_NODES
+from summaries.cut import MAX_BYTES, cut
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
 Ints = npt.NDArray[np.int64]
@@ -21,9 +22,6 @@ FILTERING_SUCCEED: Final = "FilteringSucceed"
 FILTERING_FAILED: Final = "FilteringFailed"
 BINDING_SUCCEED: Final = "BindingSucceed"
 BINDING_FAILED: Final = "BindingFailed"
-
-MAX_BYTES: Final = 1_024
-"""Where Kubernetes cuts the message of an event."""
 
 _MORE_BYTES: Final = len("... and 1000000000 more)")
 
@@ -38,7 +36,7 @@ def filter_summary(summary: AttemptSummarized) -> str:
     if summary.ended is None:
         return "" if summary.bind and not summary.nodes else f"not told to its end: {summary.missing}"
     if summary.error:
-        return _cut(summary.error)
+        return cut(summary.error)
     return _success(summary) if _fits(summary) else _failure(summary)
 
 
@@ -77,7 +75,7 @@ def _bind_messages(summary: AttemptSummarized) -> list[Message]:
     if bind.bound:
         line = f"Successfully binding node [{bind.node}] to {summary.pod}"
         return [_message(summary, bind.ended, "Normal", BINDING_SUCCEED, line)]
-    return [_message(summary, bind.ended, "Warning", BINDING_FAILED, _cut(bind.error))]
+    return [_message(summary, bind.ended, "Warning", BINDING_FAILED, cut(bind.error))]
 
 
 def _message(
@@ -121,7 +119,7 @@ def _failure(summary: AttemptSummarized) -> str:
     offered = f", {summary.offered_nodes} nodes do not meet" if _offered_is_known(summary) else ""
     line = f"no available node{offered}"
     counts = ", ".join(f"{count} {reason}" for reason, count in sorted(summary.refused_nodes.items()))
-    return _cut(f"{line}: {counts}") if counts else line
+    return cut(f"{line}: {counts}") if counts else line
 
 
 def _offered_is_known(summary: AttemptSummarized) -> bool:
@@ -173,7 +171,7 @@ def shortened(head: str, entries: Sequence[str], more: int = 0) -> str:
     Where they take more, the last ones are left out and counted: ``3 nodes X(node1,... and 2 more)``. ``more`` is how
     many entries there are beyond those given, which must not fit. A head that is too long by itself is cut.
     """
-    head = _cut(head, MAX_BYTES // 2)
+    head = cut(head, MAX_BYTES // 2)
     room = MAX_BYTES - len(head.encode())
     total = taken = 0
     for entry in entries:
@@ -185,11 +183,3 @@ def shortened(head: str, entries: Sequence[str], more: int = 0) -> str:
         return f"{head}{','.join(entries)})"
     left_out = len(entries) - taken + more
     return f"{head}{''.join(f'{entry},' for entry in entries[:taken])}... and {left_out} more)"
-
-
-def _cut(text: str, limit: int = MAX_BYTES) -> str:
-    """A text that is no list: as it is, or the whole characters of its beginning and how many are left out."""
-    if len(text) <= limit and len(text.encode()) <= limit:
-        return text
-    kept = text.encode()[: limit - _MORE_BYTES].decode(errors="ignore")
-    return f"{kept}... and {len(text) - len(kept)} more"

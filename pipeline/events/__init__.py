@@ -2,6 +2,6 @@
 
     messages topic ──▶ process ──▶ book (which event counts which message) ──▶ api_server ──▶ events.k8s.io/v1
 
-``book``, ``body`` and ``note`` are pure. The state is on the API server: each event says in an annotation which
+``book`` and ``body`` are pure. The state is on the API server: each event says in an annotation which
 attempts it has counted, so a restart reads it back, and a message that is read twice is counted once.
 """

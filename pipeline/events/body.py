@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any, Final
 
 from pipeline.events.book import Counted, Told, series_of
-from pipeline.events.note import shortened
 from schemas.events import Message
 from schemas.records import rfc3339
+from summaries.cut import cut
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
 OURS: Final = "schedulerlog"
@@ -34,7 +34,7 @@ def new_event(name: str, messages: Sequence[Message]) -> dict[str, Any]:
         "type": first.severity,
         "reason": first.reason[:128],
         "action": _action(first.reason),
-        "note": shortened(first.message),
+        "note": cut(first.message),
         "reportingController": first.scheduler if _CONTROLLER.fullmatch(first.scheduler) else OURS,
         "reportingInstance": OURS,
         "regarding": {

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from pipeline.events.body import COUNTED, more, new_event, told_of
 from pipeline.events.book import FRESH, REMEMBERED, Book, Counted, name_of
-from pipeline.events.note import MAX_BYTES, shortened
 from schemas.events import Message
 from tests.unit.pipeline_events.messages import BEGAN, TRAINER, a_message
 
@@ -129,20 +128,3 @@ def test_an_event_that_somebody_has_changed_is_not_ours() -> None:
     event = new_event("x", [a_message()]) | {"metadata": {"name": "x", "annotations": {COUNTED: "0"}, "labels": {}}}
     with pytest.raises(ValueError, match="no event of ours"):
         told_of(event)
-
-
-@given(st.text(), st.integers(100, 300))
-def test_a_note_fits_and_says_how_much_it_leaves_out(text: str, limit: int) -> None:
-    cut = shortened(text, limit)
-    assert len(cut.encode()) <= limit
-    if cut != text:
-        assert "... and " in cut
-
-
-def test_a_note_is_cut_between_words() -> None:
-    text = " ".join(f"word{number}" for number in range(400))
-    cut = shortened(text)
-    kept, _, left_out = cut.partition("... and ")
-    assert len(cut.encode()) <= MAX_BYTES
-    assert text.startswith(kept + " ")
-    assert len(kept.split()) + int(left_out.split()[0]) == 400

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from schemas.events import AttemptSummarized, Refusal
 from schemas.records import decode, encode
+from summaries.cut import MAX_BYTES
 from summaries.fold import summarize
-from summaries.messages import MAX_BYTES, bind_summary, filter_summary, messages, search_text, shortened
+from summaries.messages import bind_summary, filter_summary, messages, search_text, shortened
 from summaries.text import reason_text, refusal_text
 from tests.unit.summaries.attempts import a_bind, an_attempt
 

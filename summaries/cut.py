@@ -1,0 +1,24 @@
+"""A text cut to what Kubernetes keeps of an event, on a word."""
+
+from typing import Final
+
+MAX_BYTES: Final = 1_024
+"""Where Kubernetes cuts the message of an event, or refuses it."""
+
+_MORE_BYTES: Final = len("... and 1000000000 more words")
+
+
+def cut(text: str, limit: int = MAX_BYTES) -> str:
+    """``text`` in at most ``limit`` bytes of UTF-8: as it is, or its first whole words and how many are left out.
+
+    Where not even the first word fits, its beginning, and how many characters are left out.
+    """
+    if len(text) <= limit and len(text.encode()) <= limit:
+        return text
+    kept = text.encode()[: limit - _MORE_BYTES].decode(errors="ignore")
+    if not text[len(kept)].isspace():
+        kept = kept[: -len(kept.split()[-1])] if kept.split() and not kept[-1].isspace() else kept
+    if not kept.strip():
+        kept = text.encode()[: limit - _MORE_BYTES].decode(errors="ignore")
+        return f"{kept}... and {len(text) - len(kept)} more"
+    return f"{kept.rstrip()}... and {len(text[len(kept) :].split())} more words"
