@@ -52,6 +52,7 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class _Partition:
+    number: int
     attempts: OpenAttempts
     offsets: InOrder[Acknowledge] = field(default_factory=InOrder)
     is_ours: bool = True
@@ -136,7 +137,7 @@ class Decisions:
     def _partition(self, topic: str, partition: int) -> _Partition:
         known = self._partitions.get((topic, partition))
         if known is None:
-            known = self._partitions[topic, partition] = _Partition(OpenAttempts(self._patience))
+            known = self._partitions[topic, partition] = _Partition(partition, OpenAttempts(self._patience))
         return known
 
     def _pass_over(self, partition: _Partition, record: Record, event: Event | Tallied, outcome: str) -> None:
@@ -170,7 +171,9 @@ class Decisions:
         return Rows(event, record.value, record)
 
     async def _tell(self, partition: _Partition, ended: Ended, origin: Record | None) -> None:
-        await self._writer.put(Telling(ended.summary, origin, lambda: partition.done(ended.offsets), ended.rows))
+        await self._writer.put(
+            Telling(ended.summary, origin, lambda: partition.done(ended.offsets), ended.rows, partition.number)
+        )
 
 
 def _type(event: Event | Tallied) -> str:

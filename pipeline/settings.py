@@ -63,6 +63,12 @@ class Settings(BaseSettings):
     remembered_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
     """Memory for summaries that a bind may still come for; older ones are read back from the index."""
 
+    count_seconds: Annotated[float, Field(ge=0, le=30)] = 2.0
+    """How often the counts of minutes are written. Records are acknowledged after that, so a worker that is killed
+    reads so much again."""
+    node_pools: Annotated[str, Field(pattern=r"^([^=,]+=[^=,]+(,[^=,]+=[^=,]+)*)?$")] = ""
+    """Which nodes are a pool, by patterns of their names, for the trends: ``a100=gpu-a100-*,t4=t4-*``."""
+
     max_backoff_seconds: Annotated[float, Field(gt=0)] = 10.0
     """The longest pause before a store that is down is tried again."""
     stuck_after_seconds: Annotated[float, Field(gt=0)] = 120.0

@@ -9,6 +9,7 @@ from pipeline.attempts import Rows
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.kafka import Outgoing
 from schemas.documents import (
+    Counted,
     Digests,
     EpisodeOf,
     attempt_document,
@@ -35,17 +36,20 @@ def document(
     lines: Sequence[Message],
     episode: EpisodeOf | None = None,
     digests: Digests | None = None,
+    counted: Counted | None = None,
     origin: object = None,
 ) -> Document:
     """The attempt's document: of two tellings the one that knows more stays. ``lines`` are its messages."""
-    written = source(attempt_document(summary, search_text(summary, lines), episode, digests))
+    written = source(attempt_document(summary, search_text(summary, lines), episode, digests, counted))
     return Document(ATTEMPTS.name(summary.started), summary.attempt_id, written, summary.version, origin)
 
 
-def repeated(summary: AttemptSummarized, told: Told, event: AttemptRepeated, origin: object) -> Document:
+def repeated(
+    summary: AttemptSummarized, told: Told, event: AttemptRepeated, counted: Counted | None, origin: object
+) -> Document:
     """The document of an attempt that repeats another."""
     text = filter_summary(summary)[:_REPEATED_TEXT]
-    written = source(repeated_document(summary, text, told.episode, told.digests, event))
+    written = source(repeated_document(summary, text, told.episode, told.digests, event, counted))
     return Document(ATTEMPTS.name(summary.started), summary.attempt_id, written, summary.version, origin)
 
 

@@ -25,7 +25,7 @@ from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, client
 from pipeline.writer import Policy, Writer
-from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES
+from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, TRENDS
 
 logger = logging.getLogger(__name__)
 
@@ -235,6 +235,8 @@ def _policy(settings: Settings) -> Policy:
         linger_seconds=settings.linger_seconds,
         queue_bytes=settings.queue_bytes,
         remembered_bytes=settings.remembered_bytes,
+        count_seconds=settings.count_seconds,
+        node_pools=settings.node_pools,
     )
 
 
@@ -249,7 +251,9 @@ async def check_topics(settings: Settings) -> None:
             continue
         backoff.worked()
         if missing := [
-            topic.name for topic in (DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, DEAD_LETTERS) if topic.name not in known
+            topic.name
+            for topic in (DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, DEAD_LETTERS)
+            if topic.name not in known
         ]:
             raise NotProvisionedError(f"Kafka has no topic {', '.join(missing)}: run `python -m pipeline provision`")
         return

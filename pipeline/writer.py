@@ -6,7 +6,9 @@ at once.
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, Protocol
@@ -15,11 +17,12 @@ from pipeline import tellings
 from pipeline.attempts import Rows
 from pipeline.dead_letters import Source, dead_letter
 from pipeline.metrics import Metrics
+from pipeline.minutes import PAGE, Minutes, Which, attempts_question, minute_of, pools_of, rows_question
 from pipeline.pods import Before, Pods, told_of
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
-from schemas.documents import Digests, EpisodeOf, repeated_of, summary_of, verdict_digest
+from schemas.documents import Counted, Digests, EpisodeOf, repeated_of, summary_of, verdict_digest
 from schemas.events import AttemptSummarized, FindingReported, Message
 from schemas.indices import ATTEMPTS
 from schemas.records import Rejected
@@ -28,6 +31,7 @@ from summaries.audit import findings
 from summaries.episodes import Told, differences, goes_on, repeats, repetition
 from summaries.fold import merged
 from summaries.messages import messages
+from summaries.trends import contribution
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +59,8 @@ class Policy:
     queue_bytes: int = 32 * 1024 * 1024
     remembered_bytes: int = 64 * 1024 * 1024
     compared_bytes: int = 16 * 1024 * 1024
+    count_seconds: float = 0.0
+    node_pools: str = ""
 
 
 class Telling(NamedTuple):
@@ -64,6 +70,7 @@ class Telling(NamedTuple):
     origin: Source | None
     done: Done
     rows: Sequence[Rows] = ()
+    partition: int = 0
 
     @property
     def size(self) -> int:
@@ -123,28 +130,30 @@ class _Batch:
     findings: dict[str, Document] = field(default_factory=dict)
     outgoing: list[Outgoing] = field(default_factory=list)
     told: dict[str, AttemptSummarized] = field(default_factory=dict)
+    partitions: dict[str, int] = field(default_factory=dict)
 
     def tell(
         self,
         summary: AttemptSummarized,
         known: AttemptSummarized | None,
         place: _Place,
-        rows: Sequence[Rows],
-        origin: object,
+        item: Telling,
+        counted: Counted,
     ) -> list[Message]:
         """Gives the messages that are new."""
         lines = messages(summary)
-        new_lines = tellings.unsaid(lines, known)
+        new_lines, origin = tellings.unsaid(lines, known), item.origin
         if place.is_repetition and place.before:
             event = repetition(place.before, summary)
-            self.attempts[summary.attempt_id] = tellings.repeated(summary, place.told, event, origin)
+            self.attempts[summary.attempt_id] = tellings.repeated(summary, place.told, event, counted, origin)
             self.outgoing += tellings.records(summary, new_lines, event)
         else:
-            document = tellings.document(summary, lines, place.told.episode, place.told.digests, origin)
+            document = tellings.document(summary, lines, place.told.episode, place.told.digests, counted, origin)
             self.attempts[summary.attempt_id] = document
             self.outgoing += tellings.records(summary, new_lines)
-            self.devices += map(tellings.devices, rows)
+            self.devices += map(tellings.devices, item.rows)
         self.told[summary.attempt_id] = summary
+        self.partitions[summary.attempt_id] = item.partition
         for each in findings(summary):
             self.find(each, summary.version, origin)
         return new_lines
@@ -168,6 +177,10 @@ class Writer:
         self.remembered = tellings.Remembered(policy.remembered_bytes)
         self._compared = tellings.Remembered(policy.compared_bytes, lambda _: True)
         self.pods = Pods()
+        self.minutes = Minutes(pools_of(policy.node_pools))
+        self._uncounted: list[Done] = []
+        self._counted_at = 0.0
+        self._hurried = 0
 
     @property
     def queued_bytes(self) -> int:
@@ -187,29 +200,55 @@ class Writer:
         self.remembered.clear()
         self._compared.clear()
         self.pods.clear()
+        self.minutes.clear()
+        self._uncounted.clear()
         self._index.forget()
 
     async def drained(self) -> None:
         """Return when all that was handed over is written."""
         async with self._changed:
-            await self._changed.wait_for(lambda: not self._queue and not self._is_writing)
+            self._hurried += 1
+            self._changed.notify_all()
+            try:
+                await self._changed.wait_for(lambda: not self._queue and not self._is_writing and not self._uncounted)
+            finally:
+                self._hurried -= 1
 
     async def run(self) -> None:
         """Write for ever. Raises what can't be waited for: ``NotProvisionedError``."""
         while True:
             items = await self._take()
             await self._write(items)
-            for item in items:
-                if not isinstance(item, Devices):
-                    item.done()
+            self._uncounted += [item.done for item in items if not isinstance(item, Devices)]
+            if self._must_count():
+                await self._count_minutes()
             async with self._changed:
                 self._is_writing = False
                 self._changed.notify_all()
 
+    def _must_count(self) -> bool:
+        is_last = self._hurried > 0 and not self._queue
+        return bool(self._uncounted) and (is_last or time.monotonic() >= self._counted_at + self._policy.count_seconds)
+
+    async def _count_minutes(self) -> None:
+        """Write the minutes that changed; only then are the records of their attempts done."""
+        done, self._uncounted = self._uncounted, []
+        documents, outgoing = self.minutes.take()
+        await asyncio.gather(self._index.write(documents), self._topics.send(outgoing))
+        self._counted_at = time.monotonic()
+        for each in done:
+            each()
+
+    async def _something_to_do(self) -> None:
+        """Return when there is something to write, or minutes have waited long enough to be counted."""
+        seconds = self._counted_at + self._policy.count_seconds - time.monotonic() if self._uncounted else None
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds), self._changed:
+                await self._changed.wait_for(lambda: bool(self._queue or (self._hurried and self._uncounted)))
+
     async def _take(self) -> list[Item]:
-        async with self._changed:
-            await self._changed.wait_for(lambda: bool(self._queue))
-        if self._queued_bytes < self._policy.queue_bytes // 4:
+        await self._something_to_do()
+        if self._queue and self._queued_bytes < self._policy.queue_bytes // 4:
             await asyncio.sleep(self._policy.linger_seconds)
         async with self._changed:
             taken, self._queue, self._queued_bytes = self._queue, [], 0
@@ -219,7 +258,9 @@ class Writer:
 
     async def _write(self, items: Sequence[Item]) -> None:
         batch = _Batch()
-        looked_up = await self._look_up([item.summary for item in items if isinstance(item, Telling)])
+        told = [item for item in items if isinstance(item, Telling)]
+        looked_up = await self._look_up([item.summary for item in told])
+        await self._load_minutes([minute_of(item.partition, item.summary.started) for item in told])
         for item in items:
             match item:
                 case Devices():
@@ -238,6 +279,20 @@ class Writer:
         unknown = {each.attempt_id: each for each in summaries if self.pods.before(each) is None}
         first_of_pod = list({(each.pod, each.scheduler): each for each in reversed(unknown.values())}.values())
         return await self._before(first_of_pod)
+
+    async def _load_minutes(self, wanted: Sequence[Which]) -> None:
+        for which in self.minutes.unknown(wanted):
+            attempts: list[dict[str, Any]] = []
+            while True:
+                after = attempts[-1]["attempt_id"] if attempts else ""
+                page, rows = await self._index.search([attempts_question(which, after), rows_question(which)])
+                attempts += [hit["_source"] for hit in page]
+                if len(page) < PAGE:
+                    break
+            self.minutes.load(which, attempts, [hit["_source"] for hit in rows])
+
+    def _counted(self, summary: AttemptSummarized, partition: int) -> Counted:
+        return Counted(partition, contribution(summary, self.minutes.pool_of).plain())
 
     async def _before(self, summaries: Sequence[AttemptSummarized]) -> dict[str, Before]:
         if not summaries:
@@ -259,7 +314,8 @@ class Writer:
         if known and whole.version <= known.version:
             return
         place = await self._place(whole, looked_up)
-        self._count(whole, batch.tell(whole, known, place, item.rows, item.origin))
+        self._count(whole, batch.tell(whole, known, place, item, self._counted(whole, item.partition)))
+        self.minutes.put(item.partition, whole)
         self.remembered.put(whole)
         self.pods.put(whole, place.told, place.before)
         if not place.is_repetition:
@@ -318,7 +374,9 @@ class Writer:
             self._refuse(more, document, cause)
         for document in written.conflicts:
             if document.id in batch.told:
-                await self._reconcile(more, Telling(batch.told[document.id], document.origin, _nothing))
+                await self._reconcile(
+                    more, Telling(batch.told[document.id], document.origin, _nothing, (), batch.partitions[document.id])
+                )
         if more.attempts or more.outgoing:
             await self._send(more)
 

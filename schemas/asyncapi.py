@@ -16,6 +16,7 @@ from schemas.topics import (
     NODES,
     RAW_LOGS,
     TOPICS,
+    TRENDS,
     Topic,
 )
 
@@ -42,6 +43,7 @@ _OPERATIONS: Final = (
     ("readLines", "receive", RAW_LOGS, "The readers of logs turn the lines into decisions."),
     ("publishFindings", "send", FINDINGS, "The pipeline tells what can't be right."),
     ("publishAlerts", "send", ALERTS, "The pipeline tells what somebody should look at, and when it is over."),
+    ("publishTrends", "send", TRENDS, "The pipeline tells what happened in each minute."),
     ("setAside", "send", DEAD_LETTERS, "The pipeline sets aside what it can't understand."),
 )
 

@@ -37,6 +37,13 @@ class EpisodeOf(NamedTuple):
     """Of the first: what became different from the attempt before it, a line each."""
 
 
+class Counted(NamedTuple):
+    """Where an attempt was read, and what it adds to the counts of its minute."""
+
+    partition: int
+    counts: dict[str, Any]
+
+
 class Digests(NamedTuple):
     verdicts: str
     """``verdict_digest``."""
@@ -108,10 +115,14 @@ def _about(event: AttemptEvent | RowsOfDevices) -> dict[str, Any]:
 
 
 def attempt_document(
-    summary: AttemptSummarized, text: str, episode: EpisodeOf | None = None, digests: Digests | None = None
+    summary: AttemptSummarized,
+    text: str,
+    episode: EpisodeOf | None = None,
+    digests: Digests | None = None,
+    counted: Counted | None = None,
 ) -> dict[str, Any]:
     """The document of a whole summary; its id is the attempt's id. ``text`` is what free-text search looks at."""
-    return _searched(summary, text, episode, digests) | {
+    return _searched(summary, text, episode, digests, counted) | {
         "picked_devices": summary.picked_devices,
         "nodes": summary.nodes,
         "changes": list(episode.changes) if episode else [],
@@ -120,14 +131,23 @@ def attempt_document(
 
 
 def repeated_document(
-    summary: AttemptSummarized, text: str, episode: EpisodeOf, digests: Digests, repeated: AttemptRepeated
+    summary: AttemptSummarized,
+    text: str,
+    episode: EpisodeOf,
+    digests: Digests,
+    repeated: AttemptRepeated,
+    counted: Counted | None = None,
 ) -> dict[str, Any]:
     """The document of an attempt that repeats another: without the nodes, which the other one has."""
-    return _searched(summary, text, episode, digests) | {"repeats": repeated.repeats, "repeated": repeated}
+    return _searched(summary, text, episode, digests, counted) | {"repeats": repeated.repeats, "repeated": repeated}
 
 
 def _searched(
-    summary: AttemptSummarized, text: str, episode: EpisodeOf | None, digests: Digests | None
+    summary: AttemptSummarized,
+    text: str,
+    episode: EpisodeOf | None,
+    digests: Digests | None,
+    counted: Counted | None,
 ) -> dict[str, Any]:
     return _about(summary) | {
         "status": summary.status,
@@ -143,6 +163,8 @@ def _searched(
         "bound": summary.bind.bound if summary.bind else None,
         "episode": episode.first if episode else summary.attempt_id,
         "episode_started": rfc3339(episode.started if episode else summary.started),
+        "partition": counted.partition if counted else None,
+        "counts": counted.counts if counted else None,
         "text": text,
     }
 

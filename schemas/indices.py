@@ -92,6 +92,8 @@ ATTEMPTS: Final = Index(
         "changes": _TEXT,
         "repeats": _KEYWORD,
         "repeated": _STORED,
+        "partition": _COUNT,
+        "counts": _STORED,
         "text": _TEXT,
         "summary": _STORED,
     },
@@ -124,4 +126,22 @@ FINDINGS: Final = Index(
     },
 )
 
-INDICES: Final = (ATTEMPTS, DEVICES, FINDINGS)
+TRENDS: Final = Index(
+    alias="schedulerlog-trends",
+    about="Counts of each minute: a document per partition of the decisions and combination that occurs",
+    properties={
+        "@timestamp": _DATE,
+        "partition": _COUNT,
+        "namespace": _KEYWORD,
+        "result": _KEYWORD,
+        "dimension": _KEYWORD,
+        "value": _KEYWORD,
+        "attempts": _COUNT,
+        "pods": _COUNT,
+        "nodes": _COUNT,
+        "devices": _COUNT,
+    },
+    retention=timedelta(days=90),
+)
+
+INDICES: Final = (ATTEMPTS, DEVICES, FINDINGS, TRENDS)

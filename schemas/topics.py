@@ -20,6 +20,7 @@ from schemas.events import (
     NodeRegistered,
     NodesJudged,
     PodObserved,
+    TrendsCounted,
 )
 
 
@@ -74,6 +75,12 @@ ALERTS: Final = Topic(
     events=(Alert,),
     partitions=1,
 )
+TRENDS: Final = Topic(
+    name="schedulerlog.trends",
+    about="What happened in each minute, counted by namespace, result, reason, node pool and device model",
+    key="the partition of the decisions that was counted",
+    events=(TrendsCounted,),
+)
 DEAD_LETTERS: Final = Topic(
     name="schedulerlog.dead-letters",
     about="Records that could not be understood, byte for byte, with where they came from and why in their headers",
@@ -92,7 +99,7 @@ RAW_LOGS: Final = Topic(
     retention=timedelta(days=1),
 )
 
-TOPICS: Final = (DECISIONS, NODES, ATTEMPTS, MESSAGES, FINDINGS, ALERTS, RAW_LOGS, DEAD_LETTERS)
+TOPICS: Final = (DECISIONS, NODES, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, ALERTS, RAW_LOGS, DEAD_LETTERS)
 
 DEAD_LETTER_HEADERS: Final = {
     "dead_letter_topic": "the topic the record was read from",

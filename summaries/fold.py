@@ -26,7 +26,7 @@ from schemas.events import (
 )
 from summaries.merge import fitting, merged, settled, with_bind, words_counted
 from summaries.node_table import NodeTable, node_table
-from summaries.tally import Tallied, Tally, by_verdict, tallied
+from summaries.tally import Tallied, Tally, by_model, by_verdict, tallied
 
 __all__ = ["AttemptFold", "merged", "summarize", "with_bind"]
 
@@ -173,6 +173,7 @@ class AttemptFold:
             dropped_devices=sum(each.judged_devices for each in self._dropped.values()),
             nodes=nodes,
             devices=devices,
+            models=by_model(tallies),
             missing=missing,
         )
 

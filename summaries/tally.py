@@ -36,6 +36,8 @@ class Tally:
     count: Ints
     picked: Mapping[str, Sequence[PickedDevice]]
     """Devices taken, by node."""
+    models: Mapping[str, int]
+    """Device model to number of rows."""
     is_partial: bool
     """True where there are devices of these nodes that no row tells of."""
 
@@ -79,7 +81,7 @@ def tally(event: DevicesJudged) -> Tally:
     owner, code, count = _pairs(owners, event.verdict, nodes, words)
     picked = _picked(event, owners)
     columns = (event.node_index, event.devices, event.rows, owner, code, count)
-    return Tally(event.container, event.request, event.verdicts, *columns, picked, event.partial)
+    return Tally(event.container, event.request, event.verdicts, *columns, picked, _models(event), event.partial)
 
 
 def _pairs(owners: Ints, codes: Ints, nodes: int, words: int) -> tuple[Ints, Ints, Ints]:
@@ -122,8 +124,24 @@ def _taken(event: DevicesJudged, row: int) -> PickedDevice:
     )
 
 
+def _models(event: DevicesJudged) -> dict[str, int]:
+    models: dict[str, int] = {}
+    for kind, count in zip(event.kinds, np.bincount(event.kind, minlength=len(event.kinds)).tolist(), strict=True):
+        models[kind.model] = models.get(kind.model, 0) + count
+    return models
+
+
 def _number(said: Any) -> int | None:
     return None if said == NOT_SAID else int(said)
+
+
+def by_model(tallies: Sequence[Tally]) -> dict[str, int]:
+    """Device model to number of rows; what has no name is left out."""
+    counts: dict[str, int] = {}
+    for each in tallies:
+        for model, count in each.models.items():
+            counts[model] = counts.get(model, 0) + count
+    return {model: count for model, count in sorted(counts.items()) if model and count}
 
 
 def by_verdict(tallies: Sequence[Tally]) -> list[dict[str, int]]:

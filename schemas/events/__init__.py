@@ -17,6 +17,7 @@ understood. Fields are only ever added; readers ignore fields they do not know.
       AttemptSummarized   (pipeline) the whole attempt, ready to be read
       AttemptRepeated     (pipeline) an attempt that ended as an earlier one did
       Message             (pipeline) one line of event text, as in ``kubectl describe``
+    TrendsCounted         (pipeline) what happened in a minute, counted
     NodeRegistered        the devices that a node offers, and its handshake
     NodeChecked           what is wrong with a node's registration and handshake
     PodObserved           what the cluster itself says about a pod
@@ -79,6 +80,7 @@ from schemas.events.summaries import (
     PickedDevice,
     Status,
 )
+from schemas.events.trends import TrendsCounted
 
 __all__ = [
     "EVENTS",
@@ -125,6 +127,7 @@ __all__ = [
     "Refusal",
     "Request",
     "Status",
+    "TrendsCounted",
     "Words",
     "source_of",
 ]
@@ -139,6 +142,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     AttemptSummarized,
     AttemptRepeated,
     Message,
+    TrendsCounted,
     NodeRegistered,
     NodeObserved,
     NodeChecked,

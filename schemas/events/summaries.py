@@ -51,6 +51,8 @@ class Balance(Model):
     """Verdict to number of nodes: ``picked``, ``fits``, ``refused``, ``unregistered``, ``not reached``."""
     devices: list[dict[str, Count]] = Field(default_factory=list)
     """Per container, verdict to number of rows: ``picked``, ``fits``, ``not reached``, or the reason."""
+    models: dict[str, Count] = Field(default_factory=dict)
+    """Device model to number of rows."""
     missing: str = ""
     """In words; empty where all is balanced."""
 

@@ -24,6 +24,7 @@ from schemas.events import (
     NodeRegistered,
     NodesJudged,
     PodObserved,
+    TrendsCounted,
 )
 from schemas.generate import ROOT
 from schemas.records import decode, encode
@@ -261,6 +262,19 @@ def test_attempt_summarized_adds_up() -> None:
     assert sum(event.balance.nodes.values()) == event.balance.judged_nodes == len(event.nodes)
     assert sum(sum(each.values()) for each in event.balance.devices) == event.balance.judged_devices
     assert [device.uuid for device in event.picked] == event.picked_devices
+
+
+def test_trends_count_attempts_pods_nodes_and_devices() -> None:
+    event = golden(TrendsCounted, "001")
+    columns = (event.dimension, event.attempts, event.pods, event.nodes, event.devices)
+    assert [each[0] for each in columns] == ["all", 2, 1, 8, 64]
+        "all",
+        2,
+        1,
+        8,
+        64,
+    )
+    assert golden(TrendsCounted, "002").id != event.id
 
 
 def test_a_repetition_names_the_attempt_that_has_the_rest_and_the_first_of_its_episode() -> None:

@@ -14,10 +14,11 @@ import httpx
 import pytest
 
 import embedded
-from schemas.documents import summary_of
+from schemas.documents import repeated_of, summary_of
 from schemas.events import AttemptEvent, AttemptSummarized, Message
 from schemas.indices import INDICES
 from schemas.records import Record, decode, encode, encode_value
+from schemas.repeats import resolve
 from schemas.runs import join
 from schemas.topics import TOPICS
 from summaries.fold import summarize
@@ -119,6 +120,60 @@ def test_a_worker_killed_in_the_middle_loses_and_repeats_nothing(running: Pipeli
             running.processes.kill("worker")
             running.start()
     assert_each_is_there_once_as_it_was_told(running, "killed", told)
+
+
+def a_pending_pod(name: str) -> list[list[AttemptEvent]]:
+    """Ten tries, twenty seconds apart; at the eighth a node has room for a while."""
+    made = []
+    for number in range(10):
+        started = STARTED + timedelta(seconds=20 * number)
+        common = about(name, "retried") | {"started": started, "attempt_id": f"{name}-{number}"}
+        if number == 7:
+            made.append(an_attempt(DEVICES | {"node0": [["picked"] * 3]}, chosen="node0", **common))
+        else:
+            made.append(an_attempt(DEVICES, **common))
+    return made
+
+
+def test_retries_are_told_by_what_differs_and_counted_once_though_the_worker_is_killed(running: Pipeline) -> None:
+    pods = [a_pending_pod(f"pod-{number}") for number in range(3)]
+    told = [events for tries in zip(*pods, strict=True) for events in tries]
+    for number, events in enumerate(told):
+        running.send(events)
+        if number in (4, 13, 22):
+            running.processes.kill("worker")
+            running.start()
+    found = until(lambda: running.attempts("retried"), lambda found: len(found) == len(told))
+    for tries in pods:
+        first = tries[0][0].attempt_id
+        documents = [found[events[0].attempt_id] for events in tries]
+        assert [each.get("repeats") for each in documents[:9]] == [None, *[first] * 6, None, None]
+        assert [each["episode"] for each in documents] == [tries[at][0].attempt_id for at in [0] * 7 + [7, 8, 8]]
+        assert documents[7]["changes"][0].startswith("node0: 1/3 CardCordoned, 1/3 CardInsufficientMemory")
+        for events, document in zip(tries, documents, strict=True):
+            base = summary_of(found[document.get("repeats") or events[0].attempt_id])
+            repeated = repeated_of(document)
+            whole = resolve(repeated, base) if repeated else base  # type: ignore[arg-type]
+            assert encode_value(whole) == encode_value(summarize(events))
+
+    def counts() -> dict[str, tuple[int, int]]:
+        wanted = {"bool": {"filter": [{"term": {"namespace": "retried"}}, {"term": {"dimension": "all"}}]}}
+        rows = running.documents(wanted, "schedulerlog-trends").values()
+        results = {row["result"] for row in rows}
+        return {
+            each: (
+                sum(row["attempts"] for row in rows if row["result"] == each),
+                sum(row["devices"] for row in rows if row["result"] == each),
+            )
+            for each in results
+        }
+
+    expected = {"failed": (27, 27 * 18), "pending": (3, 3 * 18)}
+    assert until(counts, lambda said: said == expected, 15) == expected
+    running.send([event for events in told for event in events])
+    time.sleep(4)
+    assert counts() == expected
+    assert running.attempts("retried") == found
 
 
 def test_a_killed_worker_goes_on_within_seconds(running: Pipeline) -> None:

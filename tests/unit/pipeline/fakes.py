@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import AsyncIterator, Iterable, Sequence
+from operator import ge, gt, lt
 from typing import Any
 
 import orjson
@@ -20,6 +21,7 @@ class FakeIndex:
 
     def __init__(self) -> None:
         self.documents: dict[str, dict[str, Any]] = {}
+        self.indices: dict[str, str] = {}
         self.versions: dict[str, int | None] = {}
         self.refused: set[str] = set()
         self.writes = 0
@@ -40,6 +42,7 @@ class FakeIndex:
             written.conflicts.append(each)
         else:
             self.documents[each.id] = orjson.loads(each.source)
+            self.indices[each.id] = each.index
             self.versions[each.id] = each.version
 
     async def fetch(self, index: str, document_id: str) -> dict[str, object] | None:
@@ -48,19 +51,19 @@ class FakeIndex:
 
     async def search(self, questions: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
         self.questions += len(questions)
-        return [self._search(body) for _, body in questions]
+        return [self._search(header["index"], body) for header, body in questions]
 
-    def _search(self, body: dict[str, Any]) -> list[dict[str, Any]]:
-        """Terms and one range over times, latest first."""
-        *terms, earlier = body["query"]["bool"]["filter"]
-        wanted = {name: value for each in terms for name, value in each["term"].items()}
+    def _search(self, indices: Sequence[str], body: dict[str, Any]) -> list[dict[str, Any]]:
+        """Terms and ranges over texts and times; sorted by one field."""
+        clauses = body["query"]["bool"]["filter"]
         found = [
             each
-            for each in self.attempts.values()
-            if all(each[name] == value for name, value in wanted.items())
-            and each["@timestamp"] < earlier["range"]["@timestamp"]["lt"]
+            for name, each in self.documents.items()
+            if self.indices[name] in indices and all(_matches(clause, each) for clause in clauses)
         ]
-        found.sort(key=lambda each: each["@timestamp"], reverse=True)
+        for field, order in body.get("sort", [{}])[0].items():
+            descending = order == "desc" or (isinstance(order, dict) and order["order"] == "desc")
+            found.sort(key=lambda each: str(each[field]), reverse=descending)
         return [{"_source": each} for each in found[: body["size"]]]
 
     def forget(self) -> None:
@@ -68,7 +71,19 @@ class FakeIndex:
 
     @property
     def attempts(self) -> dict[str, dict[str, Any]]:
-        return {key: each for key, each in self.documents.items() if "/" not in key}
+        return self.of("schedulerlog-attempts")
+
+    def of(self, alias: str) -> dict[str, dict[str, Any]]:
+        return {key: each for key, each in self.documents.items() if self.indices[key].startswith(alias)}
+
+
+def _matches(clause: dict[str, Any], document: dict[str, Any]) -> bool:
+    (kind, said) = next(iter(clause.items()))
+    (field, wanted) = next(iter(said.items()))
+    if kind == "term":
+        return bool(document[field] == wanted)
+    compare = {"gte": ge, "gt": gt, "lt": lt}
+    return all(compare[word](document[field], limit) for word, limit in wanted.items())
 
 
 class FakeTopics:

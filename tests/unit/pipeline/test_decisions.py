@@ -208,12 +208,12 @@ async def test_a_poorer_telling_after_a_restart_leaves_the_fuller_one_as_it_is()
     log.append(*an_attempt(REFUSING))
     async with a_worker(index, topics) as worker:
         await worker.read(*log.records)
-    before, sent = dict(index.documents), len(topics.sent)
+    before, sent = dict(index.documents), set(map(str, topics.sent))
     async with a_worker(index, topics) as worker:
         await worker.read(log.records[1])
         await worker.wait(31)
     assert index.documents == before
-    assert len(topics.sent) == sent
+    assert set(map(str, topics.sent)) == sent
 
 
 async def test_a_producer_that_tells_everything_twice_changes_nothing() -> None:
@@ -285,7 +285,8 @@ async def test_a_defect_of_the_fold_sets_the_record_aside_instead_of_ending_the_
 
 
 def contents(index: FakeIndex) -> dict[str, dict[str, Any]]:
-    return index.documents
+    """A row that counts nothing stands where something was counted that is known better by now."""
+    return {name: each for name, each in index.documents.items() if each.get("attempts") != 0}
 
 
 async def told_without_trouble(events: list[AttemptEvent]) -> FakeIndex:
@@ -330,7 +331,8 @@ async def test_without_stored_devices_only_summaries_are_written() -> None:
     await Decisions(writer, Metrics(), store_devices=False).fold(stream(log.records))
     await writer.drained()
     running.cancel()
-    assert list(index.documents) == [about()["attempt_id"]]
+    assert list(index.attempts) == [about()["attempt_id"]]
+    assert not index.of("schedulerlog-devices")
 
 
 async def test_the_version_and_the_day_of_a_document_are_those_of_its_attempt() -> None:

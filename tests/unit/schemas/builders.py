@@ -6,7 +6,16 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged, NodesJudged, PodRef, Refusal, Request
+from schemas.events import (
+    AttemptRepeated,
+    AttemptSummarized,
+    DevicesJudged,
+    NodesJudged,
+    PodRef,
+    Refusal,
+    Request,
+    TrendsCounted,
+)
 
 STARTED = datetime(2026, 11, 21, 3, 6, 23, 217054, tzinfo=UTC)
 ATTEMPT: dict[str, Any] = {
@@ -59,6 +68,12 @@ def a_repetition(**said: Any) -> AttemptRepeated:
         "episode_started": earlier,
     }
     return AttemptRepeated.model_validate(ATTEMPT | plain | said)
+
+
+def some_trends(**said: Any) -> TrendsCounted:
+    names = ("namespace", "result", "dimension", "value", "attempts", "pods", "nodes", "devices")
+    plain: dict[str, Any] = {"minute": STARTED.replace(second=0, microsecond=0), "partition": 0, "version": 1}
+    return TrendsCounted.model_validate(plain | {name: [] for name in names} | said)
 
 
 def nodes_judged(nodes: Sequence[str] = ("node1",), **said: Any) -> NodesJudged:

@@ -24,7 +24,15 @@ from schemas.events import (
     PodObserved,
     PodRef,
 )
-from tests.unit.schemas.builders import ATTEMPT, STARTED, a_repetition, a_summary, devices_judged, nodes_judged
+from tests.unit.schemas.builders import (
+    ATTEMPT,
+    STARTED,
+    a_repetition,
+    a_summary,
+    devices_judged,
+    nodes_judged,
+    some_trends,
+)
 
 MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 LATER = STARTED + timedelta(microseconds=1)
@@ -186,6 +194,8 @@ def different_facts() -> list[Event]:
         a_summary(version=2),
         a_summary(version=2, part=1, parts=2),
         a_repetition(version=1),
+        some_trends(version=1),
+        some_trends(version=2),
         a_repetition(version=2),
         Message(**attempt, **said, reason="FilteringFailed"),
         Message(**attempt, **said, reason="FilteringFailed", code="NumaNotFit"),

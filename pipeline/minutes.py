@@ -1,0 +1,157 @@
+"""The minutes that are being counted: pure but for a memory.
+
+Of a minute that this worker has not counted yet, the index says what its attempts contribute (``questions``): they were
+written by an earlier owner of the partition, or by this one before a restart.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from pipeline.sinks.bulk import Document, source
+from pipeline.sinks.kafka import Outgoing
+from schemas.events import AttemptSummarized
+from schemas.indices import ATTEMPTS, TRENDS
+from schemas.records import encode, rfc3339
+from schemas.topics import TRENDS as TRENDS_TOPIC
+from summaries.trends import Minute, PoolOf, Row, contribution, contribution_of, records
+
+REMEMBERED_ATTEMPTS: Final = 100_000
+PAGE: Final = 5_000
+_FIELDS: Final = ("attempt_id", "pod_uid", "namespace", "pod", "status", "counts")
+
+Question = tuple[dict[str, Any], dict[str, Any]]
+
+
+class Which(NamedTuple):
+    partition: int
+    began: datetime
+
+
+def pools_of(said: str) -> PoolOf:
+    """The pool of a node by patterns of names: ``a100=gpu-a100-*,t4=t4-*``; empty for a node of no pool."""
+    patterns = [
+        (pool.strip(), pattern.strip()) for pool, _, pattern in (each.partition("=") for each in said.split(","))
+    ]
+    if not said:
+        return lambda _: ""
+
+    @lru_cache(maxsize=50_000)
+    def pool_of(node: str) -> str:
+        return next((pool for pool, pattern in patterns if fnmatchcase(node, pattern)), "")
+
+    return pool_of
+
+
+class Minutes:
+    def __init__(self, pool_of: PoolOf, most: int = REMEMBERED_ATTEMPTS) -> None:
+        self.pool_of = pool_of
+        self._most = most
+        self._minutes: OrderedDict[Which, Minute] = OrderedDict()
+        self._changed: set[Which] = set()
+        self._attempts = 0
+
+    @property
+    def has_changed(self) -> bool:
+        return bool(self._changed)
+
+    def unknown(self, wanted: Iterable[Which]) -> list[Which]:
+        return sorted({which for which in wanted if which not in self._minutes})
+
+    def load(self, which: Which, attempts: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> None:
+        """Begin with what the index has of a minute: documents of its attempts, and of its rows."""
+        minute = self._minutes[which] = Minute(which.began, which.partition)
+        for document in attempts:
+            if (known := contribution_of(document)) is not None:
+                minute.put(known)
+        minute.told |= {(row["namespace"], row["result"], row["dimension"], row["value"]) for row in rows}
+        self._attempts += len(minute.contributions)
+        # Whoever wrote the attempts may have ended before it counted them.
+        self._changed.add(which)
+
+    def put(self, partition: int, summary: AttemptSummarized) -> None:
+        """Count an attempt in its minute. A minute that was forgotten meanwhile is counted by who has it now."""
+        which = minute_of(partition, summary.started)
+        minute = self._minutes.get(which)
+        if minute is None:
+            return
+        before = len(minute.contributions)
+        if minute.put(contribution(summary, self.pool_of)):
+            self._changed.add(which)
+            self._attempts += len(minute.contributions) - before
+            self._minutes.move_to_end(which)
+
+    def take(self) -> tuple[list[Document], list[Outgoing]]:
+        """What has changed since the last time, for the index and the topic."""
+        minutes = [self._minutes[which] for which in sorted(self._changed)]
+        self._changed.clear()
+        documents = [document for minute in minutes for document in _documents(minute)]
+        outgoing = [Outgoing(TRENDS_TOPIC.name, encode(event)) for minute in minutes for event in records(minute)]
+        self._shrink()
+        return documents, outgoing
+
+    def clear(self) -> None:
+        self._minutes.clear()
+        self._changed.clear()
+        self._attempts = 0
+
+    def _shrink(self) -> None:
+        while self._attempts > self._most and len(self._minutes) > 1:
+            _, minute = self._minutes.popitem(last=False)
+            self._attempts -= len(minute.contributions)
+
+
+def minute_of(partition: int, started: datetime) -> Which:
+    return Which(partition, started.replace(second=0, microsecond=0))
+
+
+def attempts_question(which: Which, after: str) -> Question:
+    """The attempts of the minute behind the id ``after``, a page of them, sorted by id."""
+    day = ATTEMPTS.name(which.began)
+    return _question(day, which, {"size": PAGE, "sort": [{"attempt_id": "asc"}], "_source": list(_FIELDS)}, after)
+
+
+def rows_question(which: Which) -> Question:
+    wanted = ["namespace", "result", "dimension", "value"]
+    return _question(TRENDS.name(which.began), which, {"size": 10_000, "_source": wanted})
+
+
+def _question(index: str, which: Which, how: dict[str, Any], after: str = "") -> Question:
+    within = {"gte": rfc3339(which.began), "lt": rfc3339(which.began + timedelta(minutes=1))}
+    terms: list[dict[str, Any]] = [{"term": {"partition": which.partition}}, {"range": {"@timestamp": within}}]
+    if after:
+        terms.append({"range": {"attempt_id": {"gt": after}}})
+    header = {"index": [index], "ignore_unavailable": True, "allow_no_indices": True}
+    return header, {"query": {"bool": {"filter": terms}}, "track_total_hits": False} | how
+
+
+def _documents(minute: Minute) -> Iterator[Document]:
+    version, began = minute.version, rfc3339(minute.began)
+    for row in minute.rows():
+        yield Document(TRENDS.name(minute.began), _id(minute, row), source(_document(minute, began, row)), version)
+
+
+def _document(minute: Minute, began: str, row: Row) -> dict[str, Any]:
+    namespace, result, dimension, value = row.key
+    return {
+        "@timestamp": began,
+        "partition": minute.partition,
+        "namespace": namespace,
+        "result": result,
+        "dimension": dimension,
+        "value": value,
+        "attempts": row.attempts,
+        "pods": row.pods,
+        "nodes": row.nodes,
+        "devices": row.devices,
+    }
+
+
+def _id(minute: Minute, row: Row) -> str:
+    return blake2b(orjson.dumps([rfc3339(minute.began), minute.partition, *row.key]), digest_size=16).hexdigest()

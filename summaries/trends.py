@@ -1,0 +1,159 @@
+"""What each attempt adds to the counts of its minute, and the counts of all of them: pure.
+
+A minute is counted from what its attempts contribute, each under its id, and never by adding to a number: an attempt
+that is told again, or read again after a crash, replaces what it contributed before.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from schemas.events import NOT_REASONS, AttemptSummarized, TrendsCounted
+from schemas.ids import microseconds
+from summaries.messages import nodes_by_code
+
+ROWS_A_RECORD: Final = 250
+"""About 60 KiB with long names."""
+
+PoolOf = Callable[[str], str]
+Key = tuple[str, str, str, str]
+"""Namespace, result, dimension, value."""
+
+
+class Weight(NamedTuple):
+    nodes: int
+    devices: int
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one attempt adds."""
+
+    attempt_id: str
+    pod: str
+    version: int
+    namespace: str
+    result: str
+    weights: Mapping[tuple[str, str], Weight]
+    """By dimension and value."""
+
+    def plain(self) -> dict[str, Any]:
+        """As the document of the attempt keeps it."""
+        return {
+            "version": self.version,
+            "weights": [[*key, *weight] for key, weight in self.weights.items()],
+        }
+
+
+def contribution(summary: AttemptSummarized, pool_of: PoolOf) -> Contribution:
+    weights = {("all", ""): Weight(len(summary.nodes), summary.judged_devices)}
+    devices = _refused_devices(summary)
+    nodes = summary.refused_nodes | {code: len(rows) for code, rows in nodes_by_code(summary)}
+    for code in sorted(nodes.keys() | devices.keys()):
+        weights["reason", code] = Weight(nodes.get(code, 0), devices.get(code, 0))
+    for model, count in (summary.balance.models if summary.balance else {}).items():
+        weights["model", model] = Weight(0, count)
+    for pool, count in _pools(summary, pool_of).items():
+        weights["pool", pool] = Weight(count, 0)
+    pod, key = summary.pod, summary.pod.uid or str(summary.pod)
+    return Contribution(summary.attempt_id, key, summary.version, pod.namespace, summary.status, weights)
+
+
+def contribution_of(document: Mapping[str, Any]) -> Contribution | None:
+    """What a document of the attempts index says its attempt contributes; None where it does not say."""
+    said = document.get("counts")
+    if not said:
+        return None
+    pod = document["pod_uid"] or f"{document['namespace']}/{document['pod']}"
+    weights = {(dimension, value): Weight(nodes, devices) for dimension, value, nodes, devices in said["weights"]}
+    head = document["attempt_id"], pod, said["version"], document["namespace"], document["status"]
+    return Contribution(*head, weights)
+
+
+def _refused_devices(summary: AttemptSummarized) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for each in summary.balance.devices if summary.balance else ():
+        for code, count in each.items():
+            if code not in NOT_REASONS:
+                counts[code] = counts.get(code, 0) + count
+    return counts
+
+
+def _pools(summary: AttemptSummarized, pool_of: PoolOf) -> dict[str, int]:
+    pools: dict[str, int] = {}
+    for node in summary.nodes:
+        if pool := pool_of(node):
+            pools[pool] = pools.get(pool, 0) + 1
+    return pools
+
+
+class Row(NamedTuple):
+    key: Key
+    attempts: int
+    pods: int
+    nodes: int
+    devices: int
+
+
+@dataclass(slots=True)
+class Minute:
+    """The attempts that began in one minute, of one partition."""
+
+    began: datetime
+    partition: int
+    contributions: dict[str, Contribution] = field(default_factory=dict)
+    told: set[Key] = field(default_factory=set)
+    """Rows that stand somewhere and have to become 0 when nothing is left to count."""
+
+    def put(self, each: Contribution) -> bool:
+        """Whether that changes anything. Of two tellings of one attempt the one that knows more counts."""
+        known = self.contributions.get(each.attempt_id)
+        if known and known.version >= each.version:
+            return False
+        self.contributions[each.attempt_id] = each
+        return True
+
+    @property
+    def version(self) -> int:
+        """Grows with every attempt and with everything that becomes known of one."""
+        return sum(each.version - microseconds(self.began) for each in self.contributions.values())
+
+    def rows(self) -> list[Row]:
+        """Sorted by key; with those that have nothing to count any more."""
+        found = {row.key: row for row in _counted(self.contributions.values())}
+        self.told |= found.keys()
+        return [found.get(key, Row(key, 0, 0, 0, 0)) for key in sorted(self.told)]
+
+
+def _counted(contributions: Iterable[Contribution]) -> Iterator[Row]:
+    by_key: dict[Key, list[tuple[str, Weight]]] = {}
+    for each in contributions:
+        for (dimension, value), weight in each.weights.items():
+            key = each.namespace, each.result, dimension, value
+            by_key.setdefault(key, []).append((each.pod, weight))
+    for key, all_of in by_key.items():
+        nodes, devices = sum(weight.nodes for _, weight in all_of), sum(weight.devices for _, weight in all_of)
+        yield Row(key, len(all_of), len({pod for pod, _ in all_of}), nodes, devices)
+
+
+def records(minute: Minute) -> Iterator[TrendsCounted]:
+    """The minute as events."""
+    rows, version = minute.rows(), minute.version
+    cuts = range(0, max(len(rows), 1), ROWS_A_RECORD)
+    for part, start in enumerate(cuts):
+        cut = rows[start : start + ROWS_A_RECORD]
+        namespace, result, dimension, value = ([row.key[place] for row in cut] for place in range(4))
+        counts = {name: [getattr(row, name) for row in cut] for name in ("attempts", "pods", "nodes", "devices")}
+        yield TrendsCounted(
+            minute=minute.began,
+            partition=minute.partition,
+            version=version,
+            part=part,
+            parts=len(cuts),
+            namespace=namespace,
+            result=result,
+            dimension=dimension,
+            value=value,
+            **counts,
+        )
