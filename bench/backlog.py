@@ -24,7 +24,7 @@ from schemas.topics import DECISIONS
 SIZES = {10: 4_000, 500: 300, 5_000: 60}
 """Attempts by nodes."""
 CONNECTIONS = 2
-SCALING_NODES, SCALING_ATTEMPTS = 500, 1_500
+SCALING_NODES, SCALING_ATTEMPTS = 500, 500
 _DONE = re.compile(r'^schedulerlog_documents_total\{outcome="done"\} (\S+)$', re.MULTILINE)
 
 

@@ -1,0 +1,34 @@
+"""The slope of a soak: what it says of memory whose growth is known."""
+
+import random
+
+import pytest
+
+from bench.soak import slope
+
+SECONDS = [2.0 * number for number in range(600)]
+
+
+def test_a_steady_rise_is_told_in_percent_of_the_mean_an_hour() -> None:
+    found = slope(SECONDS, [100 + each / 3600 * 6 for each in SECONDS])
+    assert found.mean_mib == pytest.approx(101, abs=0.01)
+    assert found.percent_an_hour == pytest.approx(6 / 101 * 100, rel=0.01)
+    assert not found.is_flat
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_noise_around_a_constant_is_flat(seed: int) -> None:
+    chance = random.Random(seed)
+    found = slope(SECONDS, [150 + chance.gauss(0, 0.5) for _ in SECONDS])
+    assert abs(found.percent_an_hour) < 4 * found.error
+    assert found.is_flat
+
+
+def test_the_error_of_readings_that_wander_is_larger_than_that_of_noise() -> None:
+    chance = random.Random(1)
+    wandering, at = [], 150.0
+    for _ in SECONDS:
+        at += chance.gauss(0, 0.1)
+        wandering.append(at)
+    noisy = [150 + chance.gauss(0, 0.5) for _ in SECONDS]
+    assert slope(SECONDS, wandering).error > slope(SECONDS, noisy).error
