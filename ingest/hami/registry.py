@@ -4,15 +4,13 @@ The registrations are read from a node list (``kubectl get nodes -o json``) or f
 when the scheduler starts. A card that no registration names has no node here, and none is guessed.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import orjson
 
-REGISTRATION_PREFIX: Final = "hami.io/node-"
-REGISTRATION_SUFFIX: Final = "-register"
-_COLON_FIELDS: Final = 7
-"""Of a device in the old form: id, slots, memory, cores, type, NUMA, health; later ones add index and mode."""
+from ingest.registrations import Device, RegistrationError, device_of, devices_of, is_registration
 
 
 class Card(NamedTuple):
@@ -51,42 +49,26 @@ def _of_node(node: Any) -> Iterator[tuple[str, Card]]:
         return
     annotations = metadata.get("annotations")
     for key, text in annotations.items() if isinstance(annotations, dict) else ():
-        if key.startswith(REGISTRATION_PREFIX) and key.endswith(REGISTRATION_SUFFIX) and isinstance(text, str):
+        if is_registration(key) and isinstance(text, str):
             yield from cards_of_registration(name, text)
 
 
 def cards_of_registration(node: str, text: str) -> Iterator[tuple[str, Card]]:
-    """The cards of one registration annotation, in either of HAMi's forms (JSON since v2.7, colons before)."""
-    if not text.lstrip().startswith("["):
-        yield from _of_colons(node, text)
-        return
-    try:
-        devices = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        return
-    yield from cards_of_devices(node, devices if isinstance(devices, list) else ())
+    """The cards of one registration annotation; none of one that can't be read."""
+    with suppress(RegistrationError):
+        for device in devices_of(text):
+            yield from _card(node, device)
 
 
 def cards_of_devices(node: str, devices: Iterable[Any]) -> Iterator[tuple[str, Card]]:
     """The cards of a registration's parsed JSON; what is no device is passed over."""
     for device in devices:
-        if isinstance(device, Mapping) and isinstance(uuid := device.get("id"), str) and uuid:
-            model = device.get("type")
-            memory, cores, slots, numa = (_number(device.get(key, 0)) for key in ("devmem", "devcore", "count", "numa"))
-            yield uuid, Card(node, model if isinstance(model, str) else "", memory, cores, slots, numa)
+        with suppress(RegistrationError):
+            yield from _card(node, device_of(device))
 
 
-def _of_colons(node: str, text: str) -> Iterator[tuple[str, Card]]:
-    for device in text.split(":"):
-        fields = device.split(",")
-        if len(fields) >= _COLON_FIELDS and fields[0]:
-            uuid, slots, memory, cores, model, numa = fields[:6]
-            yield uuid, Card(node, model, _read(memory), _read(cores), _read(slots), _read(numa))
-
-
-def _number(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value < 2**31 else None
-
-
-def _read(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
+def _card(node: str, device: Device) -> Iterator[tuple[str, Card]]:
+    said = (device.memory_mib, device.cores_percent, device.slots, device.numa)
+    memory, cores, slots, numa = (amount if 0 <= amount < 2**31 else None for amount in said)
+    if device.uuid:
+        yield device.uuid, Card(node, device.model, memory, cores, slots, numa)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ingest.kube.registrations import Registered, registered
+from ingest.registrations import Registered, registered
 from schemas.events import Condition, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
 
 Json = Mapping[str, Any]

@@ -37,29 +37,34 @@ class Registered:
     """Why a registration can't be read; empty where all can."""
 
 
-class _WrongError(Exception):
-    """What is wrong with one annotation; never leaves this module."""
+class RegistrationError(ValueError):
+    """What is wrong with a registration, as the end of a sentence that begins with where it stands."""
+
+
+def is_registration(annotation: str) -> bool:
+    return _ANNOTATION.fullmatch(annotation) is not None
 
 
 def registered(annotations: Mapping[str, str]) -> Registered | None:
     """The devices of all registrations of a node; None where it has none."""
-    found = {key: value for key, value in sorted(annotations.items()) if _ANNOTATION.fullmatch(key)}
+    found = {key: value for key, value in sorted(annotations.items()) if is_registration(key)}
     if not found:
         return None
     devices: list[Device] = []
     for key, value in found.items():
         try:
-            devices += _devices(value)
-        except _WrongError as wrong:
+            devices += devices_of(value)
+        except RegistrationError as wrong:
             return Registered([], f"annotation {key}: {wrong}")
     return Registered(devices)
 
 
-def _devices(said: str) -> list[Device]:
+def devices_of(said: str) -> list[Device]:
+    """The devices of one annotation. Raises ``RegistrationError``: HAMi takes such a node for one without devices."""
     if said.lstrip().startswith("["):
         return _from_json(said)
     if ":" not in said:
-        raise _WrongError("is neither a JSON array nor devices that each end with a colon")
+        raise RegistrationError("is neither a JSON array nor devices that each end with a colon")
     return [_from_fields(each.split(",")) for each in said.split(":") if each.strip()]
 
 
@@ -67,17 +72,18 @@ def _from_json(said: str) -> list[Device]:
     try:
         items = orjson.loads(said)
     except orjson.JSONDecodeError as error:
-        raise _WrongError(f"is not JSON ({error})") from None
-    return [_from_object(item) for item in items]
+        raise RegistrationError(f"is not JSON ({error})") from None
+    return [device_of(item) for item in items]
 
 
-def _from_object(item: Any) -> Device:
+def device_of(item: Any) -> Device:
+    """A device of the parsed JSON form. Raises ``RegistrationError``."""
     if not isinstance(item, dict):
-        raise _WrongError("holds something else than objects")
+        raise RegistrationError("holds something else than objects")
     said = {str(key).lower(): value for key, value in item.items()}
     model, mode = said.get("type") or "", said.get("mode") or _DEFAULT_MODE
     if not isinstance(model, str) or not isinstance(mode, str) or not isinstance(said.get("id") or "", str):
-        raise _WrongError("has a device whose id, type or mode is no text")
+        raise RegistrationError("has a device whose id, type or mode is no text")
     return Device(
         said.get("id") or "", model, mode, _integer(said.get("index")), _integer(said.get("devmem")),
         _integer(said.get("devcore")), _integer(said.get("count")), _integer(said.get("numa")),
@@ -87,7 +93,7 @@ def _from_object(item: Any) -> Device:
 
 def _from_fields(fields: list[str]) -> Device:
     if len(fields) not in (7, 9):
-        raise _WrongError(f"has a device of {len(fields)} fields, write 7 or 9")
+        raise RegistrationError(f"has a device of {len(fields)} fields, write 7 or 9")
     uuid, slots, memory, cores, model, numa, health = fields[:7]
     index, mode = fields[7:] or ("0", _DEFAULT_MODE)
     return Device(
@@ -98,7 +104,7 @@ def _from_fields(fields: list[str]) -> Device:
 
 def _digits(said: str) -> int:
     if not re.fullmatch(r"[+-]?\d{1,15}", said.strip(), re.ASCII):
-        raise _WrongError(f"has {said[:40]!r} where a whole number belongs")
+        raise RegistrationError(f"has {said[:40]!r} where a whole number belongs")
     return int(said)
 
 
@@ -106,5 +112,5 @@ def _integer(amount: Any) -> int:
     if amount is None:
         return 0
     if isinstance(amount, bool) or not isinstance(amount, int) or abs(amount) > _LARGEST:
-        raise _WrongError(f"has {str(amount)[:40]!r} where a whole number belongs")
+        raise RegistrationError(f"has {str(amount)[:40]!r} where a whole number belongs")
     return amount
