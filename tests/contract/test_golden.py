@@ -268,12 +268,6 @@ def test_trends_count_attempts_pods_nodes_and_devices() -> None:
     event = golden(TrendsCounted, "001")
     columns = (event.dimension, event.attempts, event.pods, event.nodes, event.devices)
     assert [each[0] for each in columns] == ["all", 2, 1, 8, 64]
-        "all",
-        2,
-        1,
-        8,
-        64,
-    )
     assert golden(TrendsCounted, "002").id != event.id
 
 
