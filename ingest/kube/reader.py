@@ -3,6 +3,7 @@
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, Literal
 
@@ -48,6 +49,8 @@ class KubeEvents:
         """Pods of which some event said why they are not placed."""
         self._chosen: OrderedDict[str, AttemptConcluded] = OrderedDict()
         """The latest attempt of each pod that chose a node: a bind that comes late is about it."""
+        self._seconds: OrderedDict[str, datetime] = OrderedDict()
+        """By pod and second, the start of the refused attempt that is known by that second."""
 
     def _note(self, kind: Kind, outcome: Outcome) -> None:
         self.outcomes[kind, outcome] += 1
@@ -145,12 +148,29 @@ class KubeEvents:
         # Another pod of the same name, long gone, or come since.
         same = not uid or facts.ref is None or facts.ref.uid == uid
         pod = str(group.happenings[0].pod)
-        for event in events_of(group, facts if same else PodFacts(), self._chosen.get(pod)):
+        known_by = self._known_by(group, uid or pod)
+        for event in events_of(group, facts if same else PodFacts(), known_by, self._chosen.get(pod)):
             if isinstance(event, AttemptConcluded):
                 self.counts.attempts_complete += 1
                 if event.chosen:
                     _remember(self._chosen, pod, event)
             yield event
+
+    def _known_by(self, group: Group, pod: str) -> datetime:
+        """The time in the attempt's id: of a refusal its second, as far as one attempt has the second for itself.
+
+        An event has microseconds, the condition that says the same whole seconds. Where one is told without the other
+        (events are kept for an hour), it is the same attempt nevertheless.
+        """
+        started = group.started
+        if not group.kinds & {"refused", "failed"}:
+            return started
+        second = started.replace(microsecond=0)
+        first = self._seconds.get(key := f"{pod} {second}", second)
+        if first not in (second, started):
+            return started
+        _remember(self._seconds, key, started)
+        return second
 
 
 def _facts(pod: Mapping[str, Any], observed: PodObserved) -> PodFacts:

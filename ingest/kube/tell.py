@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from ingest.kube.gather import Group
@@ -58,9 +59,12 @@ class _Nodes:
     is_cut: bool = False
 
 
-def events_of(group: Group, facts: PodFacts, before: AttemptConcluded | None = None) -> Iterator[Event]:
+def events_of(
+    group: Group, facts: PodFacts, known_by: datetime, before: AttemptConcluded | None = None
+) -> Iterator[Event]:
     """The attempt that a group tells. A group of nothing but a pod that made room tells of that pod alone.
 
+    ``known_by`` is the time that goes into the attempt's id.
     ``before`` is the pod's latest attempt that chose a node: a bind that comes by itself is the end of it.
     """
     for happening in group.of("pushed out"):
@@ -73,7 +77,7 @@ def events_of(group: Group, facts: PodFacts, before: AttemptConcluded | None = N
     if bind and before and group.kinds <= {"bound", "not bound", "pushed out"} and _is_of(bind, before):
         yield _bind(_head_of(before), bind, bind.node or before.chosen or facts.node)
         return
-    head = _head(group, ends[0], facts)
+    head = _head(group, ends[0], facts, known_by)
     judged = list(_judged(head, nodes))
     yield from judged
     if group.of("failed", "refused", "fits", "chosen", "failed by code") or judged:
@@ -106,10 +110,10 @@ def _pod(happening: Happening, facts: PodFacts) -> PodRef:
     return happening.pod if happening.pod.uid or facts.ref is None else facts.ref
 
 
-def _head(group: Group, first: Happening, facts: PodFacts) -> dict[str, Any]:
+def _head(group: Group, first: Happening, facts: PodFacts, known_by: datetime) -> dict[str, Any]:
     pod = _pod(first, facts)
     return {
-        "attempt_id": attempt_id(first.scheduler, pod.uid or str(pod), group.started),
+        "attempt_id": attempt_id(first.scheduler, pod.uid or str(pod), known_by),
         "pod": pod,
         "scheduler": first.scheduler,
         "started": group.started,

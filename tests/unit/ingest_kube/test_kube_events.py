@@ -56,6 +56,24 @@ def test_a_condition_that_an_event_explains_is_not_told_twice() -> None:
         assert len(attempts(read(*objects))) == 1
 
 
+def test_event_and_condition_are_one_attempt_whichever_is_read_and_in_whatever_order() -> None:
+    condition, event = ("pod", a_pod(condition=REFUSAL)), ("event", an_event("FailedScheduling", REFUSAL))
+    reader = KubeEvents()
+    apart = attempts(read(condition, reader=reader) + read(event, reader=reader))
+    alone = [attempts(read(each)) for each in (condition, event)]
+    together = [attempts(read(*order)) for order in ((condition, event), (event, condition))]
+    found = {attempt.attempt_id for told in (apart, *alone, *together) for attempt in told}
+    assert len(found) == 1
+
+
+def test_two_attempts_within_one_second_stay_two() -> None:
+    first, second = (an_event("FailedScheduling", REFUSAL, at=f"2026-11-21T03:13:32.{part}Z") for part in (25, 75))
+    told = [attempts(read(("event", one), ("event", other))) for one, other in ((first, second), (second, first))]
+    ids = [{attempt.attempt_id for attempt in each} for each in told]
+    assert len(ids[0]) == 2
+    assert ids[0] == ids[1]
+
+
 def test_a_nominated_node_is_where_the_pod_waits() -> None:
     text = "0/5 nodes are available: 5 Insufficient cpu."
     (attempt,) = attempts(read(("pod", a_pod(nominated="gpu-1")), ("event", an_event("FailedScheduling", text))))
