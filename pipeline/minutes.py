@@ -16,11 +16,10 @@ import orjson
 
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.kafka import Outgoing
-from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, TRENDS
 from schemas.records import encode, rfc3339
 from schemas.topics import TRENDS as TRENDS_TOPIC
-from summaries.trends import Minute, PoolOf, Row, contribution, contribution_of, records
+from summaries.trends import Contribution, Minute, PoolOf, Row, contribution_of, records
 
 REMEMBERED_ATTEMPTS: Final = 100_000
 PAGE: Final = 5_000
@@ -75,14 +74,14 @@ class Minutes:
         # Whoever wrote the attempts may have ended before it counted them.
         self._changed.add(which)
 
-    def put(self, partition: int, summary: AttemptSummarized) -> None:
+    def put(self, partition: int, started: datetime, each: Contribution) -> None:
         """Count an attempt in its minute. A minute that was forgotten meanwhile is counted by who has it now."""
-        which = minute_of(partition, summary.started)
+        which = minute_of(partition, started)
         minute = self._minutes.get(which)
         if minute is None:
             return
         before = len(minute.contributions)
-        if minute.put(contribution(summary, self.pool_of)):
+        if minute.put(each):
             self._changed.add(which)
             self._attempts += len(minute.contributions) - before
             self._minutes.move_to_end(which)

@@ -291,9 +291,6 @@ class Writer:
                     break
             self.minutes.load(which, attempts, [hit["_source"] for hit in rows])
 
-    def _counted(self, summary: AttemptSummarized, partition: int) -> Counted:
-        return Counted(partition, contribution(summary, self.minutes.pool_of).plain())
-
     async def _before(self, summaries: Sequence[AttemptSummarized]) -> dict[str, Before]:
         if not summaries:
             return {}
@@ -314,8 +311,10 @@ class Writer:
         if known and whole.version <= known.version:
             return
         place = await self._place(whole, looked_up)
-        self._count(whole, batch.tell(whole, known, place, item, self._counted(whole, item.partition)))
-        self.minutes.put(item.partition, whole)
+        adds = contribution(whole, self.minutes.pool_of)
+        counted = Counted(item.partition, adds.plain())
+        self._count(whole, batch.tell(whole, known, place, item, counted))
+        self.minutes.put(item.partition, whole.started, adds)
         self.remembered.put(whole)
         self.pods.put(whole, place.told, place.before)
         if not place.is_repetition:
