@@ -80,11 +80,11 @@ def run(
     for number, (time, each) in enumerate(seen):
         timeline.put(at(time), ("topic", 0, number), [each])
     alerts: list[Alert] = []
-    for each in timeline.advance(at(until)):
-        if isinstance(each, datetime):
-            alerts += book.tick(each)
+    for step in timeline.advance(at(until)):
+        if isinstance(step, datetime):
+            alerts += book.tick(step)
         else:
-            book.see(each)
+            book.see(step)
     return alerts
 
 

@@ -116,7 +116,7 @@ def test_a_steady_rate_is_no_surge_and_a_few_refusals_are_none(tmp_path: Path) -
 
 def test_a_lock_that_every_bind_runs_into_fires_until_one_gets_through(tmp_path: Path) -> None:
     lock = rules(tmp_path, "kind: lock", "for_minutes: 5")
-    seen = [(time, a_bind(time, error=LOCKED)) for time in range(8)]
+    seen: list[tuple[float, Seen]] = [(time, a_bind(time, error=LOCKED)) for time in range(8)]
     seen += [(3.5, a_bind(3.5, "node2")), (8, a_bind(8))]
     alerts = run(lock, seen, 10)
     assert shown(alerts) == [("firing", 5, {"node": "node1"}), ("resolved", 8.25, {"node": "node1"})]
