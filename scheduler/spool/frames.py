@@ -1,19 +1,25 @@
 """How records lie in a spool file: framed, checksummed, and found again behind damage.
 
 A frame is a head (magic, length of the body, CRC-32 of everything behind it, kind, time, rows) and a body (topic, key,
-headers, value of one Kafka record). Pure: bytes in, entries out. Nothing here trusts a byte that it has not checked.
+headers, value of one Kafka record). The CRC begins at the number of the file instead of 0. CRC-32 maps different
+beginnings to different ends, so the very bytes of a frame are no frame in a file with another number: that is what
+lets a file be written over. `END` stands behind the last frame where older bytes follow.
+
+Pure: bytes in, entries out. Nothing here trusts a byte that it has not checked.
 """
 
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
 from schemas.records import Record
 
-MAGIC: Final = b"\xffSL\x01"
+MAGIC: Final = b"\xffSL\x02"
+END: Final = bytes(len(MAGIC))
+"""No frame follows, whatever does."""
 MAX_BODY: Final = 32 * 1024 * 1024
 """A longer body is damage: no record of the contract comes near it."""
 
@@ -52,30 +58,40 @@ class Entry:
         return next((value.decode() for name, value in self.record.headers if name == "ce_id"), "")
 
 
-def frame(entry: Entry) -> tuple[bytes, bytes]:
-    """The frame in two parts, of which the second is the record's value itself, not copied."""
+def frame(entry: Entry, number: int) -> tuple[bytes, bytes]:
+    """The frame in two parts, of which the second is the record's value itself, not copied. `number`: of the file."""
     record = entry.record
     topic = entry.topic.encode()
     lengths = _LENGTHS.pack(len(topic), len(record.key), len(record.headers))
     headers = b"".join(_header(name.encode(), value) for name, value in record.headers)
     checked = b"".join((_CHECKED.pack(entry.kind, entry.written, entry.rows), lengths, topic, record.key, headers))
-    crc = zlib.crc32(record.value, zlib.crc32(checked))
+    crc = zlib.crc32(record.value, zlib.crc32(checked, _seed(number)))
     length = len(checked) - _CHECKED.size + len(record.value)
     return _HEAD.pack(MAGIC, length, crc) + checked, record.value
+
+
+def _seed(number: int) -> int:
+    return number & 0xFFFFFFFF
 
 
 def _header(name: bytes, value: bytes) -> bytes:
     return _HEADER.pack(len(name), len(value)) + name + value
 
 
-def frames(entries: Iterable[Entry]) -> list[bytes]:
-    """The frames of all entries, as parts to be written one after the other."""
-    return [part for entry in entries for part in frame(entry)]
+def frames(entries: Iterable[Entry], number: int) -> list[bytes]:
+    """The frames of all entries for the file with a number, as parts to be written one after the other."""
+    return [part for entry in entries for part in frame(entry, number)]
 
 
-def size_of(entries: Sequence[Entry]) -> int:
+def size_of(entries: Iterable[Entry]) -> int:
     """Bytes that the entries take in a file."""
-    return sum(len(part) for part in frames(entries))
+    return sum(map(_size, entries))
+
+
+def _size(entry: Entry) -> int:
+    record = entry.record
+    headers = sum(_HEADER.size + len(name.encode()) + len(value) for name, value in record.headers)
+    return HEAD_BYTES + _LENGTHS.size + len(entry.topic.encode()) + len(record.key) + headers + len(record.value)
 
 
 @dataclass(slots=True)
@@ -91,14 +107,15 @@ class Scan:
     damaged: int = 0
 
 
-def scan(data: bytes, *, is_end: bool) -> Scan:
+def scan(data: bytes, number: int, *, is_end: bool) -> Scan:
     """Every intact entry of `data`, which starts at a frame; what is damaged is skipped.
 
-    `is_end`: no byte follows, so a frame that is cut off is damage; otherwise it waits for more bytes.
+    `number`: of the file. `is_end`: no byte follows, so a frame that is cut off is damage; otherwise it waits for more
+    bytes.
     """
     said, place, lost = Scan(), 0, False
     while place < len(data):
-        read = _read(data, place)
+        read = _read(data, place, number)
         if isinstance(read, int) and read and not is_end:
             said.wanted = read
             break
@@ -121,7 +138,7 @@ def _next_magic(data: bytes, start: int, *, is_end: bool) -> int:
     return len(data) if is_end else max(start, len(data) - len(MAGIC) + 1)
 
 
-def _read(data: bytes, place: int) -> tuple[Entry, int] | int:
+def _read(data: bytes, place: int, number: int) -> tuple[Entry, int] | int:
     """The entry at `place` and the offset behind it; or how many bytes it would take; 0 where there is none."""
     if len(data) - place < HEAD_BYTES:
         return HEAD_BYTES if MAGIC.startswith(data[place : place + len(MAGIC)]) else 0
@@ -131,7 +148,7 @@ def _read(data: bytes, place: int) -> tuple[Entry, int] | int:
     start, end = place + _HEAD.size, place + HEAD_BYTES + length
     if end > len(data):
         return HEAD_BYTES + int(length)
-    if zlib.crc32(memoryview(data)[start:end]) != crc:
+    if zlib.crc32(memoryview(data)[start:end], _seed(number)) != crc:
         return 0
     return _entry(data, start, end), end
 
@@ -153,9 +170,9 @@ def _entry(data: bytes, start: int, end: int) -> Entry:
     return Entry(Kind(kind), topic, Record(key, data[place:end], headers), written, rows)
 
 
-def entries_of(data: bytes) -> Iterator[Entry]:
-    """Every intact entry of a whole file."""
-    return (entry for entry, _ in scan(data, is_end=True).found)
+def entries_of(data: bytes, number: int) -> Iterator[Entry]:
+    """Every intact entry of the whole file with a number."""
+    return (entry for entry, _ in scan(data, number, is_end=True).found)
 
 
 def written_at(head: bytes) -> int | None:

@@ -11,6 +11,7 @@ from typing import Final
 from scheduler.spool import frames, segments
 from scheduler.spool.frames import Entry, Kind
 from scheduler.spool.segments import Segment
+from scheduler.spool.spares import Spares
 from scheduler.spool.spool_folder import Position
 from scheduler.spool.thinning import Thinned
 
@@ -52,12 +53,14 @@ class SegmentLog:
         """Take over what is there behind `sent`. Raises `OSError`."""
         self._folder, self._limits, self._counts = folder, limits, counts
         self._segments = deque(segments.existing(folder))
+        self._spares = Spares(folder)
         while self._segments and self._segments[0].number < sent[0]:
-            self._segments.popleft().delete()
+            self._retire(self._segments.popleft())
         if self._segments:
             self._cut_torn_tail(self._segments[-1])
-        highest = max(sent[0], self._segments[-1].number if self._segments else 0)
+        highest = max(sent[0], self._segments[-1].number if self._segments else 0, self._spares.highest)
         # Always a new file: the old one may be shorter than the checkpoint, or end in what could not be cut.
+        # And always a number that no file had, or frames of its earlier life would be taken for live ones.
         self._segments.append(Segment(folder, highest + 1))
 
     def _cut_torn_tail(self, last: Segment) -> None:
@@ -76,7 +79,13 @@ class SegmentLog:
 
     @property
     def bytes(self) -> int:
+        """What may still be read."""
         return sum(segment.size for segment in self._segments)
+
+    @property
+    def disk_bytes(self) -> int:
+        """What the files take, spares too."""
+        return self.bytes + self._spares.bytes + sum(segment.stale_bytes for segment in self._segments)
 
     def at(self, position: Position) -> Segment | None:
         """The file that a reader at `position` goes on with."""
@@ -84,18 +93,36 @@ class SegmentLog:
 
     def append(self, entries: Sequence[Entry], cursor: Position, now: datetime) -> None:
         """Write all entries or none; what must be given up for them is. Raises `OSError`."""
-        parts = frames.frames(entries)
-        if self.bytes + sum(map(len, parts)) > self._limits.max_bytes:
-            parts = frames.frames(self._make_room(entries, cursor, now))
-        if self.active.size and self.active.size + sum(map(len, parts)) > self._limits.segment_limit:
+        size = frames.size_of(entries)
+        if self.disk_bytes + size > self._limits.max_bytes:
+            entries = self._make_room(entries, cursor, now)
+            size = frames.size_of(entries)
+        if self.active.size and self.active.size + size > self._limits.segment_limit:
             self.rotate()
-        self.active.append(parts)
+        if not self.active.is_open:
+            self._open(self.active)
+        self.active.append(entries)
+
+    def _open(self, segment: Segment) -> None:
+        self._spares.give(segment.path)
+        segment.open()
+
+    def _retire(self, segment: Segment) -> None:
+        """Its records are sent or lost: the file becomes a spare where it is worth it."""
+        segment.close()
+        if segment.size * 2 >= self._limits.segment_limit:
+            self._spares.keep(segment.path)
+        else:
+            segment.path.unlink(missing_ok=True)
 
     def rotate(self) -> None:
         """Seal the file that is written to, and begin the next. Raises `OSError`."""
         sealed = self.active
+        # Before the next one is there: only the last file may end in what is stale.
+        if sealed.stale_bytes:
+            sealed.trim()
         following = Segment(self._folder, sealed.number + 1)
-        following.open()
+        self._open(following)
         self._segments.append(following)
         try:
             sealed.sync()
@@ -109,14 +136,17 @@ class SegmentLog:
             self.rotate()
 
     def delete_sent(self, sent: Position) -> Position:
-        """Delete the files that are sent to their end; `sent` as a position in a file that is there."""
+        """Let go of the files that are sent to their end; `sent` as a position in a file that is there."""
         while len(self._segments) > 1 and (self.first.number, self.first.size) <= sent:
-            self._segments.popleft().delete()
+            self._retire(self._segments.popleft())
             sent = max(sent, (self.first.number, 0))
         return sent
 
     def _make_room(self, entries: Sequence[Entry], cursor: Position, now: datetime) -> Sequence[Entry]:
         """Give up what must be given up so that the entries fit; returns those that are to be written."""
+        self._spares.clear()
+        if self.active.stale_bytes:
+            self.active.trim()
         while self.bytes + frames.size_of(entries) > self._limits.max_bytes:
             if self._thin_oldest(cursor, now):
                 continue
@@ -137,8 +167,7 @@ class SegmentLog:
         if fat is self.active:
             self.rotate()
         keep = cursor[1] if fat.number == cursor[0] else 0
-        scanned = frames.scan(fat.read(keep, fat.size), is_end=True)
-        thinned = Thinned((entry for entry, _ in scanned.found), now, FULL)
+        thinned = Thinned((entry for entry, _ in fat.scan(keep).found), now, FULL)
         if thinned.dropped_records:
             lost = thinned.dropped_records
             log.error("spool %s is full: gave up %d records of device detail; verdicts are kept", self._folder, lost)
@@ -154,8 +183,9 @@ class SegmentLog:
                 return False
             self.rotate()
         oldest = self._segments.popleft()
-        start = cursor[1] if oldest.number == cursor[0] else 0
-        lost = len(frames.scan(oldest.read(start, oldest.size), is_end=True).found)
+        # What was handed out already is not lost by this.
+        start = min(cursor[1], oldest.size) if oldest.number == cursor[0] else oldest.size * (oldest.number < cursor[0])
+        lost = len(oldest.scan(start).found)
         self._counts.dropped_verdicts += lost
         log.error("spool %s is full: lost %d decisions", self._folder, lost)
         oldest.delete()

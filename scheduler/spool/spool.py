@@ -164,7 +164,7 @@ class Spool:
                 return []
             if len(data) < min(wanted, segment.size - offset):
                 segment.size = offset + len(data)  # somebody has cut the file
-            scanned = frames.scan(data, is_end=offset + len(data) >= segment.size)
+            scanned = frames.scan(data, segment.number, is_end=offset + len(data) >= segment.size)
             self._note_damage(segment, offset, scanned.damaged)
             offset += scanned.consumed
             self._cursor = (segment.number, offset)
@@ -196,13 +196,14 @@ class Spool:
 
     @property
     def disk_bytes(self) -> int:
-        return self._files.bytes
+        """What the folder takes, spares too."""
+        return self._files.disk_bytes
 
     @property
     def unsent_bytes(self) -> int:
         """What Kafka does not have yet, on disk and in memory."""
         done = self._sent[1] if self._sent[0] == self._files.first.number else 0
-        return self.disk_bytes - done + self._overflow.bytes
+        return self._files.bytes - done + self._overflow.bytes
 
     @property
     def dropped_detail(self) -> int:

@@ -32,7 +32,8 @@ async def kafka(backends: Addresses) -> str:
 
 def spooled(folder: Path) -> list[Entry]:
     """What lies in the spool's files, in order."""
-    return [entry for path in sorted(folder.glob("*.spool")) for entry in frames.entries_of(path.read_bytes())]
+    paths = sorted(folder.glob("*.spool"))
+    return [entry for path in paths for entry in frames.entries_of(path.read_bytes(), int(path.stem))]
 
 
 def concluded(reads: list[Read], pod: str) -> int:
