@@ -2,12 +2,12 @@
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, Literal
 
-from ingest.kube import objects
+from ingest.kube import groups, objects
 from ingest.kube.gather import Gathered, Group
 from ingest.kube.happenings import REASONS, Happening, happenings
 from ingest.kube.tell import PodFacts, events_of
@@ -15,7 +15,7 @@ from ingest.reader import Counts
 from schemas.events import AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved
 from schemas.records import encode_value
 
-Kind = Literal["pod", "node", "event"]
+Kind = Literal["pod", "node", "event", "pod group"]
 Outcome = Literal["event", "noise", "unknown"]
 
 CONDITION_SECONDS: Final = 10.0
@@ -57,8 +57,9 @@ class KubeEvents:
         self.counts.lines[outcome] += 1
 
     def changed(self, kind: Kind, found: Mapping[str, Any], now: float) -> list[Event]:
-        """An object as it is now. Anything but a pod, a node or an event is counted as unknown."""
-        return list({"pod": self._pod, "node": self._node, "event": self._event}[kind](found, now))
+        """An object as it is now. Anything that is not of its kind is counted as unknown."""
+        read = {"pod": self._pod, "node": self._node, "event": self._event, "pod group": self._group}
+        return list(read[kind](found, now))
 
     def gone(self, kind: Kind, namespace: str, name: str) -> list[Event]:
         """The object was deleted: nothing is to be told of it, and nothing kept."""
@@ -119,8 +120,22 @@ class KubeEvents:
             self._conditions.pop(name, None)
         elif scheduler and condition.since and condition.message and name not in self._explained:
             happening = Happening("refused", condition.since, scheduler, observed.pod, condition.message)
-            known = self._conditions.get(name)
-            _remember(self._conditions, name, _Refusal(happening, known.seen if known else now))
+            self._wait_for_event(happening, now)
+
+    def _wait_for_event(self, happening: Happening, now: float) -> None:
+        known = self._conditions.get(name := str(happening.pod))
+        _remember(self._conditions, name, _Refusal(happening, known.seen if known else now))
+
+    def _group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
+        """Its conditions count as those of its pods, where these have none."""
+        found = list(groups.refusals(group))
+        self._note("pod group", "event" if found else "noise" if groups.is_group(group) else "unknown")
+        for happening in found:
+            name = str(happening.pod)
+            facts = self._pods.get(name, PodFacts())
+            if name not in self._explained and name not in self._conditions and not facts.node:
+                self._wait_for_event(replace(happening, pod=facts.ref or happening.pod), now)
+        yield from ()
 
     def _event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
         found = list(happenings(event))

@@ -1,4 +1,4 @@
-"""Watching a cluster: lists and watches of pods, nodes and events, into a reader, into Kafka.
+"""Watching a cluster: lists and watches of pods, nodes, events and KAI's pod groups, into a reader, into Kafka.
 
 There is no checkpoint: what a list tells again has the ids it had before. Events that were deleted while nobody watched
 (Kubernetes keeps them for an hour) are lost; the conditions of pods that still wait are not.
@@ -17,6 +17,7 @@ from ingest.metrics import Metrics
 from ingest.run import MAX_BATCH, Sink
 from kube.client import Client
 from kube.credentials import Credentials, Load
+from kube.errors import ApiError
 from kube.mirror import Ref
 from kube.reflector import Reflector, Selection
 from kube.resources import EVENTS, NODES, PODS, Json, Resource
@@ -25,6 +26,10 @@ from schemas.events import Event
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS: Final = 0.5
+POD_GROUPS: Final = Resource("/apis/scheduling.run.ai/v2alpha2", "podgroups")
+"""Of KAI; a cluster without KAI has no such resource."""
+FORBIDDEN: Final = 403
+NOT_FOUND: Final = 404
 
 
 class _Heard:
@@ -65,14 +70,14 @@ async def watch(
     async with AsyncExitStack() as closing:
         client = Client(await Credentials.open(load))
         closing.push_async_callback(client.close)
-        pods, nodes, events = (
+        pods, nodes, *rest = (
             Reflector(client, Selection(resource, of), _Heard(kind, reader, told))
-            for resource, kind, of in _kinds(namespace)
+            for resource, kind, of in await _kinds(client, namespace)
         )
         tasks = [asyncio.create_task(each.run()) for each in (pods, nodes)]
         closing.push_async_callback(_end, tasks)
         # An event knows of its pod only what was read before it: what it asks for, where it waits.
-        tasks.append(asyncio.create_task(_after(pods, events)))
+        tasks += [asyncio.create_task(_after(pods, each)) for each in rest]
         while not until():
             _raise_from(tasks)
             told.extend(reader.settle(time.monotonic()))
@@ -84,8 +89,23 @@ async def watch(
         metrics.note(reader.counts)
 
 
-def _kinds(namespace: str) -> list[tuple[Resource, Kind, str]]:
-    return [(PODS, "pod", namespace), (NODES, "node", ""), (EVENTS, "event", namespace)]
+async def _kinds(client: Client, namespace: str) -> list[tuple[Resource, Kind, str]]:
+    always: list[tuple[Resource, Kind, str]] = [
+        (PODS, "pod", namespace), (NODES, "node", ""), (EVENTS, "event", namespace),
+    ]  # fmt: skip
+    return [*always, (POD_GROUPS, "pod group", namespace)] if await _can_list(client, POD_GROUPS, namespace) else always
+
+
+async def _can_list(client: Client, resource: Resource, namespace: str) -> bool:
+    """Does the cluster have the resource, and may we read it?"""
+    try:
+        await client.page(resource.collection(namespace), limit=1)
+    except ApiError as error:
+        if error.status == FORBIDDEN:
+            log.warning("KAI's pod groups are left out: %s", error)
+        # An API server that is down for a moment has the resource, for all that is known.
+        return error.status not in (FORBIDDEN, NOT_FOUND)
+    return True
 
 
 async def _after(first: Reflector, then: Reflector) -> None:

@@ -61,6 +61,17 @@ def an_old_event(reason: str, message: str, *, pod: str = "deepseek", at: str = 
     }  # fmt: skip
 
 
+def a_pod_group(why: str, *, pod: str = "ml/gpu8", at: str = "2026-11-21T03:13:32Z", status: str = "True") -> Json:
+    """As KAI v0.13 writes it when one pod of the group fits nowhere."""
+    text = f"Resources were not found for pod {pod} due to: {why}"
+    condition = {
+        "type": "UnschedulableOnNodePool", "nodePool": "a100", "reason": "Unschedulable",
+        "message": f"PodSchedulingErrors: {text}.", "transitionID": "1", "lastTransitionTime": at, "status": status,
+        "reasons": [{"reason": "PodSchedulingErrors", "message": text}],
+    }  # fmt: skip
+    return {"metadata": {"namespace": "ml", "name": "pg-gpu8"}, "status": {"schedulingConditions": [condition]}}
+
+
 def read(*objects: tuple[Any, Json], reader: KubeEvents | None = None) -> list[Event]:
     reader = reader or KubeEvents()
     told = [event for kind, found in objects for event in reader.changed(kind, found, 0.0)]

@@ -6,7 +6,7 @@ from typing import Any
 
 from ingest.kube import KubeEvents
 from schemas.records import Rejected, decode, encode
-from tests.unit.ingest_kube.objects import Json, a_pod, an_event, an_old_event
+from tests.unit.ingest_kube.objects import Json, a_pod, a_pod_group, an_event, an_old_event
 
 JUNK: tuple[Any, ...] = (None, 3, -1, 1e300, True, "", "x", "9" * 400, [], [3], {}, {"a": 1}, "2026-13-01T00:00:00Z")
 REFUSAL = "0/5 nodes are available: 3 Insufficient cpu."
@@ -24,6 +24,7 @@ KNOWN: list[tuple[Any, Json]] = [
     ("event", an_old_event("FilteringSucceed", "find fit node(n), 2 nodes not fit, 2 nodes fit(m:11.58,n:12.50)")),
     ("event", an_event("Scheduled", "Successfully assigned ml/gpu8 to n")),
     ("node", A_NODE),
+    ("pod group", a_pod_group("no nodes with enough resources were found: 2 node(s) didn't have enough.")),
 ]
 
 

@@ -10,7 +10,7 @@ from schemas.events import Condition, Event, NodeObserved, NodeRegistered, PodOb
 from schemas.records import Rejected, decode, encode
 from summaries.answer import schedulerlog
 from summaries.messages import messages
-from tests.unit.ingest_kube.objects import Json, a_pod, an_event, an_old_event, attempts, read
+from tests.unit.ingest_kube.objects import Json, a_pod, a_pod_group, an_event, an_old_event, attempts, read
 
 REFUSAL = GRAMMAR["sample"][0]["text"]
 
@@ -180,6 +180,32 @@ def test_a_gang_is_told_of_the_pod_that_is_to_blame(kind: str) -> None:
     (attempt,) = attempts(read(("event", event)))
     assert str(attempt.pod) == ("ml/job-pg" if kind == "Pod" else "ml/x-3")
     assert attempt.refused_nodes == {"Insufficient nvidia.com/gpu": 3}
+
+
+KAI_SAYS = "no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPU memory."
+
+
+def test_a_pod_groups_condition_tells_of_the_pod_that_it_names() -> None:
+    (attempt,) = attempts(read(("pod", a_pod()), ("pod group", a_pod_group(KAI_SAYS))))
+    assert (str(attempt.pod), attempt.pod.uid, attempt.scheduler) == ("ml/gpu8", "uid-gpu8", "kai-scheduler")
+    assert attempt.said == KAI_SAYS
+    assert list(attempt.refused_nodes.values()) == [2]
+
+
+def test_a_pod_that_speaks_for_itself_is_not_told_again_by_its_group() -> None:
+    event = an_event("Unschedulable", KAI_SAYS, scheduler="kai-scheduler")
+    for order in (1, -1):
+        objects = [("event", event), ("pod group", a_pod_group(KAI_SAYS))][::order]
+        assert len(attempts(read(*objects))) == 1
+
+
+@pytest.mark.parametrize(
+    "group", [a_pod_group(KAI_SAYS, status="False"), a_pod_group(KAI_SAYS, pod="gpu8"), a_pod_group(KAI_SAYS, at="?")]
+)
+def test_a_pod_group_that_refuses_no_pod_is_noise(group: Json) -> None:
+    reader = KubeEvents()
+    assert read(("pod", a_pod()), ("pod group", group), reader=reader)[1:] == []
+    assert reader.outcomes["pod group", "noise"] == 1
 
 
 ALL: list[tuple[str, Json]] = [
