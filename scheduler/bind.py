@@ -1,13 +1,14 @@
 """Binding a pod to the node that the filter chose: take the node's lock, mark the pod, write the binding.
 
 The steps, and every error text, are HAMi v2.10's (`Scheduler.Bind`, `nodelock.LockNode`); three API calls where HAMi
-makes eight, because the lock is first tried on the node as the watch shows it. A bind that fails gives its lock back.
+makes eight, because the lock is first tried on the node as the watch shows it. A bind that fails gives its lock back;
+the filter's annotations stay in the pod until it is tried again, as HAMi's recorded binds show.
 """
 
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -191,7 +192,8 @@ def needs_lock(pod: Object, vendors: Vendors) -> bool:
 
 
 def _is_member(pod: Object) -> bool:
-    return bool((pod["metadata"].get("labels") or {}).get(POD_GROUP))
+    labels = pod["metadata"].get("labels")
+    return isinstance(labels, Mapping) and bool(labels.get(POD_GROUP))
 
 
 def _version(node: Object) -> str:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fai
 TYPE_PREFIX: Final = "io.schedulerlog."
 
 PICKED: Final = "picked"
-"""Of a device: taken for the container. Of a node: chosen for the pod."""
+"""Of a device: taken for the container; on a node that was not chosen, what would have been. Of a node: chosen."""
 FITS: Final = "fits"
 """Would do, but another was taken."""
 REFUSED: Final = "refused"

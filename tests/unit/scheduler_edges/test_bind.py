@@ -38,6 +38,14 @@ def test_a_bind_takes_three_calls() -> None:
     assert api.calls == 3
 
 
+@pytest.mark.parametrize("labels", [None, [], ["scheduling.x-k8s.io/pod-group"], "text", 7, {"other": "label"}])
+def test_a_pod_whose_labels_are_no_mapping_is_bound_as_one_without_a_group(labels: object) -> None:
+    case = next(case for case in BINDS if case["name"] == "free node")
+    api = ScriptedApi({**case, "pod": {**case["pod"], "labels": labels}})
+    asked = BindArgs(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
+    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked)) == Outcome()
+
+
 @pytest.mark.parametrize("case", LOCKS, ids=[repr(case["in"]) for case in LOCKS])
 def test_a_lock_is_read_as_hami_reads_it(case: Mapping[str, Any]) -> None:
     if case["error"]:
