@@ -1,53 +1,34 @@
 """From a log file to the index, through real processes: killed, restarted, read twice."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
-import pytest
-
-import embedded
 from ingest.hami.reader import HamiLog
 from ingest.lines import Lines, Origin
 from schemas.documents import summary_of
 from schemas.events import AttemptConcluded, AttemptEvent, AttemptSummarized, BindConcluded
 from summaries.answer import schedulerlog_json
 from summaries.fold import summarize
-from tests.backends import chosen
-from tests.integration.pipeline.running import Pipeline, pipeline, until
+from tests.integration.ingest import reading
+from tests.integration.ingest.reading import all_taken
+from tests.integration.pipeline.running import Pipeline, until
 
 ENDS = (AttemptConcluded, BindConcluded)
 LOGS = Path(__file__).parents[2] / "conformance" / "cases" / "logs"
 
 
-@pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
-    if chosen(os.environ) != "embedded":
-        pytest.skip("counts documents, which it can do only in an index of its own")
-    with embedded.backends() as servers, pipeline(tmp_path_factory.mktemp("pipeline"), servers) as running:
-        running.start()
-        running.wait_ready()
-        yield running
-
-
 def ingest(running: Pipeline, *arguments: str) -> "subprocess.Popen[str]":
-    command = [sys.executable, "-m", "ingest", "hami-log", *arguments, "--kafka", running.servers.bootstrap_servers]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    return reading.ingest(running, "hami-log", *arguments)
 
 
 def read(running: Pipeline, *arguments: str) -> str:
-    process = ingest(running, *arguments)
-    _, said = process.communicate(timeout=60)
-    assert process.returncode == 0, said
-    return said
+    return reading.read(running, "hami-log", *arguments)
 
 
 def told(text: bytes, scheduler: str) -> dict[str, list[AttemptEvent]]:
@@ -65,18 +46,7 @@ def indexed(running: Pipeline, scheduler: str) -> dict[str, Any]:
 
 
 def versions(running: Pipeline, scheduler: str) -> dict[str, tuple[int, Any]]:
-    """Of every document in any index: its version and content."""
-    url = f"{running.servers.opensearch_url}/schedulerlog-*"
-    httpx.post(f"{url}/_refresh", timeout=30)
-    body = {"size": 10_000, "version": True, "query": {"term": {"scheduler": scheduler}}}
-    hits = httpx.post(f"{url}/_search", json=body, timeout=30).json()["hits"]["hits"]
-    return {f"{hit['_index']}/{hit['_id']}": (hit["_version"], hit["_source"]) for hit in hits}
-
-
-def all_taken(running: Pipeline) -> None:
-    """Wait until the worker has done all that lies on the topic."""
-    ends = len(running.topic("schedulerlog.decisions"))
-    assert until(running.committed, lambda committed: committed >= ends) >= ends
+    return reading.versions(running, {"term": {"scheduler": scheduler}})
 
 
 def test_every_attempt_of_a_log_is_in_the_index_as_the_reader_tells_it(running: Pipeline) -> None:

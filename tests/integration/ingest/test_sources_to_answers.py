@@ -1,0 +1,106 @@
+"""From the examples of the documents that asked for this to the API's answer; and what is read twice is there once."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from schemas.events import Event, NodeObserved, PodObserved
+from schemas.records import decode
+from tests.integration.api.serving import Served, serving, soon
+from tests.integration.ingest.reading import all_taken, read, versions
+from tests.integration.pipeline.running import Pipeline, until
+from tests.unit.ingest_sniffer.test_sniffer import DOCUMENT
+
+UNIT = Path(__file__).parents[2] / "unit"
+PROPOSAL = UNIT / "ingest" / "cases" / "scheduler-event-proposal.log"
+KAI = UNIT / "ingest_kai" / "cases"
+TAGS = KAI / "seed002-debug-tags.log"
+
+
+@pytest.fixture(scope="module")
+def api(running: Pipeline) -> Iterator[Served]:
+    with serving(running.servers.bootstrap_servers, running.servers.opensearch_url) as served:
+        yield served
+
+
+def answer(api: Served, pod: str) -> dict[str, Any]:
+    got = soon(lambda: (found := api.schedulerlog(pod)).is_success and found)
+    assert got, api.schedulerlog(pod).text
+    body: dict[str, Any] = got.json()
+    return body
+
+
+def test_the_proposals_log_gives_its_two_summaries_and_three_scores(running: Pipeline, api: Served) -> None:
+    read(running, "hami-log", str(PROPOSAL))
+    nodes = answer(api, "llm/deepseek-5996b8569d-kgwgx")["filter"]["nodes"]
+    reasons = {node["name"]: node["containers"][0].get("reason", "") for node in nodes if node["status"] == "failed"}
+    assert {name: set(reason.split(", ")) for name, reason in reasons.items()} == {
+        "node1": {
+            "2/8 NumaNotFit", "3/8 CardInsufficientMemory", "2/8 CardInsufficientCore",
+            "1/8 ExclusiveDeviceAllocateConflict",
+        },
+        "node2": {"4/8 CardUuidMismatch", "3/8 CardInsufficientMemory", "1/8 ExclusiveDeviceAllocateConflict"},
+    }  # fmt: skip
+    scores = {node["name"]: node["score"] for node in nodes if node["status"] == "passed"}
+    assert scores == {"node3": 0.65, "node4": 0.26, "node5": 0.85}
+
+
+def test_the_debugging_tags_give_a_finding_with_its_numbers_and_lines(running: Pipeline, api: Served) -> None:
+    read(running, "kai-log", str(TAGS))
+    assert answer(api, "team-a/infer-0")["filter"]["nodes"][0]["name"] == "gpu-0"
+    of_pod = {"term": {"pod": "infer-0"}}
+    found = until(lambda: list(running.documents(of_pod, "schedulerlog-findings").values()), bool)
+    (finding,) = (each for each in found if each["finding"] == "ReleasingMemoryCounted")
+    assert (finding["node"], finding["device"]) == ("gpu-0", "grp-0")
+    assert {35000, 30000, 40900} <= set(finding["numbers"].values())
+    assert any("ReleasingMemory=30000" in line for line in finding["evidence"])
+
+
+@pytest.mark.parametrize("case", sorted(KAI.glob("*.log")), ids=lambda path: path.stem)
+def test_reading_kais_log_twice_leaves_the_index_as_it_was(running: Pipeline, case: Path) -> None:
+    of_kai = {"term": {"scheduler": "kai-scheduler"}}
+    read(running, "kai-log", str(case))
+    all_taken(running)
+    before = until(lambda: versions(running, of_kai), bool)
+    read(running, "kai-log", str(case))
+    all_taken(running)
+    assert before
+    assert versions(running, of_kai) == before
+
+
+def observed(running: Pipeline, topic: str, kind: type[Event]) -> dict[bytes, Event]:
+    """The last record of every key, as a compacted topic keeps it."""
+    records = running.topic(topic)
+    found = {record.value: decode(record.value, record.headers) for record in records}
+    return {value: event for value, event in found.items() if isinstance(event, kind)}
+
+
+def test_the_sniffers_lines_say_capacity_and_conditions_and_the_same_when_read_twice(
+    running: Pipeline, tmp_path: Path
+) -> None:
+    log = tmp_path / "sniffer.log"
+    log.write_bytes(DOCUMENT)
+    read(running, "sniffer", str(log), "--namespace", "sniffed")
+    all_taken(running)
+    before = versions(running, {"match_all": {}})
+    nodes, pods = observed(running, "schedulerlog.nodes", NodeObserved), pods_of(running)
+    assert any(
+        isinstance(node, NodeObserved) and node.capacity.get("cpu") == "12" and node.conditions[0].type == "Ready"
+        for node in nodes.values()
+    )
+    assert [[each.type for each in pod.conditions] for pod in pods] == [
+        ["ContainersReady"],
+        ["ContainersReady", "PodScheduled"],
+    ]
+    read(running, "sniffer", str(log), "--namespace", "sniffed")
+    all_taken(running)
+    assert versions(running, {"match_all": {}}) == before
+    assert observed(running, "schedulerlog.nodes", NodeObserved).keys() == nodes.keys()
+    assert pods_of(running) == pods
+
+
+def pods_of(running: Pipeline) -> list[PodObserved]:
+    events = observed(running, "schedulerlog.decisions", PodObserved).values()
+    return [event for event in events if isinstance(event, PodObserved) and event.pod.namespace == "sniffed"]
