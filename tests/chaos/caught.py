@@ -38,11 +38,9 @@ def _with_garbage(ground: Ground, load: Load, chance: random.Random, bug: str) -
     FAULTS["garbage"](ground, load, chance)
 
 
-def _with_the_index_killed(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+def _with_the_index_read_only(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
     _plain(ground, load, chance, bug)
-    ground.servers.opensearch.kill()
-    load.wait_for(len(load.answers) + 20)
-    ground.servers.opensearch.start()
+    FAULTS["indices read-only"](ground, load, chance)
 
 
 def _with_a_frozen_request(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
@@ -58,7 +56,7 @@ _SHOWN_BY: Final[dict[str, Callable[[Ground, Load, random.Random, str], None]]] 
     "take": _killed_with_the_index_standing_still,
     "no external version": _with_a_frozen_request,
     "no dead letters": _with_garbage,
-    "a failed request counts as written": _with_the_index_killed,
+    "a failed request counts as written": _with_the_index_read_only,
 }
 
 

@@ -74,6 +74,15 @@ def _kill_opensearch(ground: Ground, load: Load, chance: random.Random) -> None:
     _some_pods(load, chance)
 
 
+def _read_only(ground: Ground, load: Load, chance: random.Random) -> None:
+    """OpenSearch does this to every index when its disk is nearly full."""
+    _some_pods(load, chance)
+    with ground.read_only_indices():
+        _some_pods(load, chance)
+        time.sleep(chance.uniform(1, 3))
+    _some_pods(load, chance)
+
+
 def _stop(what: str, seconds: float) -> Fault:
     def stop(ground: Ground, load: Load, chance: random.Random) -> None:
         _some_pods(load, chance)
@@ -154,6 +163,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "scheduler killed": _kill_scheduler,
     "broker killed": _kill_broker,
     "OpenSearch killed": _kill_opensearch,
+    "indices read-only": _read_only,
     "a zombie comes back": _zombie,
     "a frozen request thaws": _stale_bulk,
     "garbage": _garbage,

@@ -91,6 +91,18 @@ class Ground:
         finally:
             os.kill(pid, signal.SIGCONT)
 
+    @contextmanager
+    def read_only_indices(self) -> Iterator[None]:
+        self._block_writes(is_blocked=True)
+        try:
+            yield
+        finally:
+            self._block_writes(is_blocked=False)
+
+    def _block_writes(self, *, is_blocked: bool) -> None:
+        url = f"{self.servers.opensearch_url}/schedulerlog-*/_settings"
+        self.client.put(url, json={"index.blocks.write": is_blocked}).raise_for_status()
+
     def is_frozen(self, name: str) -> bool:
         """Does the service stand still (SIGSTOP)?"""
         status = Path(f"/proc/{self.processes.pid(name)}/stat").read_text()

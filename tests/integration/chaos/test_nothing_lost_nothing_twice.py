@@ -20,6 +20,7 @@ SLICE = [
     "scheduler killed",
     "broker killed",
     "OpenSearch killed",
+    "indices read-only",
     "worker stands still 15 s",
     "a frozen request thaws",
     "garbage",
