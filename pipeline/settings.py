@@ -14,7 +14,8 @@ class SettingError(Exception):
     """A setting is missing or wrong; the message names it in one line."""
 
 
-def _servers(said: str) -> str:
+def servers(said: str) -> str:
+    """Raises ``ValueError`` where it is no ``host:port[,host:port…]``."""
     for server in said.split(","):
         host, _, port = server.strip().rpartition(":")
         if not host or not port.isdigit() or not 0 < int(port) < 65536:
@@ -33,7 +34,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, use_attribute_docstrings=True, extra="ignore")
 
-    kafka_bootstrap_servers: Annotated[str, AfterValidator(_servers)]
+    kafka_bootstrap_servers: Annotated[str, AfterValidator(servers)]
     """``host:port[,host:port…]`` of any brokers."""
     opensearch_url: Annotated[str, AfterValidator(_url)]
     """Base URL of OpenSearch; a user and password may stand in it."""

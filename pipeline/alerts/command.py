@@ -9,13 +9,8 @@ import typer
 
 from pipeline import log
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
-from pipeline.settings import PREFIX
+from pipeline.events.command import Kafka
 from pipeline.sinks.opensearch import NotProvisionedError
-
-Kafka = Annotated[
-    str,
-    typer.Option(envvar=f"{PREFIX}KAFKA_BOOTSTRAP_SERVERS", help="host:port[,host:port…] of any brokers."),
-]
 
 
 def _fail(message: str, status: int) -> NoReturn:
@@ -24,9 +19,8 @@ def _fail(message: str, status: int) -> NoReturn:
 
 
 def alerts(
-    kafka: Kafka = "",
+    kafka: Kafka,
     rules: Annotated[Path, typer.Option(help="A file of rules; docs/alerting.md says how to write one.")] = DEFAULTS,
-    check: Annotated[bool, typer.Option("--check", help="Only check the rules.")] = False,
     group: Annotated[str, typer.Option(help="Names this process's place on the topics.")] = "schedulerlog-alerts",
     metrics_port: Annotated[
         int | None, typer.Option(help="Serve /metrics, /healthz, /readyz on 127.0.0.1.", min=0, max=65535)
@@ -39,11 +33,6 @@ def alerts(
         known = load(rules)
     except RuleError as error:
         _fail(str(error), 2)
-    if check:
-        typer.echo(f"{rules}: {len(known)} rules: {', '.join(rule.name for rule in known)}")
-        return
-    if not kafka:
-        _fail(f"no Kafka: give --kafka or set {PREFIX}KAFKA_BOOTSTRAP_SERVERS", 2)
     log.configure()
     try:
         asyncio.run(run(Settings(kafka, group, known, metrics_port)))
@@ -51,6 +40,15 @@ def alerts(
         _fail(str(error), 1)
     except OSError as error:
         _fail(f"--metrics-port {metrics_port}: {error}", 2)
+
+
+def check_rules(rules: Annotated[Path, typer.Argument(help="A file of rules.")] = DEFAULTS) -> None:
+    """Check a file of rules; what is wrong is said with file and line."""
+    try:
+        known = load(rules)
+    except RuleError as error:
+        _fail(str(error), 2)
+    typer.echo(f"{rules}: {len(known)} rules: {', '.join(rule.name for rule in known)}")
 
 
 def alertmanager(

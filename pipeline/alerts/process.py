@@ -30,7 +30,7 @@ from pipeline.sinks.kafka import Outgoing, TopicsSink
 from pipeline.sinks.opensearch import NotProvisionedError
 from schemas.events import Alert
 from schemas.records import decode, encode, rfc3339
-from schemas.topics import ALERTS
+from schemas.topics import ALERTS, NODES
 
 logger = logging.getLogger(__name__)
 
@@ -113,7 +113,6 @@ async def _for_ever(settings: Settings, topics: TopicsSink, metrics: Metrics, st
             group_id=settings.group,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
-            max_partition_fetch_bytes=16 * 1024 * 1024,
         )
         try:
             await consumer.start()
@@ -145,6 +144,9 @@ class _Reader:
         kept, partitions = await _known(settings, {ALERTS.name, *back_by_topic})
         until = kept or now
         book = Book(settings.rules, await _told(consumer), until)
+        if kept is None and NODES.name in back_by_topic:
+            # What is wrong with a node is told once, when it begins.
+            back_by_topic[NODES.name] = NODES.retention
         since = {each: until - back_by_topic[each.topic] for each in partitions if each != _ALERTS}
         starts, ends = await _positions(consumer, since)
         # What is not assigned can't be committed.
@@ -152,7 +154,7 @@ class _Reader:
         await consumer.seek_to_end(_ALERTS)
         for partition, offset in starts.items():
             consumer.seek(partition, offset)
-        back = max(back_by_topic.values(), default=timedelta(0))
+        back = max(book.reads.values(), default=timedelta(0))
         logger.info("reading from %s before %s; %d alerts fire", back, rfc3339(until), len(book.firing))
         return cls(consumer, book, ends, until - back)
 
@@ -167,7 +169,8 @@ class _Reader:
             await self._advance(await self._known_until(), topics, metrics)
 
     def _read(self, partition: TopicPartition, record: Any) -> None:
-        at = time_of(record)
+        # A producer's clock may be wrong; nothing is from the future.
+        at = min(time_of(record), datetime.now(UTC))
         self._read_until[partition] = max(at, self._read_until.get(partition, at))
         if seen := seen_in(record):
             self._timeline.put(at, (partition.topic, partition.partition, record.offset), seen)

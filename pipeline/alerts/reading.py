@@ -27,9 +27,14 @@ _WANTED: Final = frozenset(
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+_LATEST_MILLISECONDS: Final = 250_000_000_000_000
+"""In the year 9892. A producer may say anything."""
+_AHEAD: Final = timedelta(hours=1)
+
+
 def time_of(record: Any) -> datetime:
     """When it came to Kafka."""
-    return _EPOCH + timedelta(milliseconds=max(record.timestamp, 0))
+    return _EPOCH + timedelta(milliseconds=min(max(record.timestamp, 0), _LATEST_MILLISECONDS))
 
 
 def seen_in(record: Any) -> list[Seen]:
@@ -48,6 +53,8 @@ def seen_in(record: Any) -> list[Seen]:
 
 
 def _of_event(event: object, topic: str, at: datetime) -> list[Seen]:
+    if isinstance(event, Event) and event.time - at > _AHEAD:
+        return []  # a clock that is so wrong would keep the matter open for ever
     if isinstance(event, AttemptConcluded):
         # What was read from a log says nothing about a spool.
         late = (at - event.ended).total_seconds()

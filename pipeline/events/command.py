@@ -10,13 +10,27 @@ import typer
 from kube.credentials import from_kubeconfig, in_cluster
 from kube.errors import KubeConfigError
 from pipeline import log
-from pipeline.settings import PREFIX
+from pipeline.settings import PREFIX, servers
+from pipeline.sinks.opensearch import NotProvisionedError
 
-KAFKA_VARIABLE = f"{PREFIX}KAFKA_BOOTSTRAP_SERVERS"
+
+def _servers(said: str) -> str:
+    try:
+        return servers(said)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+Kafka = Annotated[
+    str,
+    typer.Option(
+        envvar=f"{PREFIX}KAFKA_BOOTSTRAP_SERVERS", help="host:port[,host:port…] of any brokers.", callback=_servers
+    ),
+]
 
 
 def events(
-    kafka: Annotated[str, typer.Option(envvar=KAFKA_VARIABLE, help="host:port[,host:port…] of any brokers.")],
+    kafka: Kafka,
     kubeconfig: Annotated[
         Path | None, typer.Option(help="How to reach the API server; the pod's service account unless given.")
     ] = None,
@@ -52,6 +66,9 @@ def events(
     settings = Settings(kafka, group, load, kube_api_qps, kube_api_burst, linger_seconds, metrics_port, policy)
     try:
         asyncio.run(run(settings))
+    except NotProvisionedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
     except (KubeConfigError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None

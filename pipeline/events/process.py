@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from kube.client import Client
@@ -21,7 +22,8 @@ from pipeline.health import serving
 from pipeline.metrics import Metrics as PipelineMetrics
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
-from schemas.topics import MESSAGES
+from pipeline.sinks.opensearch import NotProvisionedError
+from schemas.topics import DEAD_LETTERS, MESSAGES
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +59,11 @@ class _Moved(ConsumerRebalanceListener):  # type: ignore[misc]
 
 
 async def run(settings: Settings) -> None:
-    """Work until SIGTERM or SIGINT. Raises ``KubeConfigError``, ``OSError`` where the metrics port is taken."""
+    """Work until SIGTERM or SIGINT.
+
+    Raises ``KubeConfigError``, ``NotProvisionedError`` where topics are missing, ``OSError`` where the metrics port is
+    taken.
+    """
     metrics, stop = Metrics(), asyncio.Event()
     for name in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(name, stop.set)
@@ -96,6 +102,20 @@ class _State:
         return f"waiting for {waits_for}" if waits_for else ""
 
 
+async def _check_topics(servers: str) -> None:
+    """Raises ``NotProvisionedError``: a subscription could make the topics, with the broker's defaults."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    try:
+        await admin.start()
+        missing = {MESSAGES.name, DEAD_LETTERS.name} - set(await admin.list_topics())
+    finally:
+        await admin.close()
+    if missing:
+        raise NotProvisionedError(
+            f"Kafka has no topic {', '.join(sorted(missing))}: run `python -m pipeline provision`"
+        )
+
+
 async def _read_for_ever(settings: Settings, teller: Teller, state: _State) -> None:
     """A broker that is away is waited for; a consumer that has failed is made anew."""
     backoff = Backoff("Kafka", settings.policy.longest_pause_seconds)
@@ -108,6 +128,7 @@ async def _read_for_ever(settings: Settings, teller: Teller, state: _State) -> N
             max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000,
         )
         try:
+            await _check_topics(settings.servers)
             consumer.subscribe([MESSAGES.name], listener=_Moved(teller))
             await consumer.start()
             backoff.worked()

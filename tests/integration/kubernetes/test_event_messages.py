@@ -167,3 +167,26 @@ async def test_nothing_is_lost_while_the_api_server_is_down_and_what_can_not_be_
     assert cut.endswith("words words... and 134 more words")
     assert len(cut.encode()) <= 1_024
     assert found[cut] == 3
+
+
+async def test_two_processes_that_share_the_partitions_count_together(
+    control_plane: ControlPlane, kafka: str, namespace: str, tmp_path: Path
+) -> None:
+    group, logs = f"events-{namespace}", [tmp_path / "one.log", tmp_path / "two.log"]
+    pods = [PodRef(namespace=namespace, name=f"pod-{number}", uid=f"uid-{number}") for number in range(8)]
+    with control_plane.client() as client, writing(control_plane, kafka, group, logs[0]) as one:
+        await send(kafka, [each for pod in pods for each in retries(pod, 20)])
+        eventually(lambda: events_of(client, namespace), logs[0].read_text)
+        with writing(control_plane, kafka, group, logs[1]):
+            for start in range(20, 60, 10):
+                await send(kafka, [each for pod in pods for each in retries(pod, 10, first=start)])
+                await asyncio.sleep(0.5)
+            one.kill()
+            one.wait()
+            # A broker needs a session's time to see that the first is gone.
+            eventually(
+                lambda: (
+                    sorted(each.get("series", {}).get("count") for each in events_of(client, namespace)) == [60] * 8
+                ),
+                lambda: f"{[each.get('series') for each in events_of(client, namespace)]} {logs[1].read_text()}",
+            )
