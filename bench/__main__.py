@@ -24,6 +24,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "api": api.api,
     "ingest": ingest.ingest,
     "ingest-kai": ingest.ingest_kai,
+    "ingest-kai-json": ingest.ingest_kai_json,
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bench.backends import FOLDER
 from bench.hami_log import hami_log
-from bench.kai_log import kai_log
+from bench.kai_log import as_json, kai_log
 from bench.report import Figure, Result, against_first
 from ingest.hami.reader import HamiLog
 from ingest.kai import KaiLog
@@ -48,12 +48,21 @@ def ingest() -> Result:
 
 
 def ingest_kai() -> Result:
-    """KAI's log at --v=8: sessions of 20 pods over 400 nodes of 8 shared cards."""
-    path = FOLDER / "ingest-kai" / "kai.log"
+    """KAI's console log at --v=8: sessions of 20 pods over 400 nodes of 8 shared cards."""
+    return _kai("ingest-kai", "console log", lambda lines: lines)
+
+
+def ingest_kai_json() -> Result:
+    """The same sessions with ``--log-json``."""
+    return _kai("ingest-kai-json", "log in JSON", as_json)
+
+
+def _kai(name: str, form: str, written: Callable[[Iterator[bytes]], Iterator[bytes]]) -> Result:
+    path = FOLDER / name / "kai.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         for session in range(KAI_SESSIONS):
-            file.writelines(kai_log(KAI_NODES, KAI_PODS, f"s{session}aaaa"))
+            file.writelines(written(kai_log(KAI_NODES, KAI_PODS, f"s{session}aaaa")))
     paths: dict[str, Callable[[Path], object]] = {
         "iterate over the lines": _iterate,
         "one compiled regex a line": _regex,
@@ -63,8 +72,8 @@ def ingest_kai() -> Result:
     size = path.stat().st_size / 1e6
     path.unlink()
     return Result(
-        "ingest-kai",
-        "CPU time of one pass over a file of KAI's log at --v=8, from bytes to events; best of three",
+        name,
+        f"CPU time of one pass over a file of KAI's {form} at --v=8, from bytes to events; best of three",
         f"{size:.0f} MB, {KAI_SESSIONS} sessions, {KAI_PODS} pods on {KAI_NODES} nodes of 8 shared cards, all refused",
         against_first(figures, lambda first, this: this / first),
     )

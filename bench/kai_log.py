@@ -1,8 +1,13 @@
 """A log as KAI-Scheduler v0.13 prints it at --v=8, made from the lines of its own sessions."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+
+import orjson
 
 CARDS = 8
+
+_HEAD = re.compile(rb"(\S+)\t(\w+)\t(\S+)\t\[(\w+)\] (?:\[(\w+)\] )?(.*)", re.DOTALL)
 
 _ASKED = "GPU: 0, CPU: 1 (cores), memory: 1 (GB)"
 _IDLE = "CPU: 19998 (cores), memory: 18 (GB), Gpus: 0"
@@ -16,6 +21,29 @@ def kai_log(nodes: int, pods: int, session: str) -> Iterator[bytes]:
             yield from _card(session, node, card)
     for pod in range(pods):
         yield from _pod(session, nodes, pod)
+
+
+def as_json(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """The same messages as v0.17 prints them with ``--log-json``: a message with its further lines is one line."""
+    message = b""
+    for line in lines:
+        if line.startswith(b"\t"):
+            message += line
+            continue
+        if message:
+            yield _as_json(message)
+        message = line
+    yield _as_json(message)
+
+
+def _as_json(message: bytes) -> bytes:
+    found = _HEAD.fullmatch(message.rstrip(b"\n"))
+    assert found
+    stamp, level, caller, session, action, text = (part.decode() if part else "" for part in found.groups())
+    said = {"level": level, "ts": stamp, "caller": caller, "msg": text, "sessionID": session}
+    # KAI's own lines have the key twice where they have an action.
+    again = f',"sessionID":"{session}","action":"{action}"' if action else ""
+    return orjson.dumps(said)[:-1] + again.encode() + b"}\n"
 
 
 def _line(session: str, caller: str, text: str, action: str = "[allocate] ") -> bytes:
