@@ -5,6 +5,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -14,14 +15,19 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaConsumer
 
+import embedded
 from embedded.control_plane import ControlPlane
+from ingest.kube.reader import CONDITION_SECONDS
 from schemas.events import AttemptEvent, AttemptSummarized, Event, NodeObserved, NodeRegistered, PodObserved
 from schemas.records import decode
 from schemas.topics import DECISIONS, NODES
 from summaries.fold import AttemptFold
-from tests.backends import Addresses
+from tests.backends import Addresses, chosen
+from tests.integration.ingest.reading import all_taken, versions
 from tests.integration.kubernetes.objects import Json, a_gpu_node, create, created_nodes, eventually
+from tests.integration.pipeline.running import pipeline, until
 from tests.integration.scheduler.scheduling import create_topics
+from tests.unit.ingest_kube.objects import a_pod_group
 
 SCHEDULER = "plain"
 """kube-scheduler without an extender."""
@@ -185,3 +191,66 @@ async def test_a_preemption_is_told_of_both_pods_and_nodes_are_observed(
     assert any(each.type == "Preempted" and "Preempted by" in each.message for each in conditions)
     assert any(isinstance(each, NodeRegistered) and len(each.uuid) == 4 for each in about_nodes)
     assert any(isinstance(each, NodeObserved) and each.capacity["cpu"] == "64" for each in about_nodes)
+
+
+def test_watching_a_cluster_twice_leaves_the_index_as_it_was(
+    control_plane: ControlPlane, refused_pods: str, namespace: str, tmp_path: Path
+) -> None:
+    if chosen(os.environ) != "embedded":
+        pytest.skip("counts documents, which it can do only in an index of its own")
+    log, mine = tmp_path / "kube-events.log", {"term": {"namespace": namespace}}
+    with embedded.backends() as servers, pipeline(tmp_path, servers) as running, control_plane.client() as client:
+        events = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
+        eventually(lambda: len(client.get(events).json()["items"]) >= len(PODS), "kube-scheduler said nothing")
+        # From here on nothing is tried again, so that both watches see the same.
+        control_plane.scheduler.stop()
+        running.start()
+        running.wait_ready()
+
+        def watched() -> dict[str, tuple[int, Any]]:
+            with watching(control_plane, namespace, servers.bootstrap_servers, log):
+                until(lambda: running.documents(mine), lambda found: len(found) >= len(PODS))
+                time.sleep(CONDITION_SECONDS + 2)
+            all_taken(running)
+            return versions(running, mine)
+
+        before = watched()
+        assert {source["pod"] for _, source in before.values() if "pod" in source} == set(PODS)
+        assert watched() == before
+
+
+POD_GROUPS: Json = {
+    "metadata": {"name": "podgroups.scheduling.run.ai"},
+    "spec": {
+        "group": "scheduling.run.ai",
+        "names": {"kind": "PodGroup", "plural": "podgroups", "singular": "podgroup", "listKind": "PodGroupList"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v2alpha2", "served": True, "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}  # fmt: skip
+
+
+async def test_kais_pod_groups_are_watched_where_the_cluster_has_them(
+    control_plane: ControlPlane, namespace: str, kafka: str, tmp_path: Path
+) -> None:
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    groups = f"/apis/scheduling.run.ai/v2alpha2/namespaces/{namespace}/podgroups"
+    why = "no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPU memory."
+    group = a_pod_group(why, pod=f"{namespace}/infer-0")
+    group["metadata"]["namespace"] = namespace
+    with control_plane.client() as client:
+        create(client, definitions, POD_GROUPS)
+        try:
+            eventually(lambda: client.get(groups).is_success, "the pod groups are not served")
+            kind = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}
+            create(client, groups, kind | group)
+            with watching(control_plane, namespace, kafka, log := tmp_path / "kube-events.log"):
+                found = attempts(await told_of(kafka, namespace, {"infer-0"}, log))
+        finally:
+            client.delete(f"{definitions}/{POD_GROUPS['metadata']['name']}")
+    assert [(each.scheduler, each.said) for each in found] == [("kai-scheduler", why)]
