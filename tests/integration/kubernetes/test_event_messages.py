@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -13,16 +14,19 @@ from typing import Any
 
 import httpx
 import pytest
+import yaml
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 
 from embedded.control_plane import ControlPlane
 from schemas.events import Message, PodRef
+from schemas.generate import ROOT
 from schemas.records import encode
 from schemas.topics import DEAD_LETTERS, MESSAGES
 from tests.backends import Addresses
 from tests.integration.kubernetes.objects import Json, create, eventually
+from tests.integration.kubernetes.test_service_account import RBAC, a_kubeconfig
 
 REFUSED = "3 nodes CardInsufficientMemory(node1,node3,node4)"
 
@@ -47,6 +51,26 @@ def pod(control_plane: ControlPlane, namespace: str) -> PodRef:
     with control_plane.client() as client:
         made = create(client, f"/api/v1/namespaces/{namespace}/pods", body)
     return PodRef(namespace=namespace, name="trainer", uid=made["metadata"]["uid"])
+
+
+@pytest.fixture
+def documented_rights(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Path]:
+    """A kubeconfig of a service account that may do what docs/kubernetes-events.md says, and no more."""
+    (block,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs/kubernetes-events.md").read_text(), re.DOTALL)
+    account, name = f"/api/v1/namespaces/{namespace}/serviceaccounts", f"events-{namespace}"
+    subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+    ref = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+    with control_plane.client() as client:
+        create(client, account, {"metadata": {"name": name}})
+        create(client, f"{RBAC}/clusterroles", yaml.safe_load(block) | {"metadata": {"name": name}})
+        create(
+            client, f"{RBAC}/clusterrolebindings", {"metadata": {"name": name}, "subjects": [subject], "roleRef": ref}
+        )
+        token = create(client, f"{account}/{name}/token", {"spec": {}})
+        (tmp_path / "token").write_text(token["status"]["token"])
+        yield a_kubeconfig(tmp_path, control_plane)
+        for kind in ("clusterrolebindings", "clusterroles"):
+            client.delete(f"{RBAC}/{kind}/{name}")
 
 
 def retries(pod: PodRef, count: int, first: int = 0, **said: Any) -> list[Message]:
@@ -95,7 +119,7 @@ def writing(
     cluster: ControlPlane, kafka: str, group: str, log: Path, *flags: str
 ) -> Iterator["subprocess.Popen[bytes]"]:
     command = [sys.executable, "-m", "pipeline", "events", "--kafka", kafka, "--kubeconfig", str(cluster.kubeconfig)]
-    command += ["--group", group, "--linger-seconds", "0.2", *flags]
+    command += ["--group", group, "--linger-seconds", "0.2", *flags]  # the last of a flag given twice counts
     with log.open("ab") as output:
         process = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ)
         try:
@@ -142,7 +166,7 @@ async def test_a_thousand_retries_are_one_event_also_when_killed_and_read_again(
 
 
 async def test_nothing_is_lost_while_the_api_server_is_down_and_what_can_not_be_told_holds_nothing_up(
-    control_plane: ControlPlane, kafka: str, namespace: str, pod: PodRef, tmp_path: Path
+    control_plane: ControlPlane, kafka: str, namespace: str, pod: PodRef, documented_rights: Path, tmp_path: Path
 ) -> None:
     group, log = f"events-{namespace}", tmp_path / "events.log"
     without_uid = PodRef(namespace=namespace, name="trainer")
@@ -151,7 +175,8 @@ async def test_nothing_is_lost_while_the_api_server_is_down_and_what_can_not_be_
         *retries(PodRef(namespace=namespace, name="never-there"), 2),
         *retries(PodRef(namespace=namespace, name="Bad_Name", uid="u"), 2),
     ]
-    with control_plane.client() as client, writing(control_plane, kafka, group, log):
+    allowed = ["--kubeconfig", str(documented_rights)]
+    with control_plane.client() as client, writing(control_plane, kafka, group, log, *allowed):
         await send(kafka, retries(pod, 3))
         eventually(lambda: counts(events_of(client, namespace)) == {REFUSED: 3}, log.read_text)
         control_plane.api_server.kill()
