@@ -33,13 +33,16 @@ class Which(NamedTuple):
     began: datetime
 
 
-def pools_of(said: str) -> PoolOf:
-    """The pool of a node by patterns of names: ``a100=gpu-a100-*,t4=t4-*``; empty for a node of no pool."""
+def pools_of(said: str) -> PoolOf | None:
+    """The pool of a node by patterns of names: ``a100=gpu-a100-*,t4=t4-*``; empty for a node of no pool.
+
+    None where there are no pools, so that nobody asks for each of thousands of nodes.
+    """
     patterns = [
         (pool.strip(), pattern.strip()) for pool, _, pattern in (each.partition("=") for each in said.split(","))
     ]
     if not said:
-        return lambda _: ""
+        return None
 
     @lru_cache(maxsize=50_000)
     def pool_of(node: str) -> str:
@@ -49,7 +52,7 @@ def pools_of(said: str) -> PoolOf:
 
 
 class Minutes:
-    def __init__(self, pool_of: PoolOf, most: int = REMEMBERED_ATTEMPTS) -> None:
+    def __init__(self, pool_of: PoolOf | None, most: int = REMEMBERED_ATTEMPTS) -> None:
         self.pool_of = pool_of
         self._most = most
         self._minutes: OrderedDict[Which, Minute] = OrderedDict()

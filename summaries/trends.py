@@ -46,7 +46,7 @@ class Contribution:
         }
 
 
-def contribution(summary: AttemptSummarized, pool_of: PoolOf) -> Contribution:
+def contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> Contribution:
     weights = {("all", ""): Weight(len(summary.nodes), summary.judged_devices)}
     devices = _refused_devices(summary)
     nodes = summary.refused_nodes | {code: len(rows) for code, rows in nodes_by_code(summary)}
@@ -80,10 +80,10 @@ def _refused_devices(summary: AttemptSummarized) -> dict[str, int]:
     return counts
 
 
-def _pools(summary: AttemptSummarized, pool_of: PoolOf) -> dict[str, int]:
+def _pools(summary: AttemptSummarized, pool_of: PoolOf | None) -> dict[str, int]:
     pools: dict[str, int] = {}
-    for node in summary.nodes:
-        if pool := pool_of(node):
+    for node in summary.nodes if pool_of else ():
+        if pool_of and (pool := pool_of(node)):
             pools[pool] = pools.get(pool, 0) + 1
     return pools
 
