@@ -8,11 +8,13 @@ from rich.console import Console
 
 from bench import api, backlog, ingest, report, retries, scheduling, stages, steady, worker
 from bench.backends import FOLDER
+from bench.choosing import choosing
 from bench.filter import filter_call, pod_update
 
 BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "filter": filter_call,
     "pod-update": pod_update,
+    "choosing": choosing,
     "published": scheduling.published,
     "worker": worker.worker,
     "columns": worker.columns,

@@ -3,10 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+import numpy as np
 import orjson
+from numpy.typing import NDArray
 
 from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.mig import MigProfile, Placement
+from scheduler.devices.pairs import pair_matrix
 from scheduler.devices.registration import Device, NodeDevices, Registration
 from scheduler.devices.usage import DeviceUse
 
@@ -37,10 +40,18 @@ class NodeEntry:
     fragment: NodeFragment
     rows: dict[str, list[int]]
     held: dict[int, list[Placement]] = field(default_factory=dict)
+    _pairs: NDArray[np.int64] | None = None
 
     @property
     def size(self) -> int:
         return len(self.fragment.uuids)
+
+    @property
+    def pairs(self) -> NDArray[np.int64] | None:
+        """The score of each pair of its cards, shape (size, size); None where the node says none."""
+        if self._pairs is None and self.devices.pair_scores:
+            self._pairs = pair_matrix(self.fragment.uuids, self.devices.pair_scores)
+        return self._pairs
 
     def is_mig(self, row: int) -> bool:
         return self.devices.registration.devices[row - self.start].mode == MIG_MODE

@@ -83,17 +83,23 @@ def fit(cards: Cards, ask: Ask, checks: Checks, order_of: Callable[[Ints], Ints]
     order_of: the order of trying (slots, k) on the k nodes at the given indices; asked for only where cards suffice,
     since where they don't, every card is looked at whatever the order.
     """
+    found = collect(cards, ask, checks)
+    enough = np.flatnonzero(found.passed)
+    if enough.size:
+        turns = order_of(enough)
+        would_do = found.picked[:, enough]
+        first = np.where(would_do, np.uint8(0), found.verdict[:, enough])
+        found.picked[:, enough], found.verdict[:, enough] = _take(would_do, first, turns, ask.count)
+    return found
+
+
+def collect(cards: Cards, ask: Ask, checks: Checks) -> Fit:
+    """Take all cards that would do, where they are enough."""
     first = np.where(checks.early != 0, checks.early, checks.late)
     would_do = (first == 0) & cards.valid
     passed = would_do.sum(axis=0) >= ask.count
     verdict = np.where(would_do, np.uint8(codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST), first)
-    picked = np.zeros(first.shape, np.bool_)
-    enough = np.flatnonzero(passed)
-    if enough.size:
-        turns = order_of(enough)
-        taken, verdict_there = _take(would_do[:, enough], first[:, enough], turns, ask.count)
-        picked[:, enough], verdict[:, enough] = taken, verdict_there
-    return Fit(verdict, passed, picked)
+    return Fit(verdict, passed, would_do & passed)
 
 
 def _take(would_do: Bools, first: Codes, turns: Ints, count: int) -> tuple[Bools, Codes]:

@@ -13,12 +13,13 @@ from scheduler.devices.node_entry import MIG_MODE
 from scheduler.judge import codes
 from scheduler.judge.ask import Ask, ask_of
 from scheduler.judge.cards import Bools, Cards, Ints
-from scheduler.judge.fit import Checks, Fit, check, fit, gate
+from scheduler.judge.fit import Checks, Fit, check, collect, fit, gate
 from scheduler.judge.judgement import Part, flat_part, join, looked_part
 from scheduler.judge.order import device_scores, trying_order
 from scheduler.judge.request import ContainerRequest
 from scheduler.judge.singly import walk_nodes
 from scheduler.judge.terms import Terms, give_back
+from scheduler.judge.topology import keep_best
 from scheduler.judge.turns import Left, fit_in_turns
 from scheduler.judge.walk import Pick, Walk
 
@@ -57,7 +58,7 @@ class Trial:
         checks = check(cards, ask, self._gate, self._terms.accepts_uuid(cards))
         is_short = self._is_short(ask)
         has_mig = self._terms.columns.nodes["has_mig"][cards.ids]
-        singly = (has_mig | ask.collects_all | self._terms.one_by_one) & ~is_short
+        singly = (has_mig | self._terms.one_by_one) & ~is_short
         parts = []
         if not singly.all():
             parts.append(self._judge_together(request, ask, checks, is_short, np.flatnonzero(~singly)))
@@ -101,9 +102,14 @@ class Trial:
         return part
 
     def _fit(self, cards: Cards, ask: Ask, checks: Checks, left: Left | None) -> Fit:
-        if left is None and not ask.numa_bind:
+        in_turns = left is not None or ask.numa_bind
+        if not in_turns and not ask.collects_all:
             return fit(cards, ask, checks, lambda some: self._order(cards.only(some), ask))
-        return fit_in_turns(cards, ask, checks, self._order(cards, ask), left)
+        order = self._order(cards, ask)
+        found = fit_in_turns(cards, ask, checks, order, left) if in_turns else collect(cards, ask, checks)
+        if ask.collects_all:
+            keep_best(found, ask, order, [entry.pairs for entry in self._terms.columns.entries(cards.ids.tolist())])
+        return found
 
     def _order(self, cards: Cards, ask: Ask) -> Ints:
         bare = self._terms.is_bare_kind[cards.kind]

@@ -41,7 +41,7 @@ class _Turns:
 
 
 def fit_in_turns(cards: Cards, ask: Ask, checks: Checks, order: Ints, left: Left | None) -> Fit:
-    """Like `fit.fit`, with NUMA binding and quota."""
+    """Like `fit.fit`, or like `fit.collect` for a pod that collects all, with NUMA binding and quota."""
 
     gate, early, late, valid, numa, memory = (
         np.take_along_axis(matrix, order, axis=0)
@@ -59,9 +59,11 @@ def fit_in_turns(cards: Cards, ask: Ask, checks: Checks, order: Ints, left: Left
         run[turn] = state.run
         _pick(state, ask, open_here & (code == codes.PICKED), memory[turn])
     picked = (verdict == codes.PICKED) & (run == state.run)
-    verdict[(verdict == codes.PICKED) & ~picked] = codes.NUMA_NOT_FIT
-    verdict[picked & ~state.done] = codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST
-    return Fit(back(verdict, order), state.done, back(picked & state.done, order))
+    # HAMi counts nothing for what its topology-aware walk drops here.
+    verdict[(verdict == codes.PICKED) & ~picked] = codes.FITS if ask.collects_all else codes.NUMA_NOT_FIT
+    passed = state.picks >= ask.count
+    verdict[picked & ~passed] = codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST
+    return Fit(back(verdict, order), passed, back(picked & passed, order))
 
 
 def _change_numa(state: _Turns, eligible: Bools, numa: Ints) -> None:
@@ -84,4 +86,5 @@ def _code(state: _Turns, ask: Ask, early: Codes, late: Codes, memory: Ints, left
 def _pick(state: _Turns, ask: Ask, taken: Bools, memory: Ints) -> None:
     state.picks += taken
     state.memory += taken * memory
-    state.done |= state.picks >= ask.count
+    if not ask.collects_all:
+        state.done |= state.picks >= ask.count

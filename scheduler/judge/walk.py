@@ -1,18 +1,19 @@
 """One container against one node's cards, one card after the other, as HAMi's `Fit` walks them.
 
-The plain form of the rules. It alone can look at a card more than once (several MIG instances of one card) and collect
-all cards before choosing some (topology-aware); where neither is asked for, `fit` says the same for all nodes at once,
-and a property test holds the two together.
+The plain form of the rules. It alone can look at a card more than once (several MIG instances of one card); where that
+is not asked for, `fit`, `turns` and `topology` say the same for all nodes at once, and a property test holds them
+together.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from scheduler.devices.mig import MigChoice, MigProfile, Placement, choose
+from scheduler.devices.pairs import PairScores
 from scheduler.devices.quota import Room
 from scheduler.judge import codes
 from scheduler.judge.ask import Ask
-from scheduler.judge.topology import PairScores, best_cards
+from scheduler.judge.topology import best_cards
 
 
 @dataclass(slots=True)

@@ -1,5 +1,6 @@
 """The rules are written twice: for all nodes at once, and card by card. Both must say the same."""
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -17,7 +18,18 @@ from scheduler.judge.trial import Trial
 from scheduler.judge.wishes import read_wishes
 from tests.unit.scheduler.builders import a_card, a_cluster, a_node, a_pod, a_quota, a_running_pod, asks
 
-POLICIES = ["binpack", "spread", "mutex", "numa", "numa,binpack", "mutex,spread", "unknown", ""]
+POLICIES = [
+    "binpack",
+    "spread",
+    "mutex",
+    "numa",
+    "numa,binpack",
+    "mutex,spread",
+    "unknown",
+    "topology-aware",
+    "topology-aware,spread",
+    "",
+]
 
 
 @st.composite
@@ -38,9 +50,20 @@ def cards(draw: st.DrawFn, node: str) -> list[dict[str, Any]]:
 
 
 @st.composite
+def pair_scores(draw: st.DrawFn, node: str) -> dict[str, str]:
+    """Few different scores, so that choices are often equal; some nodes say none, or not of every pair."""
+    known = [f"{node}-{place}" for place in range(draw(st.sampled_from([0, 0, 5, 9])))]
+    score = st.sampled_from([0, 10, 20, -5, 2**62])
+    rows = [{"uuid": one, "score": {other: draw(score) for other in known}} for one in known]
+    return {"node_nvidia_score": json.dumps(rows)} if known else {}
+
+
+@st.composite
 def clusters(draw: st.DrawFn) -> ClusterColumns:
     names = [f"n{i}" for i in range(draw(st.integers(1, 5)))]
-    columns = a_cluster(*(a_node(name, draw(cards(name)), device_cordon="n0-1,n1-0") for name in names))
+    columns = a_cluster(
+        *(a_node(name, draw(cards(name)), device_cordon="n0-1,n1-0", **draw(pair_scores(name))) for name in names)
+    )
     for number in range(draw(st.integers(0, 8))):
         node = draw(st.sampled_from(names))
         card, memory, cores = draw(st.integers(0, 8)), draw(st.integers(0, 3000)), draw(st.sampled_from([0, 30, 100]))

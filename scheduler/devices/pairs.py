@@ -1,0 +1,26 @@
+"""How well a node's cards talk to each other, as a matrix."""
+
+from collections.abc import Mapping, Sequence
+from itertools import repeat
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+PairScores = Mapping[str, Mapping[str, int]]
+"""{uuid: {uuid: score}}, higher is better; pairs that are not named score 0."""
+
+_NONE: Final[Mapping[str, int]] = {}
+_LARGEST_SCORE: Final = 2**40  # thousands of pairs still add up within 64 bits
+
+
+def pair_matrix(uuids: Sequence[str], scores: PairScores) -> NDArray[np.int64]:
+    """The score of each card with each other one, shape (cards, cards), 0 on the diagonal."""
+    rows = [list(map(scores.get(one, _NONE).get, uuids, repeat(0))) for one in uuids]
+    try:
+        pairs = np.array(rows, np.int64)
+    except OverflowError:
+        pairs = np.array([[max(-_LARGEST_SCORE, min(score, _LARGEST_SCORE)) for score in row] for row in rows])
+    pairs = np.clip(pairs, -_LARGEST_SCORE, _LARGEST_SCORE)
+    np.fill_diagonal(pairs, 0)
+    return pairs
