@@ -11,6 +11,7 @@ from pipeline.alerts.rules import Rule
 from pipeline.alerts.seen import Seen
 from pipeline.alerts.timeline import TICK
 from schemas.events import Alert
+from schemas.events.alerts import fingerprint
 
 AGAIN_AFTER: Final = timedelta(days=1)
 """What fires is told again, so that it does not expire on its topic."""
@@ -71,13 +72,13 @@ class Book:
         holding: set[str] = set()
         for rule, condition in self._rules:
             for case in condition.holds(now):
-                alert = _alert(rule, case, now)
-                holding.add(alert.fingerprint)
-                if alert.fingerprint not in self._firing:
-                    self._firing[alert.fingerprint] = alert
-                    yield alert
-        for fingerprint in [each for each in self._firing if each not in holding]:
-            over = self._firing.pop(fingerprint)
+                name = fingerprint(rule.name, case.labels)
+                holding.add(name)
+                if name not in self._firing:
+                    self._firing[name] = _alert(rule, case, now)
+                    yield self._firing[name]
+        for name in [each for each in self._firing if each not in holding]:
+            over = self._firing.pop(name)
             yield over.model_copy(update={"state": "resolved", "changed": now})
 
     def _again(self, now: datetime) -> Iterator[Alert]:
@@ -97,5 +98,5 @@ def _alert(rule: Rule, case: Case, now: datetime) -> Alert:
         changed=now,
         summary=case.summary,
         numbers=case.numbers,
-        query=case.query,
+        query=case.query(),
     )

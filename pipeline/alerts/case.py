@@ -1,5 +1,6 @@
 """What a condition holds for."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -9,4 +10,5 @@ class Case(NamedTuple):
     labels: dict[str, str]
     summary: str
     numbers: dict[str, float]
-    query: dict[str, str]
+    query: Callable[[], dict[str, str]]
+    """Asked for when the alert is told: what fires holds at every tick."""

@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Protocol
 
 from pipeline.alerts import evidence
@@ -90,7 +91,7 @@ class Surging(_Remembering):
                     f"{self._rule.before_minutes:g} minutes before"
                 )
                 numbers = {"attempts_per_minute": rate, "attempts_per_minute_before": rate_before}
-                yield Case({"reason": reason}, summary, numbers, evidence.of_reason(reason, start, now))
+                yield Case({"reason": reason}, summary, numbers, partial(evidence.of_reason, reason, start, now))
 
     def _forget(self, until: datetime) -> None:
         for reason, times in list(self._counts.items()):
@@ -139,7 +140,7 @@ class Locked(_Remembering):
                 held = (now - spell.since) / timedelta(minutes=1)
                 summary = f"binds to {node} have found it locked for {held:.0f} minutes ({spell.count} tries)"
                 numbers = {"locked_minutes": held, "binds": float(spell.count)}
-                query = evidence.of_node(node, spell.since, now, status="failed")
+                query = partial(evidence.of_node, node, spell.since, now, status="failed")
                 yield Case({"node": node}, summary, numbers, query)
 
 
@@ -170,7 +171,7 @@ class Mishandled:
                     {"node": node, "scheduler": scheduler},
                     f"{node}: {message}",
                     {},
-                    evidence.of_node(node, since, now),
+                    partial(evidence.of_node, node, since, now),
                 )
 
     def restore(self, alert: Alert) -> None:
@@ -221,7 +222,7 @@ class Silenced:
                 count, passed = len(waiting), silent / timedelta(minutes=1)
                 summary = f"{scheduler} has said nothing for {passed:.0f} minutes, while pods wait"
                 numbers = {"silent_minutes": passed, "waiting_pods": float(count)}
-                yield Case({"scheduler": scheduler}, summary, numbers, evidence.of_scheduler(scheduler))
+                yield Case({"scheduler": scheduler}, summary, numbers, partial(evidence.of_scheduler, scheduler))
 
     def restore(self, alert: Alert) -> None:
         scheduler, heard = alert.labels.get("scheduler", ""), alert.began - self._for
@@ -256,7 +257,9 @@ class Late(_Remembering):
             elif now - spell.since >= self._for:
                 behind = spell.numbers["behind_seconds"]
                 summary = f"decisions of {scheduler} reach Kafka {behind:.0f} s after they were made: its spool grows"
-                yield Case({"scheduler": scheduler}, summary, dict(spell.numbers), evidence.of_scheduler(scheduler))
+                yield Case(
+                    {"scheduler": scheduler}, summary, dict(spell.numbers), partial(evidence.of_scheduler, scheduler)
+                )
 
 
 Picked = tuple[dict[str, str], datetime, int]
@@ -272,7 +275,7 @@ class Recent(_Remembering):
         window_minutes: float,
         at_least: int,
         pick: Callable[[Seen], Picked | None],
-        tell: Callable[[dict[str, str], int], tuple[str, dict[str, str]]],
+        tell: Callable[[dict[str, str], int], tuple[str, Callable[[], dict[str, str]]]],
     ) -> None:
         self._topic, self._window, self._at_least = topic, minutes(window_minutes), at_least
         self._pick, self._tell = pick, tell
@@ -304,9 +307,9 @@ def _findings(rule: Finding) -> Recent:
             return {"finding": seen.finding, "node": seen.node}, seen.found_at, 1
         return None
 
-    def tell(labels: dict[str, str], count: int) -> tuple[str, dict[str, str]]:
+    def tell(labels: dict[str, str], count: int) -> tuple[str, Callable[[], dict[str, str]]]:
         summary = f"{labels['finding']} on {labels['node']}: {count} in {rule.window_minutes:g} minutes"
-        return summary, evidence.of_finding(labels["finding"], labels["node"])
+        return summary, partial(evidence.of_finding, labels["finding"], labels["node"])
 
     return Recent(FINDINGS.name, rule.window_minutes, rule.at_least, pick, tell)
 
@@ -317,12 +320,12 @@ def _dropped(rule: Dropped) -> Recent:
             return {"scheduler": seen.scheduler}, seen.dropped_at, seen.device_records
         return None
 
-    def tell(labels: dict[str, str], count: int) -> tuple[str, dict[str, str]]:
+    def tell(labels: dict[str, str], count: int) -> tuple[str, Callable[[], dict[str, str]]]:
         scheduler = labels["scheduler"]
         summary = (
             f"the spool of {scheduler} is full: {count} device records given up in {rule.window_minutes:g} minutes"
         )
-        return summary, evidence.of_scheduler(scheduler)
+        return summary, partial(evidence.of_scheduler, scheduler)
 
     return Recent(DECISIONS.name, rule.window_minutes, rule.at_least, pick, tell)
 
@@ -331,9 +334,9 @@ def _dead_letters(rule: DeadLetters) -> Recent:
     def pick(seen: Seen) -> Picked | None:
         return ({"topic": seen.topic}, seen.at, 1) if isinstance(seen, SetAside) else None
 
-    def tell(labels: dict[str, str], count: int) -> tuple[str, dict[str, str]]:
+    def tell(labels: dict[str, str], count: int) -> tuple[str, Callable[[], dict[str, str]]]:
         summary = f"{count} records of {labels['topic']} were set aside in {rule.window_minutes:g} minutes"
-        return summary, evidence.of_dead_letters()
+        return summary, evidence.of_dead_letters
 
     return Recent(DEAD_LETTERS.name, rule.window_minutes, rule.at_least, pick, tell)
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from pipeline.alerts import evidence
@@ -103,7 +104,7 @@ class Pending:
         summary = f"{pod.pod} has been refused for {waited:.0f} minutes for {', '.join(sorted(reasons))}"
         labels = {"namespace": pod.pod.namespace, "pod": pod.pod.name}
         numbers = {"pending_minutes": waited, "attempts": float(pod.attempts)}
-        return Case(labels, summary, numbers, evidence.of_pod(pod.pod))
+        return Case(labels, summary, numbers, partial(evidence.of_pod, pod.pod))
 
     def restore(self, alert: Alert) -> None:
         """Nothing: a pod that still waits was tried within what is read back."""

@@ -1,5 +1,6 @@
 """What somebody should look at, by rules: told when it begins and when it is over."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from hashlib import blake2b
 from typing import Annotated, ClassVar, Literal
@@ -8,6 +9,11 @@ from pydantic import Field
 
 from schemas.events.base import TYPE_PREFIX, Event, Moment
 from schemas.ids import microseconds
+
+
+def fingerprint(rule: str, labels: Mapping[str, str]) -> str:
+    said = "\x1f".join((rule, *(f"{name}={value}" for name, value in sorted(labels.items()))))
+    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 class Alert(Event):
@@ -40,8 +46,7 @@ class Alert(Event):
     @property
     def fingerprint(self) -> str:
         """Equal for every telling of one alert, whatever its state: 16 hexadecimal digits."""
-        said = "\x1f".join((self.rule, *(f"{name}={value}" for name, value in sorted(self.labels.items()))))
-        return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        return fingerprint(self.rule, self.labels)
 
     @property
     def id(self) -> str:
