@@ -33,9 +33,9 @@ Fold = Callable[[AsyncIterator[Record]], Awaitable[None]]
 
 COMMIT_SECONDS: Final = 0.5
 """What is acknowledged and not committed is read again after a crash or a rebalance."""
-_RUN_RECORDS: Final = 32
+_RUN_RECORDS: Final = 64
 """Of up to 64 KiB each, in one message."""
-_BUFFERED_RUNS: Final = 8
+_BUFFERED_RUNS: Final = 4
 """Before reading pauses."""
 
 
@@ -127,7 +127,7 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
         broker_heartbeat_interval=settings.session_timeout_seconds / 4,
         broker_request_timeout=max(40.0, settings.session_timeout_seconds + 10),
         broker_commit_interval=COMMIT_SECONDS,
-        consumer_max_fetch_size=256 * 1024,
+        consumer_max_fetch_size=1024 * 1024,
         broker_max_poll_records=_RUN_RECORDS,
         stream_buffer_maxsize=_BUFFERED_RUNS,
         stream_wait_empty=False,
