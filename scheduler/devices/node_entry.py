@@ -1,6 +1,7 @@
 """One registered node: its block of device rows, and what does not fit into columns."""
 
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -41,6 +42,7 @@ class NodeEntry:
     rows: dict[str, list[int]]
     held: dict[int, list[Placement]] = field(default_factory=dict)
     _pairs: NDArray[np.int64] | None = None
+    _cuts: bytes = b""
 
     @property
     def size(self) -> int:
@@ -52,6 +54,19 @@ class NodeEntry:
         if self._pairs is None and self.devices.pair_scores:
             self._pairs = pair_matrix(self.fragment.uuids, self.devices.pair_scores)
         return self._pairs
+
+    @property
+    def block(self) -> range:
+        """Its device rows."""
+        return range(self.start, self.start + self.size)
+
+    @property
+    def cuts(self) -> bytes:
+        """A digest of how each of its cards may be cut by MIG, equal for nodes where that is equal."""
+        if not self._cuts:
+            said = [(device.mode == MIG_MODE, device.mig_profiles) for device in self.devices.registration.devices]
+            self._cuts = blake2b(repr(said).encode(), digest_size=16).digest()
+        return self._cuts
 
     def is_mig(self, row: int) -> bool:
         return self.devices.registration.devices[row - self.start].mode == MIG_MODE
