@@ -26,7 +26,7 @@ from tests.unit.scheduler.builders import (
     asks,
 )
 
-NODES = [f"n{number}" for number in range(6)]
+NODES = [f"n{number}" for number in range(3)]
 
 
 def an_instance(uuid: str, start: int, size: int) -> str:
@@ -50,9 +50,9 @@ def clusters(draw: st.DrawFn) -> ClusterColumns:
             for name in NODES
         )
     )
-    for number in range(draw(st.integers(0, 8))):
+    for number in range(draw(st.integers(0, 12))):
         uuid = f"{draw(st.sampled_from(NODES))}-{draw(st.integers(0, 1))}"
-        start, size = draw(st.sampled_from([(0, 1), (3, 1), (0, 4), (4, 4)]))
+        start, size = draw(st.sampled_from([(0, 1), (1, 1), (4, 1), (5, 1), (0, 4)]))
         given_now = f"{uuid},NVIDIA,{4864 if size == 1 else 19968},{14 if size == 1 else 42}:;"
         pod = a_running_pod(given_now, uuid.split("-")[0], f"uid-{number}")
         pod["metadata"]["annotations"]["hami.io/vgpu-mig-allocations"] = an_instance(uuid, start, size)
@@ -99,3 +99,26 @@ def test_a_node_is_judged_among_others_as_it_is_alone(columns: ClusterColumns, p
     together = judged(columns, pod, NODES)
     alone = [judged(columns, pod, [name]) for name in NODES]
     assert together == {key: rows for each in alone for key, rows in each.items()}
+
+
+def holding(columns: ClusterColumns, card: str, *starts: int) -> None:
+    for start in starts:
+        pod = a_running_pod(f"{card},NVIDIA,4864,14:;", card.split("-")[0], f"uid-{card}-{start}")
+        pod["metadata"]["annotations"]["hami.io/vgpu-mig-allocations"] = an_instance(card, start, 1)
+        columns.apply_pod(pod)
+
+
+def test_nodes_of_equal_use_differ_where_their_instances_stand_elsewhere() -> None:
+    columns = a_cluster(*(a_node(name, [a_mig_card(f"{name}-0")]) for name in NODES))
+    holding(columns, "n0-0", 0, 1)
+    holding(columns, "n1-0", 0, 4)
+    holding(columns, "n2-0", 2, 3)
+    said = judged(columns, a_pod(asks(1, gpumem=15000)), NODES)
+    assert [said[0, name][0] for name in NODES] == [True, False, True]
+
+
+def test_what_the_pod_itself_took_counts_on_each_node_for_its_next_container() -> None:
+    columns = a_cluster(*(a_node(name, [a_mig_card(f"{name}-0")]) for name in NODES))
+    holding(columns, "n1-0", 0)
+    said = judged(columns, a_pod(asks(1, gpumem=15000), asks(1, gpumem=15000)), NODES)
+    assert [said[1, name][0] for name in NODES if (1, name) in said] == [True, False, True]
