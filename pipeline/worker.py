@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, over the first attempt
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 

@@ -97,7 +97,8 @@ def _canonical(refusal: Refusal) -> str:
 
 def _in_order(table: list[str], codes: npt.NDArray[np.int64]) -> tuple[list[str], npt.NDArray[np.int64]]:
     """The words that occur, sorted, and the codes that point at them there; -1 stays."""
-    used = sorted({table[code] for code in np.unique(codes).tolist() if code >= 0})
+    found = np.flatnonzero(np.bincount(codes + 1, minlength=1)) - 1
+    used = sorted({table[code] for code in found.tolist() if code >= 0})
     places = {word: place for place, word in enumerate(used)}
     moved = np.array([places.get(word, -1) for word in table] + [-1], dtype=np.int64)
     return used, moved[codes]
