@@ -26,14 +26,17 @@ VERDICTS = NODES * cluster.CARDS
 READERS = ("aiokafka", "faust")
 
 
-def worker(attempts: int = 30) -> Result:
+def worker(attempts: int = 40) -> Result:
     """CPU of the whole worker (decode, fold, documents, messages, Faust) and of readers that only decode and count."""
-    records = list(chain(*cluster.attempts(NODES, attempts)))
+    # Every card changes between two attempts: no record says what one before it said, and all are read anew.
+    records = list(chain(*cluster.attempts(NODES, attempts, changing=True)))
     with provisioned(FOLDER / "worker") as (backends, processes):
         whole = run_worker(processes, backends, records, attempts)
         seconds = {way: read(way, backends.bootstrap_servers, DECISIONS.name, len(records)) for way in READERS}
     with provisioned(FOLDER / "worker", SCHEDULERLOG_STORE_DEVICES="false") as (backends, processes):
         lean = run_worker(processes, backends, records, attempts)
+    with provisioned(FOLDER / "worker") as (backends, processes):
+        still = run_worker(processes, backends, list(chain(*cluster.attempts(NODES, attempts))), attempts)
     counted = attempts * VERDICTS
     unit = "verdicts per CPU second"
     figures = [
@@ -41,6 +44,7 @@ def worker(attempts: int = 30) -> Result:
         Figure("Faust agent, decode and count", counted / seconds["faust"], unit),
         Figure("the worker, Kafka to index", counted / whole[0], unit, note=whole[1]),
         Figure("the worker, without storing device rows", counted / lean[0], unit, note=lean[1]),
+        Figure("the worker, Kafka to index, while no card changes", counted / still[0], unit, note=still[1]),
     ]
     return Result(
         "worker",
