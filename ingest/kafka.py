@@ -1,6 +1,7 @@
 """Events to Kafka: in order, each acknowledged by all replicas before the checkpoint moves on."""
 
 import asyncio
+import logging
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
@@ -11,7 +12,10 @@ from schemas.events import Event
 from schemas.records import encode
 from schemas.topics import DECISIONS, NODES
 
+log = logging.getLogger(__name__)
+
 GIVE_UP_SECONDS: Final = 120.0
+SAY_SO_SECONDS: Final = 5.0
 
 _TOPIC_OF: Final = {kind: topic.name for topic in (DECISIONS, NODES) for kind in topic.events}
 
@@ -57,6 +61,7 @@ class KafkaSink:
 
     async def send(self, events: Sequence[Event]) -> None:
         """Return when all of them are acknowledged. Raises ``KafkaUnavailableError``."""
+        notice = asyncio.get_running_loop().call_later(SAY_SO_SECONDS, self._say_so, len(events))
         try:
             async with asyncio.timeout(GIVE_UP_SECONDS):
                 waiting = [await self._hand_over(event) for event in events]
@@ -66,6 +71,12 @@ class KafkaSink:
                 f"{self._servers} did not take {len(events)} events ({type(error).__name__}: {error}); "
                 "start again to go on behind the last ones it took"
             ) from None
+        finally:
+            notice.cancel()
+
+    def _say_so(self, events: int) -> None:
+        seconds = GIVE_UP_SECONDS - SAY_SO_SECONDS
+        log.warning("%s does not take %d events; waiting for it, %.0f s at most", self._servers, events, seconds)
 
     async def _hand_over(self, event: Event) -> "asyncio.Future[Any]":
         record = encode(event)

@@ -5,7 +5,6 @@ import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,6 +30,8 @@ from schemas.events import Event
 KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA"
 STANDARD_INPUT = "-"
 NODES_A_PAGE = 500
+INTERRUPTED = 130
+"""The exit code of shells for what SIGINT has ended."""
 
 _COLUMNS = (
     TextColumn("{task.description}"),
@@ -73,6 +74,8 @@ def read(asked: Asked, reader: Reader) -> None:
         raise MistakeError("what is to be read? Give files, - for standard input, or --pod NAMESPACE/NAME")
     if asked.pod and asked.explain:
         raise MistakeError("a pod's log has no end: pipe `kubectl logs` into - to explain from it")
+    if asked.is_followed and asked.explain:
+        raise MistakeError("a log that is followed has no end: leave out --follow to explain from it")
     kept = _checkpoint(asked)
     state = kept.load() if kept else State()
     if state.memory:
@@ -84,9 +87,21 @@ def read(asked: Asked, reader: Reader) -> None:
     if asked.explain:
         _explain(asked, reader, asked.explain)
     else:
-        with suppress(KeyboardInterrupt):  # the way to end a log that is followed
-            asyncio.run(_publish(asked, reader, kept, state))
+        _publish_until_stopped(asked, reader, kept, state)
     typer.echo(report(reader.counts), err=True)
+
+
+def _publish_until_stopped(asked: Asked, reader: Reader, kept: Checkpoint | None, state: State) -> None:
+    """Raises ``typer.Exit`` where a log that has an end was not read to it."""
+    try:
+        asyncio.run(_publish(asked, reader, kept, state))
+    except KeyboardInterrupt:  # the way to end a log that is followed
+        if asked.is_followed or asked.pod:
+            return
+        typer.echo(report(reader.counts), err=True)
+        again = "go on behind what Kafka took" if kept else "read the log anew, which tells nothing twice"
+        typer.echo(f"interrupted before the end of the log; start again to {again}", err=True)
+        raise typer.Exit(INTERRUPTED) from None
 
 
 def servers_of(kafka: str | None) -> str:

@@ -44,6 +44,8 @@ async def run(
     latest: Found | None = None
     async for each in found:
         await _send(sink, reader, each.lines)
+        # A sink that never waits would keep the loop from hearing of SIGINT.
+        await asyncio.sleep(0)
         metrics.note(reader.counts)
         latest = each
         if checkpoint and loop.time() - saved_at >= CHECKPOINT_SECONDS:

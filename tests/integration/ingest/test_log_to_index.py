@@ -1,23 +1,28 @@
 """From a log file to the index, through real processes: killed, restarted, read twice."""
 
+import asyncio
 import json
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import embedded
 from ingest.hami.reader import HamiLog
 from ingest.lines import Lines, Origin
 from schemas.documents import summary_of
 from schemas.events import AttemptConcluded, AttemptEvent, AttemptSummarized, BindConcluded
+from schemas.records import decode
 from summaries.answer import schedulerlog_json
 from summaries.fold import summarize
 from tests.integration.ingest import reading
 from tests.integration.ingest.reading import all_taken
 from tests.integration.pipeline.running import Pipeline, until
+from tests.integration.scheduler.scheduling import create_topics, read_topic
 
 ENDS = (AttemptConcluded, BindConcluded)
 LOGS = Path(__file__).parents[2] / "conformance" / "cases" / "logs"
@@ -109,6 +114,63 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
     finally:
         process.kill()
         process.communicate(timeout=30)
+
+
+def test_an_interrupted_reader_says_so_and_goes_on_where_kafka_stood(running: Pipeline, tmp_path: Path) -> None:
+    log, checkpoint = tmp_path / "hami.log", tmp_path / "checkpoint.json"
+    noise = (LOGS / "011.log").read_bytes()
+    log.write_bytes(noise * (40_000_000 // len(noise)) + (LOGS / "038.log").read_bytes())
+    options = (str(log), "--checkpoint", str(checkpoint), "--scheduler", "interrupted")
+    process = ingest(running, *options)
+    assert until(checkpoint.exists, bool, 20)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130, said
+    assert "interrupted before the end of the log; start again to go on behind what Kafka took" in said
+    assert "lines: " in said
+    reached = json.loads(checkpoint.read_bytes())
+    read(running, *options)
+    assert json.loads(checkpoint.read_bytes()) != reached
+    expected = told((LOGS / "038.log").read_bytes(), "interrupted")
+    found = until(lambda: indexed(running, "interrupted"), lambda found: set(found) >= set(expected))
+    assert set(found) >= set(expected)
+
+
+def ended(text: bytes) -> set[str]:
+    """The attempts that the log tells to their end: of a followed one the others wait for more."""
+    attempts = told(text, "hami-scheduler").items()
+    return {name for name, events in attempts if any(isinstance(event, ENDS) for event in events)}
+
+
+def told_to(servers: embedded.Backends) -> set[str]:
+    records = asyncio.run(read_topic(servers.bootstrap_servers, "schedulerlog.decisions"))
+    events = [decode(record.value, record.headers) for record in records]
+    return {event.attempt_id for event in events if isinstance(event, ENDS)}
+
+
+def test_a_kafka_that_takes_nothing_is_waited_for_and_that_is_said(
+    own_backends: Callable[..., embedded.Backends], tmp_path: Path
+) -> None:
+    servers = own_backends(only="kafka")
+    log = tmp_path / "hami.log"
+    log.write_bytes((LOGS / "038.log").read_bytes())
+    asyncio.run(create_topics(servers.bootstrap_servers))
+    command = [sys.executable, "-m", "ingest", "hami-log", str(log), "--follow"]
+    process = subprocess.Popen([*command, "--kafka", servers.bootstrap_servers], stderr=subprocess.PIPE, text=True)
+    try:
+        assert until(lambda: told_to(servers), bool, 20)
+        servers.kafka[0].kill()
+        with log.open("ab") as file:
+            file.write((LOGS / "031.log").read_bytes())
+        time.sleep(8)
+        servers.kafka[0].start()
+        expected = ended(log.read_bytes())
+        assert until(lambda: told_to(servers), lambda found: found >= expected, 30) >= expected
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "waiting for it, 115 s at most" in said
 
 
 def test_no_kafka_is_one_line_and_exit_code_2(tmp_path: Path) -> None:

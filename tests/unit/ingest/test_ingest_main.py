@@ -77,6 +77,8 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         ([log, "--explain", "x", "--nodes", log], "kubectl get nodes -o json"),
         ([log, "--explain", "x", "--timezone", "Mars/Base"], "no such zone"),
         ([log, "--explain", "x", "--checkpoint", log], "--checkpoint goes with"),
+        ([log, "--explain", "x", "--follow"], "leave out --follow"),
+        ([str(tmp_path), "--explain", "x"], "Is a directory"),
     ):
         said = CliRunner().invoke(app, ["hami-log", *wrong], env={"SCHEDULERLOG_KAFKA": ""})
         assert (said.exit_code, text in said.stderr) == (2, True), said.output
