@@ -1,6 +1,7 @@
 """Fixtures for every test: a real Kafka and OpenSearch, shared by the whole run or of one's own."""
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
@@ -8,6 +9,11 @@ import pytest
 
 import embedded
 from tests.backends import SETTING, Addresses, addresses, chosen
+
+
+def pytest_configure() -> None:
+    """What a shell starts in the background ignores SIGINT, and so would every process that the tests interrupt."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
