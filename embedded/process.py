@@ -124,8 +124,13 @@ class Child:
     id: ProcessId
     popen: subprocess.Popen[bytes]
 
-    def exit_status(self) -> int | None:
-        """None while it runs; negative is the number of the signal that ended it."""
+    def exit_status(self, patience_seconds: float = 0) -> int | None:
+        """None while it runs; negative is the number of the signal that ended it.
+
+        Of a program that was just seen to be dead the system may tell the status a moment later.
+        """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.popen.wait(patience_seconds)
         return self.popen.poll()
 
 

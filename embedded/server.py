@@ -142,7 +142,7 @@ class Server(ABC):
             self._child.popen.wait()
 
     def _exit_words(self) -> str:
-        status = self._child.exit_status() if self._child else None
+        status = self._child.exit_status(patience_seconds=2) if self._child else None
         if status is None:
             return ""
         return f" (exit status {status})" if status >= 0 else f" (by {signal.Signals(-status).name})"
