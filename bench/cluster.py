@@ -99,13 +99,13 @@ def write(nodes: int, path: Path) -> list[str]:
     return [each["metadata"]["name"] for each in objects if each["kind"] == "Node"]
 
 
-def attempts(nodes: int, count: int, *, changing: bool = False) -> Iterator[list[Record]]:
-    """The records of ``count`` attempts of different pods, each refused by all ``nodes`` nodes.
+def attempts(nodes: int, count: int, *, changing: bool = False, first: int = 0) -> Iterator[list[Record]]:
+    """The records of ``count`` attempts of different pods (from number ``first`` on), refused by all ``nodes`` nodes.
 
     ``changing``: from one attempt to the next every card has a MiB less, so that no record says what one before said.
     """
     whole = columns(nodes)
-    for number in range(count):
+    for number in range(first, first + count):
         yield attempt(whole, number)
         if changing:
             whole.devices["used_memory"][1:] += 1
