@@ -1,4 +1,4 @@
-"""The Faust app: the only module that knows Faust (0.15.3; what is relied on was read in its source).
+"""The Faust app: the only module of the pipeline that knows Faust (0.15.3; what is relied on was read in its source).
 
 - ``noack().events()``: nothing is acknowledged but by us. ``take()`` acknowledges a batch that raised.
 - ``stream_wait_empty=False``: else a rebalance waits for attempts that are still open.

@@ -1,7 +1,7 @@
 """Which records may be acknowledged: those that are done, up to the first that is not.
 
-Faust commits past a record that was never acknowledged when a later one is (its ``_new_offset`` does not look at the
-head of a partition whose committed offset is 0 or not known yet). So it is told of records in offset order only.
+The consumer takes the last record that was acknowledged for all before it (``app.RunConsumer``): it is told of records
+in offset order only.
 """
 
 from collections import OrderedDict

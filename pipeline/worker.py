@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import logging
-import signal
 import tempfile
 import time
 from collections.abc import Coroutine
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, over the first attempt
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from pipeline import app as faust_app
@@ -21,10 +19,11 @@ from pipeline.decisions import Decisions
 from pipeline.health import serving
 from pipeline.metrics import Metrics
 from pipeline.progress import Progress, lag
+from pipeline.running import check_there, first_of, topics_of, until_stopped
 from pipeline.settings import Settings
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
-from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, client
+from pipeline.sinks.opensearch import OpenSearchSink, client
 from pipeline.writer import Policy, Writer
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, TRENDS
 
@@ -67,32 +66,20 @@ async def run(settings: Settings, metrics_port: int | None) -> None:
     # Records are short-lived and hold no cycles: looking through them for garbage finds none.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    await until_stopped(_work(settings, metrics_port))
+
+
+async def _work(settings: Settings, metrics_port: int | None) -> None:
     metrics, state = Metrics(), State(time.monotonic())
-    stop = asyncio.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, stop.set)
     health = (
         nullcontext() if metrics_port is None else serving(metrics_port, metrics.registry, state.alive, state.ready)
     )
     with health, tempfile.TemporaryDirectory(prefix="schedulerlog-worker-") as folder:
         worker = Worker(settings, metrics, state, Path(folder))
         try:
-            await first_of(worker.work(), stop.wait())
+            await worker.work()
         finally:
             await worker.close()
-
-
-async def first_of(*works: Coroutine[Any, Any, object]) -> None:
-    """Run them side by side until the first ends; the others are cancelled. Raises what the first raised."""
-    tasks = [asyncio.create_task(work) for work in works]
-    try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Worker:
@@ -246,24 +233,11 @@ async def check_topics(settings: Settings) -> None:
     backoff = Backoff("Kafka", settings.max_backoff_seconds)
     while True:
         try:
-            known = await _topics(settings.kafka_bootstrap_servers)
+            known = await topics_of(settings.kafka_bootstrap_servers)
         except (KafkaError, OSError) as error:
             await backoff.failed(f"{type(error).__name__}: {error}")
             continue
         backoff.worked()
-        if missing := [
-            topic.name
-            for topic in (DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, DEAD_LETTERS)
-            if topic.name not in known
-        ]:
-            raise NotProvisionedError(f"Kafka has no topic {', '.join(missing)}: run `python -m pipeline provision`")
+        wanted = (DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, DEAD_LETTERS)
+        check_there([topic.name for topic in wanted], known)
         return
-
-
-async def _topics(servers: str) -> list[str]:
-    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
-    try:
-        await admin.start()
-        return list(await admin.list_topics())
-    finally:
-        await admin.close()

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import signal
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -13,6 +12,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
 
 from pipeline.alerts.alertmanager import Latest, body
+from pipeline.running import until_stopped
 from pipeline.sinks.backoff import Backoff
 from schemas.events import Alert
 from schemas.records import decode
@@ -35,23 +35,8 @@ class Settings:
 
 async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT."""
-    stop = asyncio.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, stop.set)
     latest, news = Latest(), asyncio.Event()
-    works = [
-        asyncio.create_task(_read(settings, latest, news)),
-        asyncio.create_task(_post(settings, latest, news)),
-        asyncio.create_task(stop.wait()),
-    ]
-    try:
-        done, _ = await asyncio.wait(works, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-    finally:
-        for task in works:
-            task.cancel()
-        await asyncio.gather(*works, return_exceptions=True)
+    await until_stopped(_read(settings, latest, news), _post(settings, latest, news))
 
 
 async def _read(settings: Settings, latest: Latest, news: asyncio.Event) -> None:

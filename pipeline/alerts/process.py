@@ -4,13 +4,10 @@ What it keeps between two runs is one time, up to which its ticks are told: the 
 of the alerts topic. What fires stands on the topic itself; all else is read again.
 """
 
-import asyncio
 import logging
-import signal
-import time
 from collections.abc import Collection, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -25,9 +22,9 @@ from pipeline.alerts.rules import Rule
 from pipeline.alerts.timeline import TICK, Timeline
 from pipeline.health import serving
 from pipeline.metrics import Metrics as PipelineMetrics
+from pipeline.running import check_there, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import Outgoing, TopicsSink
-from pipeline.sinks.opensearch import NotProvisionedError
 from schemas.events import Alert
 from schemas.records import decode, encode, rfc3339
 from schemas.topics import ALERTS, NODES
@@ -73,7 +70,6 @@ class Settings:
 @dataclass(slots=True)
 class _State:
     waits_for: str = "Kafka"
-    ticked: float = field(default_factory=time.monotonic)
 
     def ready(self) -> str:
         return f"waiting for {self.waits_for}" if self.waits_for else ""
@@ -84,23 +80,18 @@ async def run(settings: Settings) -> None:
 
     Raises ``NotProvisionedError`` where topics are missing, ``OSError`` where the metrics port is taken.
     """
-    metrics, state, stop = Metrics(), _State(), asyncio.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    await until_stopped(_work(settings))
+
+
+async def _work(settings: Settings) -> None:
+    metrics, state = Metrics(), _State()
     port = settings.metrics_port
     health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
     topics = TopicsSink(settings.servers, PipelineMetrics())
     with health:
-        work = asyncio.create_task(_for_ever(settings, topics, metrics, state))
-        stopped = asyncio.create_task(stop.wait())
         try:
-            await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                work.result()
+            await _for_ever(settings, topics, metrics, state)
         finally:
-            work.cancel()
-            stopped.cancel()
-            await asyncio.gather(work, stopped, return_exceptions=True)
             await topics.close()
 
 
@@ -224,8 +215,7 @@ async def _known(settings: Settings, names: Collection[str]) -> tuple[datetime |
         found = await admin.list_consumer_group_offsets(settings.group)
     finally:
         await admin.close()
-    if missing := sorted(set(names) - set(topics)):
-        raise NotProvisionedError(f"Kafka has no topic {', '.join(missing)}: run `python -m pipeline provision`")
+    check_there(sorted(names), topics)
     partitions = [TopicPartition(name, each["partition"]) for name in names for each in topics[name]]
     return _moment(found[_ALERTS].metadata if _ALERTS in found else ""), partitions
 

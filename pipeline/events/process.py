@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import signal
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -10,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from kube.client import Client
@@ -20,9 +18,9 @@ from pipeline.events.metrics import Metrics
 from pipeline.events.telling import Policy, Teller
 from pipeline.health import serving
 from pipeline.metrics import Metrics as PipelineMetrics
+from pipeline.running import check_there, topics_of, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
-from pipeline.sinks.opensearch import NotProvisionedError
 from schemas.topics import DEAD_LETTERS, MESSAGES
 
 logger = logging.getLogger(__name__)
@@ -64,9 +62,11 @@ async def run(settings: Settings) -> None:
     Raises ``KubeConfigError``, ``NotProvisionedError`` where topics are missing, ``OSError`` where the metrics port is
     taken.
     """
-    metrics, stop = Metrics(), asyncio.Event()
-    for name in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(name, stop.set)
+    await until_stopped(_work(settings))
+
+
+async def _work(settings: Settings) -> None:
+    metrics = Metrics()
     client = Client(
         await Credentials.open(settings.load),
         rate=Rate(settings.qps, settings.burst),
@@ -78,16 +78,9 @@ async def run(settings: Settings) -> None:
     port = settings.metrics_port
     health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
     with health:
-        work = asyncio.create_task(_read_for_ever(settings, teller, state))
-        stopped = asyncio.create_task(stop.wait())
         try:
-            await asyncio.wait({work, stopped}, return_when=asyncio.FIRST_COMPLETED)
-            if work.done():
-                work.result()
+            await _read_for_ever(settings, teller, state)
         finally:
-            work.cancel()
-            stopped.cancel()
-            await asyncio.gather(work, stopped, return_exceptions=True)
             await topics.close()
             await client.close()
 
@@ -102,20 +95,6 @@ class _State:
         return f"waiting for {waits_for}" if waits_for else ""
 
 
-async def _check_topics(servers: str) -> None:
-    """Raises ``NotProvisionedError``: a subscription could make the topics, with the broker's defaults."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
-    try:
-        await admin.start()
-        missing = {MESSAGES.name, DEAD_LETTERS.name} - set(await admin.list_topics())
-    finally:
-        await admin.close()
-    if missing:
-        raise NotProvisionedError(
-            f"Kafka has no topic {', '.join(sorted(missing))}: run `python -m pipeline provision`"
-        )
-
-
 async def _read_for_ever(settings: Settings, teller: Teller, state: _State) -> None:
     """A broker that is away is waited for; a consumer that has failed is made anew."""
     backoff = Backoff("Kafka", settings.policy.longest_pause_seconds)
@@ -128,7 +107,7 @@ async def _read_for_ever(settings: Settings, teller: Teller, state: _State) -> N
             max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000,
         )
         try:
-            await _check_topics(settings.servers)
+            check_there([MESSAGES.name, DEAD_LETTERS.name], await topics_of(settings.servers))
             consumer.subscribe([MESSAGES.name], listener=_Moved(teller))
             await consumer.start()
             backoff.worked()
