@@ -27,10 +27,6 @@ def message_start(line: bytes) -> int:
     return end + 2 if end > 0 else -1
 
 
-def is_header(line: bytes) -> bool:
-    return _HEADER.match(line) is not None
-
-
 def moment(line: bytes, reference: datetime, zone: tzinfo = UTC) -> datetime | None:
     """When the line was written, in UTC; None where its header is no header.
 

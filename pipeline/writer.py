@@ -54,7 +54,6 @@ class Topics(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    batch_attempts: int = 200
     linger_seconds: float = 0.015
     queue_bytes: int = 32 * 1024 * 1024
     remembered_bytes: int = 64 * 1024 * 1024

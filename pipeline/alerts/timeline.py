@@ -36,10 +36,6 @@ class Timeline:
         self._waiting: list[_Waiting] = []
         self._tick = tick_after(start)
 
-    @property
-    def next_tick(self) -> datetime:
-        return self._tick
-
     def put(self, at: datetime, place: tuple[str, int, int], seen: list[Seen]) -> None:
         heapq.heappush(self._waiting, _Waiting(at, place, seen))
 
