@@ -31,7 +31,7 @@ def nodes_and_pods(nodes: int) -> Iterator[Object]:
         name = f"gpu-node-{number:05d}"
         uuids = [f"GPU-{uuid.UUID(int=chance.getrandbits(128))}" for _ in range(CARDS)]
         yield _node(name, uuids, broken=chance.randrange(CARDS * 4))
-        yield _pod(name, number, [(card, *_use(chance)) for card in uuids])
+        yield running_pod(name, number, [(card, *_use(chance)) for card in uuids])
 
 
 def _use(chance: random.Random) -> tuple[int, int]:
@@ -57,7 +57,8 @@ def _node(name: str, uuids: list[str], broken: int) -> Object:
     }
 
 
-def _pod(node: str, number: int, uses: list[tuple[str, int, int]]) -> Object:
+def running_pod(node: str, number: int, uses: list[tuple[str, int, int]]) -> Object:
+    """A pod with a container for each card that it uses: UUID, memory in MiB, cores in percent."""
     held = "".join(f"{card},NVIDIA,{memory},{cores}:;" for card, memory, cores in uses)
     annotations = {"hami.io/vgpu-node": node, "hami.io/vgpu-devices-allocated": held, "hami.io/bind-phase": "success"}
     return {

@@ -8,6 +8,7 @@ import random
 import uuid
 from collections.abc import Iterator
 
+from bench import cluster
 from bench.cluster import CARDS, Object
 from scheduler.cluster.manifests import Manifest
 
@@ -60,21 +61,7 @@ def _pod(number: int, node: int, card: int, chance: random.Random) -> Object:
 
 def running_pod(number: int, node: int, card: int, memory: int, cores: int) -> Object:
     """A pod that holds a part of one card."""
-    held = f"{card_uuid(node, card)},NVIDIA,{memory},{cores}:;"
-    name = f"gpu-node-{node:05d}"
-    annotations = {"hami.io/vgpu-node": name, "hami.io/vgpu-devices-allocated": held, "hami.io/bind-phase": "success"}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "namespace": "batch",
-            "name": f"job-{number}",
-            "uid": str(uuid.UUID(int=number)),
-            "annotations": annotations,
-        },
-        "spec": {"nodeName": name, "containers": [{"name": "worker"}]},
-        "status": {"phase": "Running"},
-    }
+    return cluster.running_pod(f"gpu-node-{node:05d}", number, [(card_uuid(node, card), memory, cores)])
 
 
 def bodies(nodes: int, calls: int, *, fits: bool) -> Iterator[bytes]:

@@ -3,7 +3,8 @@
 import re
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from pathlib import Path
 
 from bench.backends import FOLDER
@@ -26,24 +27,12 @@ _KLOG = re.compile(rb"^([IWEF])(\d{4}) (\S+) +(\d+) (\S+):(\d+)\] (.*)$")
 
 def ingest() -> Result:
     """HAMi's log at -v=5, four attempts on 5,000 nodes of 8 cards: 1,060,016 lines."""
-    path = FOLDER / "ingest" / "hami.log"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("wb") as file:
-        for attempt in range(ATTEMPTS):
-            file.writelines(hami_log(NODES, b"trainer-%d" % attempt))
-    paths: dict[str, Callable[[Path], object]] = {
-        "iterate over the lines": _iterate,
-        "one compiled regex a line": _regex,
-        "python -m ingest hami-log": lambda path: _read(path, HamiLog()),
-    }
-    figures = [_measured(name, walk, path) for name, walk in paths.items()]
-    size = path.stat().st_size / 1e6
-    path.unlink()
-    return Result(
+    return _passes(
         "ingest",
-        "CPU time of one pass over a file of HAMi's log at -v=5, from bytes to events; best of three",
-        f"{size:.0f} MB, {ATTEMPTS} attempts on {NODES:,} nodes of 8 cards, all refused",
-        against_first(figures, lambda first, this: this / first),
+        "HAMi's log at -v=5",
+        f"{ATTEMPTS} attempts on {NODES:,} nodes of 8 cards, all refused",
+        chain.from_iterable(hami_log(NODES, b"trainer-%d" % attempt) for attempt in range(ATTEMPTS)),
+        ("hami-log", HamiLog),
     )
 
 
@@ -58,23 +47,35 @@ def ingest_kai_json() -> Result:
 
 
 def _kai(name: str, form: str, written: Callable[[Iterator[bytes]], Iterator[bytes]]) -> Result:
-    path = FOLDER / name / "kai.log"
+    sessions = (kai_log(KAI_NODES, KAI_PODS, f"s{session}aaaa") for session in range(KAI_SESSIONS))
+    return _passes(
+        name,
+        f"KAI's {form} at --v=8",
+        f"{KAI_SESSIONS} sessions, {KAI_PODS} pods on {KAI_NODES} nodes of 8 shared cards, all refused",
+        chain.from_iterable(map(written, sessions)),
+        ("kai-log", KaiLog),
+    )
+
+
+def _passes(name: str, log: str, work: str, lines: Iterable[bytes], reader: tuple[str, Callable[[], Reader]]) -> Result:
+    """One pass over a file of ``lines`` by each way; ``reader``: its command's name, and how to make one."""
+    path = FOLDER / name / "scheduler.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
-        for session in range(KAI_SESSIONS):
-            file.writelines(written(kai_log(KAI_NODES, KAI_PODS, f"s{session}aaaa")))
+        file.writelines(lines)
+    command, make = reader
     paths: dict[str, Callable[[Path], object]] = {
         "iterate over the lines": _iterate,
         "one compiled regex a line": _regex,
-        "python -m ingest kai-log": lambda path: _read(path, KaiLog()),
+        f"python -m ingest {command}": lambda path: _read(path, make()),
     }
-    figures = [_measured(name, walk, path) for name, walk in paths.items()]
+    figures = [_measured(way, walk, path) for way, walk in paths.items()]
     size = path.stat().st_size / 1e6
     path.unlink()
     return Result(
         name,
-        f"CPU time of one pass over a file of KAI's {form} at --v=8, from bytes to events; best of three",
-        f"{size:.0f} MB, {KAI_SESSIONS} sessions, {KAI_PODS} pods on {KAI_NODES} nodes of 8 shared cards, all refused",
+        f"CPU time of one pass over a file of {log}, from bytes to events; best of three",
+        f"{size:.0f} MB, {work}",
         against_first(figures, lambda first, this: this / first),
     )
 

@@ -5,9 +5,7 @@ The server is the fake, the client is the real one: only the socket between them
 """
 
 import asyncio
-import logging
 import random
-from collections.abc import Iterator
 from typing import Any
 
 import orjson
@@ -22,6 +20,7 @@ from tests.unit.pipeline.fake_opensearch import TROUBLES, Cut, FakeOpenSearch
 from tests.unit.pipeline.test_opensearch_sink import a_document
 
 SEQUENCES = 10_000
+pytestmark = pytest.mark.usefixtures("quiet_log")
 
 
 class NoSocket(AsyncConnection):  # type: ignore[misc]
@@ -43,13 +42,6 @@ class NoSocket(AsyncConnection):  # type: ignore[misc]
 
     async def close(self) -> None:
         """Nothing is open."""
-
-
-@pytest.fixture(autouse=True)
-def _quiet() -> Iterator[None]:
-    logging.disable(logging.CRITICAL)
-    yield
-    logging.disable(logging.NOTSET)
 
 
 @pytest.fixture
