@@ -15,6 +15,8 @@ from summaries.tally import Tallied
 
 REMEMBERED_ATTEMPTS: Final = 20_000
 """Ids of attempts that were told to their end."""
+REMEMBERED_SECONDS: Final = 600.0
+"""How long they are. A record that comes again later costs a second telling, which changes nothing."""
 REMEMBERED_FOLDS: Final = 200
 """Attempts that were given up as incomplete, with what was known of them."""
 
@@ -55,7 +57,7 @@ class OpenAttempts:
     def __init__(self, incomplete_after_seconds: float) -> None:
         self._patience = incomplete_after_seconds
         self._open: OrderedDict[str, _Open] = OrderedDict()
-        self._told: OrderedDict[str, None] = OrderedDict()
+        self._told: OrderedDict[str, float] = OrderedDict()
         self._given_up: OrderedDict[str, AttemptFold] = OrderedDict()
         self.held_bytes = 0
         """Of the rows of open attempts."""
@@ -82,7 +84,7 @@ class OpenAttempts:
             attempt.rows.append(rows)
             self.held_bytes += len(rows.value)
         if attempt.fold.is_complete():
-            self._remember_told(event.attempt_id)
+            self._remember_told(event.attempt_id, now)
             return self._end(attempt)
         # Behind all others: the order of the open attempts is that of their latest records.
         self._open[event.attempt_id] = attempt
@@ -92,9 +94,10 @@ class OpenAttempts:
         known = self._given_up.pop(attempt_id) if attempt_id in self._given_up else AttemptFold()
         return _Open(known, now)
 
-    def _remember_told(self, attempt_id: str) -> None:
-        self._told[attempt_id] = None
-        if len(self._told) > REMEMBERED_ATTEMPTS:
+    def _remember_told(self, attempt_id: str, now: float) -> None:
+        self._told[attempt_id] = now
+        self._told.move_to_end(attempt_id)
+        while len(self._told) > REMEMBERED_ATTEMPTS or now - next(iter(self._told.values())) > REMEMBERED_SECONDS:
             self._told.popitem(last=False)
 
     def give_up(self, now: float) -> Iterator[Ended]:

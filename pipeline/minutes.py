@@ -4,8 +4,9 @@ Of a minute that this worker has not counted yet, the index says what its attemp
 written by an earlier owner of the partition, or by this one before a restart.
 """
 
+import time
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -22,6 +23,8 @@ from schemas.topics import TRENDS as TRENDS_TOPIC
 from summaries.trends import Contribution, Minute, PoolOf, Row, contribution_of, records
 
 REMEMBERED_ATTEMPTS: Final = 100_000
+REMEMBERED_SECONDS: Final = 300.0
+"""Since a minute was written last. Who comes later, such as a bind, has it read back."""
 PAGE: Final = 5_000
 _FIELDS: Final = ("attempt_id", "pod_uid", "namespace", "pod", "status", "counts")
 
@@ -52,12 +55,26 @@ def pools_of(said: str) -> PoolOf | None:
 
 
 class Minutes:
-    def __init__(self, pool_of: PoolOf | None, most: int = REMEMBERED_ATTEMPTS) -> None:
+    """``clock`` gives seconds and never goes back."""
+
+    def __init__(
+        self,
+        pool_of: PoolOf | None,
+        most: int = REMEMBERED_ATTEMPTS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.pool_of = pool_of
         self._most = most
+        self._clock = clock
         self._minutes: OrderedDict[Which, Minute] = OrderedDict()
         self._changed: set[Which] = set()
+        self._taken: list[Which] = []
+        self._written: OrderedDict[Which, float] = OrderedDict()
+        """When each was last known to be in the index, oldest first; none that has changed since."""
         self._attempts = 0
+
+    def __len__(self) -> int:
+        return len(self._minutes)
 
     @property
     def has_changed(self) -> bool:
@@ -75,7 +92,7 @@ class Minutes:
         minute.told |= {(row["namespace"], row["result"], row["dimension"], row["value"]) for row in rows}
         self._attempts += len(minute.contributions)
         # Whoever wrote the attempts may have ended before it counted them.
-        self._changed.add(which)
+        self._change(which)
 
     def put(self, partition: int, started: datetime, each: Contribution) -> None:
         """Count an attempt in its minute. A minute that was forgotten meanwhile is counted by who has it now."""
@@ -85,13 +102,19 @@ class Minutes:
             return
         before = len(minute.contributions)
         if minute.put(each):
-            self._changed.add(which)
+            self._change(which)
             self._attempts += len(minute.contributions) - before
             self._minutes.move_to_end(which)
 
+    def _change(self, which: Which) -> None:
+        self._changed.add(which)
+        self._written.pop(which, None)
+
     def take(self) -> tuple[list[Document], list[Outgoing]]:
-        """What has changed since the last time, for the index and the topic."""
-        minutes = [self._minutes[which] for which in sorted(self._changed)]
+        """What has changed since the last time, for the index and the topic; what was taken then is written by now."""
+        self._note_written()
+        self._taken = sorted(self._changed)
+        minutes = [self._minutes[which] for which in self._taken]
         self._changed.clear()
         documents = [document for minute in minutes for document in _documents(minute)]
         outgoing = [Outgoing(TRENDS_TOPIC.name, encode(event)) for minute in minutes for event in records(minute)]
@@ -101,12 +124,25 @@ class Minutes:
     def clear(self) -> None:
         self._minutes.clear()
         self._changed.clear()
+        self._taken.clear()
+        self._written.clear()
         self._attempts = 0
 
+    def _note_written(self) -> None:
+        now = self._clock()
+        self._written |= {which: now for which in self._taken if which in self._minutes and which not in self._changed}
+
     def _shrink(self) -> None:
+        # Only what was written a while ago: what the index took just now it may not show before its next refresh.
+        before = self._clock() - REMEMBERED_SECONDS
+        while self._written and next(iter(self._written.values())) < before:
+            self._forget(next(iter(self._written)))
         while self._attempts > self._most and len(self._minutes) > 1:
-            _, minute = self._minutes.popitem(last=False)
-            self._attempts -= len(minute.contributions)
+            self._forget(next(iter(self._minutes)))
+
+    def _forget(self, which: Which) -> None:
+        self._attempts -= len(self._minutes.pop(which).contributions)
+        self._written.pop(which, None)
 
 
 def minute_of(partition: int, started: datetime) -> Which:

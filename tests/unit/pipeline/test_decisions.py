@@ -358,3 +358,21 @@ async def test_a_finding_of_a_reader_is_passed_on_and_one_of_the_pipeline_added(
     assert names.keys() == {"ReleasingMemoryCounted", "Imbalance"}
     assert len(topics.of(FINDINGS.name)) == 2
     assert log.acknowledged == [0, 1, 2]
+
+
+async def test_the_ids_of_attempts_that_were_told_are_forgotten_after_a_while() -> None:
+    index, topics, log = FakeIndex(), FakeTopics(), Log()
+    first = an_attempt(REFUSING, **about("pod-0"))
+    async with a_worker(index, topics) as worker:
+        for number in range(40):
+            start = len(log.records)
+            log.append(*(an_attempt(REFUSING, **about(f"pod-{number}")) if number else first))
+            await worker.read(*log.records[start:])
+            await worker.wait(60)
+        (partition,) = worker.decisions._partitions.values()
+        assert len(partition.attempts._told) <= 12
+        written, start = dict(index.documents), len(log.records)
+        log.append(*first)
+        await worker.read(*log.records[start:])
+    assert index.documents == written
+    assert log.acknowledged == [record.offset for record in log.records]
