@@ -6,10 +6,12 @@ ones, histories and searches come from OpenSearch (``opensearch``). What lies be
 =============  ====================================================================================
 ``queries``    what may be asked, checked field by field
 ``tokens``     opaque, checked places to continue from
-``finds``      questions as OpenSearch bodies, and what its hits say
+``paging``     long lists in pages; ``listing`` reads a page and answers it, ``continuing`` is the way on over HTTP
+``finds``      questions about attempts as OpenSearch bodies, and what its hits say
+``findings``   the same for what audits found
 ``episodes``   attempts in a row with the same verdicts
 ``errors``     every error as JSON: the cause and what to do next
 ``pages``      the documentation page, written from the OpenAPI document
-``routes``     the list of routes; ``endpoints`` answers them, ``app`` puts all of it together
+``routes``     the list of routes; ``endpoints`` and ``placements`` answer them, ``app`` puts all of it together
 =============  ====================================================================================
 """

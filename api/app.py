@@ -24,6 +24,7 @@ from api.lru import Lru
 from api.metrics import Metrics
 from api.opensearch import IndexDownError, IndexRefusedError, OpenSearch, PointInTimeGoneError
 from api.pages import POLICY, documentation
+from api.placements import Placements
 from api.readiness import readiness
 from api.routes import routes
 from api.settings import Settings
@@ -49,8 +50,9 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
         base_url=settings.opensearch_url, timeout=settings.opensearch_timeout_seconds, transport=transport
     )
     index = OpenSearch(client, metrics.observe_index)
+    attempts = Attempts(latest, topic.state, index, metrics)
     endpoints = Endpoints(
-        attempts=Attempts(latest, topic.state, index, metrics),
+        attempts=attempts,
         index=index,
         rendered=Lru(MAX_RENDERED, settings.api_rendered_bytes),
         metrics=metrics,
@@ -60,7 +62,7 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
         title="schedulerlog",
         version="1.0",
         description=ABOUT,
-        routes=[*routes(endpoints), Route("/docs", _docs), Route("/", _docs)],
+        routes=[*routes(endpoints, Placements(attempts, index)), Route("/docs", _docs), Route("/", _docs)],
         middleware=[Middleware(Guard, metrics=metrics)],
         exception_handlers=_handlers(),
         lifespan=_lifespan(topic, client),

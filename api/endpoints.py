@@ -4,31 +4,29 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final, TypeVar
-from urllib.parse import urlencode
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
 from api import histories, reader
 from api.attempts import Attempts, Known
+from api.continuing import TOTAL, next_page, position_of, question
 from api.episodes import HistoryPosition
-from api.errors import BadRequestError, ExpiredError, NotFoundError, json_response
-from api.finds import SearchPosition, first_page, question
+from api.errors import ExpiredError, json_response
+from api.finds import SEARCHED, SearchPosition, searched
+from api.listing import read_page
 from api.lru import Lru
 from api.metrics import CONTENT_TYPE, Metrics
 from api.opensearch import IndexDownError, OpenSearch
+from api.paging import first_page
 from api.queries import HistoryQuery, InNamespace, NoQuery, PodName, SchedulerlogQuery, SearchQuery, once
 from api.readiness import Alive, Readiness
-from api.tokens import BadToken, Position, seal, unseal
+from api.tokens import Position, seal
+from api.unknown import unknown_pod
 from schemas.answers import History, Paging, Search
 from schemas.events import AttemptSummarized
 from summaries.answer import Chosen, choose, detail, schedulerlog_json
-
-P = TypeVar("P", bound=Position)
-
-TOTAL: Final = "X-Total-Count"
-CONTINUE: Final = "X-Continue"
 
 
 class NodePosition(Position):
@@ -92,7 +90,7 @@ class Endpoints:
         """The pod's attempts, latest first; those in a row with the same verdicts are one episode."""
         once(request)
         asked = {"at": "history", "namespace": namespace, "name": name}
-        position = _position(query.continue_, asked, HistoryPosition)
+        position = position_of(query.continue_, asked, HistoryPosition)
         newest = self.attempts.fresh(namespace, name)
         page = await histories.history(
             self.index, (namespace, name), query.limit, position, newest.summary() if newest else None
@@ -103,16 +101,19 @@ class Endpoints:
         body = History.model_validate(
             {"namespace": namespace, "name": name, "episodes": page.episodes, "continue": token}
         )
-        return json_response(200, body, _next_page(request, token))
+        return json_response(200, body, next_page(request, token))
 
     async def search(self, request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
         """Attempts of all pods, latest first. The index shows an attempt about a second after it was decided."""
         once(request)
-        place = _position(query.continue_, question(query), SearchPosition) or first_page(query, datetime.now(UTC))
-        page = await reader.search(self.index, query, place)
-        token = seal(question(query), page.following) if page.following else None
-        body = Search.model_validate({"total": page.total, "items": page.items, "continue": token})
-        return json_response(200, body, _next_page(request, token) | {TOTAL: str(page.total)})
+        asked = question("schedulerlogs", query)
+        place = position_of(query.continue_, asked, SearchPosition)
+        place = place or first_page(SearchPosition, query.since, query.until, datetime.now(UTC))
+        page = await read_page(self.index, SEARCHED, searched(query, place), place, query.limit)
+        token = seal(asked, page.following) if page.following else None
+        found = await reader.items(self.index, page.hits)
+        body = Search.model_validate({"total": page.total, "items": found, "continue": token})
+        return json_response(200, body, next_page(request, token) | {TOTAL: str(page.total)})
 
     async def healthz(self, _: Annotated[NoQuery, Query()]) -> Response:
         """The process is alive."""
@@ -136,12 +137,12 @@ def _rendered(
     devices: dict[str, object] | None = None,
 ) -> Rendered:
     asked = {"at": "schedulerlog", "pod": str(summary.pod), "node": sorted(query.node), "status": query.status}
-    chosen = _chosen(summary, query, _position(query.continue_, asked, NodePosition))
+    chosen = _chosen(summary, query, position_of(query.continue_, asked, NodePosition))
     token = None
     if chosen.last is not None:
         token = seal(asked, NodePosition(attempt_id=summary.attempt_id, version=summary.version, after=chosen.last))
     beside = _beside(summary, chosen.total, token, devices) if query.detail else None
-    headers = {TOTAL: str(chosen.total), "Cache-Control": "no-cache"} | _next_page(request, token)
+    headers = {TOTAL: str(chosen.total), "Cache-Control": "no-cache"} | next_page(request, token)
     return Rendered(schedulerlog_json(summary, chosen, beside), headers | ({"ETag": tag} if tag else {}))
 
 
@@ -159,32 +160,3 @@ def _chosen(summary: AttemptSummarized, query: SchedulerlogQuery, position: Node
         )
     after = position.after if position else None
     return choose(summary, nodes=query.node or None, status=query.status, after=after, limit=query.limit)
-
-
-def _position(token: str | None, asked: dict[str, Any], kind: type[P]) -> P | None:
-    if token is None:
-        return None
-    position = unseal(token, asked, kind)
-    if isinstance(position, BadToken):
-        raise BadRequestError(f"parameter continue: {position.cause}", "Ask for the first page, without continue.")
-    return position
-
-
-def _next_page(request: Request, token: str | None) -> dict[str, str]:
-    """Headers that lead to the next page: the token alone, and a link that holds it."""
-    if token is None:
-        return {}
-    kept = [(key, value) for key, value in request.query_params.multi_items() if key != "continue"]
-    link = f"{request.url.path}?{urlencode([*kept, ('continue', token)])}"
-    return {CONTINUE: token, "Link": f'<{link}>; rel="next"'}
-
-
-def unknown_pod(namespace: str, name: str) -> NotFoundError:
-    pod = f"kubectl -n {namespace} get pod {name}"
-    return NotFoundError(
-        f"no scheduling attempt of pod {namespace}/{name} is known",
-        f"Does the pod exist: `{pod}`. Is it this scheduler's: `{pod} -o jsonpath='{{.spec.schedulerName}}'`. Does it "
-        "ask for devices (only such pods are recorded): "
-        f"`{pod} -o jsonpath='{{.spec.containers[*].resources.limits}}'`. "
-        "Do the scheduler and the worker run: ask the /readyz of each; `python -m pipeline worker` starts a worker.",
-    )

@@ -53,6 +53,13 @@ class UnreadableError(ApiError):
     status = HTTPStatus.INTERNAL_SERVER_ERROR
 
 
+def unreadable(document: str, cause: str) -> UnreadableError:
+    return UnreadableError(
+        f"document {document} in the index can't be read: {cause}",
+        "Was it written by this version's processes? The record it was made from is still on Kafka.",
+    )
+
+
 def json_response(status: int, body: BaseModel, headers: dict[str, str] | None = None) -> Response:
     return Response(body.model_dump_json(by_alias=True), status, headers, "application/json")
 

@@ -67,6 +67,9 @@ def _subdomain(name: str) -> str:
 NamespaceName = Annotated[str, AfterValidator(_label)]
 ObjectName = Annotated[str, AfterValidator(_subdomain)]
 
+Word = Annotated[str, Field(min_length=1, max_length=1024)]
+"""Anything that the index holds as one word."""
+
 InNamespace = Annotated[NamespaceName, Path(description="The pod's namespace.", examples=["default"])]
 PodName = Annotated[ObjectName, Path(description="The pod's name.", examples=["gpu-pod"])]
 
@@ -172,13 +175,9 @@ class SearchQuery(Query):
     namespace: NamespaceName | None = Field(None, description="The pods' namespace.")
     pod: ObjectName | None = Field(None, description="The pods' name.")
     node: ObjectName | None = Field(None, description="A node that the attempt looked at.")
-    reason: str | None = Field(
-        None, min_length=1, max_length=1024, description="A reason code that some node refused for, as it is spelled."
-    )
+    reason: Word | None = Field(None, description="A reason code that some node refused for, as it is spelled.")
     status: Literal["succeeded", "failed", "pending"] | None = Field(None, description="What became of the attempt.")
-    device: str | None = Field(
-        None, min_length=1, max_length=1024, description="The UUID of a device that the attempt took."
-    )
+    device: Word | None = Field(None, description="The UUID of a device that the attempt took.")
     since: When | None = Field(
         None, description="Attempts that started then or later: RFC 3339, or 15m, 2h, 7d ago.", examples=["2h"]
     )
@@ -188,3 +187,26 @@ class SearchQuery(Query):
     )
     limit: Annotated[int, Whole] = Field(DEFAULT_SEARCH, ge=1, le=MAX_SEARCH, description="At most so many attempts.")
     continue_: Token | None = Field(None, alias="continue", description=CONTINUE)
+
+
+class RangeQuery(Query):
+    """A list over a time, in pages."""
+
+    from_: When | None = Field(
+        None, alias="from", description="Then or later: RFC 3339, or 15m, 2h, 7d ago.", examples=["2h"]
+    )
+    to: When | None = Field(None, description="Before: RFC 3339, or 15m, 2h, 7d ago.")
+    limit: Annotated[int, Whole] = Field(DEFAULT_SEARCH, ge=1, le=MAX_SEARCH, description="At most so many.")
+    continue_: Token | None = Field(None, alias="continue", description=CONTINUE)
+
+
+class PodFindingsQuery(RangeQuery):
+    finding: Word | None = Field(None, description="What was found, as it is spelled.", examples=["Overcommitted"])
+
+
+class FindingsQuery(PodFindingsQuery):
+    namespace: NamespaceName | None = Field(None, description="The pod's namespace.")
+    pod: ObjectName | None = Field(None, description="The pod's name.")
+    node: ObjectName | None = Field(None, description="The node that it is about.")
+    device: Word | None = Field(None, description="The device that it is about, as its scheduler names it.")
+    scheduler: Word | None = Field(None, description="The scheduler whose decision it is about.")

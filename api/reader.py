@@ -1,14 +1,12 @@
-"""Reads from the index: the latest attempt of a pod, searches, and the devices behind an attempt."""
+"""Reads from the index: the latest attempt of a pod, the attempts of a list, and the devices behind an attempt."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from api import finds
-from api.errors import UnreadableError
-from api.opensearch import ATTEMPTS, IndexDownError, OpenSearch, PointInTimeGoneError
-from api.queries import SearchQuery
+from api.errors import unreadable
+from api.opensearch import ATTEMPTS, OpenSearch
 from schemas.answers import DeviceLog, Found
 from schemas.documents import devices_of, repeated_of, summary_of
 from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged
@@ -28,14 +26,6 @@ NO_DEVICE_RECORDS: Final = (
 REPEATED: Final = (
     "every node answered as in attempt {0}, so its devices were not stored again: these are those of attempt {0}."
 )
-
-
-@dataclass(frozen=True, slots=True)
-class SearchPage:
-    total: int
-    items: list[Found]
-    following: finds.SearchPosition | None
-    """Where the next page begins; None after the last one."""
 
 
 async def latest_of_pod(index: OpenSearch, namespace: str, name: str) -> tuple[AttemptSummarized, str] | None:
@@ -77,31 +67,7 @@ def _repeated(source: Json, name: str) -> AttemptRepeated | None:
     return readable(repeated_of, source, name)
 
 
-async def search(index: OpenSearch, query: SearchQuery, position: finds.SearchPosition) -> SearchPage:
-    """One page. From the second one on, the index is held still."""
-    if position.sort and not position.pit:
-        pit = await index.open_point_in_time(ATTEMPTS, finds.KEEP_ALIVE)
-        position = position.model_copy(update={"pit": pit})
-    answer = await index.search(ATTEMPTS, finds.search(query, position))
-    hits = answer["hits"]["hits"]
-    page = hits[: query.limit]
-    following = None
-    if len(hits) > len(page):
-        place = {"sort": tuple(page[-1]["sort"]), "pit": answer.get("pit_id", position.pit)}
-        following = position.model_copy(update=place)
-    elif position.pit:
-        await _close(index, position.pit)
-    return SearchPage(answer["hits"]["total"]["value"], await _items(index, page), following)
-
-
-async def _close(index: OpenSearch, pit: str) -> None:
-    try:
-        await index.close_point_in_time(pit)
-    except (IndexDownError, PointInTimeGoneError):
-        return  # it expires by itself
-
-
-async def _items(index: OpenSearch, hits: list[Json]) -> list[Found]:
+async def items(index: OpenSearch, hits: list[Json]) -> list[Found]:
     places = [(hit["_index"], hit["_id"]) for hit in hits]
     sources = {hit["_id"]: hit["_source"] for hit in hits}
     summaries = await put_together(index, places, sources, finds.SUMMARY_WITHOUT_NODES, finds.without_nodes)
@@ -132,10 +98,7 @@ async def documents(index: OpenSearch, places: Sequence[tuple[str, str]], fields
 def readable(read: Callable[[Json], T | Rejected], source: Json, name: str) -> T:
     said = read(source)
     if isinstance(said, Rejected):
-        raise UnreadableError(
-            f"document {name} in the index can't be read: {said}",
-            "Was it written by this version's worker? The record it was made from is still on Kafka.",
-        )
+        raise unreadable(name, str(said))
     return said
 
 

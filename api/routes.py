@@ -6,16 +6,18 @@ from typing import Any, Final
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse, PlainTextResponse
 
+from api.continuing import CONTINUE, TOTAL
 from api.direct import DirectRoute
-from api.endpoints import CONTINUE, TOTAL, Endpoints
+from api.endpoints import Endpoints
+from api.placements import Placements
 from api.readiness import Alive, Readiness
-from schemas.answers import Error, FullSchedulerLog, History, SchedulerLog, Search
+from schemas.answers import Error, Findings, FullSchedulerLog, History, SchedulerLog, Search
 
-POD: Final = "/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
+POD: Final = "/api/v1/namespaces/{namespace}/pods/{name}"
 
 _WORDS: Final = {
     400: "The request is wrong: a name that is not RFC 1123, an unknown or malformed parameter.",
-    404: "Nothing is known of this pod; next says what to check.",
+    404: "Nothing is known of it; next says what to check.",
     410: "The place to continue from is gone: ask for the first page again.",
     503: "OpenSearch is down and memory does not hold the answer; try again.",
 }
@@ -28,19 +30,23 @@ _TAGGED: Final = _COUNTED | {
     "ETag": {"description": "Changes with the attempt and with what is known of it.", "schema": {"type": "string"}}
 }
 
+_LISTED: Final = (400, 404, 410, 503)
 
-def routes(endpoints: Endpoints) -> list[APIRoute]:
+
+def routes(endpoints: Endpoints, placements: Placements) -> list[APIRoute]:
     return [
         *_get(
-            POD,
+            POD + "/schedulerlog",
             endpoints.schedulerlog,
             SchedulerLog | FullSchedulerLog,
             "What became of a pod",
             _TAGGED,
             (400, 404, 410, 503),
         ),
-        *_get(POD + "/history", endpoints.history, History, "A pod's history", _PAGED, (400, 404, 503)),
+        *_get(POD + "/schedulerlog/history", endpoints.history, History, "A pod's history", _PAGED, (400, 404, 503)),
         *_get("/api/v1/schedulerlogs", endpoints.search, Search, "Search attempts", _COUNTED, (400, 410, 503)),
+        *_get("/api/v1/findings", placements.findings, Findings, "Findings", _COUNTED, (400, 410, 503)),
+        *_get(POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings", _COUNTED, _LISTED),
         *_get("/healthz", endpoints.healthz, Alive, "Alive?", {}, ()),
         *_get("/readyz", endpoints.readyz, Readiness, "Ready?", {}, ()),
         *_get("/metrics", endpoints.metrics_text, None, "Metrics", {}, ()),

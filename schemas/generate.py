@@ -14,12 +14,12 @@ import yaml
 from pydantic import BaseModel
 
 from schemas import asyncapi
-from schemas.answers import Detail, Error, FullSchedulerLog, History, SchedulerLog, Search
+from schemas.answers import Detail, Error, Findings, FullSchedulerLog, History, SchedulerLog, Search
 from schemas.events import EVENTS
 from schemas.reasons import Reason, catalogue
 
 ROOT: Final = Path(__file__).parent.parent
-ANSWERS: Final[tuple[type[BaseModel], ...]] = (SchedulerLog, FullSchedulerLog, Detail, History, Search, Error)
+ANSWERS: Final[tuple[type[BaseModel], ...]] = (SchedulerLog, FullSchedulerLog, Detail, History, Search, Findings, Error)
 
 _GENERATED: Final = Path("schemas/generated")
 _SCOPES: Final = {

@@ -11,10 +11,10 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 
-from schemas.documents import attempt_document, devices_document
-from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, PodRef, Refusal, Request
+from schemas.documents import attempt_document, devices_document, finding_document
+from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodRef, Refusal, Request
 from schemas.ids import attempt_id
-from schemas.indices import ATTEMPTS, DEVICES, INDICES
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, Index
 from schemas.records import encode, encode_value
 from schemas.runs import split
 from schemas.topics import ATTEMPTS as TOPIC
@@ -69,6 +69,24 @@ def an_attempt(
     return settled(summary)
 
 
+def a_finding(
+    pod: str, finding: str = "Overcommitted", *, node: str = "node1", device: str = "", found_at: datetime = NOW
+) -> FindingReported:
+    attempt = an_attempt(pod, started=found_at - timedelta(milliseconds=13))
+    return FindingReported(
+        attempt_id=attempt.attempt_id,
+        pod=attempt.pod,
+        scheduler=attempt.scheduler,
+        started=attempt.started,
+        finding=finding,
+        found_at=found_at,
+        node=node,
+        device=device,
+        numbers={"memory_total_mib": 40960, "memory_taken_mib": 50000},
+        evidence=[f"{node} gave {device or 'everything'} to {pod}"],
+    )
+
+
 def lines_of(*summaries: AttemptSummarized) -> bytes:
     """The body of a bulk request that the worker would send."""
     lines: list[bytes] = []
@@ -120,10 +138,15 @@ class Filling:
         self.bulk(lines_of(*summaries))
 
     def index_devices(self, *events: DevicesJudged) -> None:
+        self._index((DEVICES, each.started, each.id, devices_document(each, encode(each).value)) for each in events)
+
+    def index_findings(self, *events: FindingReported) -> None:
+        self._index((FINDINGS, each.started, each.id, finding_document(each)) for each in events)
+
+    def _index(self, documents: Iterable[tuple[Index, datetime, str, dict[str, Any]]]) -> None:
         lines: list[bytes] = []
-        for event in events:
-            head = {"_index": DEVICES.name(event.started), "_id": event.id}
-            document: dict[str, Any] = devices_document(event, encode(event).value)
+        for index, day, name, document in documents:
+            head = {"_index": index.name(day), "_id": name}
             lines += [orjson.dumps({"index": head}), encode_value(document)]
         self.bulk(b"\n".join([*lines, b""]))
 

@@ -2,33 +2,16 @@
 
 import base64
 import zlib
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import httpx
 import orjson
-import pytest
 
 from schemas.events import PodRef
-from tests.backends import Addresses
 from tests.integration.api.filling import NOW, Filling, an_attempt
 from tests.integration.api.serving import Served, serving, soon
 from tests.unit.schemas.builders import devices_judged
-
-
-@pytest.fixture(scope="module")
-def filling(backends: Addresses) -> Filling:
-    filling = Filling(backends.bootstrap_servers, backends.opensearch_url)
-    filling.provision()
-    return filling
-
-
-@pytest.fixture(scope="module")
-def api(filling: Filling) -> Iterator[Served]:
-    with serving(filling.bootstrap_servers, filling.url) as api:
-        assert soon(api.is_ready)
-        yield api
 
 
 def names(answer: httpx.Response) -> list[str]:

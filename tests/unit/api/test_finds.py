@@ -6,18 +6,19 @@ from typing import Any
 import orjson
 import pytest
 
+from api.continuing import question
 from api.finds import (
     NODE_COLUMNS,
+    SEARCHED,
     SearchPosition,
     filter_needs_nodes,
-    first_page,
     found,
     line_needs_nodes,
-    question,
-    search,
+    searched,
     without_nodes,
 )
 from api.opensearch import IndexDownError, IndexRefusedError, PointInTimeGoneError, refusal
+from api.paging import first_page, page_body
 from api.queries import SearchQuery
 from schemas.answers import Found
 from schemas.documents import attempt_document
@@ -39,6 +40,14 @@ def a_search(**asked: str) -> SearchQuery:
     return SearchQuery.model_validate(asked)
 
 
+def first(query: SearchQuery) -> SearchPosition:
+    return first_page(SearchPosition, query.since, query.until, NOW)
+
+
+def search(query: SearchQuery, place: SearchPosition) -> dict[str, Any]:
+    return page_body(SEARCHED, searched(query, place), place, query.limit)
+
+
 def test_every_parameter_becomes_one_condition() -> None:
     query = a_search(
         namespace="llm",
@@ -51,7 +60,7 @@ def test_every_parameter_becomes_one_condition() -> None:
         until="2026-11-21T11:30:00Z",
         q="locked within",
     )
-    body = search(query, first_page(query, NOW))
+    body = search(query, first(query))
     assert body["query"] == {
         "bool": {
             "filter": [
@@ -81,8 +90,9 @@ def test_a_later_page_keeps_what_durations_meant_at_the_first() -> None:
 
 
 def test_the_page_size_may_change_from_page_to_page_and_nothing_else() -> None:
-    assert question(a_search(status="failed", limit="5")) == question(a_search(status="failed", limit="9"))
-    assert question(a_search(status="failed")) != question(a_search(status="pending"))
+    assert question("here", a_search(status="failed", limit="5")) == question("here", a_search(status="failed"))
+    assert question("here", a_search(status="failed")) != question("here", a_search(status="pending"))
+    assert question("here", a_search()) != question("there", a_search())
 
 
 def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:

@@ -1,67 +1,20 @@
-"""Requests against the whole application, without a network: memory is filled by hand, OpenSearch is a function."""
+"""Requests against the whole application, without a network."""
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from itertools import product
 from typing import Any
 
 import httpx
-import orjson
 import pytest
-from fastapi import FastAPI
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from api.app import create_app
-from api.settings import Settings
 from schemas.answers import Error, FullSchedulerLog, SchedulerLog
-from schemas.documents import attempt_document
-from schemas.events import AttemptSummarized, PodRef
-from schemas.records import encode, encode_value
-from schemas.runs import split
+from schemas.events import PodRef
+from tests.unit.api.calling import POD, Caller, down, holding
 from tests.unit.schemas.builders import STARTED, a_summary
-
-SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
-POD = "/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog"
-Answering = Callable[[httpx.Request], httpx.Response]
-
-
-def nothing_found(_: httpx.Request) -> httpx.Response:
-    return httpx.Response(200, json={"hits": {"total": {"value": 0}, "hits": []}, "docs": []})
-
-
-def down(request: httpx.Request) -> httpx.Response:
-    raise httpx.ConnectError("connection refused", request=request)
-
-
-def holding(*summaries: AttemptSummarized) -> Answering:
-    """An index that finds these, whatever is asked."""
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        documents = [(each.attempt_id, orjson.loads(encode_value(attempt_document(each, "")))) for each in summaries]
-        hits = [{"_index": "i", "_id": name, "_source": source, "sort": [1, name]} for name, source in documents]
-        return httpx.Response(200, json={"hits": {"total": {"value": len(hits)}, "hits": hits}, "docs": []})
-
-    return answer
-
-
-class Caller:
-    def __init__(self, answering: Answering = nothing_found) -> None:
-        self.app: FastAPI = create_app(SETTINGS, httpx.MockTransport(answering))
-        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
-        self.client = httpx.AsyncClient(transport=transport, base_url="http://api")
-
-    def remember(self, *summaries: AttemptSummarized, following: bool = True) -> None:
-        for part in (part for summary in summaries for part in split(summary)):
-            self.app.state.latest.add(part, encode(part).value, time.time())
-        self.app.state.topic.replayed = True
-        self.app.state.topic.heard = time.monotonic() if following else float("-inf")
-        self.app.state.topic.trouble = "" if following else "Kafka does not answer"
-
-    async def get(self, path: str, **headers: str) -> httpx.Response:
-        return await self.client.get(path, headers=headers)
 
 
 @pytest.fixture
@@ -236,6 +189,7 @@ async def test_a_path_that_only_looks_like_a_pods_is_no_pods(caller: Caller, pat
         ("/api/v1/schedulerlogs?since=yesterday", "since"),
         ("/api/v1/schedulerlogs?node=a&node=b", "given 2 times"),
         ("/api/v1/schedulerlogs?limit=1000", "limit"),
+        ("/api/v1/schedulerlogs?since=1h&until=2h", "ends before it begins"),
         ("/healthz?verbose=1", "'verbose'"),
     ],
 )
@@ -361,7 +315,7 @@ async def test_the_documentation_page_loads_nothing_from_elsewhere(caller: Calle
 
 WORDS = "/ // .. %2f ? & = api v1 namespaces llm pods deepseek-a schedulerlog history schedulerlogs node status limit"
 PIECES = st.sampled_from(
-    [*WORDS.split(), "continue", "detail", "full", "since", "q", "1", "-1", "%00", "%ff", "é", "+"]
+    [*WORDS.split(), "continue", "detail", "full", "since", "from", "q", "1", "-1", "%00", "%ff", "é", "+"]
 )
 
 
@@ -369,7 +323,7 @@ PIECES = st.sampled_from(
 @given(
     st.lists(PIECES, max_size=14),
     st.sampled_from(["GET", "HEAD", "POST", "BREW"]),
-    st.sampled_from([POD, "/api/v1/schedulerlogs", ""]),
+    st.sampled_from([POD, "/api/v1/schedulerlogs", "/api/v1/findings", ""]),
 )
 def test_whatever_is_asked_the_answer_is_json_and_blames_nobody_else(
     pieces: list[str], method: str, start: str

@@ -1,0 +1,23 @@
+"""One API for all tests that only read: on a real topic and a real index, which hold what other tests wrote as well."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.backends import Addresses
+from tests.integration.api.filling import Filling
+from tests.integration.api.serving import Served, serving, soon
+
+
+@pytest.fixture(scope="package")
+def filling(backends: Addresses) -> Filling:
+    filling = Filling(backends.bootstrap_servers, backends.opensearch_url)
+    filling.provision()
+    return filling
+
+
+@pytest.fixture(scope="package")
+def api(filling: Filling) -> Iterator[Served]:
+    with serving(filling.bootstrap_servers, filling.url) as api:
+        assert soon(api.is_ready)
+        yield api

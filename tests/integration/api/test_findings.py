@@ -1,0 +1,59 @@
+"""Findings in a real index, asked for over HTTP."""
+
+from datetime import timedelta
+
+from tests.integration.api.filling import NOW, Filling, a_finding, an_attempt
+from tests.integration.api.serving import Served
+
+FINDINGS = "/api/v1/findings"
+
+
+def test_findings_are_narrowed_by_every_field(filling: Filling, api: Served) -> None:
+    hour = timedelta(hours=1)
+    filling.index_findings(
+        a_finding("api-found/a", node="f-node1", device="GPU-f-1", found_at=NOW - hour),
+        a_finding("api-found/b", "BoundElsewhere", node="f-node2", found_at=NOW - 2 * hour),
+        a_finding("api-found/c", node="f-node2", device="GPU-f-2", found_at=NOW - 3 * hour),
+    )
+
+    def found(**query: str) -> str:
+        told = api.get(FINDINGS, namespace="api-found", **query).json()
+        assert told["total"] == len(told["items"])
+        return "".join(item["name"] for item in told["items"])
+
+    assert found() == "abc"
+    assert found(pod="b") == "b"
+    assert found(node="f-node2") == "bc"
+    assert found(device="GPU-f-2") == "c"
+    assert found(finding="Overcommitted") == "ac"
+    assert found(scheduler="hami-scheduler") == "abc"
+    assert found(scheduler="kai-scheduler") == ""
+    assert found(**{"from": "90m"}) == "a"
+    assert found(to=(NOW - 2 * hour).isoformat()) == "c"
+    assert found(**{"from": (NOW - 3 * hour).isoformat(), "to": (NOW - hour).isoformat()}) == "bc"
+    of_pod = api.get("/api/v1/namespaces/api-found/pods/b/findings").json()["items"]
+    assert [(item["finding"], item["numbers"]["memory_taken_mib"]) for item in of_pod] == [("BoundElsewhere", 50000)]
+
+
+def test_findings_of_one_moment_are_paged_through_one_by_one(filling: Filling, api: Served) -> None:
+    devices = [f"GPU-{number}" for number in range(7)]
+    filling.index_findings(*(a_finding("api-found/paged", device=device) for device in devices))
+    query, seen = {"limit": "2"}, []
+    while True:
+        told = api.get("/api/v1/namespaces/api-found/pods/paged/findings", **query)
+        assert told.headers["x-total-count"] == "7"
+        seen += [item["device"] for item in told.json()["items"]]
+        filling.index_findings(a_finding("api-found/paged", device="GPU-0"))
+        if told.json()["continue"] is None:
+            break
+        query["continue"] = told.json()["continue"]
+    assert seen == devices
+
+
+def test_a_pod_without_findings_and_a_pod_that_nobody_knows_are_two_answers(filling: Filling, api: Served) -> None:
+    filling.index(an_attempt("api-found/good"))
+    path = "/api/v1/namespaces/api-found/pods/{}/findings"
+    assert api.get(path.format("good")).json() == {"total": 0, "items": [], "continue": None}
+    unknown = api.get(path.format("nobody"))
+    assert unknown.status_code == 404
+    assert "kubectl -n api-found get pod nobody" in unknown.json()["next"]

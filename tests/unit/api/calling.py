@@ -1,0 +1,55 @@
+"""The whole application without a network: memory is filled by hand, OpenSearch is a function."""
+
+import time
+from collections.abc import Callable
+
+import httpx
+import orjson
+from fastapi import FastAPI
+
+from api.app import create_app
+from api.settings import Settings
+from schemas.documents import attempt_document
+from schemas.events import AttemptSummarized
+from schemas.records import encode, encode_value
+from schemas.runs import split
+
+SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
+POD = "/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog"
+Answering = Callable[[httpx.Request], httpx.Response]
+
+
+def nothing_found(_: httpx.Request) -> httpx.Response:
+    return httpx.Response(200, json={"hits": {"total": {"value": 0}, "hits": []}, "docs": []})
+
+
+def down(request: httpx.Request) -> httpx.Response:
+    raise httpx.ConnectError("connection refused", request=request)
+
+
+def holding(*summaries: AttemptSummarized) -> Answering:
+    """An index that finds these, whatever is asked."""
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        documents = [(each.attempt_id, orjson.loads(encode_value(attempt_document(each, "")))) for each in summaries]
+        hits = [{"_index": "i", "_id": name, "_source": source, "sort": [1, name]} for name, source in documents]
+        return httpx.Response(200, json={"hits": {"total": {"value": len(hits)}, "hits": hits}, "docs": []})
+
+    return answer
+
+
+class Caller:
+    def __init__(self, answering: Answering = nothing_found) -> None:
+        self.app: FastAPI = create_app(SETTINGS, httpx.MockTransport(answering))
+        transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
+        self.client = httpx.AsyncClient(transport=transport, base_url="http://api")
+
+    def remember(self, *summaries: AttemptSummarized, following: bool = True) -> None:
+        for part in (part for summary in summaries for part in split(summary)):
+            self.app.state.latest.add(part, encode(part).value, time.time())
+        self.app.state.topic.replayed = True
+        self.app.state.topic.heard = time.monotonic() if following else float("-inf")
+        self.app.state.topic.trouble = "" if following else "Kafka does not answer"
+
+    async def get(self, path: str, **headers: str) -> httpx.Response:
+        return await self.client.get(path, headers=headers)
