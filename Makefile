@@ -43,7 +43,7 @@ bench: install  ## Measure side by side with the raw libraries; a table and a JS
 	@$(RUN) embedded install
 	@$(RUN) bench $(ARGS)
 
-soak: install  ## Watch the worker's memory at attempts of 5,000 nodes for twenty minutes (ARGS="--minutes 60")
+soak: install  ## Watch the worker's memory at attempts of 5,000 nodes for half an hour (ARGS="--minutes 60")
 	@$(RUN) embedded install
 	@$(RUN) bench.soak $(ARGS)
 

@@ -12,9 +12,10 @@ SECONDS = [2.0 * number for number in range(600)]
 
 def test_a_steady_rise_is_told_in_percent_of_the_mean_an_hour() -> None:
     found = slope(SECONDS, [100 + each / 3600 * 6 for each in SECONDS])
-    assert found.mean_mib == pytest.approx(101, abs=0.01)
+    assert found.mean == pytest.approx(101, abs=0.01)
     assert found.percent_an_hour == pytest.approx(6 / 101 * 100, rel=0.01)
     assert not found.is_flat
+    assert not found.is_shown
 
 
 def test_the_error_is_that_of_a_slope_which_is_only_noise() -> None:
