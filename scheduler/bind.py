@@ -68,13 +68,14 @@ class Binder:
         self._vendors = vendors
         self._api, self._policy, self._clock, self._sleep = api, policy, clock, sleep
 
-    async def bind(self, asked: BindArgs) -> Outcome:
+    async def bind(self, asked: BindArgs, began: datetime) -> Outcome:
+        """`began` stands in the pod afterwards, as its bind time."""
         pod = self._api.known_pod(asked.namespace, asked.name)
         if pod is None:
             return Outcome(str(missing("pod", asked.name)))
         if self._api.known_node(asked.node) is None:
             return Outcome(str(missing("node", asked.node)))
-        locks, began = needs_lock(pod, self._vendors), self._clock()
+        locks = needs_lock(pod, self._vendors)
         try:
             if locks:
                 await self._lock(asked, waits=_is_member(pod))
@@ -85,7 +86,7 @@ class Binder:
             return Outcome(str(error))
 
     async def _write(self, asked: BindArgs, began: datetime) -> Outcome:
-        marks = {BIND_PHASE: "allocating", BIND_TIME: str(int(began.timestamp()))}
+        marks = {BIND_PHASE: "allocating", BIND_TIME: bind_time(began)}
         await self._api.patch_pod(asked.namespace, asked.name, asked.uid, marks)
         try:
             await self._api.bind(asked.namespace, asked.name, asked.uid, asked.node)
@@ -184,6 +185,11 @@ class Binder:
                 if not error.is_missing:
                     log.warning("the lock of node %s could not be released (%s); it expires", asked.node, error)
             return
+
+
+def bind_time(began: datetime) -> str:
+    """As HAMi writes it: seconds since 1970."""
+    return str(int(began.timestamp()))
 
 
 def needs_lock(pod: Object, vendors: Vendors) -> bool:

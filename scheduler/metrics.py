@@ -20,6 +20,7 @@ READ_WHEN_ASKED: Final = {
     "spool_damaged_places": "Places in spool files that could not be read.",
     "registered_nodes": "Nodes whose devices are known.",
     "node_locks_held": "Nodes that a pod is being bound to right now.",
+    "binds_open": "Binds whose end is not told yet: under way, or cut off and to be looked up.",
     "cache_age_seconds": "How long ago the API server last spoke on the quietest watch; a minute is usual.",
     "watch_restarts": "Times a watch of the API server ended and was taken up again.",
     "is_leader": "1 while this scheduler holds the lease, or needs none.",

@@ -23,10 +23,12 @@ from scheduler.klog.writer import KlogWriter
 from scheduler.kubernetes.connect import ApiServer, connect
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.open_binds import OpenBinds
 from scheduler.profiling.server import ProfilingServer
 from scheduler.publish import Publisher
 from scheduler.service import Scheduler, Teller
 from scheduler.settings import SettingError, Settings
+from scheduler.settle_binds import BindSettler
 from scheduler.spool.spool import Spool, SpoolInUseError, now_utc
 from scheduler.tls import BrokenPairError, Certificates
 from scheduler.webhook.admit import Rules
@@ -53,6 +55,7 @@ class _Parts:
     certificates: Certificates | None
     cluster: "_Cluster"
     checks: NodeChecks
+    settler: BindSettler
     publisher: Publisher | None
     klog: KlogWriter | None
 
@@ -63,9 +66,10 @@ async def serve(settings: Settings) -> None:
     with (
         contextlib.closing(listen.bind(settings.host, settings.port)) as listener,
         contextlib.closing(_open_spool(settings)) as spool,
+        contextlib.closing(OpenBinds(settings.spool, syncs=settings.limits.sync == "always")) as binds,
         _profiling(settings),
     ):
-        parts = await _assemble(settings, spool)
+        parts = await _assemble(settings, spool, binds)
         following = asyncio.create_task(parts.cluster.run(), name="cluster")
         others = list(_beside(settings, spool, parts))
         try:
@@ -107,7 +111,7 @@ async def _end(*tasks: "asyncio.Task[None]") -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _assemble(settings: Settings, spool: Spool) -> _Parts:
+async def _assemble(settings: Settings, spool: Spool, binds: OpenBinds) -> _Parts:
     """Raises `ManifestError` where the cluster file has a mistake, `KubeConfigError` where the kubeconfig has."""
     metrics = Metrics()
     teller, columns = Teller(spool, now_utc, metrics), ClusterColumns(settings.vendors)
@@ -118,9 +122,10 @@ async def _assemble(settings: Settings, spool: Spool) -> _Parts:
     cluster = await _open_cluster(settings.cluster, observer, claims, metrics)
     _watch_spool(metrics, spool, columns)
     metrics.watch("node_locks_held", cluster.locked_nodes)
+    metrics.watch("binds_open", lambda: len(binds))
     binder = Binder(cluster.api, settings.lock, vendors=settings.vendors)
     klog = _klog(settings, metrics)
-    parts = (columns, cluster.api, claims, binder, teller, now_utc, metrics, klog)
+    parts = (columns, cluster.api, claims, binder, teller, now_utc, metrics, klog, binds)
     scheduler = Scheduler(settings.name, settings.policy, *parts)
     rules = Rules(settings.name, settings.overwrites_default_scheduler, settings.vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
@@ -133,7 +138,8 @@ async def _assemble(settings: Settings, spool: Spool) -> _Parts:
         review=lambda body: answer(body, rules, columns.quotas),
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
-    return _Parts(app, certificates, cluster, checks, publisher, klog)
+    settler = BindSettler(binds, cluster.api, teller, now_utc)
+    return _Parts(app, certificates, cluster, checks, settler, publisher, klog)
 
 
 async def _open_cluster(said: Path | ApiServer, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:
@@ -152,6 +158,7 @@ async def _nothing() -> None:
 
 def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asyncio.Task[None]]":
     yield asyncio.create_task(parts.checks.run(), name="node checks")
+    yield asyncio.create_task(parts.settler.run(), name="settle binds")
     if parts.certificates:
         yield asyncio.create_task(parts.certificates.run(), name="certificate")
     if parts.publisher:

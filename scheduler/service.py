@@ -12,7 +12,7 @@ from typing import Final
 
 from kube.errors import ApiError
 from scheduler import events, extender
-from scheduler.bind import Binder
+from scheduler.bind import Binder, Outcome
 from scheduler.cluster.claims import Claims, Mark, mark_of
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.devices import allocation
@@ -25,6 +25,7 @@ from scheduler.judge.decision import Decision, Failed, NotOurs, Policy
 from scheduler.judge.request import container_requests
 from scheduler.klog.writer import Klog, Silent
 from scheduler.metrics import Metrics
+from scheduler.open_binds import End, OpenBind, OpenBinds
 from scheduler.spool.frames import Entry, Kind
 from scheduler.spool.spool import Spool
 from schemas.events import DevicesJudged, Event, NodeEvent, PodRef
@@ -84,7 +85,9 @@ class Scheduler:
         clock: Callable[[], datetime],
         metrics: Metrics,
         klog: Klog | None = None,
+        open_binds: OpenBinds | None = None,
     ) -> None:
+        self._open_binds = OpenBinds(None) if open_binds is None else open_binds
         self._klog = klog or Silent()
         self._name, self._policy, self._columns, self._api = name, policy, columns, api
         self._claims, self._binder, self._teller, self._clock, self._metrics = claims, binder, teller, clock, metrics
@@ -176,18 +179,28 @@ class Scheduler:
         if problem := self._api.problem():
             self._metrics.binds.labels("failed").inc()
             return extender.bind_reply(problem)
-        outcome = await self._binder.bind(asked)
-        error = outcome.error
-        self._metrics.binds.labels("failed" if error else "bound").inc()
-        if error and not outcome.is_unsure:
+        bind = OpenBind(self._attempts.get(asked.uid) or Attempt.of(self._name, ref, started), asked.node, started)
+        is_ours = self._is_ours(asked)
+        if is_ours:
+            await self._open_binds.open(bind)
+        outcome = await self._binder.bind(asked, started)
+        self._metrics.binds.labels("failed" if outcome.error else "bound").inc()
+        if outcome.error and not outcome.is_unsure:
             self._let_go(ref)
-        if self._is_ours(asked):
-            attempt = self._attempts.get(asked.uid) or Attempt.of(self._name, ref, started)
-            ended = self._clock()
-            self._teller.tell([events.bind_of(attempt, asked.node, error, started, ended)])
-            self._klog.bound(attempt, asked.node, error, ended)
-            await self._teller.settle()
-        return extender.bind_reply(error)
+        if is_ours:
+            await self._conclude_bind(bind, outcome)
+        return extender.bind_reply(outcome.error)
+
+    async def _conclude_bind(self, bind: OpenBind, outcome: Outcome) -> None:
+        end = End(outcome.error, self._clock())
+        self._klog.bound(bind.attempt, bind.node, end.error, end.at)
+        if outcome.is_unsure:
+            self._open_binds.leave(bind)
+            return
+        self._open_binds.tell(bind, end)
+        self._teller.tell([events.bind_of(bind.attempt, bind.node, end.error, bind.began, end.at)])
+        await self._teller.settle()
+        self._open_binds.done(bind)
 
     def _is_ours(self, asked: BindArgs) -> bool:
         pod = self._api.known_pod(asked.namespace, asked.name)

@@ -11,7 +11,6 @@ written, entries wait in bounded memory, scheduling goes on, and the log says wh
 
 import asyncio
 import logging
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +22,7 @@ from scheduler.spool.frames import Entry
 from scheduler.spool.overflow import Overflow
 from scheduler.spool.segment_log import MIB, Counts, Limits, SegmentLog
 from scheduler.spool.segments import Segment
+from scheduler.spool.shared_sync import SharedSync
 from scheduler.spool.spool_folder import Position, SpoolInUseError, locked, read_checkpoint, write_checkpoint
 from schemas.ids import microseconds
 
@@ -62,8 +62,7 @@ class Spool:
         self._sent = self._cursor = self._files.delete_sent(self._sent)
         self._overflow = Overflow(limits.memory_bytes)
         self._failed_at = 0
-        self._appended = self._durable = 0
-        self._syncing: asyncio.Task[None] | None = None
+        self._sync = SharedSync(lambda: self._files.active.handle(), lambda error: self._fail(error, self._clock()))
 
     # Writing
 
@@ -93,7 +92,7 @@ class Spool:
         except OSError as error:
             self._fail(error, now)
             return False
-        self._appended += 1
+        self._sync.appended()
         if self.problem:
             log.warning("spool %s: can be written again; %d records were taken from memory", self.folder, len(entries))
         self.problem = ""
@@ -115,27 +114,15 @@ class Spool:
 
     async def settle(self) -> None:
         """Return when everything appended so far is durable; answers at the same time share one sync."""
-        mine = self._appended
-        while self._limits.sync == "always" and self._durable < mine:
-            if self._syncing is None or self._syncing.done():
-                self._syncing = asyncio.create_task(self._sync())
-            await asyncio.shield(self._syncing)
+        if self._limits.sync == "always":
+            await self._sync.settle()
 
     async def sync_every(self, seconds: float = 0.5) -> None:
         """With `sync="interval"`: make durable what came, for ever."""
         while True:
             await asyncio.sleep(seconds)
-            if self._durable < self._appended:
-                await self._sync()
-
-    async def _sync(self) -> None:
-        upto, handle = self._appended, self._files.active.handle()
-        try:
-            if handle is not None:
-                await asyncio.to_thread(_sync_and_close, handle)
-        except OSError as error:
-            self._fail(error, self._clock())
-        self._durable = max(self._durable, upto)
+            if self._sync.is_behind:
+                await self._sync.sync()
 
     # Reading
 
@@ -237,10 +224,3 @@ class Spool:
         self._files.close()
         if self._lock:
             self._lock.close()
-
-
-def _sync_and_close(handle: int) -> None:
-    try:
-        os.fdatasync(handle)
-    finally:
-        os.close(handle)

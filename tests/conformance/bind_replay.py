@@ -119,7 +119,7 @@ def bind_differences(case: Case) -> Iterator[Difference]:
     policy = LockPolicy(durations.parse(case["node_lock_timeout"]), durations.parse(case["node_lock_retry_timeout"]))
     asked = case["request"]
     args = BindArgs(asked["PodNamespace"], asked["PodName"], asked["PodUID"], asked["Node"])
-    error = asyncio.run(Binder(api, policy, api.clock, api.sleep).bind(args)).error
+    error = asyncio.run(Binder(api, policy, api.clock, api.sleep).bind(args, api.now)).error
     if error != case["out_wire_reply"]["Error"]:
         yield Difference("", "answer", error, case["out_wire_reply"]["Error"])
     theirs = case["out_node_annotations_after"]

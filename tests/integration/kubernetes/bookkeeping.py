@@ -136,23 +136,16 @@ def _enter(found: dict[str, Told], event: Event | Rejected) -> None:
             found[event.pod.name].bind_errors.append(event.error)
 
 
-def differences(pods: list[Json], books: Mapping[str, Told], *, binds_may_be_cut_off: bool = False) -> list[str]:
-    """Where the two books disagree about these pods; none when each bound pod is told with its node and its cards.
-
-    ``binds_may_be_cut_off``: who was killed between the API server's yes and its own word of it has told only what the
-    filter chose.
-    """
+def differences(pods: list[Json], books: Mapping[str, Told]) -> list[str]:
+    """Where the two books disagree about these pods; none when each bound pod is told with its node and its cards."""
     placements = shown(pods)
     found = []
     for name, placement in placements.items():
         book = books.get(name, Told())
-        tellings = book.bound
-        if not tellings and binds_may_be_cut_off:
-            tellings = {attempt: node for attempt, node in book.chosen.items() if node == placement.node}
-        if set(tellings.values()) != {placement.node}:
-            found.append(f"{name} is on {placement.node}, told to be on {sorted(set(tellings.values()))}")
+        if sorted(book.bound.values()) != [placement.node]:
+            found.append(f"{name} is on {placement.node}, told to be bound to {sorted(book.bound.values())}")
         cards = {share.card for share in placement.shares}
-        picked = [{card for node, card in book.picked[attempt] if node == placement.node} for attempt in tellings]
+        picked = [{card for node, card in book.picked[attempt] if node == placement.node} for attempt in book.bound]
         if cards not in picked:
             found.append(f"{name} holds {sorted(cards)}, told {picked}")
     waiting = {pod["metadata"]["name"] for pod in pods} - set(placements)
@@ -164,18 +157,11 @@ def differences(pods: list[Json], books: Mapping[str, Told], *, binds_may_be_cut
 
 
 async def agreed(
-    bootstrap_servers: str,
-    namespace: str,
-    pods: list[Json],
-    timeout_seconds: float = 40,
-    *,
-    binds_may_be_cut_off: bool = False,
+    bootstrap_servers: str, namespace: str, pods: list[Json], timeout_seconds: float = 40
 ) -> dict[str, Told]:
     """Kafka's book as soon as it agrees with what the API server shows; fails with the differences after the time."""
     deadline = time.monotonic() + timeout_seconds
-    while differs := differences(
-        pods, books := await told(bootstrap_servers, namespace), binds_may_be_cut_off=binds_may_be_cut_off
-    ):
+    while differs := differences(pods, books := await told(bootstrap_servers, namespace)):
         assert time.monotonic() < deadline, f"{len(differs)} differences:\n" + "\n".join(differs[:20])
         await asyncio.sleep(0.5)
     return books

@@ -46,13 +46,12 @@ def test_another_node_another_card_and_silence_are_differences() -> None:
         assert differences([a_bound_pod()], books)
 
 
-def test_a_bind_that_was_cut_off_still_has_to_be_told_as_chosen_with_its_cards() -> None:
-    cut_off, wrong = a_telling(), a_telling(card="GPU-b")
-    cut_off.bound.clear()
-    wrong.bound.clear()
-    assert differences([a_bound_pod()], {"pod": cut_off})
-    assert differences([a_bound_pod()], {"pod": cut_off}, binds_may_be_cut_off=True) == []
-    assert differences([a_bound_pod()], {"pod": wrong}, binds_may_be_cut_off=True)
+def test_a_bound_pod_whose_bind_nobody_told_is_a_difference_and_so_is_one_of_which_two_were_told() -> None:
+    untold, twice = a_telling(), a_telling()
+    untold.bound.clear()
+    twice.bound["2"], twice.picked["2"] = "node1", {("node1", "GPU-a")}
+    for book in (untold, twice):
+        assert differences([a_bound_pod()], {"pod": book})
 
 
 def test_a_pod_that_is_told_to_be_bound_and_waits_is_a_difference() -> None:

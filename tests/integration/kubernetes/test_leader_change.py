@@ -105,13 +105,12 @@ async def test_leaders_are_killed_under_load_and_no_card_is_booked_twice(
         assert astray(found) == []
         # The killed ones had decisions in their spools that nobody has sent: all of them are up again for that.
         assert all(each.is_alive for each in both), logs(both)
-        books = await agreed(backends.bootstrap_servers, namespace, found, binds_may_be_cut_off=True)
-        untold = [name for name in shown(found) if not books[name].bound]
-        # A kill cuts off what is being bound at that moment, and kube-scheduler does not bind many at once.
-        assert len(untold) <= 16 * len(gaps), untold
+        # What they were binding when they were killed is told too.
+        await agreed(backends.bootstrap_servers, namespace, found)
+        settled = sum(each.log.read_text().count(": was bound") for each in both)
         figure(
             f"leader change: {PODS} pods over {len(gaps)} killed leaders; the next one answered after {gaps} s; "
-            f"of {len(untold)} binds only the API server knows that they succeeded"
+            f"{settled} binds that only the API server knew of were told by their scheduler's next life"
         )
 
 

@@ -19,7 +19,8 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 
-from schemas.topics import DECISIONS, NODES
+from scheduler.publish import TOPICS
+from schemas.topics import DECISIONS
 from tests.unit.scheduler_edges.builders import Json, a_container, a_node, a_pod
 
 NODE_NAMES = [f"node{number}" for number in range(1, 6)]
@@ -167,7 +168,7 @@ async def create_topics(bootstrap_servers: str) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
     await admin.start()
     try:
-        for topic in (DECISIONS, NODES):
+        for topic in TOPICS:
             with contextlib.suppress(TopicAlreadyExistsError):
                 await admin.create_topics([NewTopic(topic.name, topic.partitions, 1)])
     finally:

@@ -34,7 +34,7 @@ def test_a_bind_takes_three_calls() -> None:
     case = next(case for case in BINDS if case["name"] == "free node")
     api = ScriptedApi(case)
     asked = BindArgs(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked)) == Outcome()
+    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)) == Outcome()
     assert api.calls == 3
 
 
@@ -43,7 +43,7 @@ def test_a_pod_whose_labels_are_no_mapping_is_bound_as_one_without_a_group(label
     case = next(case for case in BINDS if case["name"] == "free node")
     api = ScriptedApi({**case, "pod": {**case["pod"], "labels": labels}})
     asked = BindArgs(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked)) == Outcome()
+    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)) == Outcome()
 
 
 @pytest.mark.parametrize("case", LOCKS, ids=[repr(case["in"]) for case in LOCKS])
@@ -127,6 +127,6 @@ def test_whoever_loses_the_race_for_the_lock_leaves_it_to_the_winner() -> None:
     case = next(case for case in BINDS if case["name"] == "free node")
     api = RacingApi(case)
     asked = BindArgs(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    error = asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked)).error
+    error = asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)).error
     assert error == f"node {case['node']} has been locked within 5m0s: node lock contention"
     assert api.node[LOCK].endswith("other,first")

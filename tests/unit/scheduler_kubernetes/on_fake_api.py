@@ -19,7 +19,9 @@ from scheduler.judge.decision import Policy
 from scheduler.kubernetes.cluster import KubernetesCluster
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.open_binds import OpenBinds
 from scheduler.service import Scheduler, Teller
+from scheduler.settle_binds import BindSettler
 from scheduler.spool.spool import Spool, now_utc
 from tests.unit.kube.fake_api import FakeApi, a_client, serving, until
 from tests.unit.scheduler_edges.builders import a_node, a_pod
@@ -59,9 +61,11 @@ class OnApi:
         observer = Observer("hami-scheduler", self.columns, self.claims, teller, now_utc)
         self.election = Election(client, LEASE, identity, Terms(3, 2, 0.05)) if identity else None
         self.cluster = KubernetesCluster(client, observer, self.claims, self.election)
-        binder = Binder(self.cluster, LockPolicy())
-        parts = (self.columns, self.cluster, self.claims, binder, teller, now_utc, metrics)
-        self.scheduler = Scheduler("hami-scheduler", Policy(), *parts)
+        self.binder = Binder(self.cluster, LockPolicy())
+        self.binds = OpenBinds(self.spool.folder)
+        self.settler = BindSettler(self.binds, self.cluster, teller, now_utc)
+        parts = (self.columns, self.cluster, self.claims, self.binder, teller, now_utc, metrics)
+        self.scheduler = Scheduler("hami-scheduler", Policy(), *parts, open_binds=self.binds)
 
     async def filter(self, pod: Json, nodes: tuple[str, ...] = ("node1",)) -> Json:
         body = {"Pod": pod, "NodeNames": nodes}
@@ -91,4 +95,5 @@ async def running(api: FakeApi, folder: Path, *identities: str, **how: Any) -> A
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
             for each in found:
+                each.binds.close()
                 each.spool.close()

@@ -1,0 +1,47 @@
+"""Appends that become durable together: who waits for the disk at the same time shares one sync."""
+
+import asyncio
+import os
+from collections.abc import Callable
+
+
+class SharedSync:
+    """`handle` gives a file descriptor of its own to sync and close, None where there is nothing to sync; `failed`
+    hears of a disk that can't be written. Every call comes from one thread."""
+
+    def __init__(self, handle: Callable[[], int | None], failed: Callable[[OSError], None]) -> None:
+        self._handle, self._failed = handle, failed
+        self._appended = self._durable = 0
+        self._syncing: asyncio.Task[None] | None = None
+
+    def appended(self) -> None:
+        """Something more is to become durable."""
+        self._appended += 1
+
+    @property
+    def is_behind(self) -> bool:
+        return self._durable < self._appended
+
+    async def settle(self) -> None:
+        """Return when everything appended so far is durable, or the disk has failed."""
+        mine = self._appended
+        while self._durable < mine:
+            if self._syncing is None or self._syncing.done():
+                self._syncing = asyncio.create_task(self.sync())
+            await asyncio.shield(self._syncing)
+
+    async def sync(self) -> None:
+        upto, handle = self._appended, self._handle()
+        try:
+            if handle is not None:
+                await asyncio.to_thread(_sync_and_close, handle)
+        except OSError as error:
+            self._failed(error)
+        self._durable = max(self._durable, upto)
+
+
+def _sync_and_close(handle: int) -> None:
+    try:
+        os.fdatasync(handle)
+    finally:
+        os.close(handle)
