@@ -68,6 +68,8 @@ class Framing:
     origin: Origin
     end: Place = field(default_factory=Place)
     """Behind the last line that was given out: reading may go on there, and reads again what was held back."""
+    _behind: Place = field(init=False)
+    """Behind the last whole line, given out or held back."""
     _rest: bytes = b""
     """The beginning of a line whose end has not come."""
     _left_out: int = 0
@@ -77,6 +79,12 @@ class Framing:
     """Of a line that its container runtime has cut."""
     _value: list[bytes] = field(default_factory=list)
     """The lines of a value that is not closed yet."""
+    held_lines: int = 0
+    """Lines that were fed and are not given out yet: parts of one that goes on, or of a value."""
+    _held_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        self._behind = self.end
 
     def feed(self, data: bytes) -> Lines | None:
         """The lines that end in ``data``; None where none does."""
@@ -112,13 +120,13 @@ class Framing:
         texts = whole.split(b"\n")
         if not texts[-1]:
             texts.pop()
-        place = self.end
-        end = Place(place.offset + len(whole) + self._left_out, place.number + len(texts))
+        place, behind = self.end, self._behind
+        self._behind = Place(behind.offset + len(whole) + self._left_out, behind.number + len(texts))
         self._left_out = 0
         if not self._is_plain(whole):
-            return self._careful(texts, place, end)
-        self.end = end
-        return Lines(self.origin, texts, place, None, end)
+            return self._careful(texts, place)
+        self.end = self._behind
+        return Lines(self.origin, texts, place, None, self.end)
 
     def _is_plain(self, whole: bytes) -> bool:
         if self._parts or self._value or whole[:8] == _DOCKER:
@@ -127,11 +135,10 @@ class Framing:
             return False
         return not any(sign in whole for sign in _SIGNS)
 
-    def _careful(self, texts: list[bytes], place: Place, end: Place) -> Lines:
+    def _careful(self, texts: list[bytes], place: Place) -> Lines:
         """Line by line. What is held back at the end does not count as read."""
         found: list[bytes] = []
         stamps: list[bytes] = []
-        held_bytes = held_lines = 0
         for text in texts:
             unwrapped, stamp = self._unwrapped(text)
             if unwrapped is not None and not self._value and unwrapped[-2:] != b"=<":
@@ -142,9 +149,9 @@ class Framing:
                 found += closed
                 stamps += [stamp] * len(closed)
             is_held = bool(self._parts or self._value)
-            held_bytes = (held_bytes + len(text) + 1) * is_held
-            held_lines = (held_lines + 1) * is_held
-        self.end = Place(end.offset - held_bytes, end.number - held_lines)
+            self._held_bytes = (self._held_bytes + len(text) + 1) * is_held
+            self.held_lines = (self.held_lines + 1) * is_held
+        self.end = Place(self._behind.offset - self._held_bytes, self._behind.number - self.held_lines)
         return Lines(self.origin, found, place, Times(stamps) if any(stamps) else None, self.end)
 
     def _unwrapped(self, text: bytes) -> tuple[bytes | None, bytes]:

@@ -200,6 +200,8 @@ class _as_api_error:  # noqa: N801 - a context manager, used as a word
         if isinstance(error, aiohttp.ClientConnectorError):
             cause = error.os_error.strerror or error.os_error
             raise ApiError(NO_ANSWER, f"{self._about}: {error.host}:{error.port} can't be reached ({cause})") from error
+        if isinstance(error, aiohttp.ClientPayloadError):
+            raise ApiError(NO_ANSWER, f"{self._about}: the connection was lost in the middle of the answer") from error
         if isinstance(error, (aiohttp.ClientError, OSError)):
             raise ApiError(NO_ANSWER, f"{self._about}: {error or type(error).__name__}") from error
 

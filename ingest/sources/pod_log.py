@@ -1,8 +1,8 @@
 """A container's log through the API server, as ``kubectl logs --follow`` gives it, over cuts and restarts.
 
 The server can only be asked for lines since a whole second. So every line is asked for with its time to the nanosecond,
-and after a cut those that were read are passed over: all that are older than the last line, and of those with the same
-time as many as there were.
+and after a cut those that were read are passed over: all up to the last line, which is known by its time and by how
+many lines of that time there were. Where it is missing (the file was rotated) all that are older than the newest line.
 """
 
 import asyncio
@@ -25,6 +25,15 @@ SILENCE_SECONDS: Final = 300.0
 """A connection that brings nothing for so long is made anew."""
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 15.0
+EARLY: Final = timedelta(seconds=5)
+"""What is asked for before the last line."""
+REFUSED_SECONDS: Final = 60.0
+"""A refusal of what was allowed before is believed after so long: an API server that has just started knows neither
+roles nor tokens for a moment, and a pod that is put elsewhere is missing for one."""
+
+_REFUSALS: Final = frozenset((401, 403, 404))
+_MISTAKES: Final = ("is not valid for pod", "must be specified for pod")
+"""What the API server says of containers that are not there; it answers 400, as for one that has not started yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +59,32 @@ class Since:
 
     stamp: str = ""
     lines: int = 0
+    newest: str = ""
+    """The latest time of any line. It is later than the last line's where a clock went back."""
 
     @classmethod
     def parse(cls, text: str) -> "Since":
-        stamp, _, lines = text.partition(" ")
-        return cls(stamp, int(lines)) if lines.isdigit() and read_time(stamp.encode()) else cls()
+        stamp, _, rest = text.partition(" ")
+        lines, _, newest = rest.partition(" ")
+        newest = newest or stamp
+        is_whole = lines.isdigit() and all(read_time(each.encode()) for each in (stamp, newest))
+        return cls(stamp, int(lines), newest) if is_whole else cls()
 
     def __str__(self) -> str:
-        return f"{self.stamp} {self.lines}" if self.stamp else ""
+        said = f"{self.stamp} {self.lines}" if self.stamp else ""
+        return said if self.newest == self.stamp else f"{said} {self.newest}"
 
     def next(self, stamp: str) -> "Since":
-        return replace(self, lines=self.lines + 1) if stamp == self.stamp else Since(stamp, 1)
+        if stamp == self.stamp:
+            return Since(stamp, self.lines + 1, self.newest)
+        is_newer = not self.newest or _sortable(stamp) > _sortable(self.newest)
+        return Since(stamp, 1, stamp if is_newer else self.newest)
 
     @property
     def whole_second(self) -> str:
-        """What the server is asked for; a second early, for servers that leave out the second itself."""
+        """What the server is asked for: early enough for lines behind the last one whose clock had gone back."""
         moment = read_time(self.stamp.encode()) or datetime(1970, 1, 2, tzinfo=UTC)
-        return (moment - timedelta(seconds=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
+        return (moment - EARLY).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 async def follow_pod(
@@ -74,39 +92,70 @@ async def follow_pod(
 ) -> AsyncIterator[tuple[Lines, Since]]:
     """The lines of a container's log, for ever: over lost connections, and over restarts of the container.
 
-    Raises ``ApiError`` for what coming back later does not mend: no such pod, no permission.
+    Raises ``ApiError`` for what coming back later does not mend: no such pod or container, no permission.
     """
     framing = Framing(Origin(str(container), namespace=container.namespace, pod=container.pod))
     rng = rng or Random()  # noqa: S311 - spreads clients, hides nothing
     waits = pauses(rng, FIRST_PAUSE, LONGEST_PAUSE)
+    trouble, reached = _Trouble(container), since
     while True:
         try:
             # What the container said last, before it was started again, is in the log of its previous run.
             for is_previous in (True, False) if since.stamp else (False,):
-                async for lines, reached in _one_connection(client, container, since, framing, is_previous=is_previous):
-                    since = reached
+                async for lines, sinces in _one_connection(client, container, since, framing, is_previous=is_previous):
+                    # Of a value of several lines the first are not given out before the last has come.
+                    given = len(sinces) - framing.held_lines
+                    reached = sinces[given - 1] if given > 0 else reached
+                    since = sinces[-1]
                     waits = pauses(rng, FIRST_PAUSE, LONGEST_PAUSE)
+                    trouble.is_over()
                     yield lines, reached
         except ApiError as error:
-            if error.status in (401, 403, 404):
-                raise
-            log.info("%s: %s; going on behind the last line", container, error)
+            trouble.note(error, asyncio.get_running_loop().time())
         await asyncio.sleep(next(waits))
+
+
+class _Trouble:
+    """Errors of one container's log: which end the reading, and which are waited out and said once."""
+
+    def __init__(self, container: PodContainer) -> None:
+        self._container = container
+        self._has_read = False
+        self._refused_since: float | None = None
+        self._said = ""
+
+    def is_over(self) -> None:
+        self._has_read, self._refused_since, self._said = True, None, ""
+
+    def note(self, error: ApiError, now: float) -> None:
+        """Raises the error where waiting does not mend it."""
+        if error.status not in _REFUSALS:
+            self._refused_since = None
+        elif self._refused_since is None:
+            self._refused_since = now
+        is_refused = self._refused_since is not None and now - self._refused_since >= REFUSED_SECONDS
+        is_mistaken = error.status == 400 and any(words in str(error) for words in _MISTAKES)
+        if is_refused or is_mistaken or (error.status in _REFUSALS and not self._has_read):
+            raise ApiError(error.status, f"{self._container}: {error}") from None
+        if str(error) != self._said:
+            log.warning("%s: %s; waiting for it, to go on behind the last line", self._container, error)
+            self._said = str(error)
 
 
 async def _one_connection(
     client: Client, container: PodContainer, since: Since, framing: Framing, *, is_previous: bool
-) -> AsyncIterator[tuple[Lines, Since]]:
+) -> AsyncIterator[tuple[Lines, list[Since]]]:
+    """Lines, and where to go on behind each that was fed for them."""
     try:
         async with client.log(
             container.path, silence_seconds=SILENCE_SECONDS, **_query(container, since, is_previous=is_previous)
         ) as parts:
             unread = _Unread(since)
             async for part in parts:
-                texts = unread.take(part)
+                texts, sinces = unread.take(part)
                 framing.origin = replace(framing.origin, reference=unread.moment)
                 if texts and (lines := framing.feed(b"".join(texts))):
-                    yield lines, unread.since
+                    yield lines, sinces
     except ApiError as error:
         if not (is_previous and error.status == 400):  # it was never started again
             raise
@@ -128,13 +177,21 @@ class _Unread:
     def __init__(self, since: Since) -> None:
         self.since = since
         self.moment = read_time(since.stamp.encode()) or datetime(1970, 1, 1, tzinfo=UTC)
-        self._known, self._seen = since, Since()
+        self._last: Since | None = since if since.stamp else None
+        """The last line that was read, until it has come again."""
+        self._seen = 0
         self._rest = b""
 
-    def take(self, part: bytes) -> list[bytes]:
-        """Whole lines without their time, with their ends."""
+    def take(self, part: bytes) -> tuple[list[bytes], list[Since]]:
+        """Whole lines without their time, with their ends; and where to go on behind each."""
         *whole, self._rest = (self._rest + part).split(b"\n")
-        return [text for line in whole if (text := self._new(line)) is not None]
+        texts: list[bytes] = []
+        sinces: list[Since] = []
+        for line in whole:
+            if (text := self._new(line)) is not None:
+                texts.append(text)
+                sinces.append(self.since)
+        return texts, sinces
 
     def _new(self, line: bytes) -> bytes | None:
         stamp, _, text = line.partition(b" ")
@@ -142,18 +199,23 @@ class _Unread:
         if moment is None:
             return line + b"\n"
         said = stamp.decode()
-        if self._known.stamp and self._is_read(said):
+        if self._last and self._is_read(said, self._last):
             return None
         self.since, self.moment = self.since.next(said), moment
         return text + b"\n"
 
-    def _is_read(self, stamp: str) -> bool:
-        """Times of one server have one form: their texts sort as they do, once the zeros at the end are filled up."""
-        mine, known = _sortable(stamp), _sortable(self._known.stamp)
-        if mine != known:
-            return mine < known
-        self._seen = self._seen.next(stamp)
-        return self._seen.lines <= self._known.lines
+    def _is_read(self, stamp: str, last: Since) -> bool:
+        """Of a log that is given from before the last line on; behind that all is new, whatever its time."""
+        if _sortable(stamp) == _sortable(last.stamp):
+            self._seen += 1
+            is_read = self._seen <= last.lines
+            if self._seen >= last.lines:
+                self._last = None
+            return is_read
+        if _sortable(stamp) > _sortable(last.newest):
+            self._last = None
+            return False
+        return True
 
 
 def _sortable(stamp: str) -> tuple[datetime, str]:

@@ -33,11 +33,16 @@ class Kubelet:
     previous: list[str] = field(default_factory=list)
     cut_after_bytes: list[int] = field(default_factory=list)
     """Of each connection in turn; one that is not listed stays open and gives what comes."""
+    refusals: int = 0
+    """How often it still says that this is forbidden."""
     next_run: list[str] = field(default_factory=list)
     """What the container says when it is started again, which it is at the next cut."""
 
     async def log(self, request: web.Request) -> web.StreamResponse:
         query = dict(request.query)
+        if self.refusals:
+            self.refusals -= 1
+            return web.json_response({"message": "pods is forbidden"}, status=403)
         if query.get("previous") == "true":
             if not self.previous:
                 return web.json_response({"message": "previous terminated container not found"}, status=400)
@@ -145,11 +150,55 @@ async def test_what_a_container_said_before_it_was_started_again_is_not_lost() -
     assert texts == lines(*range(20), *range(30, 40))
 
 
+async def test_a_clock_that_goes_back_costs_no_line_and_repeats_none() -> None:
+    stamps = [30, 31, 32, 36, 33, 34, 34, 37, 35, 36, 38]
+    said = [f"2026-11-21T03:06:{second}.{number:03d}Z line {number}\n" for number, second in enumerate(stamps)]
+    for cut in range(1, len(stamps)):
+        kubelet = Kubelet(list(said), cut_after_bytes=[len(said[0]) * cut])
+        async with client_of(kubelet) as client:
+            texts, _ = await read(client, len(stamps))
+        assert texts == lines(*range(len(stamps)))
+
+
+async def test_a_restart_in_the_middle_of_a_value_of_several_lines_reads_it_whole() -> None:
+    value = ["err=<", "\tone", " >"]
+    kubelet = Kubelet([stamped(0), *(stamped(3 * place, text) for place, text in enumerate(value[:2], 1))])
+    async with client_of(kubelet) as client:
+        first, reached = await read(client, 1)
+        kubelet.current.append(stamped(9, value[2]))
+        second, _ = await read(client, 1, Since.parse(str(reached)))
+    assert first + second == [b"line 0", b'err="one"']
+
+
+async def test_a_line_that_the_kubelet_itself_says_is_passed_on() -> None:
+    kubelet = Kubelet([stamped(0), "failed to create fsnotify watcher: too many open files\n"])
+    async with client_of(kubelet) as client:
+        texts, _ = await read(client, 2)
+    assert texts == [b"line 0", b"failed to create fsnotify watcher: too many open files"]
+
+
 async def test_no_such_pod_is_said_and_not_tried_again() -> None:
     async with client_of(Kubelet()) as client:
-        with pytest.raises(ApiError):
+        with pytest.raises(ApiError, match="kube-system/nobody: "):
             async for _ in follow_pod(client, PodContainer("kube-system", "nobody"), Since()):
                 pass
+
+
+async def test_a_refusal_of_what_was_allowed_before_is_waited_out_for_a_minute(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    kubelet = Kubelet([stamped(0)], cut_after_bytes=[len(stamped(0)), 2 * len(stamped(0))])
+    async with client_of(kubelet) as client:
+        follow = follow_pod(client, CONTAINER, Since())
+        await anext(follow)
+        kubelet.refusals = 3
+        kubelet.current.append(stamped(3))
+        assert (await anext(follow))[0].texts == lines(3)
+        assert caplog.text.count("forbidden") == 1
+        monkeypatch.setattr(pod_log, "REFUSED_SECONDS", 0.1)
+        kubelet.refusals = 1000
+        with pytest.raises(ApiError, match="forbidden"):
+            await anext(follow)
 
 
 @pytest.mark.parametrize("text", ["", "yesterday 3", "2026-11-21T03:06:23Z", "2026-11-21T03:06:23Z x"])

@@ -83,6 +83,14 @@ def test_reading_goes_on_before_what_was_held_back() -> None:
     assert lines.end == Place(len(KLOG) + 1, 2)
 
 
+@pytest.mark.parametrize("cut", range(1, 40))
+def test_a_value_that_comes_in_two_pieces_does_not_move_the_place_behind_it(cut: int) -> None:
+    framing, data = Framing(Origin("log")), b"a\nerr=<\n\tone\n\ttwo\n >\nb\nc\n" + b"d" * 40 + b"\n"
+    framing.feed(data[:cut])
+    framing.feed(data[cut:])
+    assert framing.end == Place(len(data), 9)
+
+
 STAMP = b"2026-11-21T03:06:23Z stderr "
 PIECES = [
     KLOG,

@@ -1,0 +1,166 @@
+"""HAMi's log through the API server and its proxy to a kubelet: cut, restarted, killed, and every line once."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from embedded.control_plane import ControlPlane
+from embedded.ports import KUBERNETES_PORTS, free_port
+from schemas.events import AttemptSummarized
+from tests.backends import Addresses
+from tests.integration.kubernetes.kubelet import Kubelet, serving_the_log_of
+from tests.integration.kubernetes.objects import eventually
+from tests.integration.kubernetes.test_kube_events import attempts, told
+from tests.integration.scheduler.scheduling import create_topics
+from tests.unit.ingest.hami_lines import a_line, asked, failed, started, unfit
+
+POD = "hami-scheduler-0"
+REFUSAL = "1/8 CardInsufficientMemory, 7/8 CardTimeSlicingExhausted"
+TWO_LINES = [a_line('"node unregister" err=<'), b"\tone", b"\ttwo", b" >"]
+
+
+@pytest.fixture
+def kafka(backends: Addresses) -> str:
+    asyncio.run(create_topics(backends.bootstrap_servers))
+    return backends.bootstrap_servers
+
+
+def an_attempt(name: str, namespace: str) -> list[bytes]:
+    """Of a pod that is refused by one node, said in five lines and one of several lines."""
+    pod = f"{namespace}/{name}"
+    said = [started(name, namespace), asked(1, pod=pod), unfit("node-a", REFUSAL, pod)]
+    return [*said, *TWO_LINES, failed(1, pod)]
+
+
+class Reader:
+    """``python -m ingest hami-log --pod`` as a process."""
+
+    def __init__(self, cluster: ControlPlane, pod: str, kafka: str, folder: Path) -> None:
+        self._metrics_port = free_port(KUBERNETES_PORTS)
+        self.log = folder / "reader.log"
+        command = [sys.executable, "-m", "ingest", "hami-log", "--pod", pod, "--kafka", kafka]
+        command += ["--kubeconfig", str(cluster.kubeconfig), "--checkpoint", str(folder / "checkpoint.json")]
+        with self.log.open("ab") as output:
+            self.process = subprocess.Popen(
+                [*command, "--metrics-port", str(self._metrics_port)], stdout=output, stderr=output, env=os.environ
+            )
+
+    def lines(self) -> int:
+        """How many lines it has read since it was started."""
+        try:
+            text = httpx.get(f"http://127.0.0.1:{self._metrics_port}/metrics", trust_env=False).text
+        except httpx.HTTPError:
+            return 0
+        rows = [row for row in text.splitlines() if row.startswith("schedulerlog_ingest_lines_total")]
+        return int(sum(float(row.rpartition(" ")[2]) for row in rows))
+
+
+@contextlib.contextmanager
+def reading(cluster: ControlPlane, pod: str, kafka: str, folder: Path) -> Iterator[Reader]:
+    reader = Reader(cluster, pod, kafka, folder)
+    try:
+        yield reader
+    finally:
+        reader.process.terminate()
+        reader.process.wait(timeout=20)
+
+
+@contextlib.contextmanager
+def talking(kubelet: Kubelet, namespace: str) -> Iterator[list[str]]:
+    """A container that says the attempts of one pod after the other; gives their names."""
+    names: list[str] = []
+    is_over = threading.Event()
+
+    def talk() -> None:
+        while not is_over.wait(0.02):
+            names.append(f"pod-{len(names)}")
+            kubelet.write(an_attempt(names[-1], namespace))
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    try:
+        yield names
+    finally:
+        is_over.set()
+        thread.join()
+
+
+def count_of(kubelet: Kubelet) -> int:
+    """Lines as the reader counts them: a value of several lines is one."""
+    return len(kubelet.written) - 3 * sum(line == b"\tone" for line in kubelet.written)
+
+
+def told_of(kafka: str, namespace: str) -> list[AttemptSummarized]:
+    events = asyncio.run(told(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace))
+    return attempts(events)
+
+
+def test_a_log_through_the_api_server_is_read_once_over_cuts_and_its_restart(
+    control_plane: ControlPlane, namespace: str, kafka: str, tmp_path: Path
+) -> None:
+    with serving_the_log_of(control_plane, namespace, POD, tmp_path / "log") as kubelet:
+        with reading(control_plane, f"{namespace}/{POD}", kafka, tmp_path) as reader:
+            with talking(kubelet, namespace):
+                eventually(lambda: reader.lines() > 100, lambda: reader.log.read_text())
+                for _ in range(4):
+                    kubelet.proxy.cut()
+                    time.sleep(0.7)
+                control_plane.api_server.kill()
+                time.sleep(1)
+                control_plane.api_server.start()
+                before = reader.lines()
+                eventually(lambda: reader.lines() > before + 100, lambda: reader.log.read_text())
+            kubelet.start_again()
+            kubelet.proxy.cut()
+            with talking(kubelet, f"{namespace}-again") as again:
+                eventually(lambda: len(again) > 20, "it says nothing")
+            eventually(lambda: reader.lines() >= count_of(kubelet), lambda: reader.log.read_text())
+            time.sleep(0.5)
+            assert reader.lines() == count_of(kubelet)
+        assert kubelet.proxy.cuts >= 5
+
+
+def test_a_reader_that_is_killed_goes_on_behind_what_kafka_took(
+    control_plane: ControlPlane, namespace: str, kafka: str, tmp_path: Path
+) -> None:
+    pod = f"{namespace}/{POD}"
+    with serving_the_log_of(control_plane, namespace, POD, tmp_path / "log") as kubelet:
+        with talking(kubelet, namespace) as names:
+            for _ in range(3):
+                with reading(control_plane, pod, kafka, tmp_path) as reader:
+                    eventually(lambda: reader.lines() > 150, lambda: reader.log.read_text())
+                    time.sleep(2.2)  # so that there is a checkpoint behind its first lines
+                    reader.process.kill()
+        with reading(control_plane, pod, kafka, tmp_path) as reader:
+            eventually(
+                lambda: {each.pod.name for each in told_of(kafka, namespace)} >= set(names), "attempts are missing"
+            )
+            assert reader.lines() < count_of(kubelet) / 2, "the last one did not read it all again"
+    found = told_of(kafka, namespace)
+    assert sorted(each.pod.name for each in found) == sorted(names)
+    assert {each.status for each in found} == {"failed"}
+
+
+@pytest.mark.parametrize(
+    ("pod", "said"),
+    [
+        (f"{POD}/sidecar", "container sidecar is not valid for pod"),
+        ("nobody", 'pods "nobody" not found'),
+    ],
+)
+def test_what_is_not_there_is_said_and_ends_the_reader(
+    control_plane: ControlPlane, namespace: str, kafka: str, tmp_path: Path, pod: str, said: str
+) -> None:
+    with serving_the_log_of(control_plane, namespace, POD, tmp_path / "log"):
+        reader = Reader(control_plane, f"{namespace}/{pod}", kafka, tmp_path)
+        assert reader.process.wait(timeout=20) == 2
+    assert said in reader.log.read_text()
