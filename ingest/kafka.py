@@ -10,14 +10,14 @@ from aiokafka.errors import KafkaError
 
 from schemas.events import Event
 from schemas.records import encode
-from schemas.topics import DECISIONS, NODES
+from schemas.topics import DECISIONS, NODES, PODS
 
 log = logging.getLogger(__name__)
 
 GIVE_UP_SECONDS: Final = 120.0
 SAY_SO_SECONDS: Final = 5.0
 
-_TOPIC_OF: Final = {kind: topic.name for topic in (DECISIONS, NODES) for kind in topic.events}
+_TOPIC_OF: Final = {kind: topic.name for topic in (DECISIONS, NODES, PODS) for kind in topic.events}
 
 
 class KafkaUnavailableError(Exception):

@@ -18,11 +18,11 @@ from scheduler.metrics import Metrics
 from scheduler.spool.frames import Entry
 from scheduler.spool.spool import Batch, Spool
 from schemas.ids import microseconds
-from schemas.topics import DECISIONS, NODES
+from schemas.topics import DECISIONS, NODES, PODS
 
 log = logging.getLogger(__name__)
 
-TOPICS: Final = (DECISIONS, NODES)
+TOPICS: Final = (DECISIONS, PODS, NODES)
 SILENCE_SECONDS: Final = 10.0
 """Without an acknowledgement for so long the log says that Kafka does not answer."""
 GIVE_UP_SECONDS: Final = 300.0

@@ -28,10 +28,10 @@ from scheduler.metrics import Metrics
 from scheduler.open_binds import End, OpenBind, OpenBinds
 from scheduler.spool.frames import Entry, Kind
 from scheduler.spool.spool import Spool
-from schemas.events import DevicesJudged, Event, NodeEvent, PodRef
+from schemas.events import DevicesJudged, Event, NodeEvent, PodObserved, PodRef
 from schemas.ids import microseconds
 from schemas.records import UnencodableError, encode
-from schemas.topics import DECISIONS, NODES
+from schemas.topics import DECISIONS, NODES, PODS, Topic
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +55,7 @@ class Teller:
         await self._spool.settle()
 
     def _entry(self, event: Event, written: int) -> Entry | None:
-        topic = NODES if isinstance(event, NodeEvent) else DECISIONS
+        topic = _topic_of(event)
         try:
             record = encode(event)
         except UnencodableError:
@@ -65,6 +65,12 @@ class Teller:
         if isinstance(event, DevicesJudged):
             return Entry(Kind.DETAIL, topic.name, record, written, len(event.verdict))
         return Entry(Kind.VERDICT, topic.name, record, written)
+
+
+def _topic_of(event: Event) -> Topic:
+    if isinstance(event, NodeEvent):
+        return NODES
+    return PODS if isinstance(event, PodObserved) else DECISIONS
 
 
 class Scheduler:

@@ -11,6 +11,7 @@ Everybody may import this package; it imports nobody of ours.
 ``tables``     small tables with columns that point into them
 ``topics``     names, keys, partitions and retention
 ``documents``  what OpenSearch holds for an attempt, and back
+``stays``      a pod's time on a node with its devices
 ``indices``    index names, aliases and templates
 ``answers``    the JSON that the API gives to people
 ``reasons``    every reason code with its meaning, likely cause and remedy (English and Chinese)

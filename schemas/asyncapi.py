@@ -14,6 +14,7 @@ from schemas.topics import (
     FINDINGS,
     MESSAGES,
     NODES,
+    PODS,
     RAW_LOGS,
     TOPICS,
     TRENDS,
@@ -34,11 +35,13 @@ _HEADERS: Final = {
 }
 _OPERATIONS: Final = (
     ("publishDecisions", "send", DECISIONS, "Schedulers, and readers of other schedulers' logs, tell their decisions."),
+    ("publishPods", "send", PODS, "Schedulers, and readers of clusters, tell what becomes of pods."),
     ("publishNodes", "send", NODES, "Schedulers tell which devices nodes offer."),
     ("foldDecisions", "receive", DECISIONS, "The pipeline folds the records of an attempt into its summary."),
     ("publishAttempts", "send", ATTEMPTS, "The pipeline tells every attempt as a whole."),
     ("publishMessages", "send", MESSAGES, "The pipeline tells the event texts."),
     ("readAttempts", "receive", ATTEMPTS, "The API keeps the latest attempts in memory."),
+    ("followPods", "receive", PODS, "The pipeline keeps which pod is where, and since when."),
     ("shipLines", "send", RAW_LOGS, "Fluent Bit, Vector or the OpenTelemetry Collector ship the lines of schedulers."),
     ("readLines", "receive", RAW_LOGS, "The readers of logs turn the lines into decisions."),
     ("publishFindings", "send", FINDINGS, "The pipeline tells what can't be right."),

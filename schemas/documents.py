@@ -6,7 +6,7 @@ A document has two halves: fields to search by, and the event itself, stored who
 from collections.abc import Sequence
 from datetime import datetime
 from hashlib import blake2b
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,18 @@ from schemas.events import (
     AttemptSummarized,
     DevicesJudged,
     FindingReported,
+    NodeChecked,
+    NodeEvent,
+    NodeObserved,
+    NodeRegistered,
+    PodObserved,
     PodRef,
     Refusal,
     Request,
     Words,
 )
 from schemas.records import Rejected, read, rfc3339
+from schemas.stays import Stay
 
 
 class EpisodeOf(NamedTuple):
@@ -49,6 +55,16 @@ class Digests(NamedTuple):
     """``verdict_digest``."""
     detail: str
     """``repeats.detail_digest``."""
+
+
+Observed: TypeAlias = PodObserved | NodeObserved | NodeRegistered | NodeChecked
+
+OBSERVATION_KINDS: Final[dict[str, type[Observed]]] = {
+    "pod-observed": PodObserved,
+    "node-observed": NodeObserved,
+    "node-registered": NodeRegistered,
+    "node-checked": NodeChecked,
+}
 
 
 class RowsOfDevices(Protocol):
@@ -206,3 +222,77 @@ def finding_document(event: FindingReported) -> dict[str, Any]:
 def devices_of(document: dict[str, Any]) -> DevicesJudged | Rejected:
     """The event that a document of the devices index holds (its ``_source``)."""
     return read(DevicesJudged, document.get("record"), "document.record")
+
+
+def stay_document(stay: Stay, known: dict[str, Any]) -> dict[str, Any]:
+    """The document of a stay; its id is the stay's id. ``known`` is what it was made from."""
+    devices = list(dict.fromkeys(each.uuid for each in stay.held))
+    words = [str(stay.pod), stay.node, stay.scheduler, stay.phase, stay.ended_by, *devices]
+    words += dict.fromkeys(each.model for each in stay.held)
+    return {
+        "@timestamp": rfc3339(stay.began),
+        "until": rfc3339(stay.until) if stay.until else None,
+        "ended_by": stay.ended_by or None,
+        "attempt_id": stay.attempt_id or None,
+        "namespace": stay.pod.namespace,
+        "pod": stay.pod.name,
+        "pod_uid": stay.pod.uid,
+        "scheduler": stay.scheduler,
+        "node": stay.node,
+        "phase": stay.phase,
+        "devices": devices,
+        "held": stay.held,
+        "known": known,
+        "text": " ".join(word for word in words if word),
+    }
+
+
+def stay_of(document_id: str, document: dict[str, Any]) -> Stay | Rejected:
+    """The stay that a document of the occupancy index says (its ``_id`` and ``_source``)."""
+    names = ("until", "ended_by", "scheduler", "attempt_id", "node", "phase", "held")
+    said = {name: document[name] for name in names if document.get(name) is not None}
+    pod = {"namespace": document.get("namespace"), "name": document.get("pod"), "uid": document.get("pod_uid") or ""}
+    return read(Stay, said | {"id": document_id, "pod": pod, "began": document.get("@timestamp")}, "document")
+
+
+def observation_kind(event: Observed) -> str:
+    return next(name for name, kind in OBSERVATION_KINDS.items() if type(event) is kind)
+
+
+def observation_document(event: Observed, digest: str) -> dict[str, Any]:
+    """The document of an observation; its id is the event's id. ``digest`` is equal for two that say the same."""
+    about = _about_node(event) if isinstance(event, NodeEvent) else _about_pod(event)
+    text = " ".join(word for word in (event.key, *_words(event)) if word)
+    head = {"@timestamp": rfc3339(event.observed), "kind": observation_kind(event), "node": event.node}
+    return head | about | {"digest": digest, "text": text, "event": event}
+
+
+def _about_pod(event: PodObserved) -> dict[str, Any]:
+    pod = event.pod
+    return {"namespace": pod.namespace, "pod": pod.name, "pod_uid": pod.uid, "phase": event.phase}
+
+
+def _about_node(event: NodeEvent) -> dict[str, Any]:
+    devices = event.uuid if isinstance(event, NodeRegistered) else []
+    problems = [each.code for each in event.problems] if isinstance(event, NodeChecked) else []
+    return {"scheduler": event.scheduler, "devices": devices, "problems": problems}
+
+
+def _words(event: Observed) -> list[str]:
+    """What free-text search looks at."""
+    if isinstance(event, NodeRegistered):
+        return [event.cause, *sorted(set(event.model)), *event.uuid]
+    if isinstance(event, NodeChecked):
+        return [word for each in event.problems for word in (each.code, each.vendor, each.message)]
+    conditions = [word for each in event.conditions for word in (each.type, each.status, each.reason, each.message)]
+    if isinstance(event, PodObserved):
+        return [event.node, event.phase, "deleted" if event.deleted else "", *conditions]
+    return conditions
+
+
+def observation_of(document: dict[str, Any]) -> Observed | Rejected:
+    """The event that a document of the observations index holds (its ``_source``)."""
+    kind = OBSERVATION_KINDS.get(str(document.get("kind")))
+    if kind is None:
+        return Rejected(f"no kind of observation is called {document.get('kind')!r:.100}", "document.kind")
+    return read(kind, document.get("event"), "document.event")

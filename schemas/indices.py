@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-MAPPING_VERSION: Final = 2
+MAPPING_VERSION: Final = 3
 """Written into the ``_meta`` of every template; a worker refuses to write through another version. A later version only
 adds fields, so indices that are there take it over."""
 
@@ -144,4 +144,41 @@ TRENDS: Final = Index(
     retention=timedelta(days=90),
 )
 
-INDICES: Final = (ATTEMPTS, DEVICES, FINDINGS, TRENDS)
+OCCUPANCY: Final = Index(
+    alias="schedulerlog-occupancy",
+    about="Which pod was on which node with which devices, from when to when: one document per stay",
+    properties={
+        **_ATTEMPT,
+        "until": _DATE,
+        "ended_by": _KEYWORD,
+        "node": _KEYWORD,
+        "phase": _KEYWORD,
+        "devices": _KEYWORD,
+        "held": _STORED,
+        "known": _STORED,
+        "text": _TEXT,
+    },
+    retention=timedelta(days=90),
+)
+
+OBSERVATIONS: Final = Index(
+    alias="schedulerlog-observations",
+    about="What was said about pods and nodes: one document per saying that is not as the one before",
+    properties={
+        "@timestamp": _DATE,
+        "kind": _KEYWORD,
+        "namespace": _KEYWORD,
+        "pod": _KEYWORD,
+        "pod_uid": _KEYWORD,
+        "node": _KEYWORD,
+        "scheduler": _KEYWORD,
+        "phase": _KEYWORD,
+        "problems": _KEYWORD,
+        "devices": _KEYWORD,
+        "digest": _KEYWORD,
+        "text": _TEXT,
+        "event": _STORED,
+    },
+)
+
+INDICES: Final = (ATTEMPTS, DEVICES, FINDINGS, TRENDS, OCCUPANCY, OBSERVATIONS)

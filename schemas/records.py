@@ -21,6 +21,7 @@ MAX_VALUE_BYTES: Final = 64 * 1024
 """What every CloudEvents intermediary must forward."""
 
 E = TypeVar("E", bound=Event)
+M = TypeVar("M", bound=BaseModel)
 
 _TYPES: Final = {event.TYPE.encode(): event for event in EVENTS}
 _OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z
@@ -120,8 +121,8 @@ def _decode_any(kind: type[E], value: bytes) -> E | Rejected:
     return read(kind, plain, "value")
 
 
-def read(kind: type[E], plain: Any, place: str) -> E | Rejected:
-    """The event that parsed JSON says, or why it says none; ``place`` names where the JSON was found."""
+def read(kind: type[M], plain: Any, place: str) -> M | Rejected:
+    """The event, or another model, that parsed JSON says, or why it says none; ``place`` names where the JSON was."""
     try:
         return kind.model_validate(plain)
     except ValidationError as error:

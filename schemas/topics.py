@@ -39,9 +39,15 @@ class Topic:
 
 DECISIONS: Final = Topic(
     name="schedulerlog.decisions",
-    about="Everything that schedulers decided about pods and the cluster says about them, in each pod's order",
+    about="Everything that schedulers decided about pods, in each pod's order",
     key="namespace/name of the pod",
-    events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, FindingReported, PodObserved),
+    events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, FindingReported),
+)
+PODS: Final = Topic(
+    name="schedulerlog.pods",
+    about="What the cluster itself says about pods: phase, node, conditions, and that they are gone",
+    key="namespace/name of the pod",
+    events=(PodObserved,),
 )
 NODES: Final = Topic(
     name="schedulerlog.nodes",
@@ -99,7 +105,7 @@ RAW_LOGS: Final = Topic(
     retention=timedelta(days=1),
 )
 
-TOPICS: Final = (DECISIONS, NODES, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, ALERTS, RAW_LOGS, DEAD_LETTERS)
+TOPICS: Final = (DECISIONS, PODS, NODES, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, ALERTS, RAW_LOGS, DEAD_LETTERS)
 
 DEAD_LETTER_HEADERS: Final = {
     "dead_letter_topic": "the topic the record was read from",

@@ -118,6 +118,8 @@ class PodObserved(Event):
     node: str = ""
     """Empty before the pod is bound."""
     conditions: list[Condition] = Field(default_factory=list)
+    deleted: Flag = False
+    """The pod is gone; what else is said is how it was last known."""
 
     @property
     def id(self) -> str:

@@ -345,6 +345,7 @@ def test_pod_observed_says_what_the_cluster_says() -> None:
         "ContainersReady": "True",
     }
     assert golden(PodObserved, "002").node == ""
+    assert [golden(PodObserved, number).deleted for number in ("001", "002", "003")] == [False, False, True]
 
 
 def test_golden_values_are_json_objects_of_one_field_a_line() -> None:

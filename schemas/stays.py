@@ -1,0 +1,48 @@
+"""A pod's time on a node, and which devices it held there."""
+
+from datetime import datetime
+
+from pydantic import Field
+
+from schemas.events.base import Count, Flag, Integer, Model, Moment, PodRef
+
+
+class Held(Model):
+    """One device for one container. None is a number that the source does not say."""
+
+    uuid: str
+    container: str
+    """The container's name."""
+    init: Flag = False
+    """An init container's: it gives the device back before the pod's other containers begin."""
+    model: str = ""
+    memory_mib: Integer | None = None
+    cores_percent: Integer | None = None
+    """Of one card."""
+    slots: Count = 1
+
+
+class Stay(Model):
+    """From ``began`` until just before ``until`` the pod was on the node; None: it still is."""
+
+    id: str
+    """Of the document; of equal stays equal."""
+    pod: PodRef
+    node: str
+    began: Moment
+    """When it was bound; where no bind is known, since when it was scheduled, else when it was first seen there."""
+    until: Moment | None = None
+    ended_by: str = ""
+    """``Succeeded``, ``Failed``: the pod's phase. ``deleted``: it is gone. ``replaced``: another pod of its name was
+    bound or seen since. ``moved``: it was bound or seen on another node since. Empty while it stays."""
+    scheduler: str = ""
+    """Who bound it; empty where no bind is known, and so is the attempt."""
+    attempt_id: str = ""
+    phase: str = ""
+    """As last seen."""
+    held: list[Held] = Field(default_factory=list)
+    """Devices, by container in the pod's order; none of a pod without devices, or of which no bind is known."""
+
+    def is_on(self, at: datetime) -> bool:
+        """Was the pod there at that time?"""
+        return self.began <= at and (self.until is None or at < self.until)
