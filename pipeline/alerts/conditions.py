@@ -30,7 +30,7 @@ from pipeline.alerts.rules import (
 from pipeline.alerts.rules import Pending as PendingRule
 from pipeline.alerts.seen import Arrived, Heard, Seen, SetAside
 from schemas.events import Alert, BindConcluded, DetailDropped, FindingReported, Message, NodeChecked, PodObserved
-from schemas.topics import DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, NODES
+from schemas.topics import DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, NODES, PODS
 
 LOCK_CONTENTION = "node lock contention"
 """How HAMi ends the error of a bind that finds the node locked (``nodelock.ErrNodeLockContention``)."""
@@ -192,7 +192,7 @@ class Silenced:
     def reads(self) -> dict[str, timedelta]:
         # A pod that waits is tried every five minutes at least.
         back = self._for + minutes(10)
-        return {DECISIONS.name: back, NODES.name: back, MESSAGES.name: back}
+        return dict.fromkeys((DECISIONS.name, PODS.name, NODES.name, MESSAGES.name), back)
 
     def see(self, seen: Seen) -> None:
         if isinstance(seen, (Heard, Arrived)):

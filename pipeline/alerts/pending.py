@@ -12,7 +12,7 @@ from pipeline.alerts.rules import Pending as Rule
 from pipeline.alerts.rules import minutes
 from pipeline.alerts.seen import Seen
 from schemas.events import Alert, Message, PodObserved, PodRef
-from schemas.topics import DECISIONS, MESSAGES
+from schemas.topics import MESSAGES, PODS
 
 _BINDING: Final = "Binding"
 _WHOLE: Final = "FilteringFailed"
@@ -60,7 +60,7 @@ class Pending:
     @property
     def reads(self) -> dict[str, timedelta]:
         back = self._for + self._forget
-        return {MESSAGES.name: back, DECISIONS.name: self._forget}
+        return {MESSAGES.name: back, PODS.name: self._forget}
 
     def see(self, seen: Seen) -> None:
         if isinstance(seen, Message):

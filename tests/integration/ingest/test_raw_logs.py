@@ -15,7 +15,7 @@ from aiokafka.errors import TopicAlreadyExistsError
 
 from ingest.kai import KaiLog
 from schemas.records import decode
-from schemas.topics import DECISIONS, NODES, RAW_LOGS
+from schemas.topics import DECISIONS, NODES, PODS, RAW_LOGS
 from tests.backends import Addresses
 from tests.unit.ingest_kai.logs import CONSOLE, block, said, texts
 from tests.unit.ingest_raw_logs.shipping import FORMS, record
@@ -29,7 +29,7 @@ async def kafka(backends: Addresses) -> str:
     admin = AIOKafkaAdminClient(bootstrap_servers=backends.bootstrap_servers)
     await admin.start()
     try:
-        for topic in (DECISIONS, NODES, RAW_LOGS):
+        for topic in (DECISIONS, NODES, PODS, RAW_LOGS):
             with contextlib.suppress(TopicAlreadyExistsError):
                 await admin.create_topics([NewTopic(topic.name, topic.partitions, 1)])
     finally:

@@ -102,5 +102,5 @@ def test_the_sniffers_lines_say_capacity_and_conditions_and_the_same_when_read_t
 
 
 def pods_of(running: Pipeline) -> list[PodObserved]:
-    events = observed(running, "schedulerlog.decisions", PodObserved).values()
+    events = observed(running, "schedulerlog.pods", PodObserved).values()
     return [event for event in events if isinstance(event, PodObserved) and event.pod.namespace == "sniffed"]
