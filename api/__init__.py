@@ -8,7 +8,8 @@ ones, histories and searches come from OpenSearch (``opensearch``). What lies be
 ``tokens``     opaque, checked places to continue from
 ``paging``     long lists in pages; ``listing`` reads a page and answers it, ``continuing`` is the way on over HTTP
 ``finds``      questions about attempts as OpenSearch bodies, and what its hits say
-``findings``   the same for what audits found
+``findings``   the same for what audits found, ``stays`` for which pod was where, ``seen`` for what was observed
+``occupancy``  what was held of a node's devices at one time
 ``episodes``   attempts in a row with the same verdicts
 ``errors``     every error as JSON: the cause and what to do next
 ``pages``      the documentation page, written from the OpenAPI document

@@ -6,8 +6,8 @@ from typing import Any, Final
 from api.finds import schedulerlog_path
 from api.listing import Listing
 from api.paging import Kind, PagePosition, between, by, latest_by, terms_of
-from schemas.answers import Finding, Findings
 from schemas.indices import FINDINGS
+from schemas.placement_answers import Finding, Findings
 
 Json = dict[str, Any]
 
@@ -18,8 +18,9 @@ _SORT: Final = [latest_by("found_at"), *map(by, ("attempt_id", "finding", "node"
 _SAME: Final = ("finding", "found_at", "scheduler", "pod_uid", "attempt_id", "node", "device", "numbers", "evidence")
 
 
-def finding(source: Json) -> Finding:
+def finding(hit: Json) -> Finding:
     """What a document of the index says."""
+    source = hit["_source"]
     namespace, name = source["namespace"], source["pod"]
     said = {field: source[field] for field in _SAME}
     return Finding(

@@ -35,7 +35,7 @@ class Listing(Generic[P]):
     kind: Kind
     position: type[P]
     item: Callable[[Json], BaseModel]
-    """From a document's ``_source`` to what is said about it."""
+    """From a hit to what is said about it."""
     answer: type[BaseModel]
     """Has ``total``, ``items`` and ``continue``."""
 
@@ -61,7 +61,7 @@ async def listed(
 
 def _item(listing: Listing[Any], hit: Json) -> BaseModel:
     try:
-        return listing.item(hit["_source"])
+        return listing.item(hit)
     except (KeyError, ValidationError) as error:
         raise unreadable(hit["_id"], f"{type(error).__name__}: {error}"[:300]) from None
 

@@ -1,20 +1,36 @@
-"""Answers the requests about what was placed: findings about it."""
+"""Answers the requests about placements and what was seen of them: findings, occupancy, nodes, observations."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from api import findings
+from api import findings, seen, stays
 from api.attempts import Attempts
-from api.errors import NotFoundError
+from api.errors import NotFoundError, json_response
 from api.listing import listed
+from api.occupancy import node_occupancy
 from api.opensearch import OpenSearch
-from api.queries import FindingsQuery, InNamespace, PodFindingsQuery, PodName, once
-from api.unknown import unknown_pod
+from api.queries import (
+    FindingsQuery,
+    InNamespace,
+    NodeName,
+    NodeOccupancyQuery,
+    NodeQuery,
+    PodFindingsQuery,
+    PodName,
+    RangeQuery,
+    moment,
+    once,
+)
+from api.unknown import unknown_pod, unseen_node, unseen_pod
+from schemas.documents import Observed
+from schemas.events import NodeRegistered
+from schemas.indices import OBSERVATIONS, OCCUPANCY
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +60,81 @@ class Placements:
             await self._known(namespace, name, unknown_pod)
         return answer
 
+    async def occupancy_of_pod(
+        self, request: Request, namespace: InNamespace, name: PodName, query: Annotated[RangeQuery, Query()]
+    ) -> Response:
+        """Where the pod was, latest first: node, devices with memory, cores and slots, from when until when.
+
+        `from` and `to` leave the stays that overlap them. Pods of one name that came one after the other are told
+        apart by `pod_uid`.
+        """
+        once(request)
+        conditions = partial(stays.conditions, {"namespace": namespace, "pod": name})
+        page, answer = await listed(self.index, request, stays.LISTING, query, conditions, pod=f"{namespace}/{name}")
+        if not page.total:
+            await self._known(namespace, name, unseen_pod)
+        return answer
+
+    async def observations_of_pod(
+        self, request: Request, namespace: InNamespace, name: PodName, query: Annotated[RangeQuery, Query()]
+    ) -> Response:
+        """What the cluster said of the pod, latest first: phase, node, conditions, each time that something changed."""
+        once(request)
+        conditions = partial(seen.conditions, {"namespace": namespace, "pod": name})
+        page, answer = await listed(self.index, request, seen.LISTING, query, conditions, pod=f"{namespace}/{name}")
+        if not page.total:
+            await self._known(namespace, name, unseen_pod)
+        return answer
+
+    async def node(self, request: Request, node: NodeName, query: Annotated[NodeQuery, Query()]) -> Response:
+        """The node as it was known at a time: devices, capacity, conditions, what was wrong; when and by whom said."""
+        once(request)
+        at = _time(query.at)
+        said = await self._said_of(node, at)
+        if not said:
+            await self._seen_by(node, at)
+        return json_response(200, seen.node_state(node, at, said))
+
+    async def occupancy_of_node(
+        self, request: Request, node: NodeName, query: Annotated[NodeOccupancyQuery, Query()]
+    ) -> Response:
+        """Which pods held which devices of the node: at one time (`at`, by default now), or over a range in pages."""
+        once(request)
+        if query.is_about_a_range:
+            return await self._history_of(request, node, query)
+        at = _time(query.at)
+        answer = await self.index.search(OCCUPANCY.alias, stays.at_time(node, query.device, at))
+        there = [stays.stay(hit) for hit in answer["hits"]["hits"]]
+        said = await self._said_of(node, at)
+        if not there and not said:
+            await self._seen_by(node, at)
+        registered = [row for each in said if isinstance(each, NodeRegistered) for row in seen.registered_devices(each)]
+        return json_response(200, node_occupancy(node, at, there, registered, query.device))
+
+    async def _history_of(self, request: Request, node: str, query: NodeOccupancyQuery) -> Response:
+        conditions = partial(stays.conditions, {"node": node, "devices": query.device})
+        page, answer = await listed(self.index, request, stays.LISTING, query, conditions, node=node)
+        if not page.total:
+            await self._seen_by(node, None)
+        return answer
+
+    async def _said_of(self, node: str, at: datetime) -> list[Observed]:
+        answer = await self.index.search(OBSERVATIONS.alias, seen.latest_of_node(node, at))
+        return seen.said_of_node(answer, at)
+
+    async def _seen_by(self, node: str, at: datetime | None) -> None:
+        """Raise unless something is known of the node, or was at that time: nothing and nobody are two answers."""
+        answer = await self.index.search(f"{OBSERVATIONS.alias},{OCCUPANCY.alias}", seen.seen_of_node(node))
+        first = seen.first_seen(answer)
+        if first is None or (at is not None and first > at):
+            raise unseen_node(node, at, first)
+
     async def _known(self, namespace: str, name: str, unknown: Callable[[str, str], NotFoundError]) -> None:
-        """Raise what ``unknown`` makes, unless an attempt of the pod is known: nothing and nobody are two answers."""
+        """Raise what ``unknown`` makes, unless an attempt of the pod is known."""
         if await self.attempts.latest(namespace, name) is None:
             raise unknown(namespace, name)
+
+
+def _time(asked: str | None) -> datetime:
+    now = datetime.now(UTC)
+    return moment(asked, now) if asked else now

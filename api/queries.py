@@ -6,7 +6,7 @@ FastAPI reads these models for both the checks and the OpenAPI document.
 import re
 from collections import Counter
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from fastapi import Path, Request
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WrapValidator, model_validator
@@ -71,6 +71,7 @@ Word = Annotated[str, Field(min_length=1, max_length=1024)]
 """Anything that the index holds as one word."""
 
 InNamespace = Annotated[NamespaceName, Path(description="The pod's namespace.", examples=["default"])]
+NodeName = Annotated[ObjectName, Path(description="The node's name.", examples=["node1"])]
 PodName = Annotated[ObjectName, Path(description="The pod's name.", examples=["gpu-pod"])]
 
 
@@ -210,3 +211,28 @@ class FindingsQuery(PodFindingsQuery):
     node: ObjectName | None = Field(None, description="The node that it is about.")
     device: Word | None = Field(None, description="The device that it is about, as its scheduler names it.")
     scheduler: Word | None = Field(None, description="The scheduler whose decision it is about.")
+
+
+At = Annotated[When | None, Field(description="At that time: RFC 3339, or 15m, 2h, 7d ago; now without it.")]
+
+
+class NodeQuery(Query):
+    at: At = None
+
+
+class NodeOccupancyQuery(RangeQuery):
+    """Either one moment (``at``, by default now) or a range in pages."""
+
+    at: At = None
+    device: Word | None = Field(None, description="Only this device, by its UUID.")
+
+    @model_validator(mode="after")
+    def _asks_one_thing(self) -> Self:
+        given = self.model_fields_set & {"from_", "to", "limit", "continue_"}
+        if self.at is not None and given:
+            raise ValueError("at asks for one moment; from, to, limit and continue for a range: give one or the other")
+        return self
+
+    @property
+    def is_about_a_range(self) -> bool:
+        return bool(self.model_fields_set & {"from_", "to", "limit", "continue_"})

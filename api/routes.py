@@ -11,9 +11,11 @@ from api.direct import DirectRoute
 from api.endpoints import Endpoints
 from api.placements import Placements
 from api.readiness import Alive, Readiness
-from schemas.answers import Error, Findings, FullSchedulerLog, History, SchedulerLog, Search
+from schemas.answers import Error, FullSchedulerLog, History, SchedulerLog, Search
+from schemas.placement_answers import Findings, NodeOccupancy, NodeState, PodObservations, Stays
 
 POD: Final = "/api/v1/namespaces/{namespace}/pods/{name}"
+NODE: Final = "/api/v1/nodes/{node}"
 
 _WORDS: Final = {
     400: "The request is wrong: a name that is not RFC 1123, an unknown or malformed parameter.",
@@ -30,8 +32,6 @@ _TAGGED: Final = _COUNTED | {
     "ETag": {"description": "Changes with the attempt and with what is known of it.", "schema": {"type": "string"}}
 }
 
-_LISTED: Final = (400, 404, 410, 503)
-
 
 def routes(endpoints: Endpoints, placements: Placements) -> list[APIRoute]:
     return [
@@ -46,11 +46,20 @@ def routes(endpoints: Endpoints, placements: Placements) -> list[APIRoute]:
         *_get(POD + "/schedulerlog/history", endpoints.history, History, "A pod's history", _PAGED, (400, 404, 503)),
         *_get("/api/v1/schedulerlogs", endpoints.search, Search, "Search attempts", _COUNTED, (400, 410, 503)),
         *_get("/api/v1/findings", placements.findings, Findings, "Findings", _COUNTED, (400, 410, 503)),
-        *_get(POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings", _COUNTED, _LISTED),
+        *_list(POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings"),
+        *_list(POD + "/occupancy", placements.occupancy_of_pod, Stays, "Where a pod was"),
+        *_list(POD + "/observations", placements.observations_of_pod, PodObservations, "What was seen of a pod"),
+        *_get(NODE, placements.node, NodeState, "A node", {}, (400, 404, 503)),
+        *_list(NODE + "/occupancy", placements.occupancy_of_node, NodeOccupancy | Stays, "Who held a node's devices"),
         *_get("/healthz", endpoints.healthz, Alive, "Alive?", {}, ()),
         *_get("/readyz", endpoints.readyz, Readiness, "Ready?", {}, ()),
         *_get("/metrics", endpoints.metrics_text, None, "Metrics", {}, ()),
     ]
+
+
+def _list(path: str, endpoint: Callable[..., Any], model: Any, title: str) -> list[APIRoute]:
+    """Of one pod or node, in pages."""
+    return _get(path, endpoint, model, title, _COUNTED, (400, 404, 410, 503))
 
 
 def _get(

@@ -1,6 +1,14 @@
 """What to check where nothing is known."""
 
+from datetime import datetime
+
 from api.errors import NotFoundError
+from schemas.records import rfc3339
+
+_WATCHED = (
+    "Is somebody watching the cluster: `python -m ingest kube-events`, or the scheduler. Does `python -m pipeline "
+    "placements` run: ask its /readyz."
+)
 
 
 def unknown_pod(namespace: str, name: str) -> NotFoundError:
@@ -11,4 +19,23 @@ def unknown_pod(namespace: str, name: str) -> NotFoundError:
         "ask for devices (only such pods are recorded): "
         f"`{pod} -o jsonpath='{{.spec.containers[*].resources.limits}}'`. "
         "Do the scheduler and the worker run: ask the /readyz of each; `python -m pipeline worker` starts a worker.",
+    )
+
+
+def unseen_pod(namespace: str, name: str) -> NotFoundError:
+    return NotFoundError(
+        f"pod {namespace}/{name} was never seen, and no scheduling attempt of it is known",
+        f"Does the pod exist: `kubectl -n {namespace} get pod {name}`. {_WATCHED}",
+    )
+
+
+def unseen_node(node: str, at: datetime | None, first_seen: datetime | None) -> NotFoundError:
+    if at and first_seen:
+        return NotFoundError(
+            f"nothing is known of node {node} as it was at {rfc3339(at)}",
+            f"What is known of it begins at {rfc3339(first_seen)}: ask for that time or later.",
+        )
+    return NotFoundError(
+        f"nothing is known of node {node}",
+        f"Does the node exist, by this name: `kubectl get node {node}`. {_WATCHED}",
     )

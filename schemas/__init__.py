@@ -13,7 +13,7 @@ Everybody may import this package; it imports nobody of ours.
 ``documents``  what OpenSearch holds for an attempt, and back
 ``stays``      a pod's time on a node with its devices
 ``indices``    index names, aliases and templates
-``answers``    the JSON that the API gives to people
+``answers``    the JSON that the API gives to people; ``placement_answers`` about placements
 ``reasons``    every reason code with its meaning, likely cause and remedy (English and Chinese)
 ``generate``   the documents made from all of these: JSON Schemas, ``docs/reasons.md``
 ``asyncapi``   the topics and messages as an AsyncAPI document

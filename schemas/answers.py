@@ -158,30 +158,6 @@ class Search(Answer):
     continue_: str | None = Field(None, alias="continue")
 
 
-class Finding(Answer):
-    """What about one attempt or placement can't be right, with what proves it."""
-
-    finding: str
-    found_at: str
-    scheduler: str
-    namespace: str
-    name: str
-    pod_uid: str
-    attempt_id: str
-    started: str = Field(description="When the attempt began.")
-    node: str
-    device: str = Field(description="Empty where it is about the whole node.")
-    numbers: dict[str, int] = Field(description="What proves it, by name with the unit.")
-    evidence: list[str] = Field(description="The lines or events that say so.")
-    schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
-
-
-class Findings(Answer):
-    total: int
-    items: list[Finding] = Field(description="Latest first.")
-    continue_: str | None = Field(None, alias="continue")
-
-
 class Error(Answer):
     error: str
     next: str = Field(description="What to check or do next.")

@@ -14,12 +14,25 @@ import yaml
 from pydantic import BaseModel
 
 from schemas import asyncapi
-from schemas.answers import Detail, Error, Findings, FullSchedulerLog, History, SchedulerLog, Search
+from schemas.answers import Detail, Error, FullSchedulerLog, History, SchedulerLog, Search
 from schemas.events import EVENTS
+from schemas.placement_answers import Findings, NodeOccupancy, NodeState, PodObservations, Stays
 from schemas.reasons import Reason, catalogue
 
 ROOT: Final = Path(__file__).parent.parent
-ANSWERS: Final[tuple[type[BaseModel], ...]] = (SchedulerLog, FullSchedulerLog, Detail, History, Search, Findings, Error)
+ANSWERS: Final[tuple[type[BaseModel], ...]] = (
+    SchedulerLog,
+    FullSchedulerLog,
+    Detail,
+    History,
+    Search,
+    Findings,
+    Stays,
+    NodeOccupancy,
+    NodeState,
+    PodObservations,
+    Error,
+)
 
 _GENERATED: Final = Path("schemas/generated")
 _SCOPES: Final = {

@@ -11,12 +11,20 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 
-from schemas.documents import attempt_document, devices_document, finding_document
+from schemas.documents import (
+    Observed,
+    attempt_document,
+    devices_document,
+    finding_document,
+    observation_document,
+    stay_document,
+)
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodRef, Refusal, Request
 from schemas.ids import attempt_id
-from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, Index
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, OBSERVATIONS, OCCUPANCY, Index
 from schemas.records import encode, encode_value
 from schemas.runs import split
+from schemas.stays import Stay
 from schemas.topics import ATTEMPTS as TOPIC
 from summaries.merge import settled
 from summaries.messages import search_text
@@ -142,6 +150,12 @@ class Filling:
 
     def index_findings(self, *events: FindingReported) -> None:
         self._index((FINDINGS, each.started, each.id, finding_document(each)) for each in events)
+
+    def index_stays(self, *stays: Stay) -> None:
+        self._index((OCCUPANCY, each.began, each.id, stay_document(each, {})) for each in stays)
+
+    def index_observations(self, *events: Observed) -> None:
+        self._index((OBSERVATIONS, each.observed, each.id, observation_document(each, each.id)) for each in events)
 
     def _index(self, documents: Iterable[tuple[Index, datetime, str, dict[str, Any]]]) -> None:
         lines: list[bytes] = []

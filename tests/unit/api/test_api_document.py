@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from api.queries import FindingsQuery, HistoryQuery, SchedulerlogQuery, SearchQuery
+from api.queries import FindingsQuery, HistoryQuery, NodeOccupancyQuery, SchedulerlogQuery, SearchQuery
 from api.settings import PREFIX, Settings
 
 TEXT = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")
@@ -17,7 +17,7 @@ def test_every_setting_is_documented_with_its_default() -> None:
 
 
 def test_every_parameter_is_documented() -> None:
-    for query in (SchedulerlogQuery, HistoryQuery, SearchQuery, FindingsQuery):
+    for query in (SchedulerlogQuery, HistoryQuery, SearchQuery, FindingsQuery, NodeOccupancyQuery):
         for name, field in query.model_fields.items():
             word = field.alias or name
             assert f"`{word}=" in TEXT or f"&{word}=" in TEXT or f"?{word}=" in TEXT, word

@@ -7,9 +7,10 @@ import orjson
 import pytest
 
 from api.continuing import TOTAL
-from schemas.answers import Error, Findings
+from schemas.answers import Error
 from schemas.documents import finding_document
 from schemas.events import FindingReported
+from schemas.placement_answers import Findings
 from schemas.records import encode_value
 from tests.unit.api.calling import Caller, down, nothing_found
 from tests.unit.schemas.builders import ATTEMPT, STARTED, a_summary

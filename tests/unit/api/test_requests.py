@@ -314,16 +314,15 @@ async def test_the_documentation_page_loads_nothing_from_elsewhere(caller: Calle
 
 
 WORDS = "/ // .. %2f ? & = api v1 namespaces llm pods deepseek-a schedulerlog history schedulerlogs node status limit"
-PIECES = st.sampled_from(
-    [*WORDS.split(), "continue", "detail", "full", "since", "from", "q", "1", "-1", "%00", "%ff", "é", "+"]
-)
+PARAMETERS = "continue detail full since from at occupancy observations q 1 -1 %00 %ff é +"
+PIECES = st.sampled_from(WORDS.split() + PARAMETERS.split())
 
 
 @settings(max_examples=200, deadline=None)
 @given(
     st.lists(PIECES, max_size=14),
     st.sampled_from(["GET", "HEAD", "POST", "BREW"]),
-    st.sampled_from([POD, "/api/v1/schedulerlogs", "/api/v1/findings", ""]),
+    st.sampled_from([POD, "/api/v1/schedulerlogs", "/api/v1/findings", "/api/v1/nodes/", ""]),
 )
 def test_whatever_is_asked_the_answer_is_json_and_blames_nobody_else(
     pieces: list[str], method: str, start: str

@@ -1,0 +1,86 @@
+"""What was held of a node's devices at one time, and by whom: from the stays of that time and the registrations. Pure.
+
+Containers of a pod hold their devices together; init containers hold theirs one after the other, before those begin.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+
+from api.finds import schedulerlog_path
+from schemas.placement_answers import DeviceHeld, DeviceRegistered, Holder, NodeOccupancy, PodHere
+from schemas.records import rfc3339
+from schemas.stays import Held, Stay
+
+
+def node_occupancy(
+    node: str, at: datetime, stays: Iterable[Stay], registered: Iterable[DeviceRegistered], device: str | None = None
+) -> NodeOccupancy:
+    """Of all ``registered`` devices in their order and of others that were held, or of ``device`` alone."""
+    here = sorted((each for each in stays if each.is_on(at)), key=lambda each: (each.began, str(each.pod)))
+    offers: dict[str, DeviceRegistered | None] = {each.uuid: each for each in registered}
+    offers |= {row.uuid: None for stay in here for row in stay.held if row.uuid not in offers}
+    return NodeOccupancy(
+        node=node,
+        at=rfc3339(at),
+        devices=[_device_held(uuid, offer, here) for uuid, offer in offers.items() if device in (None, uuid)],
+        pods=[_pod_here(each) for each in here],
+    )
+
+
+def _device_held(uuid: str, offer: DeviceRegistered | None, here: Sequence[Stay]) -> DeviceHeld:
+    by_pod = [(stay, rows) for stay in here if (rows := [row for row in stay.held if row.uuid == uuid])]
+    each_pods = [rows for _, rows in by_pod]
+    said = next((row.model for rows in each_pods for row in rows if row.model), "")
+    return DeviceHeld(
+        uuid=uuid,
+        model=offer.model if offer else said,
+        memory_total_mib=offer.memory_mib if offer else None,
+        memory_held_mib=_sum(each_pods, lambda row: row.memory_mib),
+        cores_total_percent=offer.cores_percent if offer else None,
+        cores_held_percent=_sum(each_pods, lambda row: row.cores_percent),
+        slots_total=offer.slots if offer else None,
+        slots_held=_sum(each_pods, lambda row: row.slots) or 0,
+        healthy=offer.healthy if offer else None,
+        held_by=[_holder(stay, row) for stay, rows in by_pod for row in rows],
+    )
+
+
+def _sum(rows_by_pod: Iterable[Sequence[Held]], number: Callable[[Held], int | None]) -> int | None:
+    """None where somebody holds nobody knows how much."""
+    total = 0
+    for rows in rows_by_pod:
+        numbers = [(row.init, number(row)) for row in rows]
+        known = [(init, held) for init, held in numbers if held is not None]
+        if len(known) < len(numbers):
+            return None
+        together = sum(held for init, held in known if not init)
+        total += max([together, *(held for init, held in known if init)])
+    return total
+
+
+def _holder(stay: Stay, row: Held) -> Holder:
+    said = {
+        "namespace": stay.pod.namespace,
+        "name": stay.pod.name,
+        "container": row.container,
+        "init": row.init,
+        "memory_mib": row.memory_mib,
+        "cores_percent": row.cores_percent,
+        "slots": row.slots,
+        "from": rfc3339(stay.began),
+        "attempt_id": stay.attempt_id,
+    }
+    return Holder.model_validate(said)
+
+
+def _pod_here(stay: Stay) -> PodHere:
+    said = {
+        "namespace": stay.pod.namespace,
+        "name": stay.pod.name,
+        "pod_uid": stay.pod.uid,
+        "phase": stay.phase,
+        "from": rfc3339(stay.began),
+        "devices": list(dict.fromkeys(row.uuid for row in stay.held)),
+        "schedulerlog": schedulerlog_path(stay.pod.namespace, stay.pod.name),
+    }
+    return PodHere.model_validate(said)

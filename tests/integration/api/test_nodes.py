@@ -1,0 +1,257 @@
+"""Nodes and pods as they were seen, and who held what when: in a real index, asked for over HTTP."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from schemas.events import Condition, NodeChecked, NodeObserved, NodeProblem, NodeRegistered, PodObserved, PodRef
+from schemas.stays import Held, Stay
+from tests.integration.api.filling import NOW, Filling, an_attempt
+from tests.integration.api.serving import Served
+
+MINUTE = timedelta(minutes=1)
+START = NOW - timedelta(hours=3)
+
+
+def at(minutes: float) -> datetime:
+    return START + minutes * MINUTE
+
+
+def said(minutes: float) -> str:
+    return at(minutes).isoformat().replace("+00:00", "Z")
+
+
+def registered(
+    node: str, minutes: float, *uuids: str, scheduler: str = "hami-scheduler", memory_mib: int = 40960
+) -> NodeRegistered:
+    count = len(uuids)
+    numbers = {"memory_mib": memory_mib, "cores_percent": 100, "slots": 10, "numa": 0}
+    return NodeRegistered.model_validate(
+        {
+            "node": node, "observed": at(minutes), "scheduler": scheduler, "registered": True,
+            "handshake": "Reported 2026-11-21 12:00:00", "uuid": list(uuids), "model": ["NVIDIA A100"] * count,
+            "mode": ["hami-core"] * count, "index": list(range(count)), "healthy": [True] * count,
+        } | {name: [number] * count for name, number in numbers.items()}
+    )  # fmt: skip
+
+
+def observed(node: str, minutes: float, ready: str = "True", cpu: str = "12") -> NodeObserved:
+    conditions = [Condition(type="Ready", status=ready, reason="KubeletReady", since=at(minutes))]
+    return NodeObserved(
+        node=node, observed=at(minutes), capacity={"cpu": cpu}, allocatable={"cpu": cpu}, conditions=conditions
+    )
+
+
+def a_stay(pod: str, node: str, begin: float, end: float | None = None, *devices: str, memory_mib: int = 1000) -> Stay:
+    namespace, name = pod.split("/")
+    return Stay(
+        id=f"{pod}/{begin}",
+        pod=PodRef(namespace=namespace, name=name, uid=f"uid-{name}-{begin}"),
+        node=node,
+        began=at(begin),
+        until=None if end is None else at(end),
+        ended_by="" if end is None else "Succeeded",
+        scheduler="hami-scheduler",
+        attempt_id=an_attempt(pod).attempt_id,
+        phase="Running" if end is None else "Succeeded",
+        held=[Held(uuid=uuid, container="main", memory_mib=memory_mib, cores_percent=10) for uuid in devices],
+    )
+
+
+@pytest.fixture(scope="module", autouse=True)
+def node_with_a_history(filling: Filling) -> None:
+    problem = NodeProblem(code="HandshakeTooOld", vendor="NVIDIA", message="the handshake is of 12:00:00")
+    checks = [
+        NodeChecked(node="n-node1", observed=at(minute), scheduler="hami-scheduler", problems=problems)
+        for minute, problems in ((10, [problem]), (20, []))
+    ]
+    filling.index_observations(
+        registered("n-node1", 0, "GPU-n-0", "GPU-n-1"),
+        registered("n-node1", 30, "GPU-n-0"),
+        registered("n-node1", 5, "GPU-n-0", scheduler="other-scheduler"),
+        observed("n-node1", 1),
+        observed("n-node1", 40, ready="False", cpu="8"),
+        *checks,
+    )
+    filling.index_stays(
+        a_stay("api-held/a", "n-node1", 10, 50, "GPU-n-0"),
+        a_stay("api-held/b", "n-node1", 20, None, "GPU-n-0", "GPU-n-1", memory_mib=2000),
+        a_stay("api-held/web", "n-node1", 25, 35),
+        a_stay("api-held/a", "n-node2", 60, 70, "GPU-m-0"),
+        a_stay("api-held/a", "n-node1", 80),
+    )
+
+
+def node(api: Served, **query: str) -> dict[str, Any]:
+    answer = api.get("/api/v1/nodes/n-node1", **query)
+    assert answer.status_code == 200, answer.text
+    told: dict[str, Any] = answer.json()
+    return told
+
+
+def test_a_node_is_told_as_it_is_now_each_part_with_when_and_by_whom(api: Served) -> None:
+    told = node(api)
+    assert told["status"] == {
+        "observed": said(40),
+        "by": "cluster",
+        "capacity": {"cpu": "8"},
+        "allocatable": {"cpu": "8"},
+        "conditions": [
+            {"type": "Ready", "status": "False", "reason": "KubeletReady", "message": "", "since": said(40)}
+        ],
+    }
+    hami, other = told["registrations"]
+    assert (hami["by"], hami["observed"], [each["uuid"] for each in hami["devices"]]) == (
+        "hami-scheduler", said(30), ["GPU-n-0"]
+    )  # fmt: skip
+    assert (other["by"], other["observed"]) == ("other-scheduler", said(5))
+    assert hami["devices"][0] == {
+        "uuid": "GPU-n-0", "model": "NVIDIA A100", "mode": "hami-core", "index": 0, "memory_mib": 40960,
+        "cores_percent": 100, "slots": 10, "numa": 0, "healthy": True,
+    }  # fmt: skip
+    assert told["checks"] == [{"observed": said(20), "by": "hami-scheduler", "problems": []}]
+
+
+@pytest.mark.parametrize(
+    ("minute", "ready", "devices", "problems"),
+    [
+        (0, None, ["GPU-n-0", "GPU-n-1"], None),
+        (15, "True", ["GPU-n-0", "GPU-n-1"], ["HandshakeTooOld"]),
+        (30, "True", ["GPU-n-0"], []),
+        (39.99, "True", ["GPU-n-0"], []),
+        (40, "False", ["GPU-n-0"], []),
+    ],
+)
+def test_a_node_is_told_as_it_was(
+    api: Served, minute: float, ready: str | None, devices: list[str], problems: list[str] | None
+) -> None:
+    told = node(api, at=said(minute))
+    assert (told["status"] or {"conditions": [{"status": None}]})["conditions"][0]["status"] == ready
+    assert [each["uuid"] for each in told["registrations"][0]["devices"]] == devices
+    found = [[problem["code"] for problem in check["problems"]] for check in told["checks"]]
+    assert found == ([] if problems is None else [problems])
+
+
+def test_of_two_sayings_in_one_millisecond_the_later_counts(filling: Filling, api: Served) -> None:
+    base = START.replace(microsecond=5_000)
+    for microseconds in (900, 100, 500):
+        event = NodeObserved(
+            node="n-quick", observed=base + timedelta(microseconds=microseconds), capacity={"cpu": str(microseconds)}
+        )
+        filling.index_observations(event)
+    assert api.get("/api/v1/nodes/n-quick").json()["status"]["capacity"] == {"cpu": "900"}
+    moment = (base + timedelta(microseconds=600)).isoformat()
+    assert api.get("/api/v1/nodes/n-quick", at=moment).json()["status"]["capacity"] == {"cpu": "500"}
+
+
+def test_what_is_held_now_is_told_per_device_with_the_pods(api: Served) -> None:
+    told = api.get("/api/v1/nodes/n-node1/occupancy").json()
+    first, second = told["devices"]
+    assert (first["uuid"], first["memory_held_mib"], first["memory_total_mib"]) == ("GPU-n-0", 2000, 40960)
+    assert (second["uuid"], second["memory_held_mib"], second["memory_total_mib"]) == ("GPU-n-1", 2000, None)
+    assert [(each["name"], each["from"]) for each in first["held_by"]] == [("b", said(20))]
+    assert [pod["name"] for pod in told["pods"]] == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("minute", "pods", "held"),
+    [
+        (9.99, [], {"GPU-n-0": 0, "GPU-n-1": 0}),
+        (10, ["a"], {"GPU-n-0": 1000, "GPU-n-1": 0}),
+        (29, ["a", "b", "web"], {"GPU-n-0": 3000, "GPU-n-1": 2000}),
+        (35, ["a", "b"], {"GPU-n-0": 3000, "GPU-n-1": 2000}),
+        (50, ["b"], {"GPU-n-0": 2000, "GPU-n-1": 2000}),
+    ],
+)
+def test_what_was_held_at_any_time_in_the_past(
+    api: Served, minute: float, pods: list[str], held: dict[str, int]
+) -> None:
+    told = api.get("/api/v1/nodes/n-node1/occupancy", at=said(minute)).json()
+    assert [pod["name"] for pod in told["pods"]] == pods
+    assert {device["uuid"]: device["memory_held_mib"] for device in told["devices"]} == held
+
+
+def test_the_history_of_a_node_holds_every_stay_that_overlaps_the_range(api: Served) -> None:
+    def found(**query: str) -> list[str]:
+        answer = api.get("/api/v1/nodes/n-node1/occupancy", **query)
+        assert answer.status_code == 200, answer.text
+        told = answer.json()
+        assert told["total"] == len(told["items"])
+        return [item["name"] for item in told["items"]]
+
+    assert found(limit="50") == ["a", "web", "b", "a"]
+    assert found(**{"from": said(35.01), "to": said(79)}) == ["b", "a"]
+    assert found(**{"from": said(50.01), "to": said(79)}) == ["b"]
+    assert found(to=said(20)) == ["a"]
+    assert found(**{"from": said(0)}, device="GPU-n-1") == ["b"]
+    seen, query = [], {"limit": "1"}
+    while True:
+        told = api.get("/api/v1/nodes/n-node1/occupancy", **query).json()
+        seen += [item["name"] for item in told["items"]]
+        if told["continue"] is None:
+            break
+        query["continue"] = told["continue"]
+    assert seen == ["a", "web", "b", "a"]
+
+
+def test_the_stays_of_a_pod_say_where_with_what_from_when_until_when(api: Served) -> None:
+    told = api.get("/api/v1/namespaces/api-held/pods/a/occupancy").json()
+    assert [(item["node"], item["from"], item["until"], item["ended_by"]) for item in told["items"]] == [
+        ("n-node1", said(80), None, ""),
+        ("n-node2", said(60), said(70), "Succeeded"),
+        ("n-node1", said(10), said(50), "Succeeded"),
+    ]
+    assert told["items"][1]["devices"] == [
+        {
+            "uuid": "GPU-m-0", "container": "main", "init": False, "model": "", "memory_mib": 1000,
+            "cores_percent": 10, "slots": 1,
+        }
+    ]  # fmt: skip
+    assert told["items"][0]["devices"] == []
+
+
+def test_the_observations_of_a_pod_say_phase_node_and_conditions_over_time(filling: Filling, api: Served) -> None:
+    pod = PodRef(namespace="api-seen", name="a", uid="u1")
+    scheduled = Condition(type="PodScheduled", status="True", since=at(1))
+    filling.index_observations(
+        PodObserved(pod=pod, observed=at(0), phase="Pending"),
+        PodObserved(pod=pod, observed=at(1), phase="Pending", node="n-node1", conditions=[scheduled]),
+        PodObserved(pod=pod, observed=at(2), phase="Running", node="n-node1", conditions=[scheduled]),
+        PodObserved(pod=pod, observed=at(9), phase="Running", node="n-node1", deleted=True),
+    )
+    path = "/api/v1/namespaces/api-seen/pods/a/observations"
+    told = api.get(path).json()
+    assert [(item["observed"], item["phase"], item["node"], item["deleted"]) for item in told["items"]] == [
+        (said(9), "Running", "n-node1", True),
+        (said(2), "Running", "n-node1", False),
+        (said(1), "Pending", "n-node1", False),
+        (said(0), "Pending", "", False),
+    ]
+    assert told["items"][1]["conditions"][0]["type"] == "PodScheduled"
+    within = api.get(path, **{"from": said(1), "to": said(9)}).json()
+    assert [item["observed"] for item in within["items"]] == [said(2), said(1)]
+
+
+def test_what_nobody_has_seen_is_not_found_and_says_what_to_check(filling: Filling, api: Served) -> None:
+    for rest in ("", "/occupancy", "/occupancy?to=1h"):
+        answer = api.client.get("/api/v1/nodes/n-nobody" + rest)
+        assert answer.status_code == 404
+        assert "kubectl get node n-nobody" in answer.json()["next"]
+    for path in ("/api/v1/nodes/n-node1", "/api/v1/nodes/n-node1/occupancy"):
+        answer = api.get(path, at=said(-1))
+        assert answer.status_code == 404
+        assert said(0)[:23] in answer.json()["next"]
+    for kind in ("occupancy", "observations"):
+        answer = api.get(f"/api/v1/namespaces/api-held/pods/nobody/{kind}")
+        assert answer.status_code == 404
+        assert "pipeline placements" in answer.json()["next"]
+    filling.index(an_attempt("api-held/pending"))
+    answer = api.get("/api/v1/namespaces/api-held/pods/pending/occupancy")
+    assert answer.json() == {"total": 0, "items": [], "continue": None}
+
+
+def test_a_node_that_is_known_held_nothing_while_nothing_was_on_it(api: Served) -> None:
+    told = api.get("/api/v1/nodes/n-node1/occupancy", at=said(0), device="GPU-none").json()
+    assert (told["devices"], told["pods"]) == ([], [])
+    assert api.get("/api/v1/nodes/n-node2/occupancy", **{"from": said(71)}).json()["items"] == []
