@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from scheduler.cluster.cluster_api import Object
 from scheduler.devices.columns import ClusterColumns
@@ -16,6 +16,8 @@ from schemas.events import NodeChecked, NodeProblem
 
 PAUSE_SECONDS: Final = 15.0
 """As often as HAMi's scheduler looks at its nodes."""
+_LONG: Final = 200
+"""Characters of a handshake that are told: none is longer, and an annotation may be anything."""
 _AT_ONCE: Final = 200
 """Nodes between two looks at what else there is to do: well below a millisecond."""
 
@@ -68,8 +70,8 @@ class NodeChecks:
             self._tell(name, found, now)
 
     def _tell(self, name: str, found: Sequence[Problem], now: datetime) -> None:
-        problems = [NodeProblem(code=each.code, vendor=each.vendor, message=each.message) for each in found]
-        self._teller.tell([NodeChecked(node=name, observed=now, scheduler=self._name, problems=problems)])
+        told = NodeChecked(node=name, observed=now, scheduler=self._name, problems=list(map(_told, found)))
+        self._teller.tell([told])
 
     async def check(self) -> None:
         """Look at every node, and set the metrics. Filter calls are answered in between."""
@@ -95,3 +97,19 @@ class NodeChecks:
         while True:
             await self.check()
             await asyncio.sleep(PAUSE_SECONDS)
+
+
+def _told(found: Problem) -> NodeProblem:
+    said: dict[str, Any] = {"code": found.code, "vendor": found.vendor, "message": found.message}
+    if found.handshake:
+        at = found.handshake.at
+        # The contract knows no time before 1970.
+        known = at if at and at.year >= 1970 else None
+        said |= {
+            "handshake": found.handshake.text[:_LONG],
+            "handshake_at": known,
+            "is_asked": found.handshake.is_question,
+        }
+    if found.allocatable is not None:
+        said["allocatable"] = max(found.allocatable, 0)
+    return NodeProblem(**said)

@@ -36,6 +36,10 @@ class Handshake:
     at: datetime | None
     """None where the text holds no time."""
 
+    @property
+    def is_question(self) -> bool:
+        return self.word == "Requesting"
+
 
 def read_handshake(text: str, zone: tzinfo | None = None) -> Handshake:
     """Every spelling there was. `zone`: what a time without a zone is meant in; None: this machine's.
@@ -109,6 +113,8 @@ class Problem:
     code: str
     vendor: str
     message: str
+    handshake: Handshake | None = None
+    allocatable: int | None = None
 
 
 def problems_of(said: Sequence[Registering], cause: str, now: datetime, limit: timedelta) -> Iterator[Problem]:
@@ -123,6 +129,7 @@ def problems_of(said: Sequence[Registering], cause: str, now: datetime, limit: t
                 each.vendor,
                 f"annotation {each.register} is missing or empty, {each.allocatable} devices are allocatable: "
                 "is the device plugin running on this node?",
+                allocatable=each.allocatable,
             )
         if each.handshake:
             yield from _of_handshake(each, each.handshake, now, limit)
@@ -133,23 +140,25 @@ def problems_of(said: Sequence[Registering], cause: str, now: datetime, limit: t
 def _of_handshake(said: Registering, handshake: Handshake, now: datetime, limit: timedelta) -> Iterator[Problem]:
     if handshake.at is None:
         text = f"the handshake {handshake.text[:100]!r} holds no time that could be read"
-        yield Problem(HANDSHAKE_UNREADABLE, said.vendor, text)
+        yield Problem(HANDSHAKE_UNREADABLE, said.vendor, text, handshake, said.allocatable)
     elif limit and now - handshake.at > limit:
-        yield Problem(HANDSHAKE_TOO_OLD, said.vendor, _too_old(said, handshake, now - handshake.at, limit))
+        text = _too_old(said, handshake, now - handshake.at, limit)
+        yield Problem(HANDSHAKE_TOO_OLD, said.vendor, text, handshake, said.allocatable)
 
 
 def _too_old(said: Registering, handshake: Handshake, age: timedelta, limit: timedelta) -> str:
-    asked = handshake.word == "Requesting"
     text = (
         f"the handshake {handshake.text[:100]!r} is {age.total_seconds():.0f} s old "
         f"(limit {limit.total_seconds():.0f} s): "
     )
-    if asked and said.allocatable:
+    if handshake.is_question and said.allocatable:
         return text + (
             f"{said.allocatable} devices are allocatable, so they go on being used; "
             "device plugins since v2.8 leave the question unanswered"
         )
-    return text + ("the device plugin does not answer" if asked else "the device plugin has stopped reporting")
+    return text + (
+        "the device plugin does not answer" if handshake.is_question else "the device plugin has stopped reporting"
+    )
 
 
 def oldest_handshake(said: Sequence[Registering]) -> datetime | None:

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import FailFast, Field, model_validator
 
 from schemas.columns import Integers, check_lengths
-from schemas.events.base import TYPE_PREFIX, Event, Flag, Model, Moment, PodRef, Words, source_of
+from schemas.events.base import TYPE_PREFIX, Count, Event, Flag, Model, Moment, PodRef, Words, source_of
 from schemas.ids import microseconds
 
 
@@ -75,6 +75,14 @@ class NodeProblem(Model):
     """Whose devices, as in requests (``NVIDIA``); empty where it concerns the node as a whole."""
     message: str
     """What was found, and what to look at."""
+    handshake: str = ""
+    """The annotation as it stood, where the problem is one of the handshake."""
+    handshake_at: Moment | None = None
+    """The time in it."""
+    is_asked: Flag = False
+    """The handshake is the scheduler's question, which device plugins since HAMi v2.8 leave unanswered."""
+    allocatable: Count | None = None
+    """How many devices of the vendor the kubelet offers."""
 
 
 class NodeChecked(NodeEvent):

@@ -330,7 +330,11 @@ def test_node_registered_says_why_a_node_offers_nothing() -> None:
 def test_node_checked_says_what_is_wrong_and_once_more_when_nothing_is() -> None:
     (problem,) = golden(NodeChecked, "001").problems
     assert (problem.code, problem.vendor) == ("HandshakeTooOld", "NVIDIA")
+    assert problem.handshake_at is None
     assert golden(NodeChecked, "002").problems == []
+    (problem,) = golden(NodeChecked, "003").problems
+    assert str(problem.handshake_at) == "2026-04-22 13:40:58+00:00"
+    assert (problem.is_asked, problem.allocatable) == (False, 10)
 
 
 def test_node_observed_says_what_the_cluster_says() -> None:

@@ -176,6 +176,20 @@ async def test_a_node_that_falls_silent_is_told_of_once_and_again_when_it_is_bac
     assert (checked.told(), checked.count("HandshakeTooOld")) == ([("node1", [])], 0)
 
 
+async def test_what_is_wrong_with_a_handshake_is_told_with_its_numbers(checked: Checked) -> None:
+    checked.observer.node_changed(a_gpu_node("Requesting_0001-01-02 00:00:00"))
+    checked.observer.node_gone("node1")
+    checked.observer.node_changed(a_gpu_node("Reported 2026-01-02 00:00:00 +0000 UTC", allocatable="8"))
+    batch = checked.spool.next_batch()
+    assert batch
+    told = [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
+    first, second = [each.problems[0] for each in told if isinstance(each, NodeChecked) and each.problems]
+    # The contract knows no time before 1970.
+    assert (first.handshake_at, first.is_asked) == (None, True)
+    assert (second.handshake, second.is_asked) == ("Reported 2026-01-02 00:00:00 +0000 UTC", False)
+    assert (second.handshake_at, second.allocatable) == (datetime(2026, 1, 2, tzinfo=UTC), 8)
+
+
 async def test_a_registration_that_breaks_is_told_at_once(checked: Checked) -> None:
     checked.observer.node_changed(a_node("node1", annotations={REGISTER: "[{"}))
     assert checked.told() == [("node1", ["RegistrationUnusable"])]
