@@ -20,7 +20,8 @@ from embedded.control_plane import ControlPlane
 from ingest.kube.reader import CONDITION_SECONDS
 from schemas.events import AttemptEvent, AttemptSummarized, Event, NodeObserved, NodeRegistered, PodObserved
 from schemas.records import decode
-from schemas.topics import DECISIONS, NODES, PODS
+from schemas.topics import DECISIONS, NODES
+from schemas.topics import PODS as SEEN
 from summaries.fold import AttemptFold
 from tests.backends import Addresses, chosen
 from tests.integration.ingest.reading import all_taken, versions
@@ -62,7 +63,7 @@ def watching(cluster: ControlPlane, namespace: str, kafka: str, log: Path) -> It
 
 async def told(kafka: str, mine: Callable[[Event], bool]) -> list[Event]:
     """Every record on the topics that is ``mine``, in order."""
-    names = [topic.name for topic in (DECISIONS, NODES, PODS)]
+    names = [topic.name for topic in (DECISIONS, NODES, SEEN)]
     consumer = AIOKafkaConsumer(*names, bootstrap_servers=kafka, auto_offset_reset="earliest")
     await consumer.start()
     found: list[Event] = []

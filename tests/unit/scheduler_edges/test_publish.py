@@ -151,7 +151,10 @@ async def test_a_missing_topic_is_named_with_the_way_out(
     publishing.append("a")
     publishing.start()
     await publishing.until(lambda: publishing.kafka.producers > 2)
-    assert "no topic schedulerlog.decisions, schedulerlog.pods, schedulerlog.nodes at broker:9092" in publishing.publisher.problem
+    assert (
+        "no topic schedulerlog.decisions, schedulerlog.pods, schedulerlog.nodes at broker:9092"
+        in publishing.publisher.problem
+    )
     assert caplog.text.count("python -m pipeline provision") == 1
     publishing.kafka.topics = {topic.name for topic in publish.TOPICS}
     await publishing.until_sent()
