@@ -16,9 +16,9 @@ import simdjson
 from pydantic import ValidationError
 
 from schemas.columns import Column
-from schemas.events.base import Event
+from schemas.events.base import Model
 
-E = TypeVar("E", bound=Event)
+M = TypeVar("M", bound=Model)
 
 _DTYPES: Final[dict[str, Any]] = {"i": np.int64, "d": np.float64}
 
@@ -33,18 +33,23 @@ class _Mine(threading.local):
 _mine: Final = _Mine()
 
 
-def read_columns(kind: type[E], value: bytes) -> E | None:
-    """The event; None where the other reader has to decide."""
+def read_columns(kind: type[M], value: bytes, *, alone: bool = False) -> M | None:
+    """The event, or a part of one; None where the other reader has to decide.
+
+    ``alone``: also where anything else is said than the fields of ``kind``.
+    """
     if not value.startswith(b"{"):  # simdjson would pass over a byte order mark
         return None
     try:
         said = _said(kind, value)
-        return kind.model_validate(said) if said else None
+        if not said or (alone and not said.keys() <= kind.model_fields.keys()):
+            return None
+        return kind.model_validate(said)
     except (ValidationError, ValueError, TypeError, KeyError, AttributeError, RuntimeError):
         return None
 
 
-def _said(kind: type[Event], value: bytes) -> dict[str, Any] | None:
+def _said(kind: type[Model], value: bytes) -> dict[str, Any] | None:
     document = _mine.parser.parse(value)
     if not isinstance(document, simdjson.Object):
         return None
@@ -73,8 +78,8 @@ def _lists(value: Any) -> int:
 
 
 @cache
-def _columns(kind: type[Event]) -> dict[str, Callable[[Any], Any]]:
-    """How the columns of an event are taken out of simdjson's hands."""
+def _columns(kind: type[Model]) -> dict[str, Callable[[Any], Any]]:
+    """How the columns of a model are taken out of simdjson's hands."""
     return {
         name: _column(each.of_type)
         for name, field in kind.model_fields.items()
@@ -94,5 +99,5 @@ def _plain(value: Any) -> Any:
     return value.as_dict() if isinstance(value, simdjson.Object) else value
 
 
-def has_columns(kind: type[Event]) -> bool:
+def has_columns(kind: type[Model]) -> bool:
     return bool(_columns(kind))

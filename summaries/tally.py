@@ -12,7 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from schemas.events import NOT_REASONS, NOT_SAID, PICKED, DevicesJudged, PickedDevice, PodRef, Refusal, Request, Words
+from schemas.events import (
+    NOT_REASONS,
+    NOT_SAID,
+    PICKED,
+    AttemptEvent,
+    DeviceInventory,
+    DevicesJudged,
+    DeviceVerdicts,
+    PickedDevice,
+    PodRef,
+    Refusal,
+    Request,
+    Words,
+)
 
 Ints = npt.NDArray[np.int64]
 
@@ -68,20 +81,35 @@ class Tallied:
         return self.tally.words
 
 
+class Inventory:
+    """The devices that verdicts are about, and what follows from them alone."""
+
+    def __init__(self, devices: DeviceInventory) -> None:
+        self.devices = devices
+        self.owners: Ints = np.repeat(np.arange(len(devices.nodes)), devices.rows)
+        """Per row the place of its node."""
+        self.models = _models(devices)
+
+
 def tallied(event: DevicesJudged) -> Tallied:
+    return tallied_of(event, event, Inventory(event))
+
+
+def tallied_of(about: AttemptEvent, verdicts: DeviceVerdicts, inventory: Inventory) -> Tallied:
+    """Of a record that says these three. The halves agree with each other (``check_rows``)."""
     return Tallied(
-        event.attempt_id, event.pod, event.scheduler, event.started, event.part, event.nodes, tally(event)
+        about.attempt_id, about.pod, about.scheduler, about.started,
+        verdicts.part, inventory.devices.nodes, tally(verdicts, inventory),
     )  # fmt: skip
 
 
-def tally(event: DevicesJudged) -> Tally:
+def tally(verdicts: DeviceVerdicts, inventory: Inventory) -> Tally:
     """Count the rows of one record."""
-    nodes, words = len(event.nodes), len(event.verdicts)
-    owners = np.repeat(np.arange(nodes), event.rows)
-    owner, code, count = _pairs(owners, event.verdict, nodes, words)
-    picked = _picked(event, owners)
-    columns = (event.node_index, event.devices, event.rows, owner, code, count)
-    return Tally(event.container, event.request, event.verdicts, *columns, picked, _models(event), event.partial)
+    devices, words = inventory.devices, verdicts.verdicts
+    owner, code, count = _pairs(inventory.owners, verdicts.verdict, len(devices.nodes), len(words))
+    columns = (verdicts.node_index, devices.devices, devices.rows, owner, code, count)
+    picked = _picked(verdicts, inventory)
+    return Tally(verdicts.container, verdicts.request, words, *columns, picked, inventory.models, verdicts.partial)
 
 
 def _pairs(owners: Ints, codes: Ints, nodes: int, words: int) -> tuple[Ints, Ints, Ints]:
@@ -96,37 +124,40 @@ def _pairs(owners: Ints, codes: Ints, nodes: int, words: int) -> tuple[Ints, Int
     return keys // max(words, 1), keys % max(words, 1), counts
 
 
-def _picked(event: DevicesJudged, owners: Ints) -> dict[str, list[PickedDevice]]:
+def _picked(verdicts: DeviceVerdicts, inventory: Inventory) -> dict[str, list[PickedDevice]]:
     picked: dict[str, list[PickedDevice]] = {}
-    for code in (place for place, word in enumerate(event.verdicts) if word == PICKED):
-        for row in np.flatnonzero(event.verdict == code).tolist():
-            picked.setdefault(event.nodes[int(owners[row])], []).append(_taken(event, row))
+    for code in (place for place, word in enumerate(verdicts.verdicts) if word == PICKED):
+        for row in np.flatnonzero(verdicts.verdict == code).tolist():
+            node = inventory.devices.nodes[int(inventory.owners[row])]
+            picked.setdefault(node, []).append(_taken(verdicts, inventory.devices, row))
     return picked
 
 
-def _taken(event: DevicesJudged, row: int) -> PickedDevice:
-    kind, request = event.kinds[int(event.kind[row])], event.request
+def _taken(verdicts: DeviceVerdicts, devices: DeviceInventory, row: int) -> PickedDevice:
+    kind, request = devices.kinds[int(devices.kind[row])], verdicts.request
     memory = request.memory_mib
     if memory is None and request.memory_percent is not None and kind.memory_mib is not None:
         memory = kind.memory_mib * request.memory_percent // 100
     return PickedDevice.model_construct(
-        container=event.container,
-        uuid=event.uuid[row],
+        container=verdicts.container,
+        uuid=devices.uuid[row],
         model=kind.model,
         memory_mib=memory,
         cores_percent=request.cores_percent,
         memory_total_mib=kind.memory_mib,
-        memory_used_mib=_number(event.memory_used_mib[row]),
+        memory_used_mib=_number(verdicts.memory_used_mib[row]),
         cores_total_percent=kind.cores_percent,
-        cores_used_percent=_number(event.cores_used_percent[row]),
+        cores_used_percent=_number(verdicts.cores_used_percent[row]),
         slots_total=kind.slots,
-        slots_used=_number(event.slots_used[row]),
+        slots_used=_number(verdicts.slots_used[row]),
     )
 
 
-def _models(event: DevicesJudged) -> dict[str, int]:
+def _models(devices: DeviceInventory) -> dict[str, int]:
     models: dict[str, int] = {}
-    for kind, count in zip(event.kinds, np.bincount(event.kind, minlength=len(event.kinds)).tolist(), strict=True):
+    for kind, count in zip(
+        devices.kinds, np.bincount(devices.kind, minlength=len(devices.kinds)).tolist(), strict=True
+    ):
         models[kind.model] = models.get(kind.model, 0) + count
     return models
 

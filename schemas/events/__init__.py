@@ -52,13 +52,15 @@ from schemas.events.base import (
     source_of,
 )
 from schemas.events.decisions import (
-    ROW_COLUMNS,
     AttemptConcluded,
     BindConcluded,
     DetailDropped,
+    DeviceInventory,
     DeviceRow,
     DevicesJudged,
+    DeviceVerdicts,
     NodesJudged,
+    check_rows,
 )
 from schemas.events.findings import FindingReported
 from schemas.events.observations import (
@@ -91,7 +93,6 @@ __all__ = [
     "NOT_SAID",
     "PICKED",
     "REFUSED",
-    "ROW_COLUMNS",
     "TYPE_PREFIX",
     "UNREGISTERED",
     "Alert",
@@ -105,8 +106,10 @@ __all__ = [
     "Condition",
     "Count",
     "DetailDropped",
+    "DeviceInventory",
     "DeviceKind",
     "DeviceRow",
+    "DeviceVerdicts",
     "DevicesJudged",
     "Event",
     "FindingReported",
@@ -129,6 +132,7 @@ __all__ = [
     "Status",
     "TrendsCounted",
     "Words",
+    "check_rows",
     "source_of",
 ]
 

@@ -51,6 +51,37 @@ def test_counts_of_the_same_rows_are_made_once() -> None:
     assert first.attempt_id != second.attempt_id
 
 
+def test_an_inventory_is_read_once_while_what_is_used_of_it_changes() -> None:
+    reading = Reading(10**6)
+    before, after = a_try(0)[0], a_try(1)[0]
+    assert isinstance(after, DevicesJudged)
+    after = after.model_copy(update={"memory_used_mib": after.memory_used_mib + 1})
+    first, second = (read(reading, encode(event)) for event in (before, after))
+    assert first.tally is not second.tally
+    assert first.nodes is second.nodes
+    assert plain(second) == plain(after)
+
+
+@pytest.mark.parametrize(
+    ("said", "instead"),
+    [
+        (b'"partial":', b'"uuid":["other"],"partial":'),
+        (b'"uuid":', b'"verdict":[0],"uuid":'),
+        (b'"partial":', b'"new":1,"partial":'),
+        (b'"uuid":', b'"new":1,"uuid":'),
+        (b'"node_index":[', b'"node_index":[7,'),
+        (b'"verdict":[', b'"verdict":[0,'),
+    ],
+)
+def test_halves_of_which_one_says_more_than_its_own_are_read_as_a_whole(said: bytes, instead: bytes) -> None:
+    reading = Reading(10**6)
+    record = encode(a_try(0)[0])
+    read(reading, record)
+    value = record.value.replace(said, instead, 1)
+    assert value != record.value
+    assert plain(reading.read(value, record.headers)) == plain(decode(value, record.headers))
+
+
 def test_what_is_remembered_is_bounded() -> None:
     reading = Reading(0)
     first, second = (read(reading, encode(a_try(number)[0])) for number in range(2))

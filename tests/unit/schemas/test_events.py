@@ -84,7 +84,12 @@ def test_a_moment_is_nothing_else(wrong: object) -> None:
     ("said", "why"),
     [
         ({"rows": [9]}, "9 rows where 8"),
-        ({"rows": [7]}, "column verdict has 8 entries where 7"),
+        ({"rows": [7]}, "column uuid has 8 entries where 7"),
+        ({"verdict": [0] * 7}, "entries where 7"),
+        (
+            {name: [0] * 7 for name in ("verdict", "memory_used_mib", "cores_used_percent", "slots_used")},
+            "column verdict has 7 entries where 8",
+        ),
         ({"rows": [-1]}, "never negative"),
         ({"devices": [-1]}, "never negative"),
         ({"node_index": [-1]}, "never negative"),
@@ -92,7 +97,7 @@ def test_a_moment_is_nothing_else(wrong: object) -> None:
         ({"verdict": [4] * 8}, "column verdict points at entry 4 of a table of 4"),
         ({"verdict": [-1] * 8}, "every row has a verdict"),
         ({"kind": [-2] * 8}, "-1 for none"),
-        ({"kind": [-1] * 8}, "every row has a verdict and a kind"),
+        ({"kind": [-1] * 8}, "every row has a kind"),
         ({"kind": [2] * 8}, "column kind points at entry 2 of a table of 2"),
         ({"numa": [0] * 7}, "column numa has 7 entries where 8"),
         ({"uuid": "x" * 8}, "valid list"),
