@@ -13,6 +13,7 @@ from typing import Final
 
 from kubernetes.aio import config
 from kubernetes.aio.client import Configuration
+from kubernetes.aio.config.incluster_config import InClusterConfigLoader
 
 from kube.errors import KubeConfigError
 
@@ -21,7 +22,8 @@ log = logging.getLogger(__name__)
 Load = Callable[[], Awaitable[Configuration]]
 
 RENEW_SECONDS: Final = 60.0
-_NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds its token, the cluster's CA and its namespace."""
 
 
 def from_kubeconfig(path: Path, context: str | None = None) -> Load:
@@ -41,20 +43,21 @@ def from_kubeconfig(path: Path, context: str | None = None) -> Load:
     return load
 
 
-async def in_cluster() -> Configuration:
-    """The pod's service account."""
+async def in_cluster(folder: Path = SERVICE_ACCOUNT) -> Configuration:
+    """The pod's service account, at the API server that the environment names."""
     found = Configuration()
     try:
-        config.load_incluster_config(found)
+        InClusterConfigLoader(str(folder / "token"), str(folder / "ca.crt")).load_and_set(found)
     except (config.ConfigException, OSError) as error:
-        raise KubeConfigError(f"not in a pod with a service account ({_first_line(error)})") from error
+        cause = f"not in a pod with a service account ({_first_line(error).rstrip('.')})"
+        raise KubeConfigError(f"{cause}: name a kubeconfig to reach the cluster from here") from error
     return found
 
 
 def pod_namespace() -> str:
     """The namespace of the pod that we run in; empty outside of one."""
     try:
-        return _NAMESPACE_FILE.read_text().strip()
+        return (SERVICE_ACCOUNT / "namespace").read_text().strip()
     except OSError:
         return ""
 

@@ -97,6 +97,11 @@ class Reflector:
             return f"the watch of {plural} is broken ({self._trouble})"
         return ""
 
+    @property
+    def trouble(self) -> str:
+        """What the server last said against it; empty once it goes on."""
+        return self._trouble
+
     async def synced(self) -> None:
         """Return when the first list is whole."""
         await self._is_listed.wait()

@@ -162,7 +162,7 @@ def _names(said: str) -> tuple[str, ...]:
 def _filtering_succeed(said: _Said) -> Happening | None:
     found = _HAMI["fits"].fullmatch(said.text)
     if found is None:
-        return said.happened("failed")
+        return None
     scores = dict(score for each in found["scores"].split(",") if (score := _score(each)))
     refused_count = min(int(found["refused"][:12]), 10_000_000)
     fits = min(int(found["fit"][:12]), 10_000_000)

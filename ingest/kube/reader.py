@@ -52,14 +52,17 @@ class KubeEvents:
         self._seconds: OrderedDict[str, datetime] = OrderedDict()
         """By pod and second, the start of the refused attempt that is known by that second."""
 
-    def _note(self, kind: Kind, outcome: Outcome) -> None:
+    def _note(self, kind: Kind, outcome: Outcome, found: Mapping[str, Any]) -> None:
         self.outcomes[kind, outcome] += 1
-        self.counts.lines[outcome] += 1
+        if outcome == "unknown":
+            self.counts.unknown(_sample(kind, found))
+        else:
+            self.counts.lines[outcome] += 1
 
     def changed(self, kind: Kind, found: Mapping[str, Any], now: float) -> list[Event]:
         """An object as it is now. Anything that is not of its kind is counted as unknown."""
         read = {"pod": self._pod, "node": self._node, "event": self._event, "pod group": self._group}
-        return list(read[kind](found, now))
+        return self._counted(list(read[kind](found, now)))
 
     def gone(self, kind: Kind, namespace: str, name: str) -> list[Event]:
         """The object was deleted: nothing is to be told of it, and nothing kept."""
@@ -74,40 +77,50 @@ class KubeEvents:
     def settle(self, now: float) -> list[Event]:
         """What is ripe: attempts whose events have come in, conditions that no event explains."""
         told = [event for group in self._gathered.settled(now) for event in self._tell(group)]
-        return told + [event for refusal in self._unexplained(now) for event in self._tell(Group([refusal]))]
+        told += [event for refusal in self._unexplained(now) for event in self._tell(Group([refusal]))]
+        return self._counted(told)
 
     def close(self) -> list[Event]:
         """Everything that waits, as far as it is known."""
         told = [event for group in self._gathered.all() for event in self._tell(group)]
-        return told + [event for refusal in self._unexplained(float("inf")) for event in self._tell(Group([refusal]))]
+        told += [event for refusal in self._unexplained(float("inf")) for event in self._tell(Group([refusal]))]
+        return self._counted(told)
+
+    def _counted(self, told: list[Event]) -> list[Event]:
+        ends = [event for event in told if isinstance(event, AttemptConcluded)]
+        incomplete = sum(1 for each in ends if each.reading and each.reading.not_said)
+        self.counts.events += len(told)
+        self.counts.attempts_incomplete += incomplete
+        self.counts.attempts_complete += len(ends) - incomplete
+        return told
 
     def _pod(self, pod: Mapping[str, Any], now: float) -> Iterator[Event]:
         observed = objects.pod_observed(pod)
         if observed is None:
-            self._note("pod", "unknown")
+            self._note("pod", "unknown", pod)
             return
         facts = _facts(pod, observed)
         _remember(self._pods, str(observed.pod), facts)
         self._note_condition(pod, observed, now)
-        yield from self._news("pod", {f"pod {observed.pod.uid or observed.pod}": observed})
+        yield from self._news("pod", pod, {f"pod {observed.pod.uid or observed.pod}": observed})
 
     def _node(self, node: Mapping[str, Any], _now: float) -> Iterator[Event]:
         observed = objects.node_observed(node)
         if observed is None:
-            self._note("node", "unknown")
+            self._note("node", "unknown", node)
             return
         said: dict[str, PodObserved | NodeObserved | NodeRegistered] = {f"node {observed.node}": observed}
         if registered := objects.node_registered(node):
             said[f"devices {observed.node}"] = registered
-        yield from self._news("node", said)
+        yield from self._news("node", node, said)
 
     def _news(
-        self, kind: Kind, said: Mapping[str, PodObserved | NodeObserved | NodeRegistered]
+        self, kind: Kind, found: Mapping[str, Any], said: Mapping[str, PodObserved | NodeObserved | NodeRegistered]
     ) -> Iterator[PodObserved | NodeObserved | NodeRegistered]:
         """What an object says that it did not say before."""
         digests = {what: _digest(event) for what, event in said.items()}
         new = [what for what in said if self._told.get(what) != digests[what]]
-        self._note(kind, "event" if new else "noise")
+        self._note(kind, "event" if new else "noise", found)
         for what in new:
             _remember(self._told, what, digests[what])
             yield said[what]
@@ -129,7 +142,7 @@ class KubeEvents:
     def _group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
         """Its conditions count as those of its pods, where these have none."""
         found = list(groups.refusals(group))
-        self._note("pod group", "event" if found else "noise" if groups.is_group(group) else "unknown")
+        self._note("pod group", "event" if found else "noise" if groups.is_group(group) else "unknown", group)
         for happening in found:
             name = str(happening.pod)
             facts = self._pods.get(name, PodFacts())
@@ -140,7 +153,7 @@ class KubeEvents:
     def _event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
         found = list(happenings(event))
         reason = objects.text(event, "reason")
-        self._note("event", "event" if found else "unknown" if reason in REASONS else "noise")
+        self._note("event", "event" if found else "unknown" if reason in REASONS else "noise", event)
         for happening in found:
             if happening.kind in ("refused", "failed"):
                 _remember(self._explained, str(happening.pod), None)
@@ -165,10 +178,8 @@ class KubeEvents:
         pod = str(group.happenings[0].pod)
         known_by = self._known_by(group, uid or pod)
         for event in events_of(group, facts if same else PodFacts(), known_by, self._chosen.get(pod)):
-            if isinstance(event, AttemptConcluded):
-                self.counts.attempts_complete += 1
-                if event.chosen:
-                    _remember(self._chosen, pod, event)
+            if isinstance(event, AttemptConcluded) and event.chosen:
+                _remember(self._chosen, pod, event)
             yield event
 
     def _known_by(self, group: Group, pod: str) -> datetime:
@@ -186,6 +197,12 @@ class KubeEvents:
             return started
         _remember(self._seconds, key, started)
         return second
+
+
+def _sample(kind: Kind, found: Mapping[str, Any]) -> bytes:
+    """What an object of no known form says, for whoever looks for what was not read."""
+    said = [objects.text(found, name) for name in ("reason", "note")]
+    return " ".join((kind, *said) if any(said) else (kind, str(found))).encode("utf-8", "replace")
 
 
 def _facts(pod: Mapping[str, Any], observed: PodObserved) -> PodFacts:

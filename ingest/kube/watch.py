@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack, suppress
 from typing import Final
 
@@ -19,13 +19,14 @@ from kube.client import Client
 from kube.credentials import Credentials, Load
 from kube.errors import ApiError
 from kube.mirror import Ref
-from kube.reflector import Reflector, Selection
+from kube.reflector import Patience, Reflector, Selection
 from kube.resources import EVENTS, NODES, PODS, Json, Resource
 from schemas.events import Event
 
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS: Final = 0.5
+PATIENCE: Final = Patience(stale_seconds=5)
 POD_GROUPS: Final = Resource("/apis/scheduling.run.ai/v2alpha2", "podgroups")
 """Of KAI; a cluster without KAI has no such resource."""
 FORBIDDEN: Final = 403
@@ -71,15 +72,17 @@ async def watch(
         client = Client(await Credentials.open(load))
         closing.push_async_callback(client.close)
         pods, nodes, *rest = (
-            Reflector(client, Selection(resource, of), _Heard(kind, reader, told))
+            Reflector(client, Selection(resource, of), _Heard(kind, reader, told), PATIENCE)
             for resource, kind, of in await _kinds(client, namespace)
         )
+        said: dict[Reflector, str] = {}
         tasks = [asyncio.create_task(each.run()) for each in (pods, nodes)]
         closing.push_async_callback(_end, tasks)
         # An event knows of its pod only what was read before it: what it asks for, where it waits.
         tasks += [asyncio.create_task(_after(pods, each)) for each in rest]
         while not until():
             _raise_from(tasks)
+            _say_what_is_missing((pods, nodes, *rest), said)
             told.extend(reader.settle(time.monotonic()))
             await _send(sink, told)
             metrics.note(reader.counts)
@@ -102,7 +105,7 @@ async def _can_list(client: Client, resource: Resource, namespace: str) -> bool:
         await client.page(resource.collection(namespace), limit=1)
     except ApiError as error:
         if error.status == FORBIDDEN:
-            log.warning("KAI's pod groups are left out: %s", error)
+            log.warning("if KAI runs here, its pod groups are not read: %s", error)
         # An API server that is down for a moment has the resource, for all that is known.
         return error.status not in (FORBIDDEN, NOT_FOUND)
     return True
@@ -111,6 +114,17 @@ async def _can_list(client: Client, resource: Resource, namespace: str) -> bool:
 async def _after(first: Reflector, then: Reflector) -> None:
     await first.synced()
     await then.run()
+
+
+def _say_what_is_missing(reflectors: Iterable[Reflector], said: dict[Reflector, str]) -> None:
+    """Each trouble once: a right that is not granted keeps a reflector asking for ever."""
+    for each in reflectors:
+        problem = each.problem if each.trouble else ""
+        if problem and problem != said.get(each):
+            log.warning("%s; asking again until it is mended", problem)
+        elif not problem and said.get(each):
+            log.warning("mended: %s", said[each])
+        said[each] = problem
 
 
 def _raise_from(tasks: list[asyncio.Task[None]]) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+import yaml
 
 from embedded.control_plane import ControlPlane
 from embedded.ports import KUBERNETES_PORTS, free_port
@@ -19,6 +21,7 @@ from schemas.events import AttemptSummarized
 from tests.backends import Addresses
 from tests.integration.kubernetes.kubelet import Kubelet, serving_the_log_of
 from tests.integration.kubernetes.objects import eventually
+from tests.integration.kubernetes.service_account import a_kubeconfig, service_account
 from tests.integration.kubernetes.test_kube_events import attempts, told
 from tests.integration.scheduler.scheduling import create_topics
 from tests.unit.ingest.hami_lines import a_line, asked, failed, started, unfit
@@ -26,6 +29,16 @@ from tests.unit.ingest.hami_lines import a_line, asked, failed, started, unfit
 POD = "hami-scheduler-0"
 REFUSAL = "1/8 CardInsufficientMemory, 7/8 CardTimeSlicingExhausted"
 TWO_LINES = [a_line('"node unregister" err=<'), b"\tone", b"\ttwo", b" >"]
+
+
+@pytest.fixture
+def kubeconfig(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Path]:
+    """Of a service account that is allowed what docs/sources.md says about `--pod`."""
+    text = (Path(__file__).parents[3] / "docs" / "sources.md").read_text()
+    blocks = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)]
+    (rules,) = [block["rules"] for block in blocks if "rules" in block]
+    with service_account(control_plane, namespace, rules, folder := tmp_path / "account"):
+        yield a_kubeconfig(folder, control_plane)
 
 
 @pytest.fixture
@@ -44,11 +57,11 @@ def an_attempt(name: str, namespace: str) -> list[bytes]:
 class Reader:
     """``python -m ingest hami-log --pod`` as a process."""
 
-    def __init__(self, cluster: ControlPlane, pod: str, kafka: str, folder: Path) -> None:
+    def __init__(self, kubeconfig: Path, pod: str, kafka: str, folder: Path) -> None:
         self._metrics_port = free_port(KUBERNETES_PORTS)
         self.log = folder / "reader.log"
         command = [sys.executable, "-m", "ingest", "hami-log", "--pod", pod, "--kafka", kafka]
-        command += ["--kubeconfig", str(cluster.kubeconfig), "--checkpoint", str(folder / "checkpoint.json")]
+        command += ["--kubeconfig", str(kubeconfig), "--checkpoint", str(folder / "checkpoint.json")]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
                 [*command, "--metrics-port", str(self._metrics_port)], stdout=output, stderr=output, env=os.environ
@@ -65,8 +78,8 @@ class Reader:
 
 
 @contextlib.contextmanager
-def reading(cluster: ControlPlane, pod: str, kafka: str, folder: Path) -> Iterator[Reader]:
-    reader = Reader(cluster, pod, kafka, folder)
+def reading(kubeconfig: Path, pod: str, kafka: str, folder: Path) -> Iterator[Reader]:
+    reader = Reader(kubeconfig, pod, kafka, folder)
     try:
         yield reader
     finally:
@@ -105,10 +118,10 @@ def told_of(kafka: str, namespace: str) -> list[AttemptSummarized]:
 
 
 def test_a_log_through_the_api_server_is_read_once_over_cuts_and_its_restart(
-    control_plane: ControlPlane, namespace: str, kafka: str, tmp_path: Path
+    control_plane: ControlPlane, kubeconfig: Path, namespace: str, kafka: str, tmp_path: Path
 ) -> None:
     with serving_the_log_of(control_plane, namespace, POD, tmp_path / "log") as kubelet:
-        with reading(control_plane, f"{namespace}/{POD}", kafka, tmp_path) as reader:
+        with reading(kubeconfig, f"{namespace}/{POD}", kafka, tmp_path) as reader:
             with talking(kubelet, namespace):
                 eventually(lambda: reader.lines() > 100, lambda: reader.log.read_text())
                 for _ in range(4):
@@ -130,17 +143,17 @@ def test_a_log_through_the_api_server_is_read_once_over_cuts_and_its_restart(
 
 
 def test_a_reader_that_is_killed_goes_on_behind_what_kafka_took(
-    control_plane: ControlPlane, namespace: str, kafka: str, tmp_path: Path
+    control_plane: ControlPlane, kubeconfig: Path, namespace: str, kafka: str, tmp_path: Path
 ) -> None:
     pod = f"{namespace}/{POD}"
     with serving_the_log_of(control_plane, namespace, POD, tmp_path / "log") as kubelet:
         with talking(kubelet, namespace) as names:
             for _ in range(3):
-                with reading(control_plane, pod, kafka, tmp_path) as reader:
+                with reading(kubeconfig, pod, kafka, tmp_path) as reader:
                     eventually(lambda: reader.lines() > 150, lambda: reader.log.read_text())
                     time.sleep(2.2)  # so that there is a checkpoint behind its first lines
                     reader.process.kill()
-        with reading(control_plane, pod, kafka, tmp_path) as reader:
+        with reading(kubeconfig, pod, kafka, tmp_path) as reader:
             eventually(
                 lambda: {each.pod.name for each in told_of(kafka, namespace)} >= set(names), "attempts are missing"
             )
@@ -158,9 +171,9 @@ def test_a_reader_that_is_killed_goes_on_behind_what_kafka_took(
     ],
 )
 def test_what_is_not_there_is_said_and_ends_the_reader(
-    control_plane: ControlPlane, namespace: str, kafka: str, tmp_path: Path, pod: str, said: str
+    control_plane: ControlPlane, kubeconfig: Path, namespace: str, kafka: str, tmp_path: Path, pod: str, said: str
 ) -> None:
     with serving_the_log_of(control_plane, namespace, POD, tmp_path / "log"):
-        reader = Reader(control_plane, f"{namespace}/{pod}", kafka, tmp_path)
+        reader = Reader(kubeconfig, f"{namespace}/{pod}", kafka, tmp_path)
         assert reader.process.wait(timeout=20) == 2
     assert said in reader.log.read_text()

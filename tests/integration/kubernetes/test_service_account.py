@@ -1,14 +1,12 @@
 """What the scheduler says it needs to be allowed is what it needs; a token that is replaced is taken up."""
 
 import asyncio
-import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-import yaml
 
 import scheduler.kubernetes
 from embedded.control_plane import ControlPlane
@@ -17,11 +15,11 @@ from kube.credentials import Credentials, from_kubeconfig
 from kube.errors import ApiError
 from kube.resources import NODES
 from tests.integration.kubernetes.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
+from tests.integration.kubernetes.service_account import a_kubeconfig, service_account
 from tests.unit.kube.fake_api import until
 from tests.unit.scheduler_kubernetes.on_fake_api import LEASE, OnApi
 
 Json = dict[str, Any]
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 def documented_rules() -> list[Json]:
@@ -36,32 +34,8 @@ def documented_rules() -> list[Json]:
 @pytest.fixture
 def kubeconfig(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> Iterator[Path]:
     """Of a service account that is allowed what the docstring says, and no more; its token stands in a file."""
-    name = f"scheduler-{uuid.uuid4().hex[:8]}"
-    with control_plane.client() as client:
-        create(client, f"/api/v1/namespaces/{namespace}/serviceaccounts", {"metadata": {"name": name}})
-        create(client, f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": documented_rules()})
-        subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
-        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
-        binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
-        create(client, f"{RBAC}/clusterrolebindings", binding)
-        token = create(client, f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token", {"spec": {}})
-        (tmp_path / "token").write_text(token["status"]["token"])
+    with service_account(control_plane, namespace, documented_rules(), tmp_path):
         yield a_kubeconfig(tmp_path, control_plane)
-        for kind in ("clusterrolebindings", "clusterroles"):
-            client.delete(f"{RBAC}/{kind}/{name}")
-
-
-def a_kubeconfig(folder: Path, control_plane: ControlPlane) -> Path:
-    cluster = {"server": control_plane.url, "certificate-authority": str(control_plane.ca)}
-    said = {
-        "clusters": [{"name": "c", "cluster": cluster}],
-        "users": [{"name": "u", "user": {"tokenFile": "token"}}],
-        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-        "current-context": "x",
-    }
-    path = folder / "kubeconfig"
-    path.write_text(yaml.safe_dump(said))
-    return path
 
 
 async def test_a_pod_is_placed_with_the_rights_that_are_documented_and_in_four_calls(

@@ -298,3 +298,20 @@ def test_a_heartbeat_tells_nothing_new() -> None:
     assert [type(event) for event in read(("node", again), reader=reader)] == [NodeRegistered]
     again["metadata"]["annotations"]["hami.io/node-handshake"] = "Requesting_2027"
     assert read(("node", again), reader=reader) == []
+
+
+def test_what_was_told_is_counted_and_what_could_not_be_read_is_shown() -> None:
+    reader = KubeEvents()
+    told = read(
+        ("pod", a_pod()),
+        ("event", an_event("FailedScheduling", "0/2 nodes are available: 2 Insufficient cpu.")),
+        ("event", an_event("FilteringSucceed", "a text that HAMi never wrote")),
+        reader=reader,
+    )
+    counts = reader.counts
+    assert counts.events == len(told)
+    assert (counts.attempts_complete, counts.attempts_incomplete) == (0, 1)
+    assert (counts.lines["unknown"], list(counts.samples.values())) == (
+        1,
+        ["event FilteringSucceed a text that HAMi never wrote"],
+    )
