@@ -32,6 +32,12 @@ def answer(api: Served, pod: str) -> dict[str, Any]:
     return body
 
 
+def findings(api: Served, path: str) -> list[dict[str, Any]]:
+    """What is found, as soon as something is."""
+    items: list[dict[str, Any]] = soon(lambda: api.client.get(path).json().get("items"))
+    return items
+
+
 def test_the_proposals_log_gives_its_two_summaries_and_three_scores(running: Pipeline, api: Served) -> None:
     read(running, "hami-log", str(PROPOSAL))
     nodes = answer(api, "llm/deepseek-5996b8569d-kgwgx")["filter"]["nodes"]
@@ -50,12 +56,16 @@ def test_the_proposals_log_gives_its_two_summaries_and_three_scores(running: Pip
 def test_the_debugging_tags_give_a_finding_with_its_numbers_and_lines(running: Pipeline, api: Served) -> None:
     read(running, "kai-log", str(TAGS))
     assert answer(api, "team-a/infer-0")["filter"]["nodes"][0]["name"] == "gpu-0"
-    of_pod = {"term": {"pod": "infer-0"}}
-    found = until(lambda: list(running.documents(of_pod, "schedulerlog-findings").values()), bool)
-    (finding,) = (each for each in found if each["finding"] == "ReleasingMemoryCounted")
+    of_pod = "/api/v1/namespaces/team-a/pods/infer-0/findings"
+    (finding,) = findings(api, of_pod + "?finding=ReleasingMemoryCounted")
     assert (finding["node"], finding["device"]) == ("gpu-0", "grp-0")
-    assert {35000, 30000, 40900} <= set(finding["numbers"].values())
+    # 40900 MB in all, 35000 taken, of which 30000 are on their way back: 5900 are free, and 30000 were asked for.
+    assert {40900, 35000, 30000, 5900} <= set(finding["numbers"].values())
     assert any("ReleasingMemory=30000" in line for line in finding["evidence"])
+    assert finding in findings(api, "/api/v1/findings?node=gpu-0&device=grp-0")
+    (beyond,) = findings(api, of_pod + "?finding=Overcommitted")
+    numbers = {"memory_total_mib": 40900, "memory_used_mib": 35000, "memory_taken_mib": 30000}
+    assert (beyond["device"], beyond["numbers"]) == ("grp-0", numbers)
 
 
 @pytest.mark.parametrize("case", sorted(KAI.glob("*.log")), ids=lambda path: path.stem)
