@@ -1,0 +1,125 @@
+"""Devices that more was taken of than they have, by all pods together: pure.
+
+A scheduler counts by its own books; two schedulers, or one that lost count, give one device twice and neither notices.
+Here the books are the stays of all pods, whoever placed them, against what the node registered.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Final, NamedTuple
+
+from schemas.events import FindingReported, NodeRegistered
+from schemas.records import rfc3339
+from schemas.stays import Held, Stay
+from summaries.audit import OVERCOMMITTED
+
+LASTS: Final = timedelta(seconds=5)
+"""Shorter than this is no finding: of a pod that ends and one that takes its place the times come from two clocks."""
+
+
+class Holding(NamedTuple):
+    """A stay, and when the attempt began that placed it."""
+
+    stay: Stay
+    started: datetime
+
+
+class Amounts(NamedTuple):
+    memory_mib: int = 0
+    cores_percent: int = 0
+    slots: int = 0
+
+    def plus(self, other: "Amounts") -> "Amounts":
+        return Amounts(*map(sum, zip(self, other, strict=True)))
+
+    def most(self, other: "Amounts") -> "Amounts":
+        return Amounts(*map(max, zip(self, other, strict=True)))
+
+
+class Total(NamedTuple):
+    """What a device had from ``since`` on; 0 is an amount that its node does not say."""
+
+    since: datetime
+    amounts: Amounts
+
+
+_NAMES: Final = (("memory_{}_mib", "MiB"), ("cores_{}_percent", "% of its cores"), ("slots_{}", "slots"))
+
+
+def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]:
+    """Each total as long as it held, by time. A registration without the device leaves it as it was: who holds it does
+    so still."""
+    found: list[Total] = []
+    for event in sorted(registrations, key=lambda event: event.observed):
+        if uuid not in event.uuid:
+            continue
+        row = event.uuid.index(uuid)
+        amounts = Amounts(
+            *(int(max(column[row], 0)) for column in (event.memory_mib, event.cores_percent, event.slots))
+        )
+        if not found or found[-1].amounts != amounts:
+            found.append(Total(event.observed, amounts))
+    return found
+
+
+def taken(held: Iterable[Held], uuid: str) -> Amounts:
+    """Of one device by one pod at most: init containers run before the others, one after the other."""
+    first, then = Amounts(), Amounts()
+    for each in held:
+        if each.uuid == uuid:
+            amounts = Amounts(each.memory_mib or 0, each.cores_percent or 0, each.slots)
+            first, then = (first.most(amounts), then) if each.init else (first, then.plus(amounts))
+    return first.most(then)
+
+
+def overcommitted(
+    uuid: str, holdings: Sequence[Holding], totals: Sequence[Total], until: datetime
+) -> Iterator[FindingReported]:
+    """One finding for each beginning of a stay, or change of the device, since when too much is taken of it.
+
+    All that happened before ``until`` is known. Equal whenever it is asked again.
+    """
+    beginnings = {each.stay.began for each in holdings} | {each.since for each in totals[1:]}
+    for at in sorted(beginnings):
+        if not totals or at + LASTS > until:
+            continue
+        there = [each for each in holdings if each.stay.is_on(at) and each.stay.is_on(at + LASTS)]
+        total = next((each for each in reversed(totals) if each.since <= at), totals[0]).amounts
+        held = Amounts()
+        for each in there:
+            held = held.plus(taken(each.stay.held, uuid))
+        if there and (numbers := _beyond(total, held)):
+            yield _finding(uuid, at, there, numbers)
+
+
+def _beyond(total: Amounts, held: Amounts) -> dict[str, int]:
+    return {
+        name.format(word): number
+        for (name, _), most, taken_of_it in zip(_NAMES, total, held, strict=True)
+        if taken_of_it > most > 0
+        for word, number in (("total", most), ("held", taken_of_it))
+    }
+
+
+def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[str, int]) -> FindingReported:
+    """About the placement that came last."""
+    by_time = sorted(there, key=lambda each: (each.stay.began, each.stay.id))
+    stay, started = by_time[-1]
+    return FindingReported.model_construct(
+        attempt_id=stay.attempt_id,
+        pod=stay.pod,
+        scheduler=stay.scheduler,
+        started=started,
+        finding=OVERCOMMITTED,
+        found_at=at,
+        node=stay.node,
+        device=uuid,
+        numbers=numbers | {"pods": len(there)},
+        evidence=[_line(each.stay, uuid) for each in by_time],
+    )
+
+
+def _line(stay: Stay, uuid: str) -> str:
+    parts = zip(taken(stay.held, uuid), _NAMES, strict=True)
+    amounts = ", ".join(f"{number} {unit}" for number, (_, unit) in parts)
+    return f"{stay.pod} holds {amounts} since {rfc3339(stay.began)}: {stay.scheduler}, attempt {stay.attempt_id}"

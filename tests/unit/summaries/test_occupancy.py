@@ -1,0 +1,220 @@
+"""Who was where: stays from binds and from what was seen, in whatever order it comes."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.events import Condition, PodObserved, PodRef
+from schemas.stays import Held, Stay
+from summaries.occupancy import ADOPTED_WITHIN, Bind, Fact, Facts, Sight, sight_of
+
+NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+CARD = Held(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)
+
+
+def at(seconds: float) -> datetime:
+    return NOON + timedelta(seconds=seconds)
+
+
+def a_bind(seconds: float = 0, node: str = "node1", uid: str = "u1", **said: Any) -> Bind:
+    """Bound at noon and some, with one card."""
+    plain: dict[str, Any] = {
+        "attempt_id": f"attempt-{seconds:g}-{node}",
+        "scheduler": "hami-scheduler",
+        "started": at(seconds - 1),
+        "bound": True,
+        "version": 1,
+        "held": (CARD,),
+    }
+    return Bind(uid=uid, node=node, at=at(seconds), **(plain | said))
+
+
+def seen(seconds: float, state: str = "Running", node: str = "node1", uid: str = "u1", **said: Any) -> Sight:
+    return Sight(uid, node, state, at(seconds), **said)
+
+
+def stays(*facts: Fact) -> list[Stay]:
+    return [made.stay for made in Facts("llm", "deepseek-0", facts).stays()]
+
+
+def told(*facts: Fact) -> list[tuple[str, float, float | None, str]]:
+    """Node, from, until in seconds after noon, ended by."""
+    return [
+        (
+            stay.node,
+            (stay.began - NOON).total_seconds(),
+            (stay.until - NOON).total_seconds() if stay.until else None,
+            stay.ended_by,
+        )
+        for stay in stays(*facts)
+    ]
+
+
+def test_a_bind_begins_a_stay_with_its_devices() -> None:
+    (stay,) = stays(a_bind(5))
+    assert (stay.node, stay.began, stay.until, stay.held) == ("node1", at(5), None, [CARD])
+    assert (stay.scheduler, stay.attempt_id, stay.pod.uid) == ("hami-scheduler", "attempt-5-node1", "u1")
+
+
+def test_a_stay_ends_as_the_pod_ended_not_when_it_was_deleted_afterwards() -> None:
+    assert told(a_bind(0), seen(1), seen(60, "Failed"), seen(90, "deleted")) == [("node1", 0, 60, "Failed")]
+
+
+def test_a_pod_that_was_never_seen_to_end_ends_when_it_is_deleted() -> None:
+    assert told(a_bind(0), seen(90, "deleted", node="")) == [("node1", 0, 90, "deleted")]
+
+
+def test_a_bind_that_failed_holds_nothing() -> None:
+    assert told(a_bind(0, bound=False)) == []
+
+
+def test_a_bind_that_is_told_anew_as_failed_holds_nothing_any_more() -> None:
+    assert told(a_bind(0), a_bind(0, bound=False, version=2)) == []
+
+
+def test_a_failed_bind_elsewhere_does_not_end_a_stay() -> None:
+    assert told(a_bind(0), a_bind(9, "node2", bound=False)) == [("node1", 0, None, "")]
+
+
+def test_a_pod_of_the_same_name_with_another_uid_ends_the_stay_before() -> None:
+    assert told(a_bind(0), a_bind(100, uid="u2")) == [("node1", 0, 100, "replaced"), ("node1", 100, None, "")]
+
+
+def test_an_end_that_is_read_before_its_bind_ends_the_stay() -> None:
+    assert told(seen(30, "Succeeded"), a_bind(0)) == [("node1", 0, 30, "Succeeded")]
+
+
+def test_an_end_that_a_slow_clock_puts_before_the_bind_leaves_a_stay_of_no_length() -> None:
+    assert told(a_bind(1), seen(0.4, "Succeeded")) == [("node1", 1, 1, "Succeeded")]
+
+
+def test_a_pod_seen_on_another_node_than_its_bind_has_moved() -> None:
+    assert told(a_bind(0), seen(3, node="node2")) == [("node1", 0, 3, "moved"), ("node2", 3, None, "")]
+
+
+def test_without_a_bind_a_stay_begins_when_the_cluster_says_the_pod_was_scheduled() -> None:
+    assert told(seen(60, scheduled=at(2)), seen(50)) == [("node1", 2, None, "")]
+    assert told(seen(60), seen(50, "Pending")) == [("node1", 50, None, "")]
+
+
+def test_the_phase_is_the_last_one_that_was_seen() -> None:
+    assert stays(a_bind(), seen(2, "Pending"), seen(9), seen(5, "Pending"))[0].phase == "Running"
+
+
+def test_of_two_tellings_of_one_bind_the_one_that_knows_the_devices_counts() -> None:
+    (stay,) = stays(a_bind(0), a_bind(1, attempt_id="of-the-events", held=(), version=9))
+    assert (stay.held, stay.attempt_id, stay.began) == ([CARD], "attempt-0-node1", at(0))
+
+
+def test_a_bind_without_a_uid_is_of_the_pod_that_is_seen_there_next() -> None:
+    facts = [
+        seen(1), seen(50, "Succeeded"), seen(62, uid="u2", scheduled=at(60)), a_bind(0, uid=""), a_bind(61, uid=""),
+    ]  # fmt: skip
+    assert [(stay.pod.uid, stay.attempt_id, stay.began) for stay in stays(*facts)] == [
+        ("u1", "attempt-0-node1", at(0)),
+        ("u2", "attempt-61-node1", at(61)),
+    ]
+
+
+def test_a_bind_without_a_uid_is_not_of_a_pod_that_came_much_later() -> None:
+    later = ADOPTED_WITHIN.total_seconds() + 1
+    assert [(stay.pod.uid, stay.began) for stay in stays(a_bind(0, uid=""), seen(later))] == [
+        ("", at(0)),
+        ("u1", at(later)),
+    ]
+
+
+def test_an_end_without_a_uid_is_of_the_pod_that_is_there() -> None:
+    assert told(a_bind(0), a_bind(100, uid="u2"), seen(120, "deleted", uid="")) == [
+        ("node1", 0, 100, "replaced"),
+        ("node1", 100, 120, "deleted"),
+    ]
+
+
+def test_without_any_uid_a_bind_begins_anew_and_an_end_ends() -> None:
+    facts = [a_bind(0, uid=""), seen(2, uid=""), a_bind(50, uid=""), seen(70, "Failed", uid=""), seen(80, uid="")]
+    assert told(*facts) == [
+        ("node1", 0, 50, "replaced"),
+        ("node1", 50, 70, "Failed"),
+        ("node1", 80, None, ""),
+    ]
+
+
+def test_the_id_of_a_stay_does_not_change_when_more_is_known() -> None:
+    ids = [stays(*facts)[0].id for facts in ([seen(3)], [a_bind(), seen(3)], [a_bind(), seen(3), seen(9, "Failed")])]
+    assert len(set(ids)) == 1
+    assert stays(a_bind(uid="u2"))[0].id != ids[0]
+    assert stays(a_bind(node="node2"))[0].id != ids[0]
+    nameless = [stays(*facts)[0].id for facts in ([a_bind(uid="")], [a_bind(uid=""), seen(3, uid="")])]
+    assert len(set(nameless)) == 1
+
+
+NODES = st.sampled_from(["node1", "node2"])
+UIDS = st.sampled_from(["u1", "u2", ""])
+SECONDS = st.integers(0, 100)
+BINDS = st.builds(a_bind, SECONDS, NODES, UIDS, bound=st.booleans(), version=st.integers(1, 3))
+STATES = st.sampled_from(["Pending", "Running", "Succeeded", "Failed", "deleted"])
+SIGHTS = st.builds(
+    seen, SECONDS, STATES, st.sampled_from(["node1", "node2", ""]), UIDS, scheduled=st.none() | st.builds(at, SECONDS)
+)
+FACTS = st.lists(st.one_of(BINDS, SIGHTS), max_size=12)
+
+
+def said(facts: Iterable[Fact]) -> list[dict[str, Any]]:
+    return [made.stay.model_dump() for made in Facts("llm", "deepseek-0", facts).stays()]
+
+
+@given(FACTS, st.data())
+def test_in_any_order_and_however_often_told_the_stays_are_the_same(facts: list[Fact], data: st.DataObject) -> None:
+    again = data.draw(st.permutations([*facts, *data.draw(st.lists(st.sampled_from(facts)) if facts else st.just([]))]))
+    assert said(again) == said(facts)
+
+
+@given(FACTS)
+def test_a_pod_is_nowhere_twice_at_a_time(facts: list[Fact]) -> None:
+    found = stays(*facts)
+    for earlier, later in pairwise(found):
+        assert earlier.until is not None
+        assert earlier.began <= earlier.until <= later.began
+    assert len({stay.id for stay in found}) == len(found)
+
+
+@given(FACTS)
+def test_what_stays_are_made_from_makes_them_again(facts: list[Fact]) -> None:
+    made = Facts("llm", "deepseek-0", facts).stays()
+    kept = [fact for each in made for fact in (*each.binds, *each.sights)]
+    assert said(kept) == said(facts)
+
+
+@given(FACTS)
+def test_adding_says_whether_anything_is_new(facts: list[Fact]) -> None:
+    known = Facts("llm", "deepseek-0", facts)
+    assert not any(known.add(fact) for fact in facts)
+
+
+def observed(**more: Any) -> PodObserved:
+    plain = {"pod": PodRef(namespace="llm", name="a", uid="u1"), "observed": NOON, "phase": "Running", "node": "node1"}
+    return PodObserved.model_validate(plain | more)
+
+
+SCHEDULED = Condition(type="PodScheduled", status="True", since=at(-9))
+
+
+@pytest.mark.parametrize(
+    ("event", "sight"),
+    [
+        (observed(), Sight("u1", "node1", "Running", NOON)),
+        (observed(conditions=[SCHEDULED]), Sight("u1", "node1", "Running", NOON, at(-9))),
+        (observed(deleted=True), Sight("u1", "node1", "deleted", NOON)),
+        (observed(conditions=[Condition(type="Deleted", status="True")]), Sight("u1", "node1", "deleted", NOON)),
+        (observed(phase="Failed", node=""), Sight("u1", "", "Failed", NOON)),
+        (observed(phase="Pending", node=""), None),
+    ],
+)
+def test_what_is_seen_of_a_pod_counts_where_it_says_a_node_or_an_end(event: PodObserved, sight: Sight | None) -> None:
+    assert sight_of(event) == sight
