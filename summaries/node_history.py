@@ -1,0 +1,57 @@
+"""What was said of nodes' registrations and handshakes, by time: pure. In any order, or twice, it comes to the same."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from datetime import datetime
+from operator import attrgetter
+
+from schemas.events import NodeChecked, NodeRegistered
+
+_TIME = attrgetter("observed")
+
+
+class NodeHistory:
+    """Each source (a scheduler's name) is believed by itself: one finds a node right that another finds wrong."""
+
+    def __init__(self) -> None:
+        self._checks: dict[str, dict[str, list[NodeChecked]]] = {}
+        self._registered: dict[tuple[str, str], list[NodeRegistered]] = {}
+
+    def see(self, event: NodeChecked | NodeRegistered) -> None:
+        if isinstance(event, NodeChecked):
+            _put(self._checks.setdefault(event.node, {}).setdefault(event.scheduler, []), event)
+        else:
+            _put(self._registered.setdefault((event.node, event.scheduler), []), event)
+
+    def checked(self, node: str, at: datetime) -> Iterator[NodeChecked]:
+        """The latest check of each source by then."""
+        for _, checks in sorted(self._checks.get(node, {}).items()):
+            if (behind := bisect_right(checks, at, key=_TIME)) > 0:
+                yield checks[behind - 1]
+
+    def registered(
+        self, node: str, scheduler: str, at: datetime, until: datetime
+    ) -> tuple[NodeRegistered | None, NodeRegistered | None]:
+        """As the scheduler had it by ``at``; and as it had it by ``until``, where it changed in between."""
+        known = self._registered.get((node, scheduler), [])
+        first, last = (bisect_right(known, time, key=_TIME) for time in (at, until))
+        return known[first - 1] if first else None, known[last - 1] if last > first else None
+
+    def forget(self, before: datetime) -> None:
+        """What was over by then. What still held then is kept, however old."""
+        for checks in self._checks.values():
+            for said in checks.values():
+                _cut(said, before)
+        for known in self._registered.values():
+            _cut(known, before)
+
+
+def _put(known: list[NodeChecked] | list[NodeRegistered], event: NodeChecked | NodeRegistered) -> None:
+    place = bisect_right(known, event.observed, key=_TIME)
+    # Two of one time and one source have one id, so they are one.
+    if not place or known[place - 1].observed != event.observed:
+        known.insert(place, event)  # type: ignore[arg-type]
+
+
+def _cut(known: list[NodeChecked] | list[NodeRegistered], before: datetime) -> None:
+    del known[: max(bisect_right(known, before, key=_TIME) - 1, 0)]

@@ -1,0 +1,209 @@
+"""What about a placement can't be right, where it takes more than its attempt to see it: pure.
+
+========================  ============================================================================================
+``OutsidePool``           the node is in none of the pools that its namespace may use
+``StaleHandshake``        the node's handshake was too old when the node was chosen
+``UnusableRegistration``  the node's registration was missing or could not be used when the node was chosen
+``MemoryChanged``         a device was registered with other memory between the filter and the bind, or no longer
+``BoundNowhere``          a bind was told, and the cluster showed the pod later on no node, or on another one
+``BindUntold``            the pod is on the node that was chosen for it, and nobody told a bind
+========================  ============================================================================================
+
+What is compared comes on several topics, so it comes in any order. `Audits` keeps what it sees, and judges a placement
+when nothing about its time is to come any more. The same records give the same findings with the same ids.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from schemas.events import (
+    AttemptSummarized,
+    FindingReported,
+    NodeChecked,
+    NodeProblem,
+    NodeRegistered,
+    PodRef,
+)
+from schemas.ids import microseconds
+from schemas.records import rfc3339
+from summaries.node_history import NodeHistory
+
+OUTSIDE_POOL: Final = "OutsidePool"
+STALE_HANDSHAKE: Final = "StaleHandshake"
+UNUSABLE_REGISTRATION: Final = "UnusableRegistration"
+MEMORY_CHANGED: Final = "MemoryChanged"
+BOUND_NOWHERE: Final = "BoundNowhere"
+BIND_UNTOLD: Final = "BindUntold"
+
+GRACE: Final = timedelta(seconds=30)
+"""What the cluster shows so soon after a bind may be from before it: watches lag, clocks differ."""
+
+_FINDING_OF: Final = {
+    "HandshakeTooOld": STALE_HANDSHAKE,
+    "RegistrationMissing": UNUSABLE_REGISTRATION,
+    "RegistrationUnusable": UNUSABLE_REGISTRATION,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A bind that was told. bound_at: when it ended. vendors: of the devices asked for; empty where not known."""
+
+    attempt_id: str
+    pod: PodRef
+    scheduler: str
+    started: datetime
+    node: str
+    bound_at: datetime
+    devices: tuple[str, ...] = ()
+    vendors: frozenset[str] = frozenset()
+
+    @property
+    def told(self) -> str:
+        """The event that tells it, as evidence."""
+        return f"{self.attempt_id}/bind/{microseconds(self.bound_at)}: bound to {self.node} at {rfc3339(self.bound_at)}"
+
+
+def placed_of(summary: AttemptSummarized) -> Placed | None:
+    """None where no bind is told, or one that failed."""
+    bind = summary.bind
+    if bind is None or not bind.bound:
+        return None
+    devices = tuple(dict.fromkeys(each.uuid for each in summary.picked)) or tuple(summary.picked_devices)
+    vendors = frozenset(request.vendor for request in summary.requests if request.count)
+    return Placed(
+        summary.attempt_id, summary.pod, summary.scheduler, summary.started, bind.node, bind.ended, devices, vendors
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Pools:
+    """of: a node's pool; empty: none. allowed: the pools that a namespace may use; None: any."""
+
+    of: Callable[[str], str]
+    allowed: Callable[[str], frozenset[str] | None]
+
+
+def outside_pool(placed: Placed, pools: Pools) -> Iterator[FindingReported]:
+    expected, found = pools.allowed(placed.pod.namespace), pools.of(placed.node)
+    if expected is not None and found not in expected:
+        may = ", ".join(sorted(expected)) or "no pool"
+        said = f"{placed.pod.namespace} may use {may}; {placed.node} is in {found or 'no pool'}"
+        numbers = {"devices": len(placed.devices), "expected_pools": len(expected)}
+        yield finding(placed, OUTSIDE_POOL, numbers, [said, placed.told])
+
+
+def bad_registration(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported]:
+    """What was wrong with the node when it was chosen for its devices, as the latest check of each source says."""
+    if not placed.devices and not placed.vendors:
+        return
+    said: dict[str, list[tuple[NodeChecked, NodeProblem]]] = {}
+    for check in nodes.checked(placed.node, placed.started):
+        for problem in check.problems:
+            if (name := _FINDING_OF.get(problem.code)) and _concerns(problem, placed):
+                said.setdefault(name, []).append((check, problem))
+    for name, problems in sorted(said.items()):
+        numbers = _ages(placed, problems)
+        evidence = [f"{check.id}: {problem.message}" for check, problem in problems]
+        yield finding(placed, name, numbers, [*evidence, placed.told])
+
+
+def _concerns(problem: NodeProblem, placed: Placed) -> bool:
+    if problem.vendor and placed.vendors and problem.vendor not in placed.vendors:
+        return False
+    # Device plugins since HAMi v2.8 never answer the question; what the kubelet offers is there nevertheless.
+    return not (problem.code == "HandshakeTooOld" and problem.is_asked and problem.allocatable)
+
+
+def _ages(placed: Placed, problems: Iterable[tuple[NodeChecked, NodeProblem]]) -> dict[str, int]:
+    """Seconds before the attempt began: of the oldest handshake, and of the first word that something is wrong."""
+    shaken = [problem.handshake_at for _, problem in problems if problem.handshake_at]
+    wrong_since = min(check.observed for check, _ in problems)
+    numbers = {"wrong_for_seconds": _seconds(placed.started - wrong_since)}
+    return numbers | ({"handshake_age_seconds": _seconds(placed.started - min(shaken))} if shaken else {})
+
+
+def memory_changed(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported]:
+    """Devices that the scheduler registered otherwise after it had judged them and before they were bound."""
+    before, after = nodes.registered(placed.node, placed.scheduler, placed.started, placed.bound_at)
+    if before is None or after is None:
+        return
+    judged, registered = _memory(before), _memory(after)
+    for uuid in placed.devices:
+        if uuid in judged and registered.get(uuid) != judged[uuid]:
+            numbers = {"memory_judged_mib": judged[uuid], "memory_registered_mib": registered.get(uuid, 0)}
+            how = "registered with other memory" if uuid in registered else "no longer registered"
+            yield finding(
+                placed,
+                MEMORY_CHANGED,
+                numbers,
+                [
+                    f"{before.id}: as it was judged at {rfc3339(placed.started)}",
+                    f"{after.id}: {how} at {rfc3339(after.observed)}",
+                    placed.told,
+                ],
+                uuid,
+            )
+
+
+def _memory(event: NodeRegistered) -> Mapping[str, int]:
+    return dict(zip(event.uuid, event.memory_mib.tolist(), strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """What was seen of a pod. node: empty before it is bound."""
+
+    id: str
+    uid: str
+    node: str
+    at: datetime
+
+
+def bound_nowhere(placed: Placed, sightings: Iterable[Sighting]) -> Iterator[FindingReported]:
+    """The pod was seen without the node it was said to be bound to, and had not been seen there by then.
+
+    A pod never leaves the node it is bound to. Only sightings of that very pod count, by its UID: without one a pod of
+    its name may be the next of that name.
+    """
+    same = [each for each in sightings if each.uid and each.uid == placed.pod.uid]
+    other = [each for each in same if each.node != placed.node and each.at > placed.bound_at + GRACE]
+    first = min(other, key=lambda each: (each.at, each.id), default=None)
+    if first and not any(each.node == placed.node and each.at <= first.at for each in same):
+        where = f"on {first.node}" if first.node else "on no node"
+        numbers = {"seen_after_seconds": _seconds(first.at - placed.bound_at)}
+        yield finding(placed, BOUND_NOWHERE, numbers, [placed.told, f"{first.id}: {where} at {rfc3339(first.at)}"])
+
+
+def bind_untold(chosen: Placed, sighting: Sighting) -> FindingReported:
+    """`chosen`: an attempt without a told bind; its `bound_at` is when its filter ended."""
+    evidence = [
+        f"{chosen.attempt_id}/concluded: {chosen.node} was chosen at {rfc3339(chosen.bound_at)}",
+        f"{sighting.id}: on {sighting.node} at {rfc3339(sighting.at)}",
+    ]
+    numbers = {"seen_after_seconds": _seconds(sighting.at - chosen.bound_at), "devices": len(chosen.devices)}
+    return finding(chosen, BIND_UNTOLD, numbers, evidence)
+
+
+def finding(
+    placed: Placed, name: str, numbers: Mapping[str, int], evidence: Iterable[str], device: str = ""
+) -> FindingReported:
+    """Found at the time of the bind, whenever it is noticed: so the same finding has the same id."""
+    return FindingReported.model_construct(
+        attempt_id=placed.attempt_id,
+        pod=placed.pod,
+        scheduler=placed.scheduler,
+        started=placed.started,
+        finding=name,
+        found_at=placed.bound_at,
+        node=placed.node,
+        device=device,
+        numbers=dict(numbers),
+        evidence=list(evidence),
+    )
+
+
+def _seconds(time: timedelta) -> int:
+    return time // timedelta(seconds=1)

@@ -1,0 +1,125 @@
+"""Judges placements when all that was said about their time is known: pure but for a memory.
+
+    binds, sightings of pods, words about nodes ──▶ PlacementJudge ──settle(until)──▶ findings, each once
+
+They come from several topics in any order, and again after a restart. `settle` is told up to when everything has been
+read; what was seen by then decides, whatever came first.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from heapq import heappop, heappush
+from typing import Final
+
+from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved
+from summaries.node_history import NodeHistory
+from summaries.placement_audit import (
+    Placed,
+    Pools,
+    Sighting,
+    bad_registration,
+    bound_nowhere,
+    memory_changed,
+    outside_pool,
+)
+
+LATE: Final = timedelta(seconds=15)
+"""So much later than others of its time a record may come: spools are sent within milliseconds, clocks differ."""
+REMEMBERED: Final = timedelta(hours=1)
+"""A bind that nothing was said against for so long is believed; what was said of nodes is kept as long."""
+REMEMBERED_PODS: Final = 50_000
+REMEMBERED_FINDINGS: Final = 100_000
+_MOST_SIGHTINGS: Final = 32
+
+
+@dataclass(slots=True)
+class _Pod:
+    """What is known of the pods of one name."""
+
+    placed: dict[str, Placed] = field(default_factory=dict)
+    judged: set[str] = field(default_factory=set)
+    """Attempts whose nodes were looked at."""
+    sightings: dict[str, Sighting] = field(default_factory=dict)
+    latest: datetime | None = None
+
+
+class PlacementJudge:
+    """`pools` None: any node will do."""
+
+    def __init__(self, pools: Pools | None = None, most_pods: int = REMEMBERED_PODS) -> None:
+        self._pools, self._most = pools, most_pods
+        self._nodes = NodeHistory()
+        self._pods: OrderedDict[str, _Pod] = OrderedDict()
+        self._due: list[tuple[datetime, str]] = []
+        self._told: OrderedDict[str, None] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def see_bind(self, placed: Placed) -> None:
+        pod = self._pod(str(placed.pod), placed.bound_at)
+        if pod.placed.get(placed.attempt_id) != placed:
+            pod.placed[placed.attempt_id] = placed
+            heappush(self._due, (placed.bound_at + LATE, str(placed.pod)))
+
+    def see_pod(self, event: PodObserved) -> None:
+        # Of a pod that is gone nothing was seen now.
+        if event.deleted or not event.pod.uid:
+            return
+        pod = self._pod(str(event.pod), event.observed)
+        pod.sightings[event.id] = Sighting(event.id, event.pod.uid, event.node, event.observed)
+        if len(pod.sightings) > _MOST_SIGHTINGS:
+            del pod.sightings[min(pod.sightings, key=lambda each: pod.sightings[each].at)]
+        if pod.placed:
+            heappush(self._due, (event.observed + LATE, str(event.pod)))
+
+    def see_node(self, event: NodeChecked | NodeRegistered) -> None:
+        self._nodes.see(event)
+
+    def told(self, ids: Iterable[str]) -> None:
+        """Findings that an earlier life has told."""
+        self._told |= dict.fromkeys(ids)
+
+    def _pod(self, name: str, at: datetime) -> _Pod:
+        pod = self._pods.setdefault(name, _Pod())
+        pod.latest = max(pod.latest or at, at)
+        self._pods.move_to_end(name)
+        return pod
+
+    def settle(self, until: datetime) -> list[FindingReported]:
+        """What is found, now that everything up to ``until`` has been read; nothing twice."""
+        found: dict[str, FindingReported] = {}
+        while self._due and self._due[0][0] <= until:
+            pod = self._pods.get(heappop(self._due)[1])
+            if pod:
+                found |= {each.id: each for each in self._judge(pod, until - LATE)}
+        self._forget(until - REMEMBERED)
+        new = [each for _, each in sorted(found.items()) if each.id not in self._told]
+        self.told(each.id for each in new)
+        return new
+
+    def _judge(self, pod: _Pod, until: datetime) -> Iterator[FindingReported]:
+        sightings = [each for each in pod.sightings.values() if each.at <= until]
+        for placed in [each for each in pod.placed.values() if each.bound_at <= until]:
+            if placed.attempt_id not in pod.judged:
+                pod.judged.add(placed.attempt_id)
+                yield from self._of_its_node(placed)
+            yield from bound_nowhere(placed, sightings)
+
+    def _of_its_node(self, placed: Placed) -> Iterator[FindingReported]:
+        if self._pools:
+            yield from outside_pool(placed, self._pools)
+        yield from bad_registration(placed, self._nodes)
+        yield from memory_changed(placed, self._nodes)
+
+    def _forget(self, before: datetime) -> None:
+        self._nodes.forget(before)
+        while self._pods:
+            name, pod = next(iter(self._pods.items()))
+            if len(self._pods) <= self._most and pod.latest and pod.latest >= before:
+                break
+            del self._pods[name]
+        while len(self._told) > REMEMBERED_FINDINGS:
+            self._told.popitem(last=False)
