@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from faust import App
-from faust.transport.drivers.aiokafka import Consumer
+from faust.tables.manager import TableManager
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
 from faust.types import StreamT
 
 from pipeline.decisions import Record
@@ -37,6 +38,26 @@ _RUN_RECORDS: Final = 64
 """Of up to 64 KiB each, in one message."""
 _BUFFERED_RUNS: Final = 4
 """Before reading pauses."""
+_FETCH_WAIT_MS: Final = 100
+"""How long a broker holds a fetch that finds nothing. It is sent for the partitions that have been read to the end at
+that moment, and while it is held the others are not asked for: Faust's 1.5 s were added to a takeover."""
+
+
+class PromptConsumerThread(AIOKafkaConsumerThread):  # type: ignore[misc]
+    """Faust's thread for the consumer, whose fetches come back soon."""
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        consumer._fetch_max_wait_ms = _FETCH_WAIT_MS
+        return consumer
+
+
+class NoTables(TableManager):  # type: ignore[misc]
+    """Faust's table manager sleeps a second before it starts, so that tables can be added meanwhile."""
+
+    async def on_start(self) -> None:
+        await self._update_channels()
+        await self.recovery.start()
 
 
 class RunConsumer(Consumer):  # type: ignore[misc]
@@ -55,6 +76,9 @@ class RunConsumer(Consumer):  # type: ignore[misc]
     def on_init(self) -> None:
         super().on_init()
         self._room = asyncio.Event()
+
+    def _new_consumer_thread(self) -> AIOKafkaConsumerThread:
+        return PromptConsumerThread(self, loop=self.loop, beacon=self.beacon)
 
     async def getmany(self, timeout: float) -> AsyncIterator[tuple[Any, Any]]:  # noqa: ASYNC109 - Faust's signature
         found, active = await self._wait_next_records(timeout)
@@ -132,6 +156,7 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
         stream_buffer_maxsize=_BUFFERED_RUNS,
         stream_wait_empty=False,
         stream_recovery_delay=0.0,
+        TableManager=NoTables,
     )
     app.transport.Consumer = RunConsumer
     topic = app.topic(DECISIONS.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
