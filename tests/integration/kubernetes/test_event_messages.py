@@ -26,7 +26,7 @@ from schemas.records import encode
 from schemas.topics import DEAD_LETTERS, MESSAGES
 from tests.backends import Addresses
 from tests.integration.kubernetes.objects import Json, create, eventually
-from tests.integration.kubernetes.test_service_account import RBAC, a_kubeconfig
+from tests.integration.kubernetes.service_account import RBAC, a_kubeconfig
 
 REFUSED = "3 nodes CardInsufficientMemory(node1,node3,node4)"
 
