@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from socket import gethostname
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError, ValidationInfo
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 PREFIX: Final = "SCHEDULERLOG_"
@@ -27,6 +27,16 @@ def _url(said: str) -> str:
     if not said.startswith(("http://", "https://")) or len(said.split("://", 1)[1]) == 0:
         raise ValueError(f"{said!r} is no URL, write for example http://127.0.0.1:9200")
     return said.rstrip("/")
+
+
+def _known_pools(said: str, info: ValidationInfo) -> str:
+    """Raises ``ValueError`` for a pool that ``node_pools`` does not make."""
+    made = {each.partition("=")[0].strip() for each in str(info.data.get("node_pools", "")).split(",")}
+    for each in said.split(","):
+        for pool in each.partition("=")[2].split("|"):
+            if pool.strip() and pool.strip() not in made:
+                raise ValueError(f"{pool.strip()!r} is no pool of {PREFIX}NODE_POOLS, which says the nodes of each")
+    return said
 
 
 class Settings(BaseSettings):
@@ -68,7 +78,12 @@ class Settings(BaseSettings):
     """How often the counts of minutes are written. Records are acknowledged after that, so a worker that is killed
     reads so much again."""
     node_pools: Annotated[str, Field(pattern=r"^([^=,]+=[^=,]+(,[^=,]+=[^=,]+)*)?$")] = ""
-    """Which nodes are a pool, by patterns of their names, for the trends: ``a100=gpu-a100-*,t4=t4-*``."""
+    """Which nodes are a pool, by patterns of their names, for trends and audits: ``a100=gpu-a100-*,t4=t4-*``."""
+    expected_pools: Annotated[
+        str, Field(pattern=r"^([^=,]+=[^=,]*(,[^=,]+=[^=,]*)*)?$"), AfterValidator(_known_pools)
+    ] = ""
+    """Which pools a namespace may use, by patterns of its name, for the audits: ``team-a=a100|t4,batch-*=t4``. The
+    first pattern that fits counts; a namespace that none fits may use every node."""
 
     max_backoff_seconds: Annotated[float, Field(gt=0)] = 10.0
     """The longest pause before a store that is down is tried again."""

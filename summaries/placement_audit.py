@@ -19,12 +19,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from schemas.events import (
-    AttemptSummarized,
+    AttemptEvent,
     FindingReported,
     NodeChecked,
     NodeProblem,
     NodeRegistered,
     PodRef,
+    Request,
 )
 from schemas.ids import microseconds
 from schemas.records import rfc3339
@@ -66,16 +67,13 @@ class Placed:
         return f"{self.attempt_id}/bind/{microseconds(self.bound_at)}: bound to {self.node} at {rfc3339(self.bound_at)}"
 
 
-def placed_of(summary: AttemptSummarized) -> Placed | None:
-    """None where no bind is told, or one that failed."""
-    bind = summary.bind
-    if bind is None or not bind.bound:
-        return None
-    devices = tuple(dict.fromkeys(each.uuid for each in summary.picked)) or tuple(summary.picked_devices)
-    vendors = frozenset(request.vendor for request in summary.requests if request.count)
-    return Placed(
-        summary.attempt_id, summary.pod, summary.scheduler, summary.started, bind.node, bind.ended, devices, vendors
-    )
+def placed_of(
+    attempt: AttemptEvent, node: str, at: datetime, devices: Iterable[str], requests: Iterable[Request]
+) -> Placed:
+    """`devices` and `requests` are those of the attempt's summary."""
+    vendors = frozenset(request.vendor for request in requests if request.count)
+    uuids = tuple(dict.fromkeys(devices))
+    return Placed(attempt.attempt_id, attempt.pod, attempt.scheduler, attempt.started, node, at, uuids, vendors)
 
 
 @dataclass(frozen=True, slots=True)

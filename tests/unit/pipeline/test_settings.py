@@ -30,6 +30,11 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
         ({"opensearch_url": "127.0.0.1:9200"}, "SCHEDULERLOG_OPENSEARCH_URL: '127.0.0.1:9200' is no URL"),
         ({"incomplete_after_seconds": "soon"}, "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS: Input should be a valid number"),
         ({"instance_id": "a b"}, "SCHEDULERLOG_INSTANCE_ID: "),
+        ({"expected_pools": "a100"}, "SCHEDULERLOG_EXPECTED_POOLS: "),
+        (
+            {"node_pools": "a100=gpu-*", "expected_pools": "ml=a100,web=a100|t4"},
+            "SCHEDULERLOG_EXPECTED_POOLS: 't4' is no pool of SCHEDULERLOG_NODE_POOLS",
+        ),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_setting(given: dict[str, str | None], line: str) -> None:

@@ -25,7 +25,7 @@ def a_placed(
     name: str = "trainer", node: str = "node1", *, started: float = 0, bound: float = 1, **said: Any
 ) -> Placed:
     """A pod that was judged at one time and bound at another, with the first card of its node."""
-    plain = {
+    plain: dict[str, Any] = {
         "attempt_id": f"attempt-{name}-{started:g}",
         "pod": a_pod(name),
         "scheduler": SCHEDULER,

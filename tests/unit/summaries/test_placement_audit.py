@@ -2,17 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import hypothesis.strategies as st
 from hypothesis import given
 
-from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved
+from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved, Request
 from schemas.ids import microseconds
-from summaries.fold import summarize
 from summaries.placement_audit import Placed, Pools, Sighting, bind_untold, placed_of
 from summaries.placement_judge import PlacementJudge
-from tests.unit.summaries.attempts import a_bind, an_attempt
+from tests.unit.summaries.attempts import a_bind
 from tests.unit.summaries.placements import a_placed, a_pod, a_problem, at, checked, registered, seen
 
 Said: TypeAlias = Placed | PodObserved | NodeChecked | NodeRegistered
@@ -46,19 +45,10 @@ def names(*said: Said, pools: Pools | None = None) -> list[str]:
 # What a bind is
 
 
-def test_a_bind_is_known_by_its_summary_with_devices_and_vendors() -> None:
-    summary = summarize([*an_attempt({"node1": [["picked", "fits"]]}, chosen="node1"), a_bind()])
-    placed = placed_of(summary)
-    assert placed
-    assert (placed.node, placed.devices, placed.vendors) == ("node1", ("GPU-node1-0",), {"NVIDIA"})
-    assert summary.bind
-    assert placed.bound_at == summary.bind.ended
-
-
-def test_without_a_bind_or_with_one_that_failed_nothing_is_placed() -> None:
-    records = an_attempt({"node1": [["picked"]]}, chosen="node1")
-    assert placed_of(summarize(records)) is None
-    assert placed_of(summarize([*records, a_bind(bound=False)])) is None
+def test_a_placement_has_each_device_once_and_the_vendors_that_were_asked_for() -> None:
+    asked = [Request(container="init"), Request(container="main", vendor="NVIDIA", count=1)]
+    placed = placed_of(a_bind(), "node1", at(1), ["GPU-2", "GPU-1", "GPU-2"], asked)
+    assert (placed.devices, placed.vendors) == (("GPU-2", "GPU-1"), frozenset({"NVIDIA"}))
 
 
 # Pools
@@ -106,7 +96,7 @@ def test_another_sources_word_that_all_is_right_does_not_unsay_it() -> None:
 
 
 def test_a_question_that_newer_device_plugins_leave_unanswered_is_no_finding_while_devices_are_offered() -> None:
-    asked = {"is_asked": True, "handshake_at": at(-420)}
+    asked: dict[str, Any] = {"is_asked": True, "handshake_at": at(-420)}
     assert names(checked(-100, a_problem(allocatable=8, **asked)), a_placed()) == []
     assert names(checked(-100, a_problem(allocatable=0, **asked)), a_placed()) == ["StaleHandshake"]
 
@@ -242,7 +232,8 @@ def test_neither_order_nor_repetition_matters(said: list[Said], data: st.DataObj
 @given(told, st.integers(0, 14))
 def test_what_is_settled_step_by_step_is_what_is_settled_at_once(said: list[Said], late: int) -> None:
     """Each record comes as late as `LATE` allows, by kinds one after the other, and half of them come twice."""
-    judge, told_by_now, found_by_now = PlacementJudge(POOLS), 0, []
+    judge, told_by_now = PlacementJudge(POOLS), 0
+    found_by_now: list[FindingReported] = []
     ordered = sorted(said, key=lambda each: (when(each), type(each).__name__))
     for now in range(-50, 400, 5):
         arrived = [each for each in ordered if when(each) + late <= now]
@@ -255,7 +246,7 @@ def test_what_is_settled_step_by_step_is_what_is_settled_at_once(said: list[Said
 
 
 def test_what_an_earlier_life_told_is_not_told_again() -> None:
-    said = [a_placed(node="node2"), seen(100, "")]
+    said: list[Said] = [a_placed(node="node2"), seen(100, "")]
     first = found(*said, pools=POOLS)
     assert [each.finding for each in first] == ["BoundNowhere", "OutsidePool"]
     judge = tell(PlacementJudge(POOLS), said)
