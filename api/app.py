@@ -34,8 +34,9 @@ log = logging.getLogger(__name__)
 
 MAX_RENDERED: Final = 10_000
 ABOUT: Final = (
-    "Why was a pod placed where it is, or why is it still pending? The latest attempts come from memory within "
-    "milliseconds of the decision; older ones, histories and searches from the index, about a second later. "
+    "Why was a pod placed where it is, or why is it still pending? Who holds which device, and since when? What is "
+    "wrong with a placement? The latest attempts come from memory within milliseconds of the decision; older ones, "
+    "and everything that is a list, from the index, about a second later. "
     "Every error is JSON with `error` (the cause) and `next` (what to do). Times are RFC 3339 in UTC."
 )
 

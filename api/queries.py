@@ -14,16 +14,24 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from api.errors import BadRequestError
 from api.tokens import MAX_CHARACTERS
 
+NO_NAMESPACE: Final = "-"
+"""No namespace of a cluster can be called so; scheduler-sniffer's pods are in it, because its log names none."""
 MAX_NODES_ASKED: Final = 100
 MAX_SEARCH: Final = 200
 DEFAULT_SEARCH: Final = 50
 MAX_EPISODES: Final = 100
 DEFAULT_EPISODES: Final = 20
 
+_CLOCKS_DIFFER: Final = timedelta(minutes=1)
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _DURATION: Final = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 _RFC3339: Final = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d{1,9})?)([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 _UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def wrong_namespace(name: str) -> str | None:
+    """As ``wrong_label``, but for what readers write where a log names no namespace."""
+    return None if name == NO_NAMESPACE else wrong_label(name)
 
 
 def wrong_label(name: str) -> str | None:
@@ -53,7 +61,7 @@ def _wrong_part(part: str) -> str | None:
 
 
 def _label(name: str) -> str:
-    if wrong := wrong_label(name):
+    if wrong := wrong_namespace(name):
         raise ValueError(f"{name[:80]!a} {wrong}")
     return name
 
@@ -201,11 +209,11 @@ class RangeQuery(Query):
     continue_: Token | None = Field(None, alias="continue", description=CONTINUE)
 
 
-class PodFindingsQuery(RangeQuery):
+class FindingKind(Query):
     finding: Word | None = Field(None, description="What was found, as it is spelled.", examples=["Overcommitted"])
 
 
-class FindingsQuery(PodFindingsQuery):
+class FindingPlace(FindingKind):
     namespace: NamespaceName | None = Field(None, description="The pod's namespace.")
     pod: ObjectName | None = Field(None, description="The pod's name.")
     node: ObjectName | None = Field(None, description="The node that it is about.")
@@ -213,26 +221,41 @@ class FindingsQuery(PodFindingsQuery):
     scheduler: Word | None = Field(None, description="The scheduler whose decision it is about.")
 
 
-At = Annotated[When | None, Field(description="At that time: RFC 3339, or 15m, 2h, 7d ago; now without it.")]
+# What stands last among the bases comes first in the documentation.
+class PodFindingsQuery(RangeQuery, FindingKind):
+    """Of one pod."""
+
+
+class FindingsQuery(RangeQuery, FindingPlace):
+    """Of all pods."""
+
+
+def _checked_past(text: str) -> str:
+    now = datetime.now(UTC)
+    if moment(text, now) > now + _CLOCKS_DIFFER:
+        raise ValueError(f"{text[:60]!a} lies in the future, of which nothing is known; without at it is now")
+    return text
 
 
 class NodeQuery(Query):
-    at: At = None
+    at: Annotated[When, AfterValidator(_checked_past)] | None = Field(
+        None, description="As of that time: RFC 3339, or 15m, 2h, 7d ago; now without it.", examples=["2h"]
+    )
 
 
-class NodeOccupancyQuery(RangeQuery):
-    """Either one moment (``at``, by default now) or a range in pages."""
-
-    at: At = None
+class NodeDeviceQuery(NodeQuery):
     device: Word | None = Field(None, description="Only this device, by its UUID.")
 
-    @model_validator(mode="after")
-    def _asks_one_thing(self) -> Self:
-        given = self.model_fields_set & {"from_", "to", "limit", "continue_"}
-        if self.at is not None and given:
-            raise ValueError("at asks for one moment; from, to, limit and continue for a range: give one or the other")
-        return self
+
+class NodeOccupancyQuery(RangeQuery, NodeDeviceQuery):
+    """Either one moment (``at``, by default now) or a range in pages."""
 
     @property
     def is_about_a_range(self) -> bool:
-        return bool(self.model_fields_set & {"from_", "to", "limit", "continue_"})
+        return bool(self.model_fields_set & RangeQuery.model_fields.keys())
+
+    @model_validator(mode="after")
+    def _asks_one_thing(self) -> Self:
+        if self.at is not None and self.is_about_a_range:
+            raise ValueError("at asks for one moment; from, to, limit and continue for a range: give one or the other")
+        return self

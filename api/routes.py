@@ -81,6 +81,7 @@ def _get(
             response_model=model,
             response_class=JSONResponse if model else PlainTextResponse,
             responses=known,
+            response_description="What was asked for.",
             summary=title,
             operation_id=name,
         ),

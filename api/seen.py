@@ -101,9 +101,9 @@ def seen_of_node(node: str) -> Json:
 
 
 def first_seen(answer: Json) -> datetime | None:
-    """None where nothing ever was."""
+    """Rounded up to the millisecond, as finely as the index counts; None where nothing ever was."""
     milliseconds = answer.get("aggregations", {}).get("first", {}).get("value")
-    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, UTC)
+    return None if milliseconds is None else datetime.fromtimestamp((milliseconds + 1) / 1000, UTC)
 
 
 def node_state(node: str, at: datetime, said: Iterable[Observed]) -> NodeState:

@@ -155,7 +155,7 @@ async def test_a_document_that_is_no_finding_is_named() -> None:
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        ("?nodes=node1", "'nodes' is unknown here; known are: from, to, limit, continue, finding, namespace"),
+        ("?nodes=node1", "'nodes' is unknown here; known are: finding, namespace, pod, node, device, scheduler, from"),
         ("?from=yesterday", "parameter from"),
         ("?to=2026-11-21", "parameter to"),
         ("?from=1h&to=2h", "ends before it begins"),

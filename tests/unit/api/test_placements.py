@@ -18,6 +18,7 @@ ALL = (*LISTS, NODE, NODE + "/occupancy")
     ("path", "named"),
     [
         (NODE + "?at=yesterday", "parameter at"),
+        (NODE + "?at=2124-01-01T00:00:00Z", "lies in the future"),
         (NODE + "?from=1h", "'from' is unknown here; known are: at"),
         (NODE + "?at=1h&at=2h", "given 2 times"),
         (NODE + "/occupancy?at=1h&from=2h", "give one or the other"),
@@ -72,6 +73,11 @@ async def test_a_document_that_says_nothing_of_the_kind_is_named(path: str) -> N
     answer = await Caller(broken).get(path)
     assert answer.status_code == 500
     assert "document abc" in Error.model_validate_json(answer.content).error
+
+
+async def test_pods_of_a_log_that_names_no_namespace_can_be_asked_for() -> None:
+    answer = await Caller(nothing_found).get("/api/v1/namespaces/-/pods/a/observations")
+    assert answer.status_code == 404
 
 
 async def test_a_range_asks_for_stays_that_overlap_it() -> None:

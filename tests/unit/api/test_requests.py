@@ -309,6 +309,9 @@ async def test_the_documentation_page_loads_nothing_from_elsewhere(caller: Calle
     assert page.headers["content-type"].startswith("text/html")
     assert page.headers["content-security-policy"].startswith("default-src 'none'")
     assert "/api/v1/schedulerlogs" in page.text
+    for answered in ("SchedulerLog", "Findings", "NodeOccupancy", "Error"):
+        assert f'<h3 id="{answered}">' in page.text
+        assert f'<a href="#{answered}">' in page.text
     for loading in ("<script", "src=", "http://", "https://", "@import", "<link"):
         assert loading not in page.text
 
