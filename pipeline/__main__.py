@@ -12,6 +12,7 @@ import typer
 from pipeline import log, set_aside, settings
 from pipeline.alerts.command import alertmanager, alerts, check_rules
 from pipeline.events.command import events
+from pipeline.placements.command import placements
 from pipeline.provision import UnreachableError
 from pipeline.provision import provision as provision_all
 from pipeline.retention import keep_clean
@@ -25,6 +26,7 @@ dead_letters = typer.Typer(help="Records that could not be understood, and docum
 app.add_typer(dead_letters, name="dead-letters", no_args_is_help=True)
 app.command()(events)
 app.command()(alerts)
+app.command()(placements)
 app.command()(check_rules)
 app.command()(alertmanager)
 

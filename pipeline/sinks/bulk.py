@@ -19,6 +19,8 @@ class Document:
     """Of two tellings the greater one stays; None for a document that never changes once it is there."""
     origin: Any = None
     """Where it came from, for whoever has to say that it was refused."""
+    is_gone: bool = False
+    """It is to be deleted; there is no source then."""
 
     @property
     def size(self) -> int:
@@ -33,14 +35,19 @@ def source(document: dict[str, Any]) -> bytes:
 
 
 def body(documents: Sequence[Document]) -> bytes:
-    return b"\n".join([line for each in documents for line in (_action(each), each.source)] + [b""])
+    return b"\n".join([line for each in documents for line in _lines(each)] + [b""])
+
+
+def _lines(document: Document) -> tuple[bytes, ...]:
+    return (_action(document),) if document.is_gone else (_action(document), document.source)
 
 
 def _action(document: Document) -> bytes:
     where: dict[str, Any] = {"_index": document.index, "_id": document.id}
     if document.version is None:
         return orjson.dumps({"create": where})
-    return orjson.dumps({"index": where | {"version": document.version, "version_type": "external_gte"}})
+    what = "delete" if document.is_gone else "index"
+    return orjson.dumps({what: where | {"version": document.version, "version_type": "external_gte"}})
 
 
 def batches(documents: Sequence[Document], most: int, most_bytes: int) -> Iterator[list[Document]]:

@@ -7,6 +7,7 @@ answer                  outcome      why
 409                     conflict     a telling that knows as much or more is there, or the document is
 413                     split        the request is too long; one document alone that is too long is refused
 400                     refused      the mapping or the document is wrong; again would be wrong again
+404 to a deletion       done         what is to go is not there
 429, 5xx, 403, 401, …   retry        the store is busy, down, read-only or not set up: it will be mended
 no answer, time-out     retry        it may have been applied: writing it again changes nothing
 ======================  ===========  ====================================================================
@@ -14,7 +15,9 @@ no answer, time-out     retry        it may have been applied: writing it again 
 
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+
+NOT_FOUND: Final = 404
 
 
 class Outcome(Enum):
@@ -47,6 +50,8 @@ def of_item(item: Mapping[str, Any]) -> Answer:
     status = said.get("status") if isinstance(said, Mapping) else None
     if not isinstance(said, Mapping) or not isinstance(status, int):
         return Answer(Outcome.RETRY, "the answer has no status for the document")
+    if status == NOT_FOUND and "delete" in item:
+        return Answer(Outcome.DONE)
     error = said.get("error")
     if isinstance(error, Mapping):
         return of_status(status, f"{error.get('type')}: {error.get('reason')}")

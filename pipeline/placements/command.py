@@ -1,0 +1,37 @@
+"""The command line of ``python -m pipeline placements``."""
+
+import asyncio
+from typing import Annotated, NoReturn
+
+import typer
+
+from pipeline import log
+from pipeline.settings import SettingError, read
+from pipeline.sinks.opensearch import NotProvisionedError
+
+
+def _fail(message: str, status: int) -> NoReturn:
+    typer.echo(message, err=True)
+    raise typer.Exit(status)
+
+
+def placements(
+    group: Annotated[str, typer.Option(help="Names this process's place on the topics.")] = "schedulerlog-placements",
+    metrics_port: Annotated[
+        int | None, typer.Option(help="Serve /metrics, /healthz, /readyz on 127.0.0.1.", min=0, max=65535)
+    ] = None,
+) -> None:
+    """Keep who is where with which devices, and what was seen of pods and nodes, until SIGTERM. Run one of these."""
+    from pipeline.placements.process import Settings, run
+
+    try:
+        settings = read()
+    except SettingError as error:
+        _fail(str(error), 2)
+    log.configure()
+    try:
+        asyncio.run(run(Settings(settings.kafka_bootstrap_servers, settings.opensearch_url, group, metrics_port)))
+    except NotProvisionedError as error:
+        _fail(str(error), 1)
+    except OSError as error:
+        _fail(f"--metrics-port {metrics_port}: {error}", 2)

@@ -1,0 +1,160 @@
+"""``python -m pipeline placements`` as a process: reads three topics, has them taken, then acknowledges them."""
+
+import logging
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import KafkaError
+
+from pipeline.alerts.reading import time_of
+from pipeline.health import serving
+from pipeline.placements.book import Book
+from pipeline.placements.keeper import Keeper
+from pipeline.placements.metrics import Metrics
+from pipeline.running import check_there, until_stopped
+from pipeline.sinks.backoff import Backoff
+from pipeline.sinks.kafka import TopicsSink
+from pipeline.sinks.opensearch import OpenSearchSink, client
+from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS
+
+logger = logging.getLogger(__name__)
+
+READ: Final = (ATTEMPTS, PODS, NODES)
+MOST_RECORDS: Final = 2_000
+"""Of one batch: so many pods the index may be asked for at once."""
+GRACE: Final = timedelta(seconds=5)
+"""So much may a record come after another of the same time on another topic."""
+AUDIT_SECONDS: Final = 1.0
+_LONGEST_PAUSE_SECONDS: Final = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    servers: str
+    opensearch_url: str
+    group: str
+    metrics_port: int | None
+
+
+@dataclass(slots=True)
+class _State:
+    index: OpenSearchSink
+    waits_for: str = "Kafka"
+    behind_seconds: float = 0.0
+
+    def ready(self) -> str:
+        waits_for = "OpenSearch" if self.index.is_waiting else self.waits_for
+        return f"waiting for {waits_for}" if waits_for else ""
+
+
+async def run(settings: Settings) -> None:
+    """Work until SIGTERM or SIGINT.
+
+    Raises ``NotProvisionedError`` where topics or templates are missing, ``OSError`` where the metrics port is taken.
+    """
+    await until_stopped(_work(settings))
+
+
+async def _work(settings: Settings) -> None:
+    metrics = Metrics()
+    index = OpenSearchSink(client(settings.opensearch_url), metrics.sinks)
+    topics = TopicsSink(settings.servers, metrics.sinks)
+    state = _State(index)
+    metrics.watch("behind_seconds", "How far behind the present the audits are.", lambda: state.behind_seconds)
+    port = settings.metrics_port
+    health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
+    with health:
+        try:
+            await index.check()
+            await _for_ever(settings, index, topics, metrics, state)
+        finally:
+            await topics.close()
+            await index.close()
+
+
+async def _for_ever(
+    settings: Settings, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics, state: _State
+) -> None:
+    """A broker that is away is waited for."""
+    book = Book()
+    metrics.watch("pods", "Pods in memory.", lambda: len(book))
+    metrics.watch("holding", "Stays with devices that go on.", lambda: len(book.ledger))
+    keeper = Keeper(book, index, topics, metrics)
+    await keeper.open(datetime.now(UTC))
+    backoff = Backoff("Kafka", _LONGEST_PAUSE_SECONDS)
+    while True:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=settings.servers,
+            group_id=settings.group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes,
+        )
+        try:
+            partitions = await _partitions(settings.servers)
+            await consumer.start()
+            consumer.assign(partitions)
+            backoff.worked()
+            state.waits_for = ""
+            await _Reader(consumer, keeper, state).work()
+        except (KafkaError, OSError) as error:
+            state.waits_for = "Kafka"
+            await backoff.failed(f"{type(error).__name__}: {error}")
+        finally:
+            await consumer.stop()
+
+
+async def _partitions(servers: str) -> list[TopicPartition]:
+    """Raises ``NotProvisionedError``, ``KafkaError``, ``OSError``."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    try:
+        await admin.start()
+        topics = {each["topic"]: each["partitions"] for each in await admin.describe_topics() if not each["error_code"]}
+    finally:
+        await admin.close()
+    check_there([topic.name for topic in (*READ, FINDINGS, DEAD_LETTERS)], topics)
+    return [TopicPartition(topic.name, each["partition"]) for topic in READ for each in topics[topic.name]]
+
+
+class _Reader:
+    """Reads on from what is acknowledged."""
+
+    def __init__(self, consumer: Any, keeper: Keeper, state: _State) -> None:
+        self._consumer, self._keeper, self._state = consumer, keeper, state
+        self._read_until: dict[TopicPartition, datetime] = {}
+        self._audited = 0.0
+
+    async def work(self) -> None:
+        while True:
+            found = await self._consumer.getmany(timeout_ms=500, max_records=MOST_RECORDS)
+            if found:
+                await self._keeper.take(record for records in found.values() for record in records)
+                await self._consumer.commit({each: records[-1].offset + 1 for each, records in found.items()})
+            for partition, records in found.items():
+                self._read_until[partition] = min(time_of(records[-1]), datetime.now(UTC))
+            if time.monotonic() - self._audited >= AUDIT_SECONDS:
+                await self._audit()
+
+    async def _audit(self) -> None:
+        self._audited = time.monotonic()
+        until = await self._known_until()
+        if until is not None:
+            self._state.behind_seconds = (datetime.now(UTC) - until).total_seconds()
+            await self._keeper.audit(until)
+
+    async def _known_until(self) -> datetime | None:
+        """Before it nothing more is to come: of partitions that are read to their end the clock says it. None where a
+        partition has not been read from yet."""
+        known = [datetime.now(UTC) - GRACE]
+        for partition in self._consumer.assignment():
+            highwater = self._consumer.highwater(partition)
+            if highwater is None or await self._consumer.position(partition) < highwater:
+                if partition not in self._read_until:
+                    return None
+                known.append(self._read_until[partition] - GRACE)
+        return min(known)

@@ -1,0 +1,199 @@
+"""The process that keeps who is where, on a real broker and index: killed at any time, and read again from zero."""
+
+import asyncio
+import os
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from aiokafka import AIOKafkaProducer
+
+import embedded
+from schemas.documents import stay_of
+from schemas.events import (
+    BindOutcome,
+    Event,
+    FindingReported,
+    NodeRegistered,
+    PickedDevice,
+    PodObserved,
+    PodRef,
+)
+from schemas.ids import attempt_id, microseconds
+from schemas.records import decode, encode
+from schemas.runs import split
+from schemas.topics import ATTEMPTS, FINDINGS, NODES, PODS, Topic
+from tests.backends import chosen
+from tests.integration.pipeline.running import Pipeline, pipeline, until
+from tests.unit.schemas.builders import a_request, a_summary
+
+HOUR_AGO = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
+NODE_COUNT, CARDS = 5, 4
+
+Told = tuple[Topic, Event]
+
+
+@pytest.fixture(scope="module")
+def servers() -> Iterator[embedded.Backends]:
+    if chosen(os.environ) != "embedded":
+        pytest.skip("reads whole topics, so they must be its own")
+    with embedded.backends() as servers:
+        yield servers
+
+
+@pytest.fixture
+def running(servers: embedded.Backends, tmp_path: Path) -> Iterator[Pipeline]:
+    with pipeline(tmp_path, servers) as running:
+        yield running
+
+
+def start(running: Pipeline, *arguments: str) -> None:
+    running.processes.start("placements", "pipeline", "placements", "--metrics-port", str(running.port), *arguments)
+    running.processes.wait_ready("placements", f"http://127.0.0.1:{running.port}/readyz")
+
+
+def at(seconds: float) -> datetime:
+    return HOUR_AGO + timedelta(seconds=seconds)
+
+
+def pod(number: int, life: int = 1) -> PodRef:
+    return PodRef(namespace="who", name=f"pod-{number}", uid=f"uid-{number}-{life}")
+
+
+def card(number: int) -> tuple[str, str]:
+    """Node and device of a pod: one for each."""
+    return f"node{number % NODE_COUNT}", f"GPU-{number % NODE_COUNT}-{number // NODE_COUNT % CARDS}"
+
+
+def a_registration(node: int) -> Told:
+    uuids = [f"GPU-{node}-{number}" for number in range(CARDS)]
+    same: dict[str, list[Any]] = {
+        "model": ["A100"], "mode": ["hami-core"], "memory_mib": [40_960], "cores_percent": [100], "slots": [10],
+        "numa": [0], "healthy": [True],
+    }  # fmt: skip
+    event = NodeRegistered(
+        node=f"node{node}", observed=at(-60), scheduler="hami-scheduler", registered=True, uuid=uuids,
+        index=list(range(CARDS)), **{name: values * CARDS for name, values in same.items()},
+    )  # fmt: skip
+    return NODES, event
+
+
+def bound(ref: PodRef, node: str, uuid: str, seconds: float, memory_mib: int = 10_240, **said: Any) -> list[Told]:
+    """As the worker tells it: first without the bind, then with it."""
+    started, ended = at(seconds - 2), at(seconds)
+    picked = PickedDevice(container=0, uuid=uuid, model="A100", memory_mib=memory_mib, cores_percent=25)
+    plain: dict[str, Any] = {
+        "attempt_id": attempt_id("hami-scheduler", ref.uid, started), "pod": ref, "started": started,
+        "version": microseconds(ended), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
+        "picked": [picked], "requests": [a_request(count=1)],
+    }  # fmt: skip
+    bind = BindOutcome(node=node, bound=True, ended=ended)
+    first = a_summary([node], **(plain | {"version": microseconds(started), "status": "pending"}))
+    whole = a_summary([node], **(plain | {"bind": bind} | said))
+    return [(ATTEMPTS, part) for summary in (first, whole) for part in split(summary)]
+
+
+def seen(ref: PodRef, node: str, seconds: float, phase: str = "Running", **said: Any) -> Told:
+    return PODS, PodObserved(pod=ref, observed=at(seconds), phase=phase, node=node, **said)
+
+
+def lives(count: int) -> tuple[list[Told], dict[tuple[str, str], tuple[Any, ...]]]:
+    """What is told, and the stays that follow: pods that go on, end, are deleted, come again."""
+    told = [a_registration(node) for node in range(NODE_COUNT)]
+    expected: dict[tuple[str, str], tuple[Any, ...]] = {}
+    for number in range(count):
+        (node, uuid), begins, ref = card(number), number * 10.0, pod(number)
+        told += [*bound(ref, node, uuid, begins), seen(ref, node, begins + 2), seen(ref, node, begins + 3)]
+        ends: dict[int, tuple[float | None, str]] = {
+            0: (None, ""), 1: (begins + 5, "Succeeded"), 2: (begins + 6, "deleted"), 3: (begins + 300, "replaced"),
+        }  # fmt: skip
+        until, how = ends[number % 4]
+        if how == "Succeeded":
+            told += [seen(ref, node, begins + 5, "Succeeded"), seen(ref, node, begins + 50, "Succeeded", deleted=True)]
+        elif how == "deleted":
+            told.append(seen(ref, node, begins + 6, deleted=True))
+        elif how == "replaced":
+            told += bound(pod(number, 2), node, uuid, begins + 300)
+            expected[ref.name, pod(number, 2).uid] = (node, (uuid,), begins + 300, None, "")
+        expected[ref.name, ref.uid] = (node, (uuid,), begins, until, how)
+    return told, expected
+
+
+def send(running: Pipeline, told: Sequence[Told]) -> None:
+    asyncio.run(_send(running.servers.bootstrap_servers, told))
+
+
+async def _send(servers: str, told: Sequence[Told]) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=servers, enable_idempotence=True) as producer:
+        for topic, event in told:
+            record = encode(event)
+            await producer.send(topic.name, record.value, key=record.key, headers=record.headers)
+        await producer.flush()
+
+
+def stays(running: Pipeline) -> dict[tuple[str, str], tuple[Any, ...]]:
+    found = {}
+    for document_id, document in documents(running, "schedulerlog-occupancy").items():
+        stay = stay_of(document_id, document["_source"])
+        until = (stay.until - HOUR_AGO).total_seconds() if stay.until else None  # type: ignore[union-attr]
+        devices = tuple(each.uuid for each in stay.held)  # type: ignore[union-attr]
+        began = (stay.began - HOUR_AGO).total_seconds()  # type: ignore[union-attr]
+        found[stay.pod.name, stay.pod.uid] = (stay.node, devices, began, until, stay.ended_by)  # type: ignore[union-attr]
+    return found
+
+
+def documents(running: Pipeline, alias: str) -> dict[str, Any]:
+    """Id to hit, with its version and the number of the write that made it."""
+    url = f"{running.servers.opensearch_url}/{alias}"
+    try:
+        httpx.post(f"{url}/_refresh", params={"allow_no_indices": "true"}, timeout=30)
+        body = {"size": 10_000, "query": {"match_all": {}}, "version": True, "seq_no_primary_term": True}
+        answer = httpx.post(f"{url}/_search", json=body, timeout=30).json()
+    except httpx.TransportError:
+        return {}
+    return {f"{hit['_index']}/{hit['_id']}": hit for hit in answer.get("hits", {}).get("hits", [])}
+
+
+def everything(running: Pipeline) -> dict[str, Any]:
+    aliases = ("schedulerlog-occupancy", "schedulerlog-observations", "schedulerlog-findings")
+    return {id_: hit for alias in aliases for id_, hit in documents(running, alias).items()}
+
+
+def findings(running: Pipeline) -> list[FindingReported]:
+    events = [decode(each.value, each.headers) for each in running.topic(FINDINGS.name)]
+    return [event for event in events if isinstance(event, FindingReported)]
+
+
+def taken(running: Pipeline) -> float:
+    return running.metric("schedulerlog_placements_records_total")
+
+
+def test_who_is_where_is_known_however_often_the_process_is_killed(running: Pipeline) -> None:
+    told, expected = lives(60)
+    start(running)
+    for cut in range(4):
+        lot = told[cut * len(told) // 4 : (cut + 1) * len(told) // 4]
+        # What was seen is read before the binds are.
+        send(running, sorted(lot, key=lambda each: each[0] is ATTEMPTS))
+        time.sleep(0.3 * cut)
+        running.processes.kill("placements")
+        start(running)
+    assert until(lambda: stays(running), expected.__eq__) == expected
+    # A pod seen twice in a row as it was is observed once.
+    observed = documents(running, "schedulerlog-observations")
+    running_once = [hit for hit in observed.values() if hit["_source"].get("phase") == "Running"]
+    assert len([hit for hit in running_once if not hit["_source"]["event"]["deleted"]]) == 60
+    before = everything(running)
+    assert not [hit for hit in before.values() if hit["_index"].startswith("schedulerlog-findings")]
+    running.processes.stop("placements")
+
+    start(running, "--group", "from-zero")
+    names = (ATTEMPTS.name, PODS.name, NODES.name)
+    count = sum(len(running.topic(name)) for name in names)
+    assert until(lambda: taken(running), lambda read: read >= count) == count
+    time.sleep(2)
+    assert everything(running) == before
