@@ -51,6 +51,7 @@ class PlacementJudge:
     def __init__(self, pools: Pools | None = None, most_pods: int = REMEMBERED_PODS) -> None:
         self._pools, self._most = pools, most_pods
         self._nodes = NodeHistory()
+        self._loaded: set[str] = set()
         self._pods: OrderedDict[str, _Pod] = OrderedDict()
         self._due: list[tuple[datetime, str]] = []
         self._told: OrderedDict[str, None] = OrderedDict()
@@ -77,6 +78,18 @@ class PlacementJudge:
 
     def see_node(self, event: NodeChecked | NodeRegistered) -> None:
         self._nodes.see(event)
+
+    def nodes_lacking(self, until: datetime) -> set[str]:
+        """Nodes that would be judged now, of which nothing but what was seen lately is known: `load_node` them."""
+        due = (self._pods.get(name) for at, name in self._due if at <= until)
+        nodes = (each.node for pod in due if pod for each in pod.placed.values() if each.attempt_id not in pod.judged)
+        return set(nodes) - self._loaded
+
+    def load_node(self, node: str, said: Iterable[NodeChecked | NodeRegistered]) -> None:
+        """All that was said of the node before."""
+        self._loaded.add(node)
+        for each in said:
+            self._nodes.see(each)
 
     def told(self, ids: Iterable[str]) -> None:
         """Findings that an earlier life has told."""

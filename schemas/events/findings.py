@@ -21,7 +21,9 @@ class FindingReported(AttemptEvent):
     """``ReleasingMemoryCounted``: the device fits only with memory that others have not given back yet.
     ``MemoryChanged``: the device's numbers were others when it was taken than when it was judged.
     ``Imbalance``: what was judged and what is told do not add up. ``Overcommitted``: more of the device was taken than
-    was left. ``BoundElsewhere``, ``BoundWithoutChoice``: the bind is not what the filter decided."""
+    was left. ``BoundElsewhere``, ``BoundWithoutChoice``: the bind is not what the filter decided. ``BoundNowhere``: the
+    cluster shows none. ``BindUntold``: nobody told the bind that it shows. ``OutsidePool``: the node is of no pool that
+    the namespace may use. ``StaleHandshake``, ``UnusableRegistration``: so was the node's when it was chosen."""
     found_at: Moment
     node: str
     device: str = ""
@@ -29,7 +31,8 @@ class FindingReported(AttemptEvent):
     numbers: dict[str, Integer] = Field(default_factory=dict)
     """What proves it, by name with the unit: ``memory_releasing_mib``, ``memory_available_mib``, …"""
     evidence: list[str] = Field(default_factory=list)
-    """The lines that say so, word for word, in the order they were written; cut where they are very long."""
+    """The lines that say so, word for word, in the order they were written; cut where they are very long. Where events
+    say so, their ids and what they say."""
 
     @property
     def id(self) -> str:
