@@ -1,15 +1,17 @@
 """What was held of a node's devices at one time, and by whom: from the stays of that time and the registrations. Pure.
 
-Containers of a pod hold their devices together; init containers hold theirs one after the other, before those begin.
+What a pod takes of a device is counted as the audit of overcommitted devices counts it.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import reduce
 
 from api.finds import schedulerlog_path
 from schemas.placement_answers import DeviceHeld, DeviceRegistered, Holder, NodeOccupancy, PodHere
 from schemas.records import rfc3339
 from schemas.stays import Held, Stay
+from summaries.overcommit import Amounts, taken
 
 
 def node_occupancy(
@@ -28,34 +30,26 @@ def node_occupancy(
 
 
 def _device_held(uuid: str, offer: DeviceRegistered | None, here: Sequence[Stay]) -> DeviceHeld:
-    by_pod = [(stay, rows) for stay in here if (rows := [row for row in stay.held if row.uuid == uuid])]
-    each_pods = [rows for _, rows in by_pod]
-    said = next((row.model for rows in each_pods for row in rows if row.model), "")
+    holding = [(stay, rows) for stay in here if (rows := [row for row in stay.held if row.uuid == uuid])]
+    rows = [row for _, held in holding for row in held]
+    amounts = _sum(taken(held, uuid) for _, held in holding)
+    said = next((row.model for row in rows if row.model), "")
     return DeviceHeld(
         uuid=uuid,
         model=offer.model if offer else said,
         memory_total_mib=offer.memory_mib if offer else None,
-        memory_held_mib=_sum(each_pods, lambda row: row.memory_mib),
+        memory_held_mib=None if any(row.memory_mib is None for row in rows) else amounts.memory_mib,
         cores_total_percent=offer.cores_percent if offer else None,
-        cores_held_percent=_sum(each_pods, lambda row: row.cores_percent),
+        cores_held_percent=None if any(row.cores_percent is None for row in rows) else amounts.cores_percent,
         slots_total=offer.slots if offer else None,
-        slots_held=_sum(each_pods, lambda row: row.slots) or 0,
+        slots_held=amounts.slots,
         healthy=offer.healthy if offer else None,
-        held_by=[_holder(stay, row) for stay, rows in by_pod for row in rows],
+        held_by=[_holder(stay, row) for stay, held in holding for row in held],
     )
 
 
-def _sum(rows_by_pod: Iterable[Sequence[Held]], number: Callable[[Held], int | None]) -> int | None:
-    """None where somebody holds nobody knows how much."""
-    total = 0
-    for rows in rows_by_pod:
-        numbers = [(row.init, number(row)) for row in rows]
-        known = [(init, held) for init, held in numbers if held is not None]
-        if len(known) < len(numbers):
-            return None
-        together = sum(held for init, held in known if not init)
-        total += max([together, *(held for init, held in known if init)])
-    return total
+def _sum(amounts: Iterable[Amounts]) -> Amounts:
+    return reduce(Amounts.plus, amounts, Amounts())
 
 
 def _holder(stay: Stay, row: Held) -> Holder:

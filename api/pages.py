@@ -115,8 +115,9 @@ def _kind(schema: Json) -> str:
         return f"list of {_kind(schema['items'])}"
     if isinstance(of := schema.get("additionalProperties"), dict):
         return f"object of {_kind(of)}"
-    default = f", by default {escape(str(schema['default']))}" if schema.get("default") not in (None, "") else ""
-    return escape(str(schema.get("type", ""))) + default
+    default = schema.get("default")
+    said = "" if default in (None, "") else f", by default {escape(str(default).lower())}"
+    return escape(str(schema.get("type", ""))) + said
 
 
 def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:

@@ -24,7 +24,10 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         assert api.is_ready()
         assert api.schedulerlog("default/none").status_code == 404
         assert api.schedulerlog("default/none", "/history").status_code == 404
-        assert api.get("/api/v1/schedulerlogs").json() == {"total": 0, "items": [], "continue": None}
+        for nothing in ("/api/v1/schedulerlogs", "/api/v1/findings"):
+            assert api.get(nothing).json() == {"total": 0, "items": [], "continue": None}
+        for unknown in ("/api/v1/nodes/node1", "/api/v1/nodes/node1/occupancy"):
+            assert api.get(unknown).status_code == 404
 
         # Provisioned now: the running API finds the topic by itself.
         filling.provision()
@@ -40,6 +43,10 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
             api.schedulerlog("default/stored"),
             api.schedulerlog("default/told", "/history"),
             api.get("/api/v1/schedulerlogs"),
+            api.get("/api/v1/findings"),
+            api.get("/api/v1/nodes/node1"),
+            api.get("/api/v1/nodes/node1/occupancy"),
+            api.get("/api/v1/namespaces/default/pods/told/occupancy"),
         ):
             assert answer.status_code == 503
             assert set(answer.json()) == {"error", "next"}
