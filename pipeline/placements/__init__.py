@@ -9,6 +9,9 @@
 ``questions``  pure: what the index is asked, and what its answers say
 ``latest``     pure: what was said last of one thing, and whether it is said again
 ``ledger``     pure: who holds which device, and what of it has to be looked at
+``pools``      pure: which pools a namespace may use
+``recall``     pure: what the audits ask the index
+``audits``     what about a placement can't be right, where more than its attempt shows it
 ``keeper``     a batch: asks the index for what is not at hand, writes, tells findings
 ``process``    the consumer, and how far it has read
 ``command``    the command line

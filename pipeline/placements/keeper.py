@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple
 from pipeline import tellings
 from pipeline.dead_letters import Source, dead_letter
 from pipeline.placements import questions
+from pipeline.placements.audits import Audits
 from pipeline.placements.book import Book, Origin, PodKey, Thing, thing_of
 from pipeline.placements.ledger import KEPT
 from pipeline.placements.metrics import Metrics
@@ -38,8 +39,8 @@ class _Taken(NamedTuple):
 
 
 class Keeper:
-    def __init__(self, book: Book, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics) -> None:
-        self._book, self._index, self._topics, self._metrics = book, index, topics, metrics
+    def __init__(self, book: Book, audits: Audits, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics) -> None:
+        self._book, self._audits, self._index, self._topics, self._metrics = book, audits, index, topics, metrics
         self._told: OrderedDict[str, None] = OrderedDict()
 
     async def open(self, now: datetime) -> None:
@@ -51,12 +52,15 @@ class Keeper:
             if len(hits) < questions.PAGE:
                 break
             after = hits[-1]["sort"]
+        await self._audits.recall(now)
         logger.info("%d pods hold devices", len(self._book.ledger))
 
     async def take(self, records: Iterable[Any]) -> None:
         """Return when all that follows from the records (of aiokafka) stands in the index and on the topics."""
         now = datetime.now(UTC)
         taken = [each for record in records if (each := await self._read(record, now))]
+        for each in taken:
+            self._audits.see(each.said)
         while taken:
             await self._load({thing_of(each.said) for each in taken})
             documents: dict[tuple[str, str], Document] = {}
@@ -124,7 +128,8 @@ class Keeper:
     async def audit(self, until: datetime) -> None:
         """Tell what is wrong, once; all that happened before ``until`` has been taken."""
         await self._load(set(self._book.nodes_to_load()))
-        found = {each.id: each for each in self._book.judge(until) if each.id not in self._told}
+        wrong = [*self._book.judge(until), *await self._audits.find(until)]
+        found = {each.id: each for each in wrong if each.id not in self._told}
         if found:
             await self._tell(found)
 

@@ -13,6 +13,7 @@ from aiokafka.errors import KafkaError
 
 from pipeline.alerts.reading import time_of
 from pipeline.health import serving
+from pipeline.placements.audits import Audits
 from pipeline.placements.book import Book
 from pipeline.placements.keeper import Keeper
 from pipeline.placements.metrics import Metrics
@@ -21,6 +22,7 @@ from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.opensearch import OpenSearchSink, client
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS
+from summaries.placement_audit import Pools
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +41,7 @@ class Settings:
     opensearch_url: str
     group: str
     metrics_port: int | None
+    pools: Pools | None = None
 
 
 @dataclass(slots=True)
@@ -84,7 +87,7 @@ async def _for_ever(
     book = Book()
     metrics.watch("pods", "Pods in memory.", lambda: len(book))
     metrics.watch("holding", "Stays with devices that go on.", lambda: len(book.ledger))
-    keeper = Keeper(book, index, topics, metrics)
+    keeper = Keeper(book, Audits(settings.pools, index), index, topics, metrics)
     await keeper.open(datetime.now(UTC))
     backoff = Backoff("Kafka", _LONGEST_PAUSE_SECONDS)
     while True:
