@@ -1,23 +1,33 @@
-"""What the cluster says, on its way into the columns; and what nodes register, on its way to Kafka."""
+"""What the cluster says, on its way into the columns; what nodes register and which pods end, on its way to Kafka."""
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Final
+from typing import Final, NamedTuple
 
 from scheduler.check_nodes import NodeChecks
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
+from scheduler.devices import allocation
 from scheduler.devices.columns import ClusterColumns
 from scheduler.devices.handshake import HANDSHAKE
 from scheduler.devices.registration import Registration
+from scheduler.devices.usage import has_ended
 from scheduler.events import registered_of
 from scheduler.service import Teller
+from schemas.events import PodObserved, PodRef
 
 _GONE: Final = "the node is gone"
 
 
+class _Placed(NamedTuple):
+    pod: PodRef
+    node: str
+    phase: str
+
+
 class Observer:
-    """Implements `Watcher`. A node's registration is told when it differs from what was told before.
+    """Implements `Watcher`. A node's registration is told when it differs from what was told before; of pods that hold
+    devices, that they have ended or are gone. A pod that leaves the watch because it ended counts as gone.
 
     `claims`: which tellings of a pod are older than what the scheduler itself decided.
     """
@@ -34,6 +44,7 @@ class Observer:
         self._checks = checks
         self._name, self._columns, self._claims, self._teller, self._clock = name, columns, claims, teller, clock
         self._told: dict[str, tuple[Registration | None, str]] = {}
+        self._placed: dict[str, _Placed] = {}
 
     def node_changed(self, node: Object) -> None:
         self._columns.apply_node(node)
@@ -60,10 +71,26 @@ class Observer:
     def pod_changed(self, pod: Object) -> None:
         if self._claims.count(pod):
             self._columns.apply_pod(pod)
+        self._follow(pod)
+
+    def _follow(self, pod: Object) -> None:
+        metadata, uid = pod["metadata"], pod["metadata"]["uid"]
+        node = (pod.get("spec") or {}).get("nodeName") or ""
+        if node and annotation(pod, allocation.NODE) is not None:
+            ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=uid)
+            self._placed[uid] = _Placed(ref, node, (pod.get("status") or {}).get("phase") or "")
+        if has_ended(pod):
+            self._tell_end(uid, is_gone=False)
+
+    def _tell_end(self, uid: str, *, is_gone: bool) -> None:
+        if placed := self._placed.pop(uid, None):
+            pod, node, phase = placed
+            self._teller.tell([PodObserved(pod=pod, observed=self._clock(), phase=phase, node=node, deleted=is_gone)])
 
     def pod_gone(self, uid: str) -> None:
         self._claims.forget(uid)
         self._columns.delete_pod(uid)
+        self._tell_end(uid, is_gone=True)
 
     def quota_changed(self, quota: Object) -> None:
         self._columns.apply_quota(quota)

@@ -23,7 +23,8 @@ from schemas.documents import Observed, observation_document, observation_kind, 
 from schemas.events import FindingReported, NodeRegistered, PodObserved
 from schemas.ids import microseconds
 from schemas.indices import OBSERVATIONS, OCCUPANCY
-from summaries.occupancy import Fact, Facts, Made, sight_of
+from summaries.lives import Fact
+from summaries.occupancy import Facts, Made, sight_of
 from summaries.overcommit import Holding, overcommitted, totals_of
 
 MOST_PODS: Final = 50_000

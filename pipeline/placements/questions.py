@@ -12,7 +12,8 @@ from pipeline.placements.latest import KEPT, Known
 from schemas.documents import OBSERVATION_KINDS, Observed, observation_of, stay_of
 from schemas.indices import FINDINGS, OBSERVATIONS, OCCUPANCY
 from schemas.records import Rejected, rfc3339
-from summaries.occupancy import Bind, Fact, Made, Sight
+from summaries.lives import Bind, Fact, Sight
+from summaries.occupancy import Made
 from summaries.overcommit import Holding
 
 logger = logging.getLogger(__name__)

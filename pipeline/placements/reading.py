@@ -23,7 +23,7 @@ from schemas.events import (
 )
 from schemas.records import Rejected, decode, decode_value
 from schemas.stays import Held
-from summaries.occupancy import Bind
+from summaries.lives import Bind
 
 
 class BoundAttempt(AttemptEvent):

@@ -17,7 +17,15 @@ from kube.errors import missing
 from scheduler.cluster.cluster_api import annotation
 from scheduler.devices import allocation
 from scheduler.node_lock import LOCK
-from schemas.events import AttemptConcluded, AttemptEvent, BindConcluded, DevicesJudged, NodeRegistered
+from schemas.events import (
+    AttemptConcluded,
+    AttemptEvent,
+    BindConcluded,
+    DevicesJudged,
+    NodeRegistered,
+    PodObserved,
+    PodRef,
+)
 from schemas.ids import attempt_id
 from tests.unit.scheduler_edges.builders import Json, a_card, a_container, a_node, a_pod
 from tests.unit.scheduler_edges.serving import Serving
@@ -384,3 +392,32 @@ async def test_a_decision_that_the_api_server_refuses_is_not_reserved_and_says_w
     assert (last.chosen, last.error) == (None, 'pods "pod1" not found')
     monkeypatch.undo()
     assert (await serving.filter(a_pod("pod2", whole)))["NodeNames"] == ["node1"]
+
+
+async def test_a_pod_that_held_devices_is_told_as_gone_once_and_others_are_not(serving: Serving) -> None:
+    nodes, plain = (
+        [a_node("node1", cards=2)],
+        a_pod("plain", [a_container(gpus=0)], uid="u2") | {"spec": {"nodeName": "node1"}},
+    )
+    serving.edit(*nodes, a_pod(uid="u1"), plain)
+    await serving.filter(a_pod(uid="u1"))
+    assert await serving.bind(a_pod(uid="u1")) == ""
+    serving.told()
+    serving.clock.advance(60)
+    serving.edit(*nodes)
+    serving.edit(*nodes)
+    ref = PodRef(namespace="default", name="pod1", uid="u1")
+    assert serving.told() == [
+        PodObserved(pod=ref, observed=serving.clock(), phase="Running", node="node1", deleted=True)
+    ]
+
+
+async def test_a_pod_that_has_ended_is_told_with_its_phase(serving: Serving) -> None:
+    annotations = {allocation.NODE: "node1"}
+    running = a_pod(annotations=annotations) | {"status": {"phase": "Running"}}
+    running["spec"]["nodeName"] = "node1"
+    serving.cluster._watcher.pod_changed(running)
+    serving.cluster._watcher.pod_changed(running | {"status": {"phase": "Failed"}})
+    serving.cluster._watcher.pod_gone("uid-pod1")
+    told = [event for event in serving.told() if isinstance(event, PodObserved)]
+    assert [(event.phase, event.node, event.deleted) for event in told] == [("Failed", "node1", False)]

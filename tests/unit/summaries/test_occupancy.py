@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from schemas.events import Condition, PodObserved, PodRef
 from schemas.stays import Held, Stay
-from summaries.occupancy import ADOPTED_WITHIN, Bind, Fact, Facts, Sight, sight_of
+from summaries.lives import ADOPTED_WITHIN, Bind, Fact, Sight
+from summaries.occupancy import Facts, sight_of
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 CARD = Held(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)
@@ -109,6 +110,20 @@ def test_the_phase_is_the_last_one_that_was_seen() -> None:
 def test_of_two_tellings_of_one_bind_the_one_that_knows_the_devices_counts() -> None:
     (stay,) = stays(a_bind(0), a_bind(1, attempt_id="of-the-events", held=(), version=9))
     assert (stay.held, stay.attempt_id, stay.began) == ([CARD], "attempt-0-node1", at(0))
+
+
+def test_how_a_pod_ended_is_said_by_whoever_saw_it_not_by_whoever_saw_it_go() -> None:
+    assert told(a_bind(0), seen(60, "deleted"), seen(60.5, "Failed")) == [("node1", 0, 60, "Failed")]
+
+
+def test_a_pod_that_is_bound_again_after_its_end_is_another_one_whatever_its_uid() -> None:
+    facts = [a_bind(0), seen(1), seen(60, "deleted"), a_bind(70), seen(90, "Failed"), a_bind(95, "node2")]
+    assert told(*facts) == [
+        ("node1", 0, 60, "deleted"),
+        ("node1", 70, 90, "Failed"),
+        ("node2", 95, None, ""),
+    ]
+    assert len({stay.id for stay in stays(*facts)}) == 3
 
 
 def test_a_bind_without_a_uid_is_of_the_pod_that_is_seen_there_next() -> None:
