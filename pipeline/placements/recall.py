@@ -15,7 +15,7 @@ from schemas.ids import microseconds
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY, Index
 from schemas.records import Rejected, read, rfc3339
 from schemas.stays import Stay
-from summaries.occupancy import Bind, Sight
+from summaries.lives import Bind, Sight
 from summaries.placement_audit import Placed, Sighting, placed_of
 
 UNTOLD_AFTER: Final = timedelta(minutes=5)
