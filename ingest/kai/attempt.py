@@ -1,5 +1,6 @@
 """What is known of one attempt: one pod in one scheduling session, with the nodes and cards as they were looked at."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -51,7 +52,7 @@ class JudgedNode:
     """The pod was put there, for good or for a trial."""
     reason: str = ""
     detail: str = ""
-    cards: dict[str, Card] = field(default_factory=dict)
+    cards: Mapping[str, Card] = field(default_factory=dict)
     """As they stood when the node was first looked at."""
     card_count: int = 0
     """Cards of the node, shared or not; 0 where it is not known."""

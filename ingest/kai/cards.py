@@ -6,9 +6,10 @@ behind. So at level 7 a card is known up to the last pod that was put on it, and
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import orjson
+from pydantic import Field
 
 from ingest.kai.attempt import Card, evidence
 from ingest.kai.sentences import Sentence, gpus_of
@@ -28,6 +29,8 @@ class NodeCards:
     """All cards of the node, as far as they were counted; 0 where the log does not say."""
     total_mib: int | None = None
     """Memory of every card of the node."""
+    snapshot: Annotated[dict[str, Card] | None, Field(exclude=True)] = None
+    """The cards in use, by group in order, until one of them changes."""
 
 
 @dataclass(slots=True)
@@ -69,6 +72,7 @@ class CardStates:
         was = known.cards.get(group) or Card(total_mib=known.total_mib)
         # How much the pod itself takes is not said, so behind the line before it the numbers are not known.
         known.cards[group] = Card(total_mib=known.total_mib) if is_before else numbers(said, known.total_mib)
+        known.snapshot = None
         return self.node, group, was
 
     def learn_total(self, node: str, total_mib: int) -> None:
@@ -77,13 +81,14 @@ class CardStates:
         for card in known.cards.values():
             card.total_mib = total_mib
 
-    def copy_of(self, node: str) -> tuple[dict[str, Card], int]:
+    def snapshot_of(self, node: str) -> tuple[Mapping[str, Card], int]:
         """The cards of a node as they stand now, and how many it has. A card's later numbers are another object."""
         known = self.nodes.get(node)
         if known is None:
             return {}, 0
-        cards = {group: card for group, card in known.cards.items() if card.used_mib != 0}
-        return cards, max(known.card_count, len(cards))
+        if known.snapshot is None:
+            known.snapshot = {group: card for group, card in sorted(known.cards.items()) if card.used_mib != 0}
+        return known.snapshot, max(known.card_count, len(known.snapshot))
 
 
 def numbers(said: Sentence, total_mib: int | None) -> Card:

@@ -130,7 +130,7 @@ class KaiLog:
             self.counts.lines[EVENT] += 1
             self._state.pending = Message(stamp, head["caller"], name, text, at)
         else:
-            self._take(Sentence(line.kind, line.level, time, name, found), told)
+            self._take(Sentence(line, time, name, found), told)
 
     def _begin(self, head: re.Match[bytes], text: bytes, number: int, told: list[Event]) -> None:
         message = message_of(text, head)
@@ -160,7 +160,7 @@ class KaiLog:
         said = sentence_of(message)
         if said is None:
             self.counts.lines[NOISE_LINE] += 1
-        elif said.kind in LONG_KINDS and not is_whole:
+        elif said.line.kind in LONG_KINDS and not is_whole:
             self.counts.lines[EVENT] += 1
             self._state.pending = message
         else:

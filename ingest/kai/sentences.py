@@ -18,17 +18,26 @@ _VECTOR_GPUS: Final = 2
 """Requests of v0.17 are vectors of milli-CPUs, bytes, GPUs and pods."""
 
 
+@dataclass(frozen=True, slots=True)
+class Line:
+    """An entry of the grammar."""
+
+    kind: str
+    level: int
+    pattern: re.Pattern[bytes]
+
+
 class Sentence:
-    """``kind`` as in the grammar; the named parts of its pattern are decoded when they are asked for."""
+    """What a line of the grammar says once; the named parts of its pattern are decoded when they are asked for."""
 
-    __slots__ = ("_found", "kind", "level", "session", "time")
+    __slots__ = ("_found", "line", "session", "time")
 
-    def __init__(self, kind: str, level: int, time: datetime, session: str, found: re.Match[bytes]) -> None:
-        self.kind, self.level, self.time, self.session, self._found = kind, level, time, session, found
+    def __init__(self, line: Line, time: datetime, session: str, found: re.Match[bytes]) -> None:
+        self.line, self.time, self.session, self._found = line, time, session, found
 
     def __getitem__(self, name: str) -> str:
         part: bytes | None = self._found[name]
-        return part.decode(errors="replace") if part else ""
+        return part.decode("utf-8", "replace") if part else ""
 
     def named(self, name: str) -> str:
         """A part that not every kind of sentence has; empty where this one has none."""
@@ -38,15 +47,6 @@ class Sentence:
     def text(self) -> str:
         """The whole message, word for word."""
         return self._found.string[self._found.start() :].decode(errors="replace")
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """An entry of the grammar."""
-
-    kind: str
-    level: int
-    pattern: re.Pattern[bytes]
 
 
 def _by_start() -> dict[tuple[bytes, bytes], list[Line]]:
@@ -80,7 +80,7 @@ def sentence_of(message: Message) -> Sentence | None:
     word = _WORD.match(message.line, message.start)
     for line in LINES.get((message.caller, word[0]), ()) if word else ():
         if (found := line.pattern.match(message.line, message.start)) and (time := time_of(message.stamp)):
-            return Sentence(line.kind, line.level, time, message.session, found)
+            return Sentence(line, time, message.session, found)
     return None
 
 

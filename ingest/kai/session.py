@@ -46,7 +46,7 @@ class Session:
         """The node in the attempt's walk; its cards are what they are when it is first looked at."""
         judged = attempt.nodes.get(name)
         if judged is None:
-            cards, count = self.cards.copy_of(name)
+            cards, count = self.cards.snapshot_of(name)
             judged = attempt.nodes[name] = JudgedNode(cards=cards, card_count=count)
         return judged
 
@@ -54,14 +54,15 @@ class Session:
         """Did the sentence add to what is known?"""
         if said.time > self.last:
             self.last = said.time
-        if about_all := _ABOUT_ALL.get(said.kind):
-            about_all(self, said)
-            return True
-        attempt = self.attempt(said["pod"], said.time)
-        if attempt is None:
-            return False
-        attempt.levels.add(said.level)
-        _ABOUT_A_POD[said.kind](self, attempt, said)
+        kind = said.line.kind
+        if about_a_pod := _ABOUT_A_POD.get(kind):
+            attempt = self.attempt(said["pod"], said.time)
+            if attempt is None:
+                return False
+            attempt.levels.add(said.line.level)
+            about_a_pod(self, attempt, said)
+        else:
+            _ABOUT_ALL[kind](self, said)
         return True
 
 

@@ -110,7 +110,7 @@ def _card(attempt: Attempt, node: JudgedNode, said: Tagged, time: datetime) -> N
     )  # fmt: skip
     known = node.cards.get(said.group)
     if known is None:
-        node.cards[said.group] = now
+        node.cards = {**node.cards, said.group: now}
     else:
         _note_change(attempt, said, known, now, time)
         for name in ("allocated_mib", "releasing_mib", "used_mib", "total_mib"):

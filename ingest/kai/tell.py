@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 
@@ -26,7 +27,7 @@ from schemas.events import (
 )
 from schemas.events.base import NOT_SAID
 from schemas.ids import attempt_id
-from schemas.records import MAX_VALUE_BYTES, encode_value
+from schemas.records import MAX_VALUE_BYTES
 from schemas.runs import HEAD_BYTES, refusal_runs, runs
 
 SCHEDULER: Final = "kai-scheduler"
@@ -40,20 +41,16 @@ _ROW_BYTES: Final = 96
 _NODE_BYTES: Final = 64
 
 
-class _Row(NamedTuple):
-    uuid: str
-    verdict: str
-    card: Card
-
-
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """One node: its verdict, its cards' verdicts, why it was refused."""
+    """One node: its verdict, why it was refused; and of each of its shared cards the group, the card, its verdict."""
 
     name: str
     verdict: str
     score: float
-    rows: list[_Row]
+    groups: list[str]
+    cards: list[Card]
+    verdicts: list[str]
     devices: int
     refusal: Refusal | None
 
@@ -121,11 +118,13 @@ def _all_nodes(attempt: Attempt) -> dict[str, JudgedNode]:
 def _told(attempt: Attempt, name: str, node: JudgedNode, request: Request) -> _Told:
     is_chosen = attempt.is_placed and name == attempt.chosen
     is_refused = not node.is_taken and (node.is_refused or node.is_gpu_refused or _is_blank(node, attempt))
-    rows = list(_rows(attempt, node, request, is_refused, attempt.groups if is_chosen else []))
-    devices = max(node.card_count, len(rows))
-    refusal = _refusal(node, rows, devices) if is_refused else None
+    groups = sorted(node.cards)
+    cards = [node.cards[group] for group in groups]
+    verdicts = _verdicts(attempt, node, request, is_refused, attempt.groups if is_chosen else [])
+    devices = max(node.card_count, len(groups))
+    refusal = _refusal(node, verdicts, devices) if is_refused else None
     verdict = PICKED if is_chosen else REFUSED if is_refused else FITS
-    return _Told(name, verdict, node.score if not is_refused else 0.0, rows, devices, refusal)
+    return _Told(name, verdict, node.score if not is_refused else 0.0, groups, cards, verdicts, devices, refusal)
 
 
 def _is_blank(node: JudgedNode, attempt: Attempt) -> bool:
@@ -133,24 +132,27 @@ def _is_blank(node: JudgedNode, attempt: Attempt) -> bool:
     return not (node.score or node.fitting or attempt.chosen)
 
 
-def _rows(attempt: Attempt, node: JudgedNode, request: Request, is_refused: bool, picked: list[str]) -> Iterator[_Row]:
+def _verdicts(attempt: Attempt, node: JudgedNode, request: Request, is_refused: bool, picked: list[str]) -> list[str]:
+    """Of the node's cards, in the order of their groups."""
     is_whole = request.memory_percent == 100
     if is_refused and not is_whole and attempt.memory_mib is None and not picked:
         # Nothing is known of a card that tells it from the others.
-        verdict = INSUFFICIENT_MEMORY if node.is_gpu_refused else NOT_REACHED
-        for group in sorted(node.cards):
-            yield _Row(group, verdict, node.cards[group])
-        return
-    for group, card in sorted(node.cards.items()):
-        if group in picked:
-            yield _Row(group, PICKED, card)
-        elif not is_refused and group in node.fitting:
-            yield _Row(group, FITS, card)
-        elif is_whole:
-            # A card that is shared already can't be had as a whole.
-            yield _Row(group, IN_USE, card)
-        else:
-            yield _Row(group, _shared_verdict(attempt, node, card, is_refused), card)
+        return [INSUFFICIENT_MEMORY if node.is_gpu_refused else NOT_REACHED] * len(node.cards)
+    return [
+        _verdict(attempt, node, group, is_whole=is_whole, is_refused=is_refused, picked=picked)
+        for group in sorted(node.cards)
+    ]
+
+
+def _verdict(
+    attempt: Attempt, node: JudgedNode, group: str, *, is_whole: bool, is_refused: bool, picked: list[str]
+) -> str:
+    if group in picked:
+        return PICKED
+    if not is_refused and group in node.fitting:
+        return FITS
+    # A card that is shared already can't be had as a whole.
+    return IN_USE if is_whole else _shared_verdict(attempt, node, node.cards[group], is_refused)
 
 
 def _shared_verdict(attempt: Attempt, node: JudgedNode, card: Card, is_refused: bool) -> str:
@@ -172,25 +174,32 @@ def _room(card: Card) -> int | None:
     return card.total_mib - card.allocated_mib
 
 
-def _refusal(node: JudgedNode, rows: list[_Row], devices: int) -> Refusal:
-    verdicts = [row.verdict for row in rows]
-    counts = {code: count for code in (INSUFFICIENT_MEMORY, IN_USE) if (count := verdicts.count(code))}
-    if counts:
-        return Refusal(counts=counts, devices=devices)
+def _refusal(node: JudgedNode, verdicts: list[str], devices: int) -> Refusal:
+    memory, in_use = verdicts.count(INSUFFICIENT_MEMORY), verdicts.count(IN_USE)
+    if memory or in_use:
+        return _counted(memory, in_use, devices)
     return Refusal(bare=node.reason or GPU_REASON, cause=node.detail)
 
 
+@lru_cache(maxsize=256)
+def _counted(memory: int, in_use: int, devices: int) -> Refusal:
+    """Nodes of one kind are refused with the same counts."""
+    counts = {INSUFFICIENT_MEMORY: memory, IN_USE: in_use}
+    return Refusal(counts={code: count for code, count in counts.items() if count}, devices=devices)
+
+
 def _devices_judged(head: dict[str, Any], request: Request, nodes: list[_Told]) -> Iterator[DevicesJudged]:
-    shown = [(place, node) for place, node in enumerate(nodes) if node.rows]
-    sizes = np.array([len(node.rows) * _ROW_BYTES + len(node.name) + 24 for _, node in shown], dtype=np.int64)
+    shown = [(place, node) for place, node in enumerate(nodes) if node.groups]
+    sizes = np.array([len(node.groups) * _ROW_BYTES + len(node.name) + 24 for _, node in shown], dtype=np.int64)
     for part, cut in enumerate(runs(sizes)):
         yield DevicesJudged(**head, part=part, container=0, request=request, **_columns(shown[cut]))
 
 
 def _columns(nodes: list[tuple[int, _Told]]) -> dict[str, Any]:
-    rows = [row for _, node in nodes for row in node.rows]
-    verdicts = sorted({row.verdict for row in rows})
-    totals = sorted({row.card.total_mib for row in rows}, key=lambda total: (total is None, total or 0))
+    rows = [verdict for _, node in nodes for verdict in node.verdicts]
+    cards = [card for _, node in nodes for card in node.cards]
+    verdicts = sorted(set(rows))
+    totals = sorted({card.total_mib for card in cards}, key=lambda total: (total is None, total or 0))
     verdict_codes = {verdict: code for code, verdict in enumerate(verdicts)}
     kind_codes = {total: code for code, total in enumerate(totals)}
     return {
@@ -199,12 +208,12 @@ def _columns(nodes: list[tuple[int, _Told]]) -> dict[str, Any]:
         "nodes": [node.name for _, node in nodes],
         "node_index": [place for place, _ in nodes],
         "devices": [node.devices for _, node in nodes],
-        "rows": [len(node.rows) for _, node in nodes],
-        "verdict": [verdict_codes[row.verdict] for row in rows],
-        "uuid": [row.uuid for row in rows],
-        "kind": [kind_codes[row.card.total_mib] for row in rows],
+        "rows": [len(node.groups) for _, node in nodes],
+        "verdict": [verdict_codes[verdict] for verdict in rows],
+        "uuid": [group for _, node in nodes for group in node.groups],
+        "kind": [kind_codes[card.total_mib] for card in cards],
         "numa": [NOT_SAID] * len(rows),
-        "memory_used_mib": [_or_not_said(row.card.allocated_mib) for row in rows],
+        "memory_used_mib": [_or_not_said(card.allocated_mib) for card in cards],
         "cores_used_percent": [NOT_SAID] * len(rows),
         "slots_used": [NOT_SAID] * len(rows),
     }
@@ -215,14 +224,14 @@ def _or_not_said(number: int | None) -> int:
 
 
 def _nodes_judged(head: dict[str, Any], nodes: list[_Told]) -> Iterator[NodesJudged]:
-    refusals: dict[bytes, int] = {}
+    refusals: dict[tuple[Any, ...], int] = {}
     table: list[Refusal] = []
     codes = []
     for node in nodes:
         if node.refusal is None:
             codes.append(-1)
             continue
-        codes.append(refusals.setdefault(encode_value(node.refusal), len(table)))
+        codes.append(refusals.setdefault(_content(node.refusal), len(table)))
         if codes[-1] == len(table):
             table.append(node.refusal)
     if not nodes:
@@ -231,6 +240,10 @@ def _nodes_judged(head: dict[str, Any], nodes: list[_Told]) -> Iterator[NodesJud
     refusal = np.array(codes, dtype=np.int64)
     for part, cut in enumerate(refusal_runs(sizes, table, refusal, MAX_VALUE_BYTES - HEAD_BYTES)):
         yield NodesJudged(**head, part=part, **_node_columns(nodes, table, codes, cut))
+
+
+def _content(refusal: Refusal) -> tuple[Any, ...]:
+    return refusal.bare, refusal.cause, refusal.devices, *refusal.counts.items()
 
 
 def _node_columns(nodes: list[_Told], table: list[Refusal], codes: list[int], cut: slice) -> dict[str, Any]:
@@ -270,7 +283,7 @@ def _concluded(
         requests=[request],
         offered_nodes=max(node_count, len(nodes), *counts.values(), 0),
         judged_nodes=len(nodes),
-        judged_devices=sum(len(node.rows) for node in nodes),
+        judged_devices=sum(len(node.groups) for node in nodes),
         device_records=len(devices),
         node_records=len(judged),
         chosen=attempt.chosen if attempt.is_placed else None,
@@ -284,7 +297,7 @@ def _concluded(
 
 def _not_said(attempt: Attempt, request: Request, nodes: list[_Told]) -> list[str]:
     """What the level that was logged, or KAI itself, leaves open."""
-    cards = [row.card for node in nodes for row in node.rows]
+    cards = [card for node in nodes for card in node.cards]
     is_counted = bool(attempt.fit and attempt.fit.counts and not attempt.is_placed)
     gaps = {
         "which nodes were looked at (level 6)": not nodes or (is_counted and not attempt.judged()),

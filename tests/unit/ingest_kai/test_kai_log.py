@@ -24,7 +24,7 @@ def test_every_sample_of_the_grammar_is_read_as_what_it_stands_for(line: dict[st
         for sample in line["samples"]:
             found = sentence_of(Message(b"2026-11-21T03:13:34.561Z", caller.encode(), "s1", sample.encode()))
             assert found is not None
-            assert found.kind == line["kind"]
+            assert found.line.kind == line["kind"]
 
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON])
