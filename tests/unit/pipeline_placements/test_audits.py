@@ -14,7 +14,8 @@ from schemas.events import PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
 from schemas.records import encode_value, rfc3339
 from schemas.stays import Held
-from summaries.occupancy import Bind, Fact, Facts, Sight
+from summaries.lives import Bind, Fact, Sight
+from summaries.occupancy import Facts
 from tests.unit.summaries.placements import a_pod, a_problem, at, checked, registered, seen
 
 BOUND, LONG_AFTER = at(1), at(1_000)

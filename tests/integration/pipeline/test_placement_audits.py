@@ -1,0 +1,174 @@
+"""What can't be right about placements is found by the process, told once, and found again from zero: real servers."""
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from aiokafka import AIOKafkaProducer
+
+import embedded
+from pipeline.placements.process import GRACE
+from schemas.events import (
+    AttemptConcluded,
+    BindOutcome,
+    Event,
+    FindingReported,
+    NodeChecked,
+    NodeProblem,
+    NodeRegistered,
+    PodObserved,
+    PodRef,
+)
+from schemas.ids import attempt_id, microseconds
+from schemas.records import decode, encode
+from schemas.runs import split
+from schemas.topics import ATTEMPTS, DECISIONS, FINDINGS, NODES, PODS, Topic
+from summaries.placement_judge import LATE
+from tests.backends import chosen
+from tests.integration.pipeline.running import Pipeline, pipeline, until
+from tests.unit.schemas.builders import a_request, a_summary
+
+Told = tuple[Topic, Event]
+AGO: Final = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=20)
+SCHEDULER: Final = "hami-scheduler"
+POOLS: Final = {"SCHEDULERLOG_NODE_POOLS": "a100=a100-*,t4=t4-*", "SCHEDULERLOG_EXPECTED_POOLS": "who=a100"}
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Iterator[Pipeline]:
+    if chosen(os.environ) != "embedded":
+        pytest.skip("reads whole topics, so they must be its own")
+    with embedded.backends() as servers, pipeline(tmp_path, servers, **POOLS) as running:
+        yield running
+
+
+def start(running: Pipeline, *arguments: str) -> None:
+    running.processes.start("placements", "pipeline", "placements", "--metrics-port", str(running.port), *arguments)
+    running.processes.wait_ready("placements", f"http://127.0.0.1:{running.port}/readyz")
+
+
+def at(seconds: float) -> datetime:
+    return AGO + timedelta(seconds=seconds)
+
+
+def a_pod(name: str) -> PodRef:
+    return PodRef(namespace="who", name=name, uid=f"uid-{name}")
+
+
+def bound(name: str, node: str) -> list[Told]:
+    """Judged at 0 s, bound at 10 s, with the node's one card."""
+    uuid, pod = f"GPU-{node}", a_pod(name)
+    plain: dict[str, Any] = {
+        "attempt_id": attempt_id(SCHEDULER, pod.uid, at(0)), "pod": pod, "started": at(0), "ended": at(1),
+        "version": microseconds(at(10)), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
+        "requests": [a_request(count=1)], "bind": BindOutcome(node=node, bound=True, ended=at(10)),
+    }  # fmt: skip
+    return [(ATTEMPTS, part) for part in split(a_summary([node], **plain))]
+
+
+def chosen_alone(name: str, node: str) -> Told:
+    """The end of a filter whose bind nobody tells."""
+    pod = a_pod(name)
+    event = AttemptConcluded(
+        attempt_id=attempt_id(SCHEDULER, pod.uid, at(0)), pod=pod, scheduler=SCHEDULER, started=at(0), ended=at(1),
+        requests=[a_request(count=1)], offered_nodes=0, judged_nodes=0, judged_devices=0, device_records=0,
+        node_records=0, chosen=node,
+    )  # fmt: skip
+    return DECISIONS, event
+
+
+def seen(name: str, node: str, seconds: float) -> Told:
+    return PODS, PodObserved(pod=a_pod(name), observed=at(seconds), phase="Running" if node else "Pending", node=node)
+
+
+def registered(node: str, seconds: float, memory_mib: int) -> Told:
+    event = NodeRegistered(
+        node=node, observed=at(seconds), scheduler=SCHEDULER, registered=True, uuid=[f"GPU-{node}"], model=["A100"],
+        mode=["hami-core"], index=[0], memory_mib=[memory_mib], cores_percent=[100], slots=[10], numa=[0],
+        healthy=[True],
+    )  # fmt: skip
+    return NODES, event
+
+
+def checked(node: str, seconds: float, *codes: str) -> Told:
+    problems = [NodeProblem(code=code, vendor="NVIDIA", message="of old", handshake_at=at(-500)) for code in codes]
+    return NODES, NodeChecked(node=node, observed=at(seconds), scheduler=SCHEDULER, problems=problems)
+
+
+WRONG: Final = {
+    "OutsidePool": ("outside", "t4-1"),
+    "StaleHandshake": ("stale", "a100-stale"),
+    "UnusableRegistration": ("unusable", "a100-unusable"),
+    "MemoryChanged": ("changed", "a100-changed"),
+    "BoundNowhere": ("nowhere", "a100-1"),
+    "BindUntold": ("untold", "a100-2"),
+}
+TOLD: Final[Sequence[Told]] = (
+    *(registered(node, -200, 40_960) for node in ("a100-changed", "a100-1", "a100-right")),
+    checked("a100-stale", -100, "HandshakeTooOld"),
+    checked("a100-unusable", -100, "RegistrationUnusable"),
+    checked("a100-right", -100, "HandshakeTooOld"),
+    checked("a100-right", -1),
+    registered("a100-changed", 5, 20_480),
+    *(told for finding, where in WRONG.items() if finding != "BindUntold" for told in bound(*where)),
+    *bound("right", "a100-right"),
+    chosen_alone("untold", "a100-2"),
+    seen("nowhere", "", 70),
+    seen("untold", "a100-2", 70),
+    seen("right", "a100-right", 12),
+    seen("right", "a100-right", 70),
+)
+
+
+async def send(running: Pipeline, told: Sequence[Told]) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
+        for topic, event in told:
+            record = encode(event)
+            await producer.send(topic.name, record.value, key=record.key, headers=record.headers)
+        await producer.flush()
+
+
+def findings(running: Pipeline) -> list[FindingReported]:
+    events = [decode(each.value, each.headers) for each in running.topic(FINDINGS.name)]
+    return [event for event in events if isinstance(event, FindingReported) and event.finding in WRONG]
+
+
+def in_index(running: Pipeline) -> dict[str, Any]:
+    try:
+        found = running.documents(alias="schedulerlog-findings")
+    except Exception:  # noqa: BLE001 - there is no index before the first finding
+        return {}
+    return {id_: source for id_, source in found.items() if source["finding"] in WRONG}
+
+
+def test_each_is_found_once_however_often_the_process_is_killed(running: Pipeline) -> None:
+    running.processes.start("worker", "pipeline", "worker")
+    start(running)
+    # Binds come before what proves them wrong, and the process is killed between them and after them.
+    for lot in (sorted(TOLD, key=lambda each: each[0] is not ATTEMPTS)[half::2] for half in range(2)):
+        asyncio.run(send(running, lot))
+        running.processes.kill("placements")
+        start(running)
+    found = until(lambda: findings(running), lambda told: len(told) >= len(WRONG), timeout_seconds=120)
+    assert {each.finding: (each.pod.name, each.node) for each in found} == WRONG
+    assert set(Counter(each.id for each in found).values()) == {1}
+    assert {
+        source["finding"] for source in until(lambda: in_index(running), lambda ids: len(ids) == 6).values()
+    } == set(WRONG)
+    assert all(each.evidence and each.numbers for each in found)
+
+    running.processes.stop("placements")
+    before = in_index(running)
+    start(running, "--group", "from-zero")
+    read = sum(len(running.topic(topic.name)) for topic in (ATTEMPTS, PODS, NODES))
+    assert until(lambda: running.metric("schedulerlog_placements_records_total"), lambda taken: taken >= read) == read
+    # Until all of it has been judged again.
+    time.sleep((LATE + GRACE).total_seconds() + 2)
+    assert len(findings(running)) == len(WRONG)
+    assert in_index(running) == before
