@@ -7,7 +7,7 @@ remembered and said again. Lines about nodes may have no time (``extra`` has non
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any, Final
 
@@ -16,7 +16,6 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from ingest.lines import Lines
 from ingest.reader import EVENT, NOISE, Counts
 from ingest.sniffer.datum import Datum, datum_of, datum_of_line
-from ingest.sniffer.occupancy import DELETED
 from schemas.events import Condition, Event, NodeObserved, PodObserved, PodRef
 
 UNNAMED_NAMESPACE: Final = "-"
@@ -24,12 +23,14 @@ UNNAMED_NAMESPACE: Final = "-"
 MAX_REMEMBERED: Final = 100_000
 PHASES: Final = frozenset(("Pending", "Running", "Succeeded", "Failed", "Unknown"))
 
+_DELETE: Final = "podDelete"
 _CAPACITY: Final = "capacity-"
 _ALLOCATABLE: Final = "allocatable-"
 
 
 @dataclass(slots=True)
 class _Pod:
+    seen: datetime | None = None
     phase: str = ""
     node: str = ""
     conditions: dict[str, Condition] = field(default_factory=dict)
@@ -37,6 +38,7 @@ class _Pod:
 
 @dataclass(slots=True)
 class _Node:
+    seen: datetime | None = None
     capacity: dict[str, str] = field(default_factory=dict)
     allocatable: dict[str, str] = field(default_factory=dict)
     conditions: dict[str, Condition] = field(default_factory=dict)
@@ -111,11 +113,13 @@ class SnifferLog:
             pod.phase = datum.event
         elif datum.event:
             pod.conditions[datum.event] = _condition(datum)
-        if datum.endpoint == "podDelete":
-            pod.conditions[DELETED] = Condition(type=DELETED, status="True", since=time)
+        is_gone = datum.endpoint == _DELETE
+        if is_gone:
+            # What is said of the name from here on is about another pod.
+            del self._state.pods[str(ref)]
         return PodObserved(
-            pod=ref, observed=_apart(time, datum), phase=pod.phase, node=pod.node,
-            conditions=list(pod.conditions.values()),
+            pod=ref, observed=_behind(pod, _apart(time, datum)), phase=pod.phase, node=pod.node,
+            conditions=list(pod.conditions.values()), deleted=is_gone,
         )  # fmt: skip
 
     def _node(self, datum: Datum, time: datetime) -> NodeObserved:
@@ -125,7 +129,7 @@ class SnifferLog:
         node.capacity.update(_starting(datum, _CAPACITY))
         node.allocatable.update(_starting(datum, _ALLOCATABLE))
         return NodeObserved(
-            node=datum.name, observed=_apart(time, datum), capacity=dict(node.capacity),
+            node=datum.name, observed=_behind(node, _apart(time, datum)), capacity=dict(node.capacity),
             allocatable=dict(node.allocatable), conditions=list(node.conditions.values()),
         )  # fmt: skip
 
@@ -138,6 +142,12 @@ def _apart(time: datetime, datum: Datum) -> datetime:
     return time.replace(
         microsecond=int.from_bytes(blake2b(said.encode(errors="replace"), digest_size=4).digest()) % 10**6
     )
+
+
+def _behind(known: _Pod | _Node, time: datetime) -> datetime:
+    """A line's time is that of its condition; what was read before is said with it, so it is never the earlier."""
+    known.seen = max(time, known.seen + timedelta(microseconds=1)) if known.seen else time
+    return known.seen
 
 
 def _condition(datum: Datum) -> Condition:

@@ -11,10 +11,10 @@ from ingest.lines import Lines, Origin
 from ingest.reader import EVENT, UNKNOWN
 from ingest.sniffer import SnifferLog
 from ingest.sniffer.datum import time_of
-from ingest.sniffer.occupancy import occupants, pod_to_node, stays
 from ingest.sniffer.service import SERVICE, SendRequest, SendResponse, server
 from schemas.events import Event, NodeObserved, PodObserved
 from schemas.records import Rejected, decode, encode
+from summaries.occupancy import Facts, sight_of
 
 DOCUMENT = rb"""
 {"object":"Pod","name":"local-path-provisioner-7577fdbbfb-w84m2","endpoint":"podUpdate","event":"ContainersReady","timestamp":"2024-04-20 18:22:03 +0000 UTC"}
@@ -38,7 +38,16 @@ def test_the_documents_lines_say_the_pods_conditions() -> None:
     assert [(each.type, each.status) for each in first.conditions] == [("ContainersReady", "True")]
     assert first.conditions[0].since == datetime(2024, 4, 20, 18, 22, 3, tzinfo=UTC)
     assert [each.type for each in second.conditions] == ["ContainersReady", "PodScheduled"]
-    assert second.observed.replace(microsecond=0) == datetime(2024, 4, 20, 18, 22, 0, tzinfo=UTC)
+    assert second.conditions[1].since == datetime(2024, 4, 20, 18, 22, 0, tzinfo=UTC)
+
+
+def test_what_is_said_last_of_a_pod_or_node_says_all_and_is_the_latest() -> None:
+    events = read(DOCUMENT)
+    pods = [each for each in events if isinstance(each, PodObserved)]
+    nodes = [each for each in events if isinstance(each, NodeObserved)]
+    pod, node = max(pods, key=lambda each: each.observed), max(nodes, key=lambda each: each.observed)
+    assert [each.type for each in pod.conditions] == ["ContainersReady", "PodScheduled"]
+    assert (node.capacity["cpu"], node.conditions[0].type) == ("12", "Ready")
 
 
 def test_the_documents_lines_say_the_nodes_capacity_and_condition() -> None:
@@ -99,16 +108,20 @@ def a_pod_line(event: str, node: str, second: int, endpoint: str = "podUpdate", 
 
 
 def test_stays_begin_with_the_node_and_end_with_the_pod() -> None:
-    text = a_pod_line("Running", "n1", 1) + a_pod_line("Ready", "n1", 2) + a_pod_line("Succeeded", "n1", 9)
-    text += a_pod_line("Running", "n1", 3, pod="ml/b") + a_pod_line("Running", "n1", 8, "podDelete", pod="ml/b")
-    text += a_pod_line("Running", "n2", 5, pod="ml/c")
-    found = stays(event for event in read(text) if isinstance(event, PodObserved))
-    assert [(stay.pod, stay.node, stay.until is None) for stay in found] == [
-        ("ml/a", "n1", False), ("ml/b", "n1", False), ("ml/c", "n2", True),
+    text = a_pod_line("Running", "n1", 1) + a_pod_line("Ready", "n1", 2) + a_pod_line("Running", "n1", 8, "podDelete")
+    text += a_pod_line("Running", "n2", 9) + a_pod_line("Succeeded", "n2", 20)
+    sights = [sight_of(event) for event in read(text) if isinstance(event, PodObserved)]
+    stays = [made.stay for made in Facts("ml", "a", filter(None, sights)).stays()]
+    assert [(stay.node, stay.began.second, stay.until and stay.until.second, stay.ended_by) for stay in stays] == [
+        ("n1", 1, 8, "deleted"), ("n2", 9, 20, "Succeeded"),
     ]  # fmt: skip
-    assert pod_to_node(found) == {"ml/c": "n2"}
-    assert occupants(found, "n1", datetime(2024, 4, 20, 18, 22, 5, tzinfo=UTC)) == ["ml/a", "ml/b"]
-    assert occupants(found, "n1", datetime(2024, 4, 20, 18, 22, 10, tzinfo=UTC)) == []
+
+
+def test_nothing_is_remembered_of_a_pod_that_is_gone() -> None:
+    gone, next_one = read(a_pod_line("Ready", "n1", 8, "podDelete") + a_pod_line("Running", "", 9))
+    assert isinstance(gone, PodObserved)
+    assert isinstance(next_one, PodObserved)
+    assert (gone.deleted, next_one.deleted, next_one.node, next_one.conditions) == (True, False, "", [])
 
 
 async def sent(request: dict[str, str], reader: SnifferLog, *, is_kept: bool = True) -> list[Event]:
