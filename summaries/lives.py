@@ -136,14 +136,17 @@ class Life:
         how = min(ends, key=lambda sight: (sight.state == DELETED, sight.at, sight.state), default=None)
         return (min(sight.at for sight in ends), how.state) if how else None
 
+    @property
+    def nodes(self) -> set[str]:
+        return ({bind.node for bind in self.binds} | {sight.node for sight in self.sights}) - {""}
+
     def parts(self) -> list[Part]:
-        nodes = ({bind.node for bind in self.binds} | {sight.node for sight in self.sights}) - {""}
         return [
             Part(
                 self.uid, node, [bind for bind in self.binds if bind.node == node],
                 [sight for sight in self.sights if sight.node in (node, "")], self.end, self.again,
             )
-            for node in sorted(nodes)
+            for node in sorted(self.nodes)
         ]  # fmt: skip
 
     def each(self) -> list["Life"]:
@@ -153,11 +156,14 @@ class Life:
         for bind in sorted(self.binds, key=by_time):
             if any(end + AGAIN_AFTER < bind.at and (not begins or end >= begins[-1]) for end in ends):
                 begins.append(bind.at)
-        lives = [Life(self.uid, again=str(microseconds(at)) if at else "") for at in (None, *begins)]
+        lives = [Life(self.uid) for _ in (None, *begins)]
         facts: list[Fact] = [*self.binds, *self.sights]
         for fact in facts:
             lives[bisect_right(begins, fact.at)].take(fact)
-        return [life for life in lives if life.binds or life.sights]
+        there = [life for life in lives if life.nodes]
+        for life, at in zip(lives, (None, *begins), strict=True):
+            life.again = str(microseconds(at)) if at and life is not there[0] else ""
+        return there
 
 
 def _lives(facts: Iterable[Fact]) -> dict[str, Life]:
@@ -171,7 +177,8 @@ def parts(facts: Iterable[Fact]) -> list[Part]:
     """What has no UID goes to the pod that it fits, else it makes stays of its own."""
     lives = _lives(facts)
     nameless = lives.pop("", Life(""))
-    rest = [bind for bind in nameless.binds if not _given(bind, _bound(bind, _spans(lives)), lives)]
+    spans = _spans(lives)
+    rest = [bind for bind in nameless.binds if not _given(bind, _bound(bind, spans), lives)]
     # Only with their binds is it known since when pods are there.
     spans = _spans(lives)
     left = [sight for sight in nameless.sights if not _given(sight, _seen(sight, spans), lives)]

@@ -21,8 +21,6 @@ MOVED: Final = "moved"
 
 MOST_SIGHTS: Final = 128
 """Of one name, of ends and of what has no UID; of the rest the first of each kind is enough."""
-_DELETED_CONDITION: Final = "Deleted"
-"""scheduler-sniffer's: its pods have conditions only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +36,7 @@ class Made:
 
 def sight_of(event: PodObserved) -> Sight | None:
     """None where nothing is said of a node, nor of an end."""
-    gone = event.deleted or any(each.type == _DELETED_CONDITION for each in event.conditions)
-    state = DELETED if gone else event.phase
+    state = DELETED if event.deleted else event.phase
     if not event.node and state not in ENDS:
         return None
     said = (each.since for each in event.conditions if each.type == "PodScheduled" and each.status == "True")

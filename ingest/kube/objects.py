@@ -50,7 +50,8 @@ def changed_at(found: Json) -> datetime | None:
     two changes within a second stay two, and in order.
     """
     metadata = part(found, "metadata")
-    stamps = [text(metadata, "creationTimestamp"), text(metadata, "deletionTimestamp")]
+    # The deletionTimestamp is when the object is to be gone at the latest: a time to come says nothing of a change.
+    stamps = [text(metadata, "creationTimestamp")]
     stamps += [text(entry, "time") for entry in entries(metadata, "managedFields")]
     stamps += [text(entry, "lastTransitionTime") for entry in entries(found, "status", "conditions")]
     times = [time for stamp in stamps if stamp and (time := moment(stamp))]

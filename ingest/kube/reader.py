@@ -12,7 +12,7 @@ from ingest.kube.gather import Gathered, Group
 from ingest.kube.happenings import REASONS, Happening, happenings
 from ingest.kube.tell import PodFacts, events_of
 from ingest.reader import Counts
-from schemas.events import AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved
+from schemas.events import AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 from schemas.records import encode_value
 
 Kind = Literal["pod", "node", "event", "pod group"]
@@ -64,15 +64,15 @@ class KubeEvents:
         read = {"pod": self._pod, "node": self._node, "event": self._event, "pod group": self._group}
         return self._counted(list(read[kind](found, now)))
 
-    def gone(self, kind: Kind, namespace: str, name: str) -> list[Event]:
-        """The object was deleted: nothing is to be told of it, and nothing kept."""
-        if kind == "pod":
-            pod = f"{namespace}/{name}"
-            self._pods.pop(pod, None)
-            self._conditions.pop(pod, None)
-            self._explained.pop(pod, None)
-            self._chosen.pop(pod, None)
-        return []
+    def gone(self, ref: PodRef, at: datetime) -> list[Event]:
+        """The pod was deleted, as was learned at that time. Nothing is kept of it."""
+        pod = str(ref)
+        facts = self._pods.pop(pod, None) or PodFacts()
+        self._conditions.pop(pod, None)
+        self._explained.pop(pod, None)
+        self._chosen.pop(pod, None)
+        self._told.pop(f"pod {ref.uid or pod}", None)
+        return self._counted([PodObserved(pod=ref, observed=at, phase=facts.phase, node=facts.node, deleted=True)])
 
     def settle(self, now: float) -> list[Event]:
         """What is ripe: attempts whose events have come in, conditions that no event explains."""
@@ -209,7 +209,7 @@ def _facts(pod: Mapping[str, Any], observed: PodObserved) -> PodFacts:
     scheduled = next((each for each in observed.conditions if each.type == "PodScheduled"), None)
     return PodFacts(
         observed.pod, tuple(objects.requests(pod)), objects.text(pod, "status", "nominatedNodeName"), observed.node,
-        scheduled.message if scheduled else "",
+        scheduled.message if scheduled else "", observed.phase,
     )  # fmt: skip
 
 

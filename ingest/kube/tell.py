@@ -41,6 +41,7 @@ class PodFacts:
     node: str = ""
     message: str = ""
     """Of the condition PodScheduled, which is not cut as events are."""
+    phase: str = ""
 
 
 @dataclass(slots=True)

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack, suppress
+from datetime import UTC, datetime
 from typing import Final
 
 from ingest.kube.reader import Kind, KubeEvents
@@ -21,7 +22,7 @@ from kube.errors import ApiError
 from kube.mirror import Ref
 from kube.reflector import Patience, Reflector, Selection
 from kube.resources import EVENTS, NODES, PODS, Json, Resource
-from schemas.events import Event
+from schemas.events import Event, PodRef
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +48,9 @@ class _Heard:
             log.exception("a defect: a %s could not be read: %.300s", self._kind, found.get("metadata"))
 
     def gone(self, ref: Ref) -> None:
-        self._told.extend(self._reader.gone(self._kind, ref.key.namespace, ref.key.name))
+        if self._kind == "pod":
+            pod = PodRef(namespace=ref.key.namespace, name=ref.key.name, uid=ref.uid)
+            self._told.extend(self._reader.gone(pod, datetime.now(UTC)))
 
 
 def _never() -> bool:

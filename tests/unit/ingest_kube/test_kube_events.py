@@ -1,12 +1,13 @@
 """Attempts from events: what each scheduler says, what belongs together, nothing twice."""
 
 import random
+from datetime import UTC, datetime
 
 import pytest
 
 from ingest.kube import KubeEvents
 from ingest.kube.refusals import GRAMMAR
-from schemas.events import Condition, Event, NodeObserved, NodeRegistered, PodObserved
+from schemas.events import Condition, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 from schemas.records import Rejected, decode, encode
 from summaries.answer import schedulerlog
 from summaries.messages import messages
@@ -92,6 +93,23 @@ def test_a_pod_that_had_to_make_room_is_observed_so() -> None:
     assert isinstance(observed, PodObserved)
     assert (observed.node, observed.conditions[0].type) == ("gpu-1", "Preempted")
     assert observed.conditions[0].message == "Preempted by pod uid-pod-7 on node gpu-1"
+
+
+def test_a_deleted_pod_is_observed_as_gone_as_it_was_last_known() -> None:
+    reader, at = KubeEvents(), datetime(2026, 11, 21, 3, 20, tzinfo=UTC)
+    read(("pod", a_pod(node="gpu-1", phase="Running")), reader=reader)
+    ref = PodRef(namespace="ml", name="gpu8", uid="uid-gpu8")
+    assert reader.gone(ref, at) == [PodObserved(pod=ref, observed=at, phase="Running", node="gpu-1", deleted=True)]
+    again = read(("pod", a_pod(node="gpu-2", version=1002)), reader=reader)
+    assert [event.node for event in again if isinstance(event, PodObserved)] == ["gpu-2"]
+
+
+def test_a_pod_on_its_way_out_is_observed_when_it_was_asked_to_go_not_when_it_must_be_gone() -> None:
+    leaving = a_pod(node="gpu-1", phase="Running")
+    leaving["metadata"]["deletionTimestamp"] = "2026-11-21T03:55:00Z"
+    (observed,) = read(("pod", leaving))
+    assert isinstance(observed, PodObserved)
+    assert observed.observed < datetime(2026, 11, 21, 3, 55, tzinfo=UTC)
 
 
 HAMI_FAILS = [

@@ -226,7 +226,6 @@ SCHEDULED = Condition(type="PodScheduled", status="True", since=at(-9))
         (observed(), Sight("u1", "node1", "Running", NOON)),
         (observed(conditions=[SCHEDULED]), Sight("u1", "node1", "Running", NOON, at(-9))),
         (observed(deleted=True), Sight("u1", "node1", "deleted", NOON)),
-        (observed(conditions=[Condition(type="Deleted", status="True")]), Sight("u1", "node1", "deleted", NOON)),
         (observed(phase="Failed", node=""), Sight("u1", "", "Failed", NOON)),
         (observed(phase="Pending", node=""), None),
     ],
