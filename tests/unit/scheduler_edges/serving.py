@@ -10,7 +10,7 @@ import yaml
 from scheduler.bind import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.cluster.manifests import parse
+from scheduler.cluster.manifests import Manifest, parse
 from scheduler.devices.columns import ClusterColumns
 from scheduler.http import create_app
 from scheduler.judge.decision import Policy
@@ -22,6 +22,11 @@ from schemas.events import Event
 from schemas.records import decode
 from tests.unit.scheduler_edges.builders import Json
 from tests.unit.scheduler_edges.spooled import Clock
+
+
+def manifest_of(*objects: Json) -> Manifest:
+    """A cluster file that describes these."""
+    return parse(yaml.safe_dump_all(objects).encode(), Path("cluster.yaml"))
 
 
 class Serving:
@@ -55,7 +60,7 @@ class Serving:
         self.spool.close()
 
     def edit(self, *objects: Json) -> None:
-        self.cluster.apply(parse(yaml.safe_dump_all(objects).encode(), Path("cluster.yaml")))
+        self.cluster.apply(manifest_of(*objects))
 
     async def filter(self, pod: Json, nodes: Sequence[str] = ("node1",)) -> Json:
         # Times differ as they do in life, where two attempts never begin in one microsecond.
