@@ -32,7 +32,7 @@ def conditions(asked: Mapping[str, str | None], within: StaysPosition) -> list[J
     """Stays that were not over when the range began, and had begun before it ended."""
     clauses = terms_of(asked)
     if within.since:
-        clauses.append(_not_over(within.since))
+        clauses.append(_not_over("lte", within.since))
     if within.until:
         clauses.append({"range": {"@timestamp": {"lt": within.until}}})
     return clauses
@@ -43,7 +43,7 @@ def at_time(node: str, device: str | None, at: datetime) -> Json:
     moment = rfc3339(at)
     asked = [*terms_of({"node": node, "devices": device}), {"range": {"@timestamp": {"lte": moment}}}]
     return {
-        "query": all_of([*asked, _not_over(moment)]),
+        "query": all_of([*asked, _not_over("lt", moment)]),
         "sort": _SORT,
         "size": MOST_PODS,
         "_source": _KIND.source,
@@ -51,8 +51,8 @@ def at_time(node: str, device: str | None, at: datetime) -> Json:
     }
 
 
-def _not_over(moment: str) -> Json:
-    return {"bool": {"must_not": [{"range": {"until": {"lt": moment}}}]}}
+def _not_over(word: str, moment: str) -> Json:
+    return {"bool": {"must_not": [{"range": {"until": {word: moment}}}]}}
 
 
 def stay(hit: Json) -> Stay:

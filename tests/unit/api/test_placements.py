@@ -91,7 +91,7 @@ async def test_a_range_asks_for_stays_that_overlap_it() -> None:
     assert orjson.loads(asked[0])["query"]["bool"]["filter"] == [
         {"term": {"node": "node1"}},
         {"term": {"devices": "GPU-1"}},
-        {"bool": {"must_not": [{"range": {"until": {"lt": "2026-11-21T03:00:00.000000Z"}}}]}},
+        {"bool": {"must_not": [{"range": {"until": {"lte": "2026-11-21T03:00:00.000000Z"}}}]}},
         {"range": {"@timestamp": {"lt": "2026-11-21T04:00:00.000000Z"}}},
     ]
 
