@@ -43,7 +43,8 @@ def invite(console: Console, running: Stack) -> None:
     console.print(f"OpenSearch  {running.backends.opensearch_url}\n\nTry:", highlight=False)
     for path in (schedulerlog_path("default/gpu-pod-default"), schedulerlog_path("llm/finetune") + "/history"):
         console.print(f"  curl {api}{path}", soft_wrap=True, highlight=False)
-    console.print(f"  curl '{api}/api/v1/schedulerlogs?status=failed&since=1h'\n", soft_wrap=True, highlight=False)
+    console.print(f"  curl '{api}/api/v1/schedulerlogs?status=failed&since=1h'", soft_wrap=True, highlight=False)
+    console.print(f"  curl {api}/api/v1/nodes/node1/occupancy\n", soft_wrap=True, highlight=False)
     console.print(f"Edit {running.cluster.path}: the scheduler follows it. Logs are in {FOLDER / 'logs'}.")
 
 
@@ -65,6 +66,8 @@ def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, t
         with stack(FOLDER, scenarios.EXAMPLES / "cluster.yaml") as running:
             right = play(console, running)
             if not once:
+                running.start("placements")
+                running.wait_ready("placements")
                 invite(console, running)
                 stay_up(running)
     except KeyboardInterrupt:

@@ -15,6 +15,8 @@ from demo.processes import Processes, free_ports
 from demo.reader import Reader
 
 SERVICES = ("scheduler", "worker", "api")
+FURTHER = ("placements",)
+"""What answers beyond schedulerlog need; not started by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ def _command(stack: Stack, service: str) -> list[str]:
         "scheduler": ["scheduler", "serve", "--cluster", cluster, "--port", port, "--spool", spool, "--insecure-http"],
         "worker": ["pipeline", "worker", "--metrics-port", port],
         "api": ["api", "serve", "--port", port],
+        "placements": ["pipeline", "placements", "--metrics-port", port],
     }
     return commands[service]
 
@@ -67,7 +70,7 @@ def stack(folder: Path, cluster_source: Path, **environment: str) -> Iterator[St
     """
     cluster = ClusterFile(cluster_source, folder / "cluster.yaml")
     with provisioned(folder, **environment) as (backends, processes):
-        whole = Stack(folder, cluster, backends, processes, free_ports(*SERVICES))
+        whole = Stack(folder, cluster, backends, processes, free_ports(*SERVICES, *FURTHER))
         for service in SERVICES:
             whole.start(service)
         whole.wait_ready(*SERVICES)

@@ -1,7 +1,7 @@
 """Dropping what is past its age: whole daily indices, never single documents.
 
 An index is named by the day (UTC) in which its attempts started; it goes when that day has been over for as long as
-its kind is kept. What has another name is none of ours and is left.
+its kind is kept, unless something in it still goes on. What has another name is none of ours and is left.
 """
 
 import asyncio
@@ -71,12 +71,23 @@ async def drop_expired(store: AsyncOpenSearch, settings: Settings, now: datetime
         for index in INDICES:
             keep = timedelta(days=settings.retention_days) if settings.retention_days else index.retention
             for each in expired(index, await _names(store, index), keep, now):
+                if await _is_needed(store, index, each.name):
+                    continue
                 if not dry_run:
                     await store.transport.perform_request("DELETE", f"/{each.name}", ignore=(404,))
                 done = "would be dropped" if dry_run else "dropped"
                 say(f"index {each.name}: {done}, {each.since.days} days past the {keep.days} that it is kept")
     except TransportError as error:
         raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {error}") from None
+
+
+async def _is_needed(store: AsyncOpenSearch, index: Index, name: str) -> bool:
+    """Is there anything in it that goes on?"""
+    if index.kept_while is None:
+        return False
+    asked = {"query": index.kept_while, "size": 0, "terminate_after": 1}
+    found = await store.transport.perform_request("POST", f"/{name}/_search", body=asked, ignore=(404,))
+    return bool(found.get("hits", {}).get("total", {}).get("value"))
 
 
 async def _names(store: AsyncOpenSearch, index: Index) -> list[str]:

@@ -22,6 +22,8 @@ class Index:
     about: str
     properties: dict[str, Any]
     retention: timedelta = timedelta(days=30)
+    kept_while: dict[str, Any] | None = None
+    """A query: a day that has a document like that is kept, however old it is."""
 
     def name(self, started: datetime) -> str:
         """The index of the day (UTC) in which the attempt started."""
@@ -159,6 +161,7 @@ OCCUPANCY: Final = Index(
         "text": _TEXT,
     },
     retention=timedelta(days=90),
+    kept_while={"bool": {"must_not": [{"exists": {"field": "until"}}]}},
 )
 
 OBSERVATIONS: Final = Index(

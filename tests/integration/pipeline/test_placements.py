@@ -175,8 +175,8 @@ def taken(running: Pipeline) -> float:
 def test_who_is_where_is_known_however_often_the_process_is_killed(running: Pipeline) -> None:
     told, expected = lives(60)
     start(running)
-    for cut in range(4):
-        lot = told[cut * len(told) // 4 : (cut + 1) * len(told) // 4]
+    for cut in range(3):
+        lot = told[cut * len(told) // 3 : (cut + 1) * len(told) // 3]
         # What was seen is read before the binds are.
         send(running, sorted(lot, key=lambda each: each[0] is ATTEMPTS))
         time.sleep(0.3 * cut)
@@ -197,3 +197,48 @@ def test_who_is_where_is_known_however_often_the_process_is_killed(running: Pipe
     assert until(lambda: taken(running), lambda read: read >= count) == count
     time.sleep(2)
     assert everything(running) == before
+
+
+def test_a_device_given_to_two_pods_is_told_once_however_often_the_process_is_killed(running: Pipeline) -> None:
+    first, second = (PodRef(namespace="over", name=name, uid=f"uid-{name}") for name in ("first", "second"))
+    node = "node7"
+    told = [(NODES, event.model_copy(update={"node": node})) for _, event in [a_registration(7)]]
+    told += [*bound(first, node, "GPU-7-0", 10, 30_720), *bound(second, node, "GPU-7-0", 20, 20_480, scheduler="other")]
+    start(running)
+    send(running, told)
+
+    def over() -> list[FindingReported]:
+        return [each for each in findings(running) if each.pod.namespace == "over" and each.device]
+
+    (finding,) = until(over, lambda found: len(found) > 0)
+    assert (finding.finding, finding.pod, finding.scheduler, finding.found_at) == (
+        "Overcommitted", second, "other", at(20),
+    )  # fmt: skip
+    assert finding.numbers == {"memory_total_mib": 40_960, "memory_held_mib": 51_200, "pods": 2}
+    assert ["over/first" in line or "over/second" in line for line in finding.evidence] == [True, True]
+    running.processes.kill("placements")
+    start(running)
+    # The end of the first is the end of it; nothing more is to be told.
+    send(running, [seen(first, node, 40, "Failed")])
+    assert until(lambda: stays(running)["first", "uid-first"][3], (40.0).__eq__) == 40.0
+    time.sleep(8)
+    assert over() == [finding]
+    indexed = documents(running, "schedulerlog-findings")
+    assert [hit["_source"]["pod"] for hit in indexed.values() if hit["_source"]["namespace"] == "over"] == ["second"]
+
+
+def test_records_that_say_nothing_are_set_aside_and_their_neighbours_taken(running: Pipeline) -> None:
+    ref = PodRef(namespace="odd", name="after", uid="uid-odd")
+    start(running)
+    before = len(running.topic("schedulerlog.dead-letters"))
+    late = PodObserved(pod=ref, observed=datetime.now(UTC) + timedelta(days=400), phase="Running", node="node1")
+    asyncio.run(_send_bytes(running.servers.bootstrap_servers, b"{"))
+    send(running, [(PODS, late), seen(ref, "node1", 5)])
+    assert until(lambda: ("after", "uid-odd") in stays(running), bool)
+    assert len(running.topic("schedulerlog.dead-letters")) == before + 2
+
+
+async def _send_bytes(servers: str, value: bytes) -> None:
+    headers = [("ce_type", PodObserved.TYPE.encode())]
+    async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+        await producer.send_and_wait(PODS.name, value, key=b"odd/after", headers=headers)
