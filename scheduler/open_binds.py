@@ -75,7 +75,7 @@ class OpenBinds:
             self._fail(error)
             return
         found: dict[str, OpenBind] = {}
-        for line in lines:
+        for line in filter(None, lines):
             _take(found, line)
         yield from found.values()
 
@@ -108,7 +108,8 @@ class OpenBinds:
         try:
             if self._file < 0:
                 self._open_file(self._path)
-            os.write(self._file, orjson.dumps(said) + b"\n")
+            # The line's end stands in front: what a full disk has cut off does not spoil the next one.
+            os.write(self._file, b"\n" + orjson.dumps(said))
         except OSError as error:
             self._fail(error)
         else:
@@ -121,7 +122,7 @@ class OpenBinds:
         draft = self._path.with_suffix(".draft")
         try:
             with draft.open("wb") as file:
-                file.writelines(orjson.dumps(said) + b"\n" for bind in self._open.values() for said in _lines(bind))
+                file.writelines(b"\n" + orjson.dumps(said) for bind in self._open.values() for said in _lines(bind))
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(self._path)

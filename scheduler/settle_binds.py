@@ -55,6 +55,8 @@ class BindSettler:
 
     async def run(self) -> None:
         """Look for ever."""
+        if self._binds.unsettled:
+            log.info("%d binds were cut off: looking what became of them", len(self._binds.unsettled))
         while True:
             await self.settle()
             await asyncio.sleep(PAUSE_SECONDS)

@@ -40,6 +40,8 @@ BIND_UNTOLD: Final = "BindUntold"
 
 GRACE: Final = timedelta(seconds=30)
 """What the cluster shows so soon after a bind may be from before it: watches lag, clocks differ."""
+SOON: Final = timedelta(minutes=5)
+"""A pod that is there by then was bound after all, and the time of the bind was told wrong."""
 
 _FINDING_OF: Final = {
     "HandshakeTooOld": STALE_HANDSHAKE,
@@ -160,19 +162,23 @@ class Sighting:
     at: datetime
 
 
-def bound_nowhere(placed: Placed, sightings: Iterable[Sighting]) -> Iterator[FindingReported]:
-    """The pod was seen without the node it was said to be bound to, and had not been seen there by then.
+def seen_elsewhere(placed: Placed, sightings: Iterable[Sighting]) -> Sighting | None:
+    """The first time that the pod was seen without the node it was said to be bound to, and not there soon after.
 
-    A pod never leaves the node it is bound to. Only sightings of that very pod count, by its UID: without one a pod of
-    its name may be the next of that name.
+    Only sightings of that very pod count, by its UID: without one a pod of its name may be the next of that name.
     """
     same = [each for each in sightings if each.uid and each.uid == placed.pod.uid]
     other = [each for each in same if each.node != placed.node and each.at > placed.bound_at + GRACE]
     first = min(other, key=lambda each: (each.at, each.id), default=None)
-    if first and not any(each.node == placed.node and each.at <= first.at for each in same):
-        where = f"on {first.node}" if first.node else "on no node"
-        numbers = {"seen_after_seconds": _seconds(first.at - placed.bound_at)}
-        yield finding(placed, BOUND_NOWHERE, numbers, [placed.told, f"{first.id}: {where} at {rfc3339(first.at)}"])
+    if first and any(each.node == placed.node and each.at <= first.at + SOON for each in same):
+        return None
+    return first
+
+
+def bound_nowhere(placed: Placed, seen: Sighting) -> FindingReported:
+    where = f"on {seen.node}" if seen.node else "on no node"
+    numbers = {"seen_after_seconds": _seconds(seen.at - placed.bound_at)}
+    return finding(placed, BOUND_NOWHERE, numbers, [placed.told, f"{seen.id}: {where} at {rfc3339(seen.at)}"])
 
 
 def bind_untold(chosen: Placed, sighting: Sighting) -> FindingReported:

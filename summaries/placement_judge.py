@@ -16,6 +16,7 @@ from typing import Final
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved
 from summaries.node_history import NodeHistory
 from summaries.placement_audit import (
+    SOON,
     Placed,
     Pools,
     Sighting,
@@ -23,6 +24,7 @@ from summaries.placement_audit import (
     bound_nowhere,
     memory_changed,
     outside_pool,
+    seen_elsewhere,
 )
 
 LATE: Final = timedelta(seconds=15)
@@ -66,8 +68,8 @@ class PlacementJudge:
             heappush(self._due, (placed.bound_at + LATE, str(placed.pod)))
 
     def see_pod(self, event: PodObserved) -> None:
-        # Of a pod that is gone nothing was seen now.
-        if event.deleted or not event.pod.uid:
+        # Of a pod that is gone nothing was seen now. And a pod that runs has a node, whether it is said or not.
+        if event.deleted or not event.pod.uid or not (event.node or event.phase == "Pending"):
             return
         pod = self._pod(str(event.pod), event.observed)
         pod.sightings[event.id] = Sighting(event.id, event.pod.uid, event.node, event.observed)
@@ -119,7 +121,10 @@ class PlacementJudge:
             if placed.attempt_id not in pod.judged:
                 pod.judged.add(placed.attempt_id)
                 yield from self._of_its_node(placed)
-            yield from bound_nowhere(placed, sightings)
+            if (seen := seen_elsewhere(placed, sightings)) and seen.at + SOON <= until:
+                yield bound_nowhere(placed, seen)
+            elif seen:
+                heappush(self._due, (seen.at + SOON + LATE, str(placed.pod)))
 
     def _of_its_node(self, placed: Placed) -> Iterator[FindingReported]:
         if self._pools:

@@ -46,17 +46,28 @@ def test_a_life_that_is_cut_anywhere_leaves_the_bind_open_until_its_end_is_durab
     binds.done(bind)
     whole = (tmp_path / FILE).read_bytes()
     binds.close()
-    # A line that only lacks its end of line is whole.
     for cut in range(len(whole) + 1):
-        if cut < opened - 1:
+        if cut < opened:
             expected = {}
-        elif cut < told - 1:
+        elif cut < told:
             expected = {bind.key: bind}
-        elif cut < len(whole) - 1:
+        elif cut < len(whole):
             expected = {bind.key: OpenBind(bind.attempt, bind.node, bind.began, end)}
         else:
             expected = {}
         assert left_by_a_life_with(whole[:cut], tmp_path) == expected, cut
+
+
+def test_a_line_that_was_cut_off_by_a_full_disk_does_not_spoil_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    binds, write = OpenBinds(tmp_path, syncs=False), os.write
+    with monkeypatch.context() as context:
+        context.setattr(os, "write", lambda file, data: write(file, data[:20]))
+        asyncio.run(binds.open(a_bind("lost")))
+    asyncio.run(binds.open(a_bind()))
+    binds.close()
+    assert list(OpenBinds(tmp_path).unsettled.values()) == [a_bind()]
 
 
 def test_what_is_open_stays_open_over_many_lives(tmp_path: Path) -> None:
@@ -74,7 +85,7 @@ def test_garbage_between_lines_costs_nothing_else(tmp_path: Path) -> None:
     asyncio.run(OpenBinds(tmp_path).open(a_bind()))
     line = (tmp_path / FILE).read_bytes()
     for garbage in (b"\x00\xff", b"7", b"[]", b'{"open": 1}', b'{"told": "nothing"}', b'{"done": []}', b"null"):
-        assert list(left_by_a_life_with(garbage + b"\n" + line + garbage, tmp_path).values()) == [a_bind()]
+        assert list(left_by_a_life_with(garbage + line + b"\n" + garbage, tmp_path).values()) == [a_bind()]
 
 
 def test_the_file_does_not_grow_with_the_binds_that_are_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
