@@ -145,8 +145,11 @@ def _apart(time: datetime, datum: Datum) -> datetime:
 
 
 def _behind(known: _Pod | _Node, time: datetime) -> datetime:
-    """A line's time is that of its condition; what was read before is said with it, so it is never the earlier."""
-    known.seen = max(time, known.seen + timedelta(microseconds=1)) if known.seen else time
+    """A line's time is that of its condition; what was read before is said with it, so it is never the earlier.
+
+    By a millisecond, because stores count no finer.
+    """
+    known.seen = max(time, known.seen + timedelta(milliseconds=1)) if known.seen else time
     return known.seen
 
 
