@@ -55,8 +55,8 @@ class Settings(BaseSettings):
     """Names this worker in the group across restarts, so that it gets its partitions back at once. The host's name
     unless set; two workers on one host need one each."""
     session_timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 6.0
-    """After this time without a sign of life a worker's partitions go to the others. Brokers refuse less than 6
-    seconds unless told otherwise."""
+    """After this time without a sign of life a worker's partitions go to the others; with 2 they go on within 3 seconds
+    of a kill. Brokers refuse less than their group.min.session.timeout.ms, 6 seconds unless set."""
 
     incomplete_after_seconds: Annotated[float, Field(gt=0)] = 30.0
     """An attempt of which no record has come for so long is told as it is known, and marked incomplete."""

@@ -218,5 +218,10 @@ def _sort(batch: list[Document], answers: list[Answer], written: Written) -> Non
 
 def _check_version(what: str, said: dict[str, Any]) -> None:
     version = said.get("_meta", {}).get("schedulerlog_mapping_version")
+    if isinstance(version, int) and version > MAPPING_VERSION:
+        raise NotProvisionedError(
+            f"{what} has mapping version {version}, newer than {MAPPING_VERSION} of this worker: start the newer "
+            f"one or, to go back, {_PROVISION} of this version"
+        )
     if version != MAPPING_VERSION:
         raise NotProvisionedError(f"{what} has mapping version {version}, not {MAPPING_VERSION}: {_PROVISION}")

@@ -81,9 +81,10 @@ async def test_without_a_template_the_sink_says_what_to_run() -> None:
         await written(FakeOpenSearch(templates={}), [a_document("a")])
 
 
-async def test_an_index_of_another_mapping_version_is_not_written() -> None:
-    fake = FakeOpenSearch(indices={INDEX: {"_meta": {"schedulerlog_mapping_version": 99}}})
-    with pytest.raises(NotProvisionedError, match=f"mapping version 99, not {MAPPING_VERSION}"):
+@pytest.mark.parametrize(("version", "cause"), [(0, "0, not"), (99, "99, newer than"), (None, "None, not")])
+async def test_an_index_of_another_mapping_version_is_not_written(version: object, cause: str) -> None:
+    fake = FakeOpenSearch(indices={INDEX: {"_meta": {"schedulerlog_mapping_version": version}}})
+    with pytest.raises(NotProvisionedError, match=f"mapping version {cause} {MAPPING_VERSION}"):
         await written(fake, [a_document("a")])
     assert ids(fake) == set()
 
