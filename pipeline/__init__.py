@@ -23,5 +23,6 @@
 ``health``          ``/metrics``, ``/healthz``, ``/readyz``
 ``progress``        pure: does the worker still get on?
 ``worker``          all of it as one process
+``placements``      who is where with which devices: a process of its own, as ``alerts`` and ``events``
 ==================  ===============================================================================
 """
