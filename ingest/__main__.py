@@ -37,7 +37,7 @@ app = typer.Typer(
 
 SomeLogs = Annotated[
     list[Path] | None,
-    typer.Argument(help="Files, plain or packed (gzip, zstd, tar), oldest first; - is stdin."),
+    typer.Argument(help="Files, plain or packed (gzip, zstd, xz, bzip2, tar), oldest first; - is stdin."),
 ]
 FromPod = Annotated[
     str | None,
@@ -220,7 +220,9 @@ async def _watch(load: Load, namespace: str, servers: str, metrics: Metrics) -> 
 def _labels(nodes: Path | None) -> dict[str, int]:
     try:
         return labels_of_nodes(nodes.read_bytes()) if nodes else {}
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise MistakeError(f"{nodes}: {error.strerror}") from None
+    except ValueError as error:
         raise MistakeError(f"{nodes}: {error}") from None
 
 
@@ -230,7 +232,9 @@ def _cards(nodes: Path | None, asked: Asked) -> Cards:
         return asyncio.run(_cards_of_cluster(asked.kubeconfig)) if asked.kubeconfig or asked.pod else {}
     try:
         return cards_of_nodes(nodes.read_bytes())
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise MistakeError(f"{nodes}: {error.strerror}") from None
+    except ValueError as error:
         raise MistakeError(f"{nodes}: {error}") from None
 
 

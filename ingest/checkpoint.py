@@ -5,7 +5,10 @@ before that place, so a kill costs a second telling with the same ids and nothin
 """
 
 import base64
+import fcntl
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -52,6 +55,24 @@ class Checkpoint:
     path: Path
     reader: str
     log: str
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """For this process alone, until the block or the process ends: two would overwrite each other's places.
+
+        Raises ``CheckpointError``, also where nothing can be written beside it.
+        """
+        beside = self.path.with_name(self.path.name + ".lock")
+        try:
+            file = beside.open("wb")
+        except OSError as error:
+            raise CheckpointError(f"{beside}: {error.strerror}") from None
+        with file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise CheckpointError(f"{self.path} is in use by another process: stop it, or name another") from None
+            yield
 
     def load(self) -> State:
         """Where to go on; the start, where there is no checkpoint yet. Raises ``CheckpointError``."""

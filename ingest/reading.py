@@ -5,6 +5,7 @@ import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from ingest.metrics import Metrics
 from ingest.reader import Reader
 from ingest.report import report
 from ingest.run import Found, run
+from ingest.sources.blocks import UnreadableError
 from ingest.sources.follow import Reached, follow, read_file, read_standard_input
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client
@@ -77,6 +79,12 @@ def read(asked: Asked, reader: Reader) -> None:
     if asked.is_followed and asked.explain:
         raise MistakeError("a log that is followed has no end: leave out --follow to explain from it")
     kept = _checkpoint(asked)
+    with kept.held() if kept else nullcontext():
+        _read(asked, reader, kept)
+    typer.echo(report(reader.counts), err=True)
+
+
+def _read(asked: Asked, reader: Reader, kept: Checkpoint | None) -> None:
     state = kept.load() if kept else State()
     if state.memory:
         try:
@@ -88,7 +96,6 @@ def read(asked: Asked, reader: Reader) -> None:
         _explain(asked, reader, asked.explain)
     else:
         _publish_until_stopped(asked, reader, kept, state)
-    typer.echo(report(reader.counts), err=True)
 
 
 def _publish_until_stopped(asked: Asked, reader: Reader, kept: Checkpoint | None, state: State) -> None:
@@ -120,7 +127,13 @@ def _checkpoint(asked: Asked) -> Checkpoint | None:
 
 def _explain(asked: Asked, reader: Reader, pod: str) -> None:
     explanation = Explanation(pod)
-    asyncio.run(run(_found(asked, State()), reader, _Explaining(explanation), Metrics(asked.name)))
+    try:
+        asyncio.run(run(_found(asked, State()), reader, _Explaining(explanation), Metrics(asked.name)))
+    except UnreadableError as error:
+        explanation.add(reader.close())
+        if not explanation.pods:
+            raise
+        typer.echo(f"{error}; the answer is from what stands before that", err=True)
     answer = explanation.answer(is_full=asked.is_full)
     if answer is None:
         raise MistakeError(f"{explanation.absence(reader.counts)}\n{report(reader.counts)}")

@@ -15,6 +15,8 @@ from schemas.events import Event
 MAX_BATCH: Final = 500
 """Events that are handed to Kafka at once, so that a long block does not fill the memory."""
 CHECKPOINT_SECONDS: Final = 2.0
+REST_FOR_SAVING: Final = 20.0
+"""A reader that remembers much is saved less often: between two checkpoints lies this many times what one takes."""
 
 
 class Sink(Protocol):
@@ -40,7 +42,7 @@ async def run(
     With a checkpoint the end of the source is not the end of the log: then nothing is closed, only remembered.
     """
     loop = asyncio.get_running_loop()
-    saved_at = loop.time() - CHECKPOINT_SECONDS
+    save_at = loop.time()
     latest: Found | None = None
     async for each in found:
         await _send(sink, reader, each.lines)
@@ -48,9 +50,9 @@ async def run(
         await asyncio.sleep(0)
         metrics.note(reader.counts)
         latest = each
-        if checkpoint and loop.time() - saved_at >= CHECKPOINT_SECONDS:
+        if checkpoint and (begun := loop.time()) >= save_at:
             checkpoint.save(State(each.reached, each.since, reader.save()))
-            saved_at = loop.time()
+            save_at = loop.time() + max(CHECKPOINT_SECONDS, REST_FOR_SAVING * (loop.time() - begun))
     if checkpoint and latest:
         checkpoint.save(State(latest.reached, latest.since, reader.save()))
     if not checkpoint:

@@ -1,6 +1,9 @@
-"""The bytes of a file, unpacked: gzip, zstd and tar are known by how they begin, whatever the file is called."""
+"""The bytes of a file, unpacked: gzip, zstd, xz, bzip2 and tar are known by how they begin, not by their names."""
 
+import bz2
 import gzip
+import io
+import lzma
 import tarfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,6 +21,8 @@ BLOCK_BYTES: Final = 1024**2
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
+_XZ: Final = b"\xfd7zXZ\x00"
+_BZIP2: Final = b"BZh"
 _TAR_MAGIC: Final = slice(257, 262)
 
 
@@ -51,17 +56,21 @@ def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
                 yield from _members(path, unpacked, file.tell)
             else:
                 yield from _pieces(Origin(str(path), changed), unpacked, file.tell, offset)
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError, tarfile.TarError) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, tarfile.TarError) as error:
         cause = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise UnreadableError(f"{path}: {cause}") from None
 
 
 def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
-    head = file.read(4)
+    head = file.read(len(_XZ))
     file.seek(0)
-    if head[:2] == _GZIP:
+    if head.startswith(_GZIP):
         return cast("IO[bytes]", closing.enter_context(gzip.GzipFile(fileobj=file)))
-    if head == _ZSTD:
+    if head.startswith(_XZ):
+        return cast("IO[bytes]", closing.enter_context(lzma.LZMAFile(file)))
+    if head.startswith(_BZIP2):
+        return cast("IO[bytes]", closing.enter_context(bz2.BZ2File(file)))
+    if head.startswith(_ZSTD):
         return closing.enter_context(zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True))
     return file
 
@@ -82,9 +91,24 @@ def _members(path: Path, unpacked: IO[bytes], tell: Callable[[], int]) -> Iterat
 
 def _pieces(origin: Origin, content: IO[bytes], tell: Callable[[], int], offset: int) -> Iterator[Block]:
     _pass_over(content, offset)
-    while data := content.read(BLOCK_BYTES):
+    while data := _block(content):
         yield Block(origin, data, tell())
     yield Block(origin, b"", tell(), is_last=True)
+
+
+def _block(content: IO[bytes]) -> bytes:
+    """Of a file that was cut in the middle all that can be unpacked; what is raised comes behind it."""
+    read = cast("io.BufferedReader", content).read1
+    parts: list[bytes] = []
+    size = 0
+    try:
+        while size < BLOCK_BYTES and (part := read(BLOCK_BYTES - size)):
+            parts.append(part)
+            size += len(part)
+    except (EOFError, zlib.error, lzma.LZMAError):
+        if not parts:
+            raise
+    return b"".join(parts)
 
 
 def _pass_over(content: IO[bytes], offset: int) -> None:

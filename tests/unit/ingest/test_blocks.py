@@ -1,5 +1,7 @@
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +33,10 @@ def unpacked(path: Path) -> dict[str, bytes]:
     return logs
 
 
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress, lambda text: gzip.compress(text) * 2])
+PACKERS = (bytes, gzip.compress, zstandard.compress, lzma.compress, bz2.compress, lambda text: gzip.compress(text) * 2)
+
+
+@pytest.mark.parametrize("pack", PACKERS)
 def test_a_log_is_read_however_it_is_packed(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     path = tmp_path / "any-name"
     path.write_bytes(pack(TEXT))
@@ -74,3 +79,14 @@ def test_a_file_that_begins_otherwise_is_read_from_its_start(tmp_path: Path) -> 
     *_, (_, reached, _) = read_file(path, Reached())
     path.write_bytes(b"another\n" + TEXT)
     assert next(text for lines, _, _ in read_file(path, reached) for text in lines.texts) == b"another"
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
+def test_of_a_packed_log_that_was_cut_all_is_read_that_is_there(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path, found = tmp_path / "cut", list[bytes]()
+    path.write_bytes(pack(TEXT)[:-2000])
+    with pytest.raises(UnreadableError, match="cut: "):
+        found.extend(block.data for block in read_blocks(path))
+    text = b"".join(found)
+    assert TEXT.startswith(text)
+    assert len(text) > len(TEXT) // 10

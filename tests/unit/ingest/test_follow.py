@@ -132,3 +132,13 @@ def test_a_checkpoint_of_another_log_or_none_at_all_is_said_to_be_so(tmp_path: P
     path.write_bytes(b"{")
     with pytest.raises(CheckpointError, match="delete it"):
         Checkpoint(path, "hami-log", "a.log").load()
+
+
+def test_a_checkpoint_is_one_process_own(tmp_path: Path) -> None:
+    first, second = (Checkpoint(tmp_path / "c.json", "hami-log", "a.log") for _ in range(2))
+    with first.held(), pytest.raises(CheckpointError, match="in use by another process"), second.held():
+        pass
+    with second.held():
+        pass
+    with pytest.raises(CheckpointError, match="No such file"), Checkpoint(tmp_path / "no" / "c", "x", "y").held():
+        pass
