@@ -30,11 +30,14 @@ class _Mallinfo2(ctypes.Structure):
     ]  # fmt: skip
 
 
+# Once: every CDLL makes classes of its own, and a reading a second that leaves some behind would be the leak it finds.
+_ASK = ctypes.CDLL(None).mallinfo2
+_ASK.restype = _Mallinfo2
+
+
 def in_use_mib() -> float:
     """What malloc gave out and was not given back. Python's small blocks are not in it: they come from the system."""
-    ask = ctypes.CDLL(None).mallinfo2
-    ask.restype = _Mallinfo2
-    said = ask()
+    said = _ASK()
     return float(said.uordblks + said.hblkhd) / 2**20
 
 

@@ -1,11 +1,15 @@
 """The slope of a soak: what it says of memory whose growth is known."""
 
+import os
 import random
+import sys
 from statistics import stdev
 
 import pytest
 
+from bench.cpu import resident_mib
 from bench.soak import slope
+from bench.watched_worker import in_use_mib
 
 SECONDS = [2.0 * number for number in range(600)]
 
@@ -32,3 +36,13 @@ def test_the_error_of_readings_that_wander_is_larger_than_that_of_noise() -> Non
         wandering.append(at)
     noisy = [150 + chance.gauss(0, 0.5) for _ in SECONDS]
     assert slope(SECONDS, wandering).error > slope(SECONDS, noisy).error
+
+
+def test_reading_memory_takes_none() -> None:
+    for _ in range(20):
+        in_use_mib(), resident_mib(os.getpid())
+    blocks, mib = sys.getallocatedblocks(), in_use_mib()
+    for _ in range(2_000):
+        in_use_mib(), resident_mib(os.getpid())
+    assert sys.getallocatedblocks() - blocks < 500
+    assert in_use_mib() - mib < 0.1
