@@ -61,6 +61,10 @@ class PlacementJudge:
     def __len__(self) -> int:
         return len(self._pods)
 
+    @property
+    def binds(self) -> int:
+        return sum(len(pod.placed) for pod in self._pods.values())
+
     def see_bind(self, placed: Placed) -> None:
         pod = self._pod(str(placed.pod), placed.bound_at)
         if pod.placed.get(placed.attempt_id) != placed:
@@ -125,6 +129,11 @@ class PlacementJudge:
                 yield bound_nowhere(placed, seen)
             elif seen:
                 heappush(self._due, (seen.at + SOON + LATE, str(placed.pod)))
+
+        for old in [id_ for id_ in pod.judged if pod.placed[id_].bound_at < until - REMEMBERED]:
+            # A name may be used again and again.
+            del pod.placed[old]
+            pod.judged.remove(old)
 
     def _of_its_node(self, placed: Placed) -> Iterator[FindingReported]:
         if self._pools:

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 import hypothesis.strategies as st
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved, Request
 from schemas.ids import microseconds
@@ -231,9 +231,13 @@ def key(said: Said) -> object:
     return said.attempt_id if isinstance(said, Placed) else said.id
 
 
+# How long it takes says how busy the machine is.
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
 told = st.lists(things(), max_size=20, unique_by=key)
 
 
+@unhurried
 @given(told, st.randoms(use_true_random=False))
 def test_neither_order_nor_repetition_matters(said: list[Said], draw: Random) -> None:
     again = [*said, *draw.sample(said, len(said) // 2)]
@@ -241,6 +245,7 @@ def test_neither_order_nor_repetition_matters(said: list[Said], draw: Random) ->
     assert found(*again, pools=POOLS) == found(*said, pools=POOLS)
 
 
+@unhurried
 @given(told, st.integers(0, 14))
 def test_what_is_settled_step_by_step_is_what_is_settled_at_once(said: list[Said], late: int) -> None:
     """Each record comes as late as `LATE` allows, by kinds one after the other, and half of them come twice."""
@@ -273,3 +278,11 @@ def test_memory_is_bounded_by_pods_and_by_time() -> None:
     assert len(judge) == 10
     judge.settle(at(3_602))
     assert len(judge) == 0
+
+
+def test_a_name_that_is_used_again_and_again_is_not_remembered_for_ever() -> None:
+    judge = PlacementJudge()
+    for hour in range(50):
+        judge.see_bind(a_placed(started=3_600 * hour, bound=3_600 * hour + 1))
+        judge.settle(at(3_600 * hour + 100))
+    assert judge.binds <= 2
