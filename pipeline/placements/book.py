@@ -114,7 +114,7 @@ class Book:
         """The pod as the index knows it."""
         pod = _Pod(Facts(key.namespace, key.name), Latest())
         for known, event in sorted(seen, key=lambda pair: pair[0]):
-            pod.latest.add(known)
+            pod.latest.remember(known)
             if isinstance(event, PodObserved) and (sight := sight_of(event)):
                 pod.facts.add(sight)
         for each in documents:
@@ -128,7 +128,7 @@ class Book:
     def load_node(self, node: str, seen: Iterable[tuple[Known, Observed]]) -> None:
         known = self._nodes[node] = _Node()
         for said, event in sorted(seen, key=lambda pair: pair[0]):
-            known.latest.setdefault(_stream(event), Latest()).add(said)
+            known.latest.setdefault(_stream(event), Latest()).remember(said)
             if isinstance(event, NodeRegistered):
                 known.register(event)
 

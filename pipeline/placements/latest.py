@@ -4,7 +4,6 @@ What stands in the index is all that has to be known: kept in memory or asked fo
 """
 
 from bisect import insort
-from collections.abc import Iterable
 from datetime import datetime
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -33,8 +32,14 @@ def digest_of(event: Observed) -> str:
 class Latest:
     """The latest sayings that said something new, by time."""
 
-    def __init__(self, known: Iterable[Known] = ()) -> None:
-        self._known = sorted(set(known))[-KEPT:]
+    def __init__(self) -> None:
+        self._known: list[Known] = []
+
+    def remember(self, known: Known) -> None:
+        """It stands in the index, whatever stands beside it there."""
+        if known not in self._known:
+            insort(self._known, known)
+            del self._known[:-KEPT]
 
     def add(self, said: Known) -> bool:
         """Is it something new against the one before it? Then it is kept."""
@@ -43,6 +48,5 @@ class Latest:
         before = [each for each in self._known if each.at <= said.at]
         if before and before[-1].digest == said.digest:
             return False
-        insort(self._known, said)
-        del self._known[:-KEPT]
+        self.remember(said)
         return True
