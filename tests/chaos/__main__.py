@@ -14,7 +14,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from tests.chaos.faults import FAULTS
+from tests.chaos.faults import FAULTS, THREE_BROKERS
 from tests.chaos.ground import ground
 from tests.chaos.runs import Outcome, run
 
@@ -23,22 +23,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
     parser.add_argument("--minutes", type=float, default=20)
     parser.add_argument("--seed", type=int, default=int(time.time()))
-    parser.add_argument("--brokers", type=int, default=0, help="0: half of the time one, half of the time three")
+    parser.add_argument("--brokers", type=int, default=0, help="0: half of the time three, half of the time one")
     parser.add_argument("--only", help="faults whose name holds this")
     asked = parser.parse_args()
-    names = [name for name in FAULTS if not asked.only or asked.only in name]
-    outcomes = []
-    for brokers in [asked.brokers] if asked.brokers else [1, 3]:
-        outcomes += _runs(names, asked.seed, brokers, asked.minutes * 60 / (1 if asked.brokers else 2))
+    wanted = [name for name in FAULTS if not asked.only or asked.only in name]
+    outcomes: list[Outcome] = []
+    for brokers in [asked.brokers] if asked.brokers else [3, 1]:
+        order = _order(wanted, random.Random(asked.seed + brokers), brokers, {each.fault for each in outcomes})
+        outcomes += _runs(order, asked.seed + len(outcomes), brokers, asked.minutes * 60 / (1 if asked.brokers else 2))
+    if not_run := sorted(set(wanted) - {each.fault for each in outcomes}):
+        Console(width=150).print(f"Not run, for want of time or brokers: {', '.join(not_run)}")
     return 0 if all(each.verdict.is_exact for each in outcomes) else 1
 
 
-def _runs(names: list[str], seed: int, brokers: int, seconds: float) -> list[Outcome]:
+def _order(names: list[str], chance: random.Random, brokers: int, done: set[str]) -> list[str]:
+    """Shuffled: with several brokers first what happens to one of them, then what has not been done yet."""
+    able = [name for name in names if brokers >= 3 or name != THREE_BROKERS]
+    shuffled = chance.sample(able, len(able))
+    return sorted(shuffled, key=lambda name: (brokers < 3 or "broker" not in name, name in done))
+
+
+def _runs(order: list[str], seed: int, brokers: int, seconds: float) -> list[Outcome]:
     console = Console(width=150)
-    end = time.monotonic() + seconds
     outcomes: list[Outcome] = []
-    order = random.Random(seed).sample(names, len(names))
     with tempfile.TemporaryDirectory(prefix="schedulerlog-chaos-") as folder, ground(Path(folder), brokers) as place:
+        end = time.monotonic() + seconds
         for number, name in enumerate(itertools.cycle(order)):
             if time.monotonic() > end:
                 break
@@ -57,11 +66,13 @@ def _line(outcome: Outcome) -> str:
 
 def _table(outcomes: list[Outcome], brokers: int) -> Table:
     table = Table(title=f"{len(outcomes)} runs, {brokers} broker{'s' if brokers > 1 else ''}")
-    for column in ("fault", "seed", "pods", "records", "missing", "extra", "different", "calm after"):
+    columns = ("fault", "seed", "pods", "records", "partitions", "missing", "extra", "different", "calm after")
+    for column in columns:
         table.add_column(column, justify="left" if column == "fault" else "right")
     for each in outcomes:
         verdict = each.verdict
-        counts = (each.answered, each.records, *map(len, (verdict.missing, verdict.extra, verdict.different)))
+        wrong = map(len, (verdict.missing, verdict.extra, verdict.different))
+        counts = (each.answered, each.records, each.partitions, *wrong)
         table.add_row(each.fault, str(each.seed), *map(str, counts), f"{each.calm_seconds:.1f} s")
     return table
 

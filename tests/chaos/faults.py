@@ -74,12 +74,48 @@ def _kill_opensearch(ground: Ground, load: Load, chance: random.Random) -> None:
     _some_pods(load, chance)
 
 
+def _kill_worker_and_opensearch(ground: Ground, load: Load, chance: random.Random) -> None:
+    """A machine with both on it is gone; the worker is back first."""
+    _some_pods(load, chance)
+    ground.servers.opensearch.kill()
+    ground.processes.kill("worker")
+    ground.start_worker()
+    time.sleep(chance.uniform(0.5, 4))
+    ground.servers.opensearch.start()
+    ground.wait_ready("worker")
+    _some_pods(load, chance)
+
+
+def _one_broker_down(ground: Ground, load: Load, chance: random.Random) -> None:
+    """All that was offered is visible while one of three brokers is away, to a new worker and a new scheduler too."""
+    _some_pods(load, chance)
+    broker = chance.choice(ground.servers.kafka)
+    broker.kill()
+    _some_pods(load, chance)
+    ground.processes.kill("worker")
+    ground.start_worker()
+    ground.processes.kill("scheduler")
+    ground.start_scheduler()
+    ground.wait_ready("worker")
+    _some_pods(load, chance)
+    ground.wait_visible(load.namespace, len(load.answers))
+    broker.start()
+
+
 def _read_only(ground: Ground, load: Load, chance: random.Random) -> None:
-    """OpenSearch does this to every index when its disk is nearly full."""
+    """OpenSearch does this to every index when its disk is nearly full; here somebody else does."""
     _some_pods(load, chance)
     with ground.read_only_indices():
         _some_pods(load, chance)
         time.sleep(chance.uniform(1, 3))
+    _some_pods(load, chance)
+
+
+def _disk_full(ground: Ground, load: Load, chance: random.Random) -> None:
+    """OpenSearch itself finds that its disk is full, makes its indices read-only, and lifts that when there is room."""
+    _some_pods(load, chance)
+    with ground.full_disk():
+        _some_pods(load, chance)
     _some_pods(load, chance)
 
 
@@ -97,8 +133,8 @@ def _stop(what: str, seconds: float) -> Fault:
 
 
 def _pid(ground: Ground, what: str) -> int:
-    if what == "worker":
-        return ground.processes.pid("worker")
+    if what in ("worker", "scheduler"):
+        return ground.processes.pid(what)
     server = ground.servers.opensearch if what == "opensearch" else ground.servers.kafka[0]
     if server.process is None:
         raise AssertionError(f"{what} does not run")
@@ -163,12 +199,19 @@ FAULTS: Final[dict[str, Fault]] = {
     "scheduler killed": _kill_scheduler,
     "broker killed": _kill_broker,
     "OpenSearch killed": _kill_opensearch,
+    "worker and OpenSearch killed": _kill_worker_and_opensearch,
     "indices read-only": _read_only,
+    "disk of OpenSearch full": _disk_full,
     "a zombie comes back": _zombie,
     "a frozen request thaws": _stale_bulk,
     "garbage": _garbage,
     "1 to 4 to 1 workers": _scale,
     **{
-        f"{what} stands still {s} s": _stop(what, s) for what in ("worker", "broker", "opensearch") for s in (5, 15, 90)
+        f"{what} stands still {s} s": _stop(what, s)
+        for what in ("worker", "scheduler", "broker", "opensearch")
+        for s in (5, 15, 90)
     },
+    "one of three brokers is down": _one_broker_down,
 }
+THREE_BROKERS: Final = "one of three brokers is down"
+"""Where there is only one, nothing is answered while it is down."""

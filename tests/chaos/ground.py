@@ -5,11 +5,11 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx
 import yaml
@@ -29,6 +29,14 @@ PACE: dict[str, str] = {
     "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS": "120",
 }
 """A fault is over in seconds; what is paused for 90 must not be taken for an attempt without an end."""
+
+_FLOODED: Final = "index.blocks.read_only_allow_delete"
+_WATERMARKS: Final = tuple(
+    f"cluster.routing.allocation.disk.watermark.{each}" for each in ("low", "high", "flood_stage")
+)
+_DISK_SETTINGS: Final = (
+    "cluster.routing.allocation.disk.threshold_enabled", "cluster.info.update.interval", *_WATERMARKS,
+)  # fmt: skip
 
 
 @dataclass
@@ -103,6 +111,38 @@ class Ground:
         url = f"{self.servers.opensearch_url}/schedulerlog-*/_settings"
         self.client.put(url, json={"index.blocks.write": is_blocked}).raise_for_status()
 
+    @contextmanager
+    def full_disk(self) -> Iterator[None]:
+        """OpenSearch looks at its disk every ten seconds, and more must be free than there is."""
+        self._want_free("1000tb")
+        try:
+            self._wait_until_flooded(is_flooded=True)
+            yield
+            self._want_free("1b")
+            self._wait_until_flooded(is_flooded=False)
+        finally:
+            self._set_cluster(dict.fromkeys(_DISK_SETTINGS))
+
+    def _want_free(self, size: str) -> None:
+        marks = dict.fromkeys(_WATERMARKS, size)
+        self._set_cluster({_DISK_SETTINGS[0]: True, _DISK_SETTINGS[1]: "10s"} | marks)
+
+    def _set_cluster(self, settings: dict[str, Any]) -> None:
+        url = f"{self.servers.opensearch_url}/_cluster/settings"
+        self.client.put(url, json={"transient": settings}).raise_for_status()
+
+    def _wait_until_flooded(self, *, is_flooded: bool) -> None:
+        url = f"{self.servers.opensearch_url}/schedulerlog-*/_settings/{_FLOODED}"
+        _wait(
+            lambda: _FLOODED.rpartition(".")[2] in self.client.get(url).text,
+            is_flooded,
+            "OpenSearch's look at its disk",
+        )
+
+    def wait_visible(self, namespace: str, count: int) -> None:
+        """Return when the index has so many attempts of a namespace."""
+        _wait(lambda: self.attempts(namespace) >= count, True, f"{count} attempts in the index")
+
     def is_frozen(self, name: str) -> bool:
         """Does the service stand still (SIGSTOP)?"""
         status = Path(f"/proc/{self.processes.pid(name)}/stat").read_text()
@@ -135,6 +175,7 @@ class Ground:
             messages=[(_id(each), _json(each)) for each in own[MESSAGES.name]],
             schedulerlogs={pod: log for pod in pods if (log := self._schedulerlog(namespace, pod))},
             dead_letters=len(own[DEAD_LETTERS.name]),
+            partitions=len({each.partition for each in own[DECISIONS.name]}),
         )
 
     def attempts(self, namespace: str) -> int:
@@ -177,6 +218,14 @@ class Ground:
                 for records in (await consumer.getmany(timeout_ms=200)).values():
                     found += records
             return found
+
+
+def _wait(look: Callable[[], bool], wanted: bool, what: str, timeout_seconds: float = 90) -> None:
+    deadline = time.monotonic() + timeout_seconds
+    while look() is not wanted:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {timeout_seconds:.0f} s for {what}")
+        time.sleep(0.2)
 
 
 def _id(record: Any) -> str:

@@ -77,6 +77,8 @@ class Seen:
     schedulerlogs: Mapping[str, Json]
     """The API's answer by pod."""
     dead_letters: int = 0
+    partitions: int = 0
+    """Of the decisions, that records of the namespace lie on."""
 
 
 @dataclass
@@ -120,6 +122,13 @@ def _decisions(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
         elif seen.decisions[entry.id] != entry.value:
             verdict.different.append(f"record {entry.id}")
     verdict.extra += [f"record {each}" for each in seen.decisions.keys() - {entry.id for entry in entries}]
+
+
+def visible(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+    """What is missing of these, however much more there is: each record on the topic, each attempt in the index."""
+    verdict.missing += [f"record {entry.id}" for entry in entries if entry.id not in seen.decisions]
+    indexed = {attempt for attempt, _ in seen.attempts}
+    verdict.missing += [f"attempt {each}" for each in {entry.attempt for entry in entries} - indexed]
 
 
 def _attempts(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:

@@ -3,8 +3,7 @@
 import json
 import random
 import time
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 
 from tests.chaos import ledger
 from tests.chaos.faults import FAULTS, Fault
@@ -21,6 +20,8 @@ class Outcome:
     seed: int
     answered: int
     records: int
+    partitions: int
+    """That they lie on."""
     verdict: Verdict
     calm_seconds: float
     """From the fault's end until everything was there."""
@@ -37,28 +38,32 @@ def run(
     with Load(ground.url("scheduler"), namespace, seed) as load:
         (fault or FAULTS[name])(ground, load, chance)
     began = time.monotonic()
-    verdict, records = _settled(ground, load, namespace, calm_seconds)
-    return Outcome(name, seed, len(load.answers), records, verdict, time.monotonic() - began)
+    verdict, records, partitions = _settled(ground, load, namespace, calm_seconds)
+    return Outcome(name, seed, len(load.answers), records, partitions, verdict, time.monotonic() - began)
 
 
-def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tuple[Verdict, int]:
-    """The verdict as soon as it is exact, or what it is when the time is up."""
+def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tuple[Verdict, int, int]:
+    """The verdict as soon as it is exact, or what it is when the time is up; of how many records and partitions."""
     deadline = time.monotonic() + seconds
     pods = [answer.pod for answer in load.answers]
     while True:
-        entries = _answered(ground.ledger, namespace, load)
-        wanted = len({entry.attempt for entry in entries})
+        accepted = ledger.read(ground.ledger, namespace)
+        wanted = len({entry.attempt for entry in accepted})
         if ground.attempts(namespace) >= wanted or time.monotonic() > deadline:
             seen = ground.seen(namespace, pods)
-            verdict = ledger.compare(entries, load.answers, _without(seen, load.unanswered), load.garbage)
+            verdict = _compared(accepted, load, seen)
             if verdict.is_exact or time.monotonic() > deadline:
-                return verdict, len(entries)
+                return verdict, len(accepted), seen.partitions
         time.sleep(0.3)
 
 
-def _answered(path: Path, namespace: str, load: Load) -> list[ledger.Entry]:
-    unanswered = {f"{namespace}/{pod}" for pod in load.unanswered}
-    return [entry for entry in ledger.read(path, namespace) if entry.key not in unanswered]
+def _compared(accepted: list[ledger.Entry], load: Load, seen: ledger.Seen) -> Verdict:
+    """Pods that nobody was answered about: what the spool took of them is visible, and there may be more."""
+    unanswered = {f"{load.namespace}/{pod}" for pod in load.unanswered}
+    answered = [entry for entry in accepted if entry.key not in unanswered]
+    verdict = ledger.compare(answered, load.answers, _without(seen, load.unanswered), load.garbage)
+    ledger.visible([entry for entry in accepted if entry.key in unanswered], seen, verdict)
+    return verdict
 
 
 def _without(seen: ledger.Seen, pods: set[str]) -> ledger.Seen:
@@ -67,14 +72,13 @@ def _without(seen: ledger.Seen, pods: set[str]) -> ledger.Seen:
         return seen
     gone = {attempt for attempt, document in seen.attempts if document["pod"] in pods}
     gone |= {each.split("/", 1)[0] for each, value in seen.decisions.items() if _pod(value) in pods}
-    return ledger.Seen(
-        {each: value for each, value in seen.decisions.items() if each.split("/", 1)[0] not in gone},
-        [(attempt, document) for attempt, document in seen.attempts if attempt not in gone],
-        {each: document for each, document in seen.devices.items() if document["attempt_id"] not in gone},
-        [each for each in seen.summaries if each["attempt_id"] not in gone],
-        [(each, value) for each, value in seen.messages if value["attempt_id"] not in gone],
-        seen.schedulerlogs,
-        seen.dead_letters,
+    return replace(
+        seen,
+        decisions={each: value for each, value in seen.decisions.items() if each.split("/", 1)[0] not in gone},
+        attempts=[(attempt, document) for attempt, document in seen.attempts if attempt not in gone],
+        devices={each: document for each, document in seen.devices.items() if document["attempt_id"] not in gone},
+        summaries=[each for each in seen.summaries if each["attempt_id"] not in gone],
+        messages=[(each, value) for each, value in seen.messages if value["attempt_id"] not in gone],
     )
 
 
