@@ -1,19 +1,14 @@
 """The worker as a process, on a real broker and a real index, with everything killed that can be killed."""
 
-import os
 import random
 import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 
 import httpx
-import pytest
 
-import embedded
 from schemas.documents import repeated_of, summary_of
 from schemas.events import AttemptEvent, AttemptSummarized, Message
 from schemas.indices import INDICES
@@ -22,28 +17,11 @@ from schemas.repeats import resolve
 from schemas.runs import join
 from schemas.topics import TOPICS
 from summaries.fold import summarize
-from tests.backends import chosen as chosen_backends
-from tests.integration.pipeline.running import Pipeline, pipeline, until
+from tests.integration.pipeline.running import Pipeline, until
 from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt
 
 DEVICES = {f"node{i}": [["NumaNotFit", "CardCordoned", "CardInsufficientMemory"]] for i in range(6)}
 FITTING = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
-
-
-@pytest.fixture(scope="module")
-def servers() -> Iterator[embedded.Backends]:
-    if chosen_backends(os.environ) != "embedded":
-        pytest.skip("kills servers, which it may do only to its own")
-    with embedded.backends() as servers:
-        yield servers
-
-
-@pytest.fixture
-def running(servers: embedded.Backends, tmp_path: Path) -> Iterator[Pipeline]:
-    with pipeline(tmp_path, servers) as running:
-        running.start()
-        running.wait_ready()
-        yield running
 
 
 def attempts(namespace: str, count: int, *, bound: bool = True) -> list[list[AttemptEvent]]:

@@ -1,0 +1,107 @@
+"""Indices and templates of older and newer versions: what ``provision`` makes of them, and what a worker says.
+
+``cases/templates_of_version_N.json`` are the templates that ``provision`` of that version wrote. Whoever raises the
+version adds those of the one before.
+"""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from schemas.documents import summary_of
+from schemas.events import AttemptSummarized
+from schemas.indices import ATTEMPTS, INDICES, MAPPING_VERSION
+from schemas.records import encode_value
+from summaries.fold import summarize
+from tests.integration.pipeline.running import Pipeline, until
+from tests.unit.summaries.attempts import about, an_attempt
+
+CASES = Path(__file__).parent / "cases"
+OLDER = range(1, MAPPING_VERSION)
+BEGAN = datetime(2026, 3, 1, 12, tzinfo=UTC)
+DEVICES = {"node1": [["CardInsufficientMemory"] * 2], "node2": [["NumaNotFit"] * 2]}
+
+
+def make_old(url: str, version: int, day: str) -> None:
+    """As ``provision`` and a worker of that version left it: templates, an index of the day, a document."""
+    templates = json.loads((CASES / f"templates_of_version_{version}.json").read_text())
+    with httpx.Client(base_url=url, timeout=30) as client:
+        for index in INDICES:
+            client.delete(f"/_index_template/{index.alias}")
+        for alias, template in templates.items():
+            client.put(f"/_index_template/{alias}", json=template).raise_for_status()
+        old = {"@timestamp": f"{BEGAN:%Y-%m-%dT%H:%M:%SZ}", "attempt_id": f"old-{version}", "namespace": "old"}
+        client.put(f"/{day}/_doc/old-{version}", json=old, params={"refresh": "true"}).raise_for_status()
+
+
+def version_of(url: str, index: str) -> int:
+    (mapping,) = httpx.get(f"{url}/{index}/_mapping", timeout=30).json().values()
+    version: int = mapping["mappings"]["_meta"]["schedulerlog_mapping_version"]
+    return version
+
+
+def said_and_ended(running: Pipeline, line: str) -> bool:
+    log = running.processes.log("worker")
+    until(lambda: running.processes.is_running("worker"), lambda runs: not runs, 30)
+    ended = running.processes.has_ended("worker")
+    return ended and line in log.read_text()
+
+
+def test_the_templates_of_every_older_version_are_kept() -> None:
+    assert {each.name for each in CASES.glob("templates_of_version_*")} == {
+        f"templates_of_version_{version}.json" for version in OLDER
+    }
+
+
+@pytest.mark.parametrize("version", OLDER)
+def test_an_index_of_an_older_version_is_brought_up_to_date_and_written_on(running: Pipeline, version: int) -> None:
+    url, began = running.servers.opensearch_url, BEGAN + timedelta(days=version)
+    day = ATTEMPTS.name(began)
+    running.processes.stop("worker")
+    make_old(url, version, day)
+    running.start()
+    assert said_and_ended(
+        running, f"has mapping version {version}, not {MAPPING_VERSION}: run `python -m pipeline provision`"
+    )
+    running.processes.run("provision", "pipeline", "provision")
+    said = running.processes.log("provision").read_text()
+    assert f"index {day}: mapping version was {version}, is now {MAPPING_VERSION}" in said
+    assert version_of(url, day) == MAPPING_VERSION
+    running.start()
+    events = an_attempt(DEVICES, **about("upgraded", f"upgraded-{version}") | {"started": began})
+    running.send(events)
+    (document,) = until(lambda: running.attempts(f"upgraded-{version}"), bool, 30).values()
+    summary = summary_of(document)
+    assert isinstance(summary, AttemptSummarized)
+    assert encode_value(summary) == encode_value(summarize(events))
+    assert f"old-{version}" in running.attempts("old")
+
+
+@pytest.mark.parametrize("place", ["template", "index"])
+def test_a_worker_that_finds_a_newer_version_ends_and_says_so(running: Pipeline, place: str) -> None:
+    url, newer = running.servers.opensearch_url, MAPPING_VERSION + 1
+    began = BEGAN + timedelta(days=20)
+    day = ATTEMPTS.name(began)
+    mapping: dict[str, Any] = {"_meta": {"schedulerlog_mapping_version": newer}}
+    if place == "template":
+        body = ATTEMPTS.template() | mapping
+        httpx.put(f"{url}/_index_template/{ATTEMPTS.alias}", json=body, timeout=30).raise_for_status()
+        running.processes.stop("worker")
+        running.start()
+    else:
+        httpx.put(f"{url}/{day}", timeout=30).raise_for_status()
+        httpx.put(f"{url}/{day}/_mapping", json=mapping, timeout=30).raise_for_status()
+        running.send(an_attempt(DEVICES, **about("early", "newer") | {"started": began}))
+    assert said_and_ended(running, f"has mapping version {newer}, newer than {MAPPING_VERSION} of this worker")
+    running.processes.run("provision", "pipeline", "provision")
+    running.start()
+    running.send(an_attempt(DEVICES, **about("late", "newer") | {"started": began}))
+    wanted = {"early", "late"} if place == "index" else {"late"}
+    found = until(
+        lambda: {each["pod"] for each in running.attempts("newer").values()}, lambda found: found >= wanted, 30
+    )
+    assert found >= wanted
