@@ -7,7 +7,7 @@ written by an earlier owner of the partition, or by this one before a restart.
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from hashlib import blake2b
@@ -161,7 +161,7 @@ def rows_question(which: Which) -> Question:
 
 
 def _question(index: str, which: Which, how: dict[str, Any], after: str = "") -> Question:
-    within = {"gte": rfc3339(which.began), "lt": rfc3339(which.began + timedelta(minutes=1))}
+    within = {"gte": rfc3339(which.began), "lte": rfc3339(which.began.replace(second=59, microsecond=999_999))}
     terms: list[dict[str, Any]] = [{"term": {"partition": which.partition}}, {"range": {"@timestamp": within}}]
     if after:
         terms.append({"range": {"attempt_id": {"gt": after}}})

@@ -92,42 +92,49 @@ class Reading:
     def _known_or_read(
         self, kind: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int, head: AttemptEvent
     ) -> Event | Tallied | Rejected | None:
-        key = _hash(memoryview(value)[cut:]) + kind.TYPE[-20:].encode()
+        halves = _halves(kind, value, cut)
+        hashes = [xxh3_128_digest(each, _SEED) for each in halves]
+        key = b"".join(hashes) + kind.TYPE[-20:].encode()
         if (found := self._tails.find(key)) is not None:
             return _told_by(head, found)
-        said: Event | Tallied | Rejected | None = self._count(value, cut, head) if kind is DevicesJudged else None
+        said: Event | Tallied | Rejected | None = None
+        if len(halves) == 2:
+            said = self._count(halves[0], halves[1], hashes[1], head)
         # Only the strict reader refuses a name that stands there twice: then the tail could gainsay the head.
         if said is None and (event := read_columns(kind, value)):
             said = _counted(event)
+        self._remember(key, said)
+        return said
+
+    def _remember(self, key: bytes, said: Event | Tallied | Rejected | None) -> None:
         if isinstance(said, Tallied):
             self._tails.remember(key, _Counted(said.part, said.nodes, said.tally), 1_000 + 150 * len(said.nodes))
         elif isinstance(said, NodesJudged):
             self._tails.remember(key, said, 1_000 + 120 * len(said.nodes) + 400 * len(said.refusals))
-        return said
 
-    def _count(self, value: bytes, cut: int, head: AttemptEvent) -> Tallied | None:
+    def _count(self, said: memoryview, devices: memoryview, key: bytes, head: AttemptEvent) -> Tallied | None:
         """What is said of devices, each half read on its own; None where it is not said as we say it."""
-        ends = value.find(_INVENTORY, cut)
-        if ends < 0 or (inventory := self._inventory(value[ends + 1 :])) is None:
-            return None
-        verdicts = read_columns(DeviceVerdicts, b"{%b}" % value[cut + 1 : ends], alone=True)
-        if verdicts is None or not _agree(verdicts, inventory.devices):
+        verdicts = read_columns(DeviceVerdicts, b"".join((b"{", said[1:], b"}")), alone=True)
+        inventory = self._inventory(devices, key) if verdicts else None
+        if verdicts is None or inventory is None or not _agree(verdicts, inventory.devices):
             return None
         return tallied_of(head, verdicts, inventory)
 
-    def _inventory(self, said: bytes) -> Inventory | None:
-        key = _hash(said)
+    def _inventory(self, said: memoryview, key: bytes) -> Inventory | None:
         if (known := self._inventories.find(key)) is not None:
             return known
-        if (devices := read_columns(DeviceInventory, b"{" + said, alone=True)) is None:
+        if (devices := read_columns(DeviceInventory, b"".join((b"{", said[1:])), alone=True)) is None:
             return None
         inventory = Inventory(devices)
         self._inventories.remember(key, inventory, 1_000 + 120 * len(devices.nodes) + 130 * len(devices.uuid))
         return inventory
 
 
-def _hash(said: bytes | memoryview) -> bytes:
-    return xxh3_128_digest(said, _SEED)
+def _halves(kind: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int) -> list[memoryview]:
+    """What stands from ``cut`` on; of devices the verdicts and the inventory, each with the comma in front of it."""
+    ends = value.find(_INVENTORY, cut) if kind is DevicesJudged else -1
+    whole = memoryview(value)
+    return [whole[cut:]] if ends < 0 else [whole[cut:ends], whole[ends:]]
 
 
 def _agree(verdicts: DeviceVerdicts, devices: DeviceInventory) -> bool:

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import AsyncIterator, Iterable, Sequence
-from operator import ge, gt, lt
+from operator import ge, gt, le, lt
 from typing import Any
 
 import orjson
@@ -82,7 +82,7 @@ def _matches(clause: dict[str, Any], document: dict[str, Any]) -> bool:
     (field, wanted) = next(iter(said.items()))
     if kind == "term":
         return bool(document[field] == wanted)
-    compare = {"gte": ge, "gt": gt, "lt": lt}
+    compare = {"gte": ge, "gt": gt, "lt": lt, "lte": le}
     return all(compare[word](document[field], limit) for word, limit in wanted.items())
 
 
