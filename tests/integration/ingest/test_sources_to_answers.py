@@ -1,11 +1,12 @@
 """From the examples of the documents that asked for this to the API's answer; and what is read twice is there once."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from demo.processes import free_ports
 from schemas.events import Event, NodeObserved, PodObserved
 from schemas.records import decode
 from tests.integration.api.serving import Served, serving, soon
@@ -23,6 +24,14 @@ TAGS = KAI / "seed002-debug-tags.log"
 def api(running: Pipeline) -> Iterator[Served]:
     with serving(running.servers.bootstrap_servers, running.servers.opensearch_url) as served:
         yield served
+
+
+@pytest.fixture(scope="module")
+def placements(running: Pipeline) -> None:
+    """The process that keeps what was seen, and who is where."""
+    port = free_ports("placements")["placements"]
+    running.processes.start("placements", "pipeline", "placements", "--metrics-port", port)
+    running.processes.wait_ready("placements", f"http://127.0.0.1:{port}/readyz")
 
 
 def answer(api: Served, pod: str) -> dict[str, Any]:
@@ -114,3 +123,48 @@ def test_the_sniffers_lines_say_capacity_and_conditions_and_the_same_when_read_t
 def pods_of(running: Pipeline) -> list[PodObserved]:
     events = observed(running, "schedulerlog.pods", PodObserved).values()
     return [event for event in events if isinstance(event, PodObserved) and event.pod.namespace == "sniffed"]
+
+
+JOB = b"""
+{"object":"Pod","name":"job-0","endpoint":"podUpdate","node":"kind-control-plane","event":"Running","timestamp":"2024-04-22 02:00:00 +0000 UTC"}
+{"object":"Pod","name":"job-0","endpoint":"podUpdate","node":"kind-control-plane","event":"Succeeded","timestamp":"2024-04-22 02:10:00 +0000 UTC"}
+"""  # noqa: E501 - lines of the sniffer's form
+
+
+@pytest.mark.usefixtures("placements")
+def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_shows(
+    running: Pipeline, api: Served, tmp_path: Path
+) -> None:
+    log = tmp_path / "sniffer.log"
+    log.write_bytes(DOCUMENT + JOB)
+    read(running, "sniffer", str(log))
+    node = "/api/v1/nodes/kind-control-plane"
+    status = answered(api, node, lambda told: told["status"] and told["status"]["capacity"])["status"]
+    assert (status["by"], status["observed"][:19]) == ("cluster", "2024-04-22T01:08:24")
+    assert status["capacity"]["cpu"] == "12"
+    assert status["capacity"]["memory"] == status["allocatable"]["memory"] == "32512128Ki"
+    (ready,) = status["conditions"]
+    assert (ready["type"], ready["status"], ready["reason"]) == ("Ready", "True", "KubeletReady")
+
+    # The log names no namespace.
+    pod = "/api/v1/namespaces/-/pods/local-path-provisioner-7577fdbbfb-w84m2"
+    seen = answered(api, pod + "/observations", lambda told: told["total"] == 2)["items"]
+    conditions = {each["type"]: (each["status"], each["since"]) for item in seen for each in item["conditions"]}
+    assert conditions == {
+        "ContainersReady": ("True", "2024-04-20T18:22:03Z"),
+        "PodScheduled": ("True", "2024-04-20T18:22:00Z"),
+    }
+
+    job = "/api/v1/namespaces/-/pods/job-0/occupancy"
+    (stay,) = answered(api, job, lambda told: told["items"][0]["until"])["items"]
+    assert (stay["node"], stay["from"][:19], stay["until"][:19], stay["ended_by"]) == (
+        "kind-control-plane", "2024-04-22T02:00:00", "2024-04-22T02:10:00", "Succeeded"
+    )  # fmt: skip
+    for moment, pods in (("01:59:59", []), ("02:00:01", ["job-0"]), ("02:09:59", ["job-0"]), ("02:10:01", [])):
+        there = answered(api, f"{node}/occupancy?at=2024-04-22T{moment}Z", bool)["pods"]
+        assert [each["name"] for each in there] == pods
+
+
+def answered(api: Served, path: str, is_whole: Callable[[Any], Any]) -> Any:
+    """What the API says there, as soon as all of it has arrived."""
+    return soon(lambda: (got := api.client.get(path)).is_success and is_whole(got.json()) and got.json())
