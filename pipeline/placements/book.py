@@ -51,9 +51,15 @@ class Origin(NamedTuple):
     thing: Thing
 
 
+class _Place(NamedTuple):
+    """Of a document. One that moves to another day is in both places when it is cut off in between."""
+
+    index_name: str
+    id: str
+
+
 @dataclass(frozen=True, slots=True)
 class _Written:
-    index: str
     version: int
     digest: bytes
 
@@ -62,7 +68,7 @@ class _Written:
 class _Pod:
     facts: Facts
     latest: Latest
-    written: dict[str, _Written] = field(default_factory=dict)
+    written: dict[_Place, _Written] = field(default_factory=dict)
     is_checked: bool = False
     """Does the index say what the facts say? An earlier run may have been cut off in between."""
 
@@ -119,7 +125,7 @@ class Book:
                 pod.facts.add(sight)
         for each in documents:
             if facts := questions.facts_of(each):
-                pod.written[each.id] = _Written(each.index, each.version, _digest(each.source))
+                pod.written[_Place(each.index, each.id)] = _Written(each.version, _digest(each.source))
                 for fact in facts:
                     pod.facts.add(fact)
         self._pods[key] = pod
@@ -177,21 +183,22 @@ class Book:
         return list(self._changes(pod, made, now, origin))
 
     def _changes(self, pod: _Pod, made: Sequence[Made], now: datetime, origin: Origin) -> Iterator[Document]:
-        """Stays as the index does not have them yet. One that turns out to have begun on another day goes there."""
-        wanted = {each.stay.id: each for each in made}
-        for document_id, before in list(pod.written.items()):
-            if document_id not in wanted or OCCUPANCY.name(wanted[document_id].stay.began) != before.index:
-                del pod.written[document_id]
-                version = self._next_version(now, before.version)
-                yield Document(before.index, document_id, b"", version, origin, is_gone=True)
-        for document_id, each in wanted.items():
-            said = source(stay_document(each.stay, questions.known(each)))
-            known, digest = pod.written.get(document_id), _digest(orjson.loads(said))
-            if known and known.digest == digest:
-                continue
-            index, version = OCCUPANCY.name(each.stay.began), self._next_version(now, known.version if known else 0)
-            pod.written[document_id] = _Written(index, version, digest)
-            yield Document(index, document_id, said, version, origin)
+        """Stays as the index does not have them yet. One that turns out to have begun on another day goes there.
+
+        What a document no longer says another one says by then, wherever this is cut off: new ones come first, those
+        that are gone last.
+        """
+        wanted = {_Place(OCCUPANCY.name(each.stay.began), each.stay.id): each for each in made}
+        for place in sorted(wanted, key=pod.written.__contains__):
+            said = source(stay_document(wanted[place].stay, questions.known(wanted[place])))
+            known, digest = pod.written.get(place), _digest(orjson.loads(said))
+            if known is None or known.digest != digest:
+                version = self._next_version(now, known.version if known else 0)
+                pod.written[place] = _Written(version, digest)
+                yield Document(*place, said, version, origin)
+        for place in [each for each in pod.written if each not in wanted]:
+            version = self._next_version(now, pod.written.pop(place).version)
+            yield Document(*place, b"", version, origin, is_gone=True)
 
     def _next_version(self, now: datetime, before: int) -> int:
         """Greater than any that was given to the document, also where it was deleted in between."""

@@ -116,11 +116,14 @@ class Keeper:
 
     async def _write(self, documents: Sequence[Document]) -> set[Thing]:
         """Pods that somebody else has written about: they are to be read and taken again."""
-        written = await self._index.write(documents)
-        for document, cause in written.refused:
-            record: Any = document.origin.record
-            await self._set_aside(record, f"the index refuses document {document.id}: {cause}")
-        contested = {document.origin.thing for document in written.conflicts if document.version is not None}
+        contested: set[Thing] = set()
+        # One after the other: what is gone from one document stands in another one before.
+        for is_gone in (False, True):
+            written = await self._index.write([each for each in documents if each.is_gone is is_gone])
+            for document, cause in written.refused:
+                record: Any = document.origin.record
+                await self._set_aside(record, f"the index refuses document {document.id}: {cause}")
+            contested |= {document.origin.thing for document in written.conflicts if document.version is not None}
         if contested:
             logger.warning("somebody else writes about %d pods: is another of these processes running?", len(contested))
             self._book.forget(contested)
