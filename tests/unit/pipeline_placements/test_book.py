@@ -146,7 +146,7 @@ def test_registrations_of_two_schedulers_and_checks_stand_beside_each_other() ->
 
 def test_two_pods_on_one_card_are_a_finding_once_the_node_is_known() -> None:
     book = Book()
-    over = [a_registration(-9, memory_mib=30000), bound(0), bound(5, pod=a_pod("b", "u2"))]
+    over: list[Said] = [a_registration(-9, memory_mib=30000), bound(0), bound(5, pod=a_pod("b", "u2"))]
     taken(over, book=book)
     assert book.judge(at(9)) == []
     (finding,) = book.judge(at(20))

@@ -117,7 +117,7 @@ def test_how_a_pod_ended_is_said_by_whoever_saw_it_not_by_whoever_saw_it_go() ->
 
 
 def test_a_pod_that_is_bound_again_after_its_end_is_another_one_whatever_its_uid() -> None:
-    facts = [a_bind(0), seen(1), seen(60, "deleted"), a_bind(70), seen(90, "Failed"), a_bind(95, "node2")]
+    facts: list[Fact] = [a_bind(0), seen(1), seen(60, "deleted"), a_bind(70), seen(90, "Failed"), a_bind(95, "node2")]
     assert told(*facts) == [
         ("node1", 0, 60, "deleted"),
         ("node1", 70, 90, "Failed"),
@@ -127,7 +127,7 @@ def test_a_pod_that_is_bound_again_after_its_end_is_another_one_whatever_its_uid
 
 
 def test_a_bind_without_a_uid_is_of_the_pod_that_is_seen_there_next() -> None:
-    facts = [
+    facts: list[Fact] = [
         seen(1), seen(50, "Succeeded"), seen(62, uid="u2", scheduled=at(60)), a_bind(0, uid=""), a_bind(61, uid=""),
     ]  # fmt: skip
     assert [(stay.pod.uid, stay.attempt_id, stay.began) for stay in stays(*facts)] == [
@@ -152,7 +152,13 @@ def test_an_end_without_a_uid_is_of_the_pod_that_is_there() -> None:
 
 
 def test_without_any_uid_a_bind_begins_anew_and_an_end_ends() -> None:
-    facts = [a_bind(0, uid=""), seen(2, uid=""), a_bind(50, uid=""), seen(70, "Failed", uid=""), seen(80, uid="")]
+    facts: list[Fact] = [
+        a_bind(0, uid=""),
+        seen(2, uid=""),
+        a_bind(50, uid=""),
+        seen(70, "Failed", uid=""),
+        seen(80, uid=""),
+    ]
     assert told(*facts) == [
         ("node1", 0, 50, "replaced"),
         ("node1", 50, 70, "Failed"),
@@ -202,7 +208,10 @@ def test_a_pod_is_nowhere_twice_at_a_time(facts: list[Fact]) -> None:
 @given(FACTS)
 def test_what_stays_are_made_from_makes_them_again(facts: list[Fact]) -> None:
     made = Facts("llm", "deepseek-0", facts).stays()
-    kept = [fact for each in made for fact in (*each.binds, *each.sights)]
+    kept: list[Fact] = []
+    for each in made:
+        kept += [*each.binds]
+        kept += [*each.sights]
     assert said(kept) == said(facts)
 
 
