@@ -12,7 +12,7 @@ from starlette.responses import Response
 from api import findings, seen, stays
 from api.attempts import Attempts
 from api.errors import NotFoundError, json_response
-from api.listing import listed
+from api.listing import Json, Listing, P, listed
 from api.occupancy import node_occupancy
 from api.opensearch import OpenSearch
 from api.queries import (
@@ -55,10 +55,7 @@ class Placements:
         once(request)
         asked = {"namespace": namespace, "pod": name, "finding": query.finding}
         conditions = partial(findings.conditions, asked)
-        page, answer = await listed(self.index, request, findings.LISTING, query, conditions, pod=f"{namespace}/{name}")
-        if not page.total:
-            await self._known(namespace, name, unknown_pod)
-        return answer
+        return await self._of_pod(request, namespace, name, findings.LISTING, query, conditions, unknown_pod)
 
     async def occupancy_of_pod(
         self, request: Request, namespace: InNamespace, name: PodName, query: Annotated[RangeQuery, Query()]
@@ -70,10 +67,7 @@ class Placements:
         """
         once(request)
         conditions = partial(stays.conditions, {"namespace": namespace, "pod": name})
-        page, answer = await listed(self.index, request, stays.LISTING, query, conditions, pod=f"{namespace}/{name}")
-        if not page.total:
-            await self._known(namespace, name, unseen_pod)
-        return answer
+        return await self._of_pod(request, namespace, name, stays.LISTING, query, conditions, unseen_pod)
 
     async def observations_of_pod(
         self, request: Request, namespace: InNamespace, name: PodName, query: Annotated[RangeQuery, Query()]
@@ -81,10 +75,7 @@ class Placements:
         """What the cluster said of the pod, latest first: phase, node, conditions, each time that something changed."""
         once(request)
         conditions = partial(seen.conditions, {"namespace": namespace, "pod": name})
-        page, answer = await listed(self.index, request, seen.LISTING, query, conditions, pod=f"{namespace}/{name}")
-        if not page.total:
-            await self._known(namespace, name, unseen_pod)
-        return answer
+        return await self._of_pod(request, namespace, name, seen.LISTING, query, conditions, unseen_pod)
 
     async def node(self, request: Request, node: NodeName, query: Annotated[NodeQuery, Query()]) -> Response:
         """The node as it was known at a time: devices, capacity, conditions, what was wrong; when and by whom said."""
@@ -129,10 +120,21 @@ class Placements:
         if first is None or (at is not None and first > at):
             raise unseen_node(node, at, first)
 
-    async def _known(self, namespace: str, name: str, unknown: Callable[[str, str], NotFoundError]) -> None:
-        """Raise what ``unknown`` makes, unless an attempt of the pod is known."""
-        if await self.attempts.latest(namespace, name) is None:
+    async def _of_pod(
+        self,
+        request: Request,
+        namespace: str,
+        name: str,
+        listing: Listing[P],
+        query: RangeQuery,
+        conditions: Callable[[P], list[Json]],
+        unknown: Callable[[str, str], NotFoundError],
+    ) -> Response:
+        """A list about a pod. Where it is empty, raise what ``unknown`` makes unless an attempt of the pod is known."""
+        page, answer = await listed(self.index, request, listing, query, conditions, pod=f"{namespace}/{name}")
+        if not page.total and await self.attempts.latest(namespace, name) is None:
             raise unknown(namespace, name)
+        return answer
 
 
 def _time(asked: str | None) -> datetime:

@@ -59,26 +59,9 @@ class ConsumerInLoop(AIOKafkaConsumerThread):  # type: ignore[misc]
     def __init__(self, consumer: Any, *, loop: asyncio.AbstractEventLoop | None, **options: Any) -> None:
         super().__init__(consumer, loop=loop, thread_loop=loop or asyncio.get_event_loop(), **options)
 
-    async def start(self) -> None:
-        await self._default_start()
-
-    async def maybe_start(self) -> bool:
-        return bool(await Service.maybe_start(self))
-
-    async def stop(self) -> None:
-        await Service.stop(self)
-
-    def _stopped_set(self) -> None:
-        self._stopped.set()
-
-    async def _stop_children(self) -> None:
-        await self._default_stop_children()
-
-    async def _stop_futures(self) -> None:
-        await self._default_stop_futures()
-
-    async def _stop_exit_stacks(self) -> None:
-        await self._default_stop_exit_stacks()
+    start, maybe_start, stop = Service.start, Service.maybe_start, Service.stop
+    _stopped_set, _stop_children = Service._stopped_set, Service._stop_children
+    _stop_futures, _stop_exit_stacks = Service._stop_futures, Service._stop_exit_stacks
 
     async def on_stop(self) -> None:
         if self._consumer is not None:
@@ -104,8 +87,8 @@ class NoTables(TableManager):  # type: ignore[misc]
 class RunConsumer(Consumer):  # type: ignore[misc]
     """Faust's consumer, with one message for all records of a partition that were fetched together.
 
-    A message passes four tasks, a queue and the sensors, whatever its size. Here its value is a run of
-    records, and it counts as the last of them. Records are acknowledged one by one, and in their order, so the last
+    A message passes four tasks, a queue and the sensors, whatever its size. Here its value is a run of records, and it
+    counts as the last of them. Records are acknowledged one by one, and in their order, so the last
     acknowledged one stands for all before it: neither Faust's search for gaps nor its list of them is needed.
 
     When all partitions are full Faust sleeps a whole second, in which the stream runs dry; here it sleeps until there

@@ -17,6 +17,7 @@ import orjson
 
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.kafka import Outgoing
+from pipeline.sinks.search import Question, of
 from schemas.indices import ATTEMPTS, TRENDS
 from schemas.records import encode, rfc3339
 from schemas.topics import TRENDS as TRENDS_TOPIC
@@ -27,8 +28,6 @@ REMEMBERED_SECONDS: Final = 300.0
 """Since a minute was written last. Who comes later, such as a bind, has it read back."""
 PAGE: Final = 5_000
 _FIELDS: Final = ("attempt_id", "pod_uid", "namespace", "pod", "status", "counts")
-
-Question = tuple[dict[str, Any], dict[str, Any]]
 
 
 class Which(NamedTuple):
@@ -165,8 +164,7 @@ def _question(index: str, which: Which, how: dict[str, Any], after: str = "") ->
     terms: list[dict[str, Any]] = [{"term": {"partition": which.partition}}, {"range": {"@timestamp": within}}]
     if after:
         terms.append({"range": {"attempt_id": {"gt": after}}})
-    header = {"index": [index], "ignore_unavailable": True, "allow_no_indices": True}
-    return header, {"query": {"bool": {"filter": terms}}, "track_total_hits": False} | how
+    return of(index), {"query": {"bool": {"filter": terms}}, "track_total_hits": False} | how
 
 
 def _documents(minute: Minute) -> Iterator[Document]:

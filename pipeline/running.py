@@ -2,9 +2,11 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
+from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
 from pipeline.sinks.opensearch import NotProvisionedError
@@ -31,14 +33,31 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def topics_of(servers: str) -> list[str]:
+@asynccontextmanager
+async def administration(servers: str) -> AsyncIterator[AIOKafkaAdminClient]:
     """Raises ``KafkaError``, ``OSError``."""
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     try:
         await admin.start()
-        return list(await admin.list_topics())
+        yield admin
     finally:
         await admin.close()
+
+
+async def topics_of(servers: str) -> list[str]:
+    """Raises ``KafkaError``, ``OSError``."""
+    async with administration(servers) as admin:
+        return list(await admin.list_topics())
+
+
+async def partitions_of(
+    admin: AIOKafkaAdminClient, names: Sequence[str], also: Sequence[str] = ()
+) -> list[TopicPartition]:
+    """All of the topics ``names``. Raises ``NotProvisionedError`` where one of them, or of ``also``, is missing;
+    ``KafkaError``, ``OSError``."""
+    topics = {each["topic"]: each["partitions"] for each in await admin.describe_topics() if not each["error_code"]}
+    check_there([*names, *also], topics)
+    return [TopicPartition(name, each["partition"]) for name in names for each in topics[name]]
 
 
 def check_there(wanted: Iterable[str], known: Iterable[str]) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from pipeline.attempts import Rows
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.kafka import Outgoing
+from pipeline.sinks.search import Question, by_time, of
 from schemas.documents import (
     Counted,
     Digests,
@@ -68,8 +69,8 @@ def finding(event: FindingReported, version: int | None = None, origin: object =
     return document, Outgoing(FINDINGS_TOPIC.name, encode(event))
 
 
-def one_before(summary: AttemptSummarized) -> tuple[dict[str, Any], dict[str, Any]]:
-    """A question of ``_msearch``: the pod's latest attempt before this one, of the same day or the one before."""
+def one_before(summary: AttemptSummarized) -> Question:
+    """The pod's latest attempt before this one, of the same day or the one before."""
     days = [ATTEMPTS.name(summary.started - back) for back in (timedelta(0), timedelta(days=1))]
     about = {
         "namespace": summary.pod.namespace,
@@ -81,12 +82,12 @@ def one_before(summary: AttemptSummarized) -> tuple[dict[str, Any], dict[str, An
     earlier = {"range": {"@timestamp": {"lt": rfc3339(summary.started)}}}
     body = {
         "query": {"bool": {"filter": [*terms, earlier]}},
-        "sort": [{"@timestamp": {"order": "desc", "unmapped_type": "date"}}],
+        "sort": [by_time("desc")],
         "size": 1,
         "_source": {"excludes": ["summary", "nodes", "text", "changes"]},
         "track_total_hits": False,
     }
-    return {"index": days, "ignore_unavailable": True, "allow_no_indices": True}, body
+    return of(*days), body
 
 
 def records(

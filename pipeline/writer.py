@@ -22,6 +22,7 @@ from pipeline.pods import Before, Pods, told_of
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
+from pipeline.sinks.search import Searched
 from schemas.documents import Counted, Digests, EpisodeOf, repeated_of, summary_of, verdict_digest
 from schemas.events import AttemptSummarized, FindingReported, Message
 from schemas.indices import ATTEMPTS
@@ -39,12 +40,9 @@ Done = Callable[[], None]
 """Called when what it belongs to is written."""
 
 
-class Index(Protocol):
+class Index(Searched, Protocol):
     async def write(self, documents: Sequence[Document]) -> Written: ...
     async def fetch(self, index: str, document_id: str) -> dict[str, object] | None: ...
-    async def search(
-        self, questions: Sequence[tuple[dict[str, Any], dict[str, Any]]]
-    ) -> list[list[dict[str, Any]]]: ...
     def forget(self) -> None: ...
 
 

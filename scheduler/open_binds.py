@@ -88,7 +88,7 @@ class OpenBinds:
 
     def tell(self, bind: OpenBind, end: End) -> None:
         """The record goes to the spool next."""
-        self._append({"told": bind.key, "error": end.error, "at": end.at.isoformat()})
+        self._append(_told(bind, end))
 
     def leave(self, bind: OpenBind) -> None:
         """Its end is not known: it has to be looked up."""
@@ -155,7 +155,11 @@ class OpenBinds:
 def _lines(bind: OpenBind) -> Iterator[dict[str, Any]]:
     yield _opened(bind)
     if bind.end:
-        yield {"told": bind.key, "error": bind.end.error, "at": bind.end.at.isoformat()}
+        yield _told(bind, bind.end)
+
+
+def _told(bind: OpenBind, end: End) -> dict[str, Any]:
+    return {"told": bind.key, "error": end.error, "at": end.at.isoformat()}
 
 
 def _opened(bind: OpenBind) -> dict[str, Any]:

@@ -146,6 +146,9 @@ TRENDS: Final = Index(
     retention=timedelta(days=90),
 )
 
+STAY_GOES_ON: Final[dict[str, Any]] = {"bool": {"must_not": [{"exists": {"field": "until"}}]}}
+"""The query for stays that have not ended."""
+
 OCCUPANCY: Final = Index(
     alias="schedulerlog-occupancy",
     about="Which pod was on which node with which devices, from when to when: one document per stay",
@@ -161,7 +164,7 @@ OCCUPANCY: Final = Index(
         "text": _TEXT,
     },
     retention=timedelta(days=90),
-    kept_while={"bool": {"must_not": [{"exists": {"field": "until"}}]}},
+    kept_while=STAY_GOES_ON,
 )
 
 OBSERVATIONS: Final = Index(

@@ -12,7 +12,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
 
@@ -22,7 +21,7 @@ from pipeline.alerts.rules import Rule
 from pipeline.alerts.timeline import TICK, Timeline
 from pipeline.health import serving
 from pipeline.metrics import Metrics as PipelineMetrics
-from pipeline.running import check_there, until_stopped
+from pipeline.running import administration, partitions_of, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import Outgoing, TopicsSink
 from schemas.events import Alert
@@ -208,15 +207,9 @@ async def _known(settings: Settings, names: Collection[str]) -> tuple[datetime |
 
     Raises ``NotProvisionedError``.
     """
-    admin = AIOKafkaAdminClient(bootstrap_servers=settings.servers)
-    try:
-        await admin.start()
-        topics = {each["topic"]: each["partitions"] for each in await admin.describe_topics() if not each["error_code"]}
+    async with administration(settings.servers) as admin:
+        partitions = await partitions_of(admin, sorted(names))
         found = await admin.list_consumer_group_offsets(settings.group)
-    finally:
-        await admin.close()
-    check_there(sorted(names), topics)
-    partitions = [TopicPartition(name, each["partition"]) for name in names for each in topics[name]]
     return _moment(found[_ALERTS].metadata if _ALERTS in found else ""), partitions
 
 

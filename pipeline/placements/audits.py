@@ -1,12 +1,13 @@
 """The audits of placements beside the books: what they see, what they ask the index, what they find."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from pipeline.placements import recall
-from pipeline.placements.questions import PAGE, Question
+from pipeline.placements.questions import PAGE
 from pipeline.placements.reading import BoundAttempt, Said
+from pipeline.sinks.search import Hits, Question, Searched, pages
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved
 from summaries.placement_audit import Placed, Pools, bind_untold, placed_of
 from summaries.placement_judge import REMEMBERED, PlacementJudge
@@ -15,13 +16,8 @@ UNTOLD_EVERY: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 
-class Index(Protocol):
-    async def search(self, questions: Sequence[Question]) -> list[list[dict[str, Any]]]:
-        """The hits of each question."""
-
-
 class Audits:
-    def __init__(self, pools: Pools | None, index: Index) -> None:
+    def __init__(self, pools: Pools | None, index: Searched) -> None:
         self._index, self._judge = index, PlacementJudge(pools)
         self._chosen: dict[str, Placed] = {}
         """By id, attempts of the latest hour without a told bind."""
@@ -80,11 +76,5 @@ class Audits:
         ]
         return [bind_untold(chosen, sighting) for chosen, sighting in seen if sighting]
 
-    async def _pages(self, ask: Callable[[list[Any] | None], Question]) -> AsyncIterator[list[dict[str, Any]]]:
-        after: list[Any] | None = None
-        while True:
-            (hits,) = await self._index.search([ask(after)])
-            yield hits
-            if len(hits) < PAGE:
-                return
-            after = hits[-1]["sort"]
+    def _pages(self, ask: Callable[[list[Any] | None], Question]) -> AsyncIterator[Hits]:
+        return pages(self._index, PAGE, ask)

@@ -17,11 +17,12 @@ from pipeline.placements.audits import Audits
 from pipeline.placements.book import Book, Origin, PodKey, Thing, thing_of
 from pipeline.placements.ledger import KEPT
 from pipeline.placements.metrics import Metrics
-from pipeline.placements.questions import Question, Stored
+from pipeline.placements.questions import Stored
 from pipeline.placements.reading import Said, said_in
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.opensearch import OpenSearchSink
+from pipeline.sinks.search import Question, pages
 from schemas.events import FindingReported
 from schemas.records import Rejected
 
@@ -46,13 +47,8 @@ class Keeper:
     async def open(self, now: datetime) -> None:
         """Who holds devices, as the index knows it. What is loaded is judged again: an earlier run may not have."""
         found: list[Stored] = []
-        after: list[Any] | None = None
-        while True:
-            (hits,) = await self._index.search([questions.holdings_since(now - KEPT, after)])
+        async for hits in pages(self._index, questions.PAGE, lambda after: questions.holdings_since(now - KEPT, after)):
             found += questions.stored(hits)
-            if len(hits) < questions.PAGE:
-                break
-            after = hits[-1]["sort"]
         self._book.load_holdings(found)
         await self._audits.recall(now)
         logger.info("%d pods hold devices", len(self._book.ledger))

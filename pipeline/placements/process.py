@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
 from pipeline.alerts.reading import time_of
@@ -17,7 +16,7 @@ from pipeline.placements.audits import Audits
 from pipeline.placements.book import Book
 from pipeline.placements.keeper import Keeper
 from pipeline.placements.metrics import Metrics
-from pipeline.running import check_there, until_stopped
+from pipeline.running import administration, partitions_of, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.opensearch import OpenSearchSink, client
@@ -99,7 +98,9 @@ async def _for_ever(
             max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes,
         )
         try:
-            partitions = await _partitions(settings.servers)
+            async with administration(settings.servers) as admin:
+                written = [FINDINGS.name, DEAD_LETTERS.name]
+                partitions = await partitions_of(admin, [topic.name for topic in READ], written)
             await consumer.start()
             consumer.assign(partitions)
             backoff.worked()
@@ -110,18 +111,6 @@ async def _for_ever(
             await backoff.failed(f"{type(error).__name__}: {error}")
         finally:
             await consumer.stop()
-
-
-async def _partitions(servers: str) -> list[TopicPartition]:
-    """Raises ``NotProvisionedError``, ``KafkaError``, ``OSError``."""
-    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
-    try:
-        await admin.start()
-        topics = {each["topic"]: each["partitions"] for each in await admin.describe_topics() if not each["error_code"]}
-    finally:
-        await admin.close()
-    check_there([topic.name for topic in (*READ, FINDINGS, DEAD_LETTERS)], topics)
-    return [TopicPartition(topic.name, each["partition"]) for topic in READ for each in topics[topic.name]]
 
 
 class _Reader:

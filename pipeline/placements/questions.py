@@ -9,8 +9,9 @@ from typing import Any, Final, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from pipeline.placements.latest import KEPT, Known
+from pipeline.sinks.search import Question, by_time, of, page
 from schemas.documents import OBSERVATION_KINDS, Observed, observation_of, stay_of
-from schemas.indices import FINDINGS, OBSERVATIONS, OCCUPANCY
+from schemas.indices import FINDINGS, OBSERVATIONS, OCCUPANCY, STAY_GOES_ON
 from schemas.records import Rejected, rfc3339
 from summaries.lives import Bind, Fact, Sight
 from summaries.occupancy import Made
@@ -22,9 +23,6 @@ MOST_LIVES: Final = 16
 """Stays of one name that are at hand; older ones are as they were left."""
 PAGE: Final = 1_000
 _NODE_KINDS: Final = [kind for kind in OBSERVATION_KINDS if kind.startswith("node")]
-
-Question = tuple[dict[str, Any], dict[str, Any]]
-"""Header and body of ``_msearch``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,58 +62,39 @@ def facts_of(stored: Stored) -> list[Fact]:
 
 
 def stays_of_pod(namespace: str, name: str) -> Question:
-    body = {"query": _all({"namespace": namespace}, {"pod": name}), "sort": _latest_first(), "version": True}
-    return _of(OCCUPANCY.alias), body | {"size": MOST_LIVES, "track_total_hits": False}
+    body = {"query": _all({"namespace": namespace}, {"pod": name}), "sort": [by_time("desc")], "version": True}
+    return of(OCCUPANCY.alias), body | {"size": MOST_LIVES, "track_total_hits": False}
 
 
 def observations_of_pod(namespace: str, name: str) -> Question:
     about = _all({"kind": "pod-observed"}, {"namespace": namespace}, {"pod": name})
-    return _of(OBSERVATIONS.alias), _observed(about, KEPT)
+    return of(OBSERVATIONS.alias), _observed(about, KEPT)
 
 
 def observations_of_node(node: str) -> list[Question]:
     """One for each kind. Several schedulers may register a node."""
-    return [
-        (_of(OBSERVATIONS.alias), _observed(_all({"kind": kind}, {"node": node}), 4 * KEPT)) for kind in _NODE_KINDS
-    ]
+    return [(of(OBSERVATIONS.alias), _observed(_all({"kind": kind}, {"node": node}), 4 * KEPT)) for kind in _NODE_KINDS]
 
 
 def _observed(query: dict[str, Any], size: int) -> dict[str, Any]:
     source = {"_source": ["kind", "digest", "event"], "track_total_hits": False}
-    return {"query": query, "sort": _latest_first(), "size": size} | source
+    return {"query": query, "sort": [by_time("desc")], "size": size} | source
 
 
 def holdings_since(since: datetime, after: list[Any] | None) -> Question:
     """Stays with devices that go on, or ended since then; a page."""
-    recent = {"bool": {"should": [_goes_on(), {"range": {"until": {"gte": rfc3339(since)}}}]}}
-    query = {"bool": {"filter": [{"exists": {"field": "devices"}}, recent]}}
-    order = [
-        {"@timestamp": {"order": "asc", "unmapped_type": "date"}},
-        {"attempt_id": {"order": "asc", "unmapped_type": "keyword"}},
-    ]
-    body = {"query": query, "sort": order, "size": PAGE, "version": True, "track_total_hits": False}
-    return _of(OCCUPANCY.alias), body | ({"search_after": after} if after else {})
+    recent = {"bool": {"should": [STAY_GOES_ON, {"range": {"until": {"gte": rfc3339(since)}}}]}}
+    filters = [{"exists": {"field": "devices"}}, recent]
+    return page(OCCUPANCY, filters, "attempt_id", PAGE, after, version=True)
 
 
 def told_findings(ids: Sequence[str]) -> Question:
     body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids), "_source": False, "track_total_hits": False}
-    return _of(FINDINGS.alias), body
-
-
-def _of(alias: str) -> dict[str, Any]:
-    return {"index": [alias], "ignore_unavailable": True, "allow_no_indices": True}
+    return of(FINDINGS.alias), body
 
 
 def _all(*terms: dict[str, Any]) -> dict[str, Any]:
     return {"bool": {"filter": [{"term": each} for each in terms]}}
-
-
-def _goes_on() -> dict[str, Any]:
-    return {"bool": {"must_not": [{"exists": {"field": "until"}}]}}
-
-
-def _latest_first() -> list[dict[str, Any]]:
-    return [{"@timestamp": {"order": "desc", "unmapped_type": "date"}}]
 
 
 def stored(hits: Iterable[dict[str, Any]]) -> list[Stored]:

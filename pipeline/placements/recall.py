@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from pipeline.placements.questions import PAGE, Question, Stored, facts_of, stored
+from pipeline.placements.questions import PAGE, Stored, facts_of, stored
+from pipeline.sinks.search import Question, by_time, of, page
 from schemas.documents import observation_of, stay_of
 from schemas.events import AttemptEvent, NodeChecked, NodeRegistered, PodObserved, PodRef
-from schemas.ids import microseconds
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY, Index
 from schemas.records import Rejected, read, rfc3339
 from schemas.stays import Stay
@@ -28,11 +28,11 @@ def latest_stay() -> Question:
 
 
 def binds_since(since: datetime, after: list[Any] | None = None) -> Question:
-    return _page(OCCUPANCY, [{"exists": {"field": "attempt_id"}}, _from(since)], "attempt_id", after)
+    return page(OCCUPANCY, [{"exists": {"field": "attempt_id"}}, _from(since)], "attempt_id", PAGE, after)
 
 
 def sightings_since(since: datetime, after: list[Any] | None = None) -> Question:
-    return _page(OBSERVATIONS, [{"term": {"kind": "pod-observed"}}, _from(since)], "pod_uid", after)
+    return page(OBSERVATIONS, [{"term": {"kind": "pod-observed"}}, _from(since)], "pod_uid", PAGE, after)
 
 
 def checks_of(node: str) -> list[Question]:
@@ -56,30 +56,16 @@ def chosen_without_bind(since: datetime, until: datetime, after: list[Any] | Non
     ]
     when = {"range": {"@timestamp": {"gte": rfc3339(since), "lt": rfc3339(until)}}}
     filters = [{"term": {"status": "pending"}}, {"exists": {"field": "chosen"}}, when]
-    return _page(ATTEMPTS, filters, "attempt_id", after, _source=[*fields, "summary.reading"])
+    return page(ATTEMPTS, filters, "attempt_id", PAGE, after, _source=[*fields, "summary.reading"])
 
 
 def stays_on(chosen: Placed) -> Question:
     return _latest([{"term": {"pod_uid": chosen.pod.uid}}, {"term": {"node": chosen.node}}], 4, OCCUPANCY)
 
 
-def _page(index: Index, filters: list[Any], tie: str, after: list[Any] | None, **how: Any) -> Question:
-    order = [_by_time("asc"), {tie: {"order": "asc", "unmapped_type": "keyword"}}]
-    body = {"query": {"bool": {"filter": filters}}, "sort": order, "size": PAGE, "track_total_hits": False, **how}
-    return _of(index), body | ({"search_after": after} if after else {})
-
-
 def _latest(filters: list[Any], most: int, index: Index = OBSERVATIONS) -> Question:
-    body = {"query": {"bool": {"filter": filters}}, "sort": [_by_time("desc")], "size": most, "track_total_hits": False}
-    return _of(index), body
-
-
-def _of(index: Index) -> dict[str, Any]:
-    return {"index": [index.alias], "ignore_unavailable": True, "allow_no_indices": True}
-
-
-def _by_time(order: str) -> dict[str, Any]:
-    return {"@timestamp": {"order": order, "unmapped_type": "date"}}
+    body = {"query": {"bool": {"filter": filters}}, "sort": [by_time("desc")], "size": most, "track_total_hits": False}
+    return of(index.alias), body
 
 
 def _from(since: datetime) -> dict[str, Any]:
@@ -140,4 +126,4 @@ def untold_on(chosen: Placed, hits: Iterable[dict[str, Any]], until: datetime) -
 
 
 def _sighting(pod: PodRef, node: str, at: datetime) -> Sighting:
-    return Sighting(f"{pod.uid or pod}/observed/{microseconds(at)}", pod.uid, node, at)
+    return Sighting(PodObserved(pod=pod, observed=at, phase="", node=node).id, pod.uid, node, at)

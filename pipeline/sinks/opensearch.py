@@ -16,6 +16,7 @@ from pipeline.metrics import Metrics
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.outcome import Answer, Outcome, of_bulk, of_status
+from pipeline.sinks.search import Hits, Question
 from schemas.indices import INDICES, MAPPING_VERSION
 
 TIMEOUT_SECONDS: Final = 30
@@ -105,7 +106,7 @@ class OpenSearchSink:
         path = f"/{index}/_doc/{document_id}"
         return await self._request("GET", path, absent=(404,), params={"_source_includes": "summary,repeated"})
 
-    async def search(self, questions: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+    async def search(self, questions: Sequence[Question]) -> list[Hits]:
         """The hits of each question (header and body of ``_msearch``).
 
         What earlier owners of the partitions wrote is seen; what this one wrote is only after a refresh.

@@ -182,7 +182,7 @@ def test_who_is_where_is_known_however_often_the_process_is_killed(running: Pipe
         time.sleep(0.3 * cut)
         running.processes.kill("placements")
         start(running)
-    assert until(lambda: stays(running), expected.__eq__) == expected
+    assert until(lambda: stays(running), lambda found: found == expected) == expected
     # A pod seen twice in a row as it was is observed once.
     observed = documents(running, "schedulerlog-observations")
     running_once = [hit for hit in observed.values() if hit["_source"].get("phase") == "Running"]
@@ -220,7 +220,7 @@ def test_a_device_given_to_two_pods_is_told_once_however_often_the_process_is_ki
     start(running)
     # The end of the first is the end of it; nothing more is to be told.
     send(running, [seen(first, node, 40, "Failed")])
-    assert until(lambda: stays(running)["first", "uid-first"][3], (40.0).__eq__) == 40.0
+    assert until(lambda: stays(running)["first", "uid-first"][3], lambda end: end == 40.0) == 40.0
     time.sleep(8)
     assert over() == [finding]
     indexed = documents(running, "schedulerlog-findings")

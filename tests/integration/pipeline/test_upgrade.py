@@ -81,10 +81,12 @@ def test_an_index_of_an_older_version_is_brought_up_to_date_and_written_on(runni
     assert f"old-{version}" in running.attempts("old")
 
 
-@pytest.mark.parametrize("place", ["template", "index"])
-def test_a_worker_that_finds_a_newer_version_ends_and_says_so(running: Pipeline, place: str) -> None:
+@pytest.mark.parametrize(("place", "day_of_its_own"), [("template", 20), ("index", 21)])
+def test_a_worker_that_finds_a_newer_version_ends_and_says_so(
+    running: Pipeline, place: str, day_of_its_own: int
+) -> None:
     url, newer = running.servers.opensearch_url, MAPPING_VERSION + 1
-    began = BEGAN + timedelta(days=20)
+    began = BEGAN + timedelta(days=day_of_its_own)
     day = ATTEMPTS.name(began)
     mapping: dict[str, Any] = {"_meta": {"schedulerlog_mapping_version": newer}}
     if place == "template":

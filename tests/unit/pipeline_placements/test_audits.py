@@ -7,8 +7,9 @@ from typing import Any
 import orjson
 
 from pipeline.placements.audits import Audits
-from pipeline.placements.questions import PAGE, Question
+from pipeline.placements.questions import PAGE
 from pipeline.placements.recall import UNTOLD_AFTER
+from pipeline.sinks.search import Question
 from schemas.documents import Observed, observation_document, stay_document
 from schemas.events import PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
