@@ -51,19 +51,19 @@ class CardStates:
 
     def see_node(self, said: Sentence) -> None:
         """A pod is about to be put on a node, or taken off it: the lines behind are about its cards there."""
-        self.node, self.turn, self.is_half_said = said["node"], 0, False
-        known = self.of(said["node"])
-        idle, used = gpus_of(said["idle"]), gpus_of(said["used"])
+        self.node, self.turn, self.is_half_said = said.parts["node"], 0, False
+        known = self.of(said.parts["node"])
+        idle, used = gpus_of(said.parts["idle"]), gpus_of(said.parts["used"])
         if idle and used:
             shared = sum(1 for card in known.cards.values() if card.used_mib != 0)
             known.card_count = max(known.card_count, idle.devices + used.devices + shared)
 
     def see_card(self, said: Sentence) -> tuple[str, str, Card] | None:
         """A card's numbers. Gives the node, the card, and how it was known until now; None where no node is known."""
-        groups = said["groups"].split()
+        groups = said.parts["groups"].split()
         if not self.node or not groups:
             return None
-        is_before = said["moment"].startswith("About")
+        is_before = said.parts["moment"].startswith("About")
         self.turn += is_before and self.is_half_said
         group = groups[self.turn % len(groups)]
         self.turn += not is_before
@@ -92,9 +92,9 @@ class CardStates:
 
 
 def numbers(said: Sentence, total_mib: int | None) -> Card:
-    releasing = _number(said["releasing"])
+    releasing = _number(said.parts["releasing"])
     line = evidence(said.text) if releasing else ""
-    return Card(_number(said["allocated"]), releasing, _number(said["used"]), total_mib, line)
+    return Card(_number(said.parts["allocated"]), releasing, _number(said.parts["used"]), total_mib, line)
 
 
 def totals(labels: Mapping[str, int]) -> dict[str, int]:

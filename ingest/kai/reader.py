@@ -11,8 +11,8 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from ingest.kai import tags
 from ingest.kai.attempt import Attempt
 from ingest.kai.cards import CardStates, totals
-from ingest.kai.framing import CONSOLE, JSON, Message, message_of, time_of
-from ingest.kai.sentences import LINES, LONG_KINDS, Line, Sentence, knows_folder, sentence_of
+from ingest.kai.framing import CONSOLE, JSON, PLAIN_REST, Message, message_of, time_of
+from ingest.kai.sentences import LINES, Line, Sentence, knows_folder, matched, sentence_of
 from ingest.kai.session import Session
 from ingest.kai.tell import events_of, is_complete
 from ingest.lines import Lines
@@ -64,9 +64,12 @@ class KaiLog:
             if self._state.pending:
                 self._flush(told)
             caller, word = head.group("caller", "word")
-            if (known := LINES.get((caller, word))) and head.re is CONSOLE:
-                self._console(known, head, text, told)
-            elif known or word in tags.FIRST_WORDS:
+            if known := LINES.get((caller, word)):
+                if head.re is CONSOLE:
+                    self._console(known, head, text, told)
+                elif not self._plain_json(known, head, text, told):
+                    self._begin(head, text, lines.place.number + at, told)
+            elif word in tags.FIRST_WORDS:
                 self._begin(head, text, lines.place.number + at, told)
             elif knows_folder(caller):
                 noise += 1
@@ -113,11 +116,8 @@ class KaiLog:
 
     def _console(self, known: list[Line], head: re.Match[bytes], text: bytes, told: list[Event]) -> None:
         """The shortest way from a line to what it says: half of all lines take it."""
-        at = head.start("word")
-        for line in known:
-            if found := line.pattern.match(text, at):
-                break
-        else:
+        found = matched(known, text[head.start("word") :].decode(errors="replace"))
+        if found is None:
             self.counts.lines[NOISE_LINE] += 1
             return
         stamp, session = head.group("stamp", "session")
@@ -125,12 +125,26 @@ class KaiLog:
             self.counts.unknown(text)
             return
         self._state.last_time = time
-        name = session.decode() if session else ""
-        if line.kind in LONG_KINDS:
+        line, parts = found
+        if line.is_long:
             self.counts.lines[EVENT] += 1
-            self._state.pending = Message(stamp, head["caller"], name, text, at)
+            self._state.pending = message_of(text, head)
         else:
-            self._take(Sentence(line, time, name, found), told)
+            self._take(Sentence(line, time, session.decode() if session else "", parts), told)
+
+    def _plain_json(self, known: list[Line], head: re.Match[bytes], text: bytes, told: list[Event]) -> bool:
+        """The same for JSON that need not be decoded; False where it must."""
+        stamp, rest = head["stamp"], PLAIN_REST.fullmatch(text, head.end("word"))
+        # Between date and time anything may stand, also what JSON forbids.
+        if rest is None or stamp[10:11] != b"T" or (time := time_of(stamp)) is None:
+            return False
+        self._state.last_time = time
+        if found := matched(known, text[head.start("word") : rest.start("end")].decode()):
+            session = rest["session"]
+            self._take(Sentence(found[0], time, session.decode() if session else "", found[1]), told)
+        else:
+            self.counts.lines[NOISE_LINE] += 1
+        return True
 
     def _begin(self, head: re.Match[bytes], text: bytes, number: int, told: list[Event]) -> None:
         message = message_of(text, head)
@@ -160,7 +174,7 @@ class KaiLog:
         said = sentence_of(message)
         if said is None:
             self.counts.lines[NOISE_LINE] += 1
-        elif said.line.kind in LONG_KINDS and not is_whole:
+        elif said.line.is_long and not is_whole:
             self.counts.lines[EVENT] += 1
             self._state.pending = message
         else:

@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -24,36 +24,36 @@ class Line:
 
     kind: str
     level: int
-    pattern: re.Pattern[bytes]
+    pattern: re.Pattern[str]
+    is_long: bool
+    """Its text goes on in the lines behind."""
 
 
 class Sentence:
-    """What a line of the grammar says once; the named parts of its pattern are decoded when they are asked for."""
+    """What a line of the grammar says once: ``parts`` are those that its pattern names."""
 
-    __slots__ = ("_found", "line", "session", "time")
+    __slots__ = ("line", "parts", "session", "time")
 
-    def __init__(self, line: Line, time: datetime, session: str, found: re.Match[bytes]) -> None:
-        self.line, self.time, self.session, self._found = line, time, session, found
-
-    def __getitem__(self, name: str) -> str:
-        part: bytes | None = self._found[name]
-        return part.decode("utf-8", "replace") if part else ""
+    def __init__(self, line: Line, time: datetime, session: str, parts: re.Match[str]) -> None:
+        self.line, self.time, self.session, self.parts = line, time, session, parts
 
     def named(self, name: str) -> str:
-        """A part that not every kind of sentence has; empty where this one has none."""
-        return self[name] if name in self._found.re.groupindex else ""
+        """A part that not every sentence has; empty where this one has none."""
+        return self.parts.groupdict("").get(name, "")
 
     @property
     def text(self) -> str:
         """The whole message, word for word."""
-        return self._found.string[self._found.start() :].decode(errors="replace")
+        return self.parts.string
 
 
 def _by_start() -> dict[tuple[bytes, bytes], list[Line]]:
     """By the file that prints a line, and its message's first word."""
     known: dict[tuple[bytes, bytes], list[Line]] = {}
     for line in GRAMMAR["line"]:
-        entry = Line(line["kind"], line["level"], re.compile(line["pattern"].encode()))
+        # ASCII: what is not is decoded as well as it can be, and is never a space or a letter of KAI's own.
+        pattern = re.compile(line["pattern"], re.ASCII)
+        entry = Line(line["kind"], line["level"], pattern, is_long=line["kind"] in _LONG_KINDS)
         words = {sample.split(maxsplit=1)[0].encode() for sample in line["samples"]} | _alternatives(line["pattern"])
         for caller in line["callers"]:
             for word in words:
@@ -67,20 +67,28 @@ def _alternatives(pattern: str) -> set[bytes]:
     return {each.split()[0].encode() for each in choice[1].split("|")} if choice else set()
 
 
+_LONG_KINDS: Final = frozenset({"fit error", "fit error in full", "job fit error"})
 LINES: Final = _by_start()
 CALLERS: Final = frozenset(caller for caller, _ in LINES)
 NOISE: Final = frozenset(folder.encode() for folder in GRAMMAR["noise"]["callers"])
-LONG_KINDS: Final = frozenset({"fit error", "fit error in full", "job fit error"})
-"""Their text goes on in the lines behind."""
 _WORD: Final = re.compile(rb"\w+")
 
 
 def sentence_of(message: Message) -> Sentence | None:
     """None where the file prints this, and it says nothing about where a pod can go, or nothing about when."""
     word = _WORD.match(message.line, message.start)
-    for line in LINES.get((message.caller, word[0]), ()) if word else ():
-        if (found := line.pattern.match(message.line, message.start)) and (time := time_of(message.stamp)):
-            return Sentence(line, time, message.session, found)
+    known = LINES.get((message.caller, word[0]), ()) if word else ()
+    found = matched(known, message.text.decode(errors="replace")) if known else None
+    if found is None or (time := time_of(message.stamp)) is None:
+        return None
+    return Sentence(found[0], time, message.session, found[1])
+
+
+def matched(known: Sequence[Line], text: str) -> tuple[Line, re.Match[str]] | None:
+    """Which of the lines that begin like the text it is."""
+    for line in known:
+        if found := line.pattern.match(text):
+            return line, found
     return None
 
 

@@ -56,7 +56,7 @@ class Session:
             self.last = said.time
         kind = said.line.kind
         if about_a_pod := _ABOUT_A_POD.get(kind):
-            attempt = self.attempt(said["pod"], said.time)
+            attempt = self.attempt(said.parts["pod"], said.time)
             if attempt is None:
                 return False
             attempt.levels.add(said.line.level)
@@ -77,8 +77,8 @@ def _node_state(session: Session, said: Sentence) -> None:
 
 def _card_state(session: Session, said: Sentence) -> None:
     seen = session.cards.see_card(said)
-    attempt = session.attempts.get(said["pod"])
-    if seen is None or attempt is None or said["moment"] != "About to add":
+    attempt = session.attempts.get(said.parts["pod"])
+    if seen is None or attempt is None or said.parts["moment"] != "About to add":
         return
     node, group, _ = seen
     now = numbers(said, session.cards.of(node).total_mib)
@@ -96,20 +96,20 @@ def _differ(before: Card, after: Card) -> bool:
 
 
 def _session_begins(session: Session, said: Sentence) -> None:
-    session.node_count = int(said["nodes"][:9])
+    session.node_count = int(said.parts["nodes"][:9])
 
 
 def _job_begins(session: Session, said: Sentence) -> None:
-    session.job_asked = gpus_of(said["asked"])
+    session.job_asked = gpus_of(said.parts["asked"])
 
 
 def _in_full(session: Session, said: Sentence) -> None:
-    session.in_full = said["text"]
+    session.in_full = said.parts["text"]
 
 
 def _fit_message(session: Session, said: Sentence) -> None:
     if len(session.messages) < _MAX_MESSAGES:
-        session.messages[said["name"]] = [text for text in (said["text"], session.in_full) if text]
+        session.messages[said.parts["name"]] = [text for text in (said.parts["text"], session.in_full) if text]
     session.in_full = ""
 
 
@@ -119,42 +119,44 @@ def _job_fit(_session: Session, _said: Sentence) -> None:
 
 def _pod_begins(session: Session, attempt: Attempt, said: Sentence) -> None:
     attempt.begin_walk()
-    attempt.asked = gpus_of(said["asked"]) or attempt.asked
+    attempt.asked = gpus_of(said.parts["asked"]) or attempt.asked
     attempt.job_asked = attempt.job_asked or session.job_asked
     if not attempt.is_committed:
         attempt.chosen, attempt.groups, attempt.is_pipelined = "", [], False
 
 
 def _gpu_refused(session: Session, attempt: Attempt, said: Sentence) -> None:
-    session.node(attempt, said["node"]).is_gpu_refused = True
+    session.node(attempt, said.parts["node"]).is_gpu_refused = True
 
 
 def _node_refused(session: Session, attempt: Attempt, said: Sentence) -> None:
-    node = session.node(attempt, said["node"])
+    node = session.node(attempt, said.parts["node"])
     node.is_refused = True
     node.reason = node.reason or "Not enough resources"
-    node.detail = node.detail or f"asked {said['asked']}, idle {said['idle']}, releasing {said['releasing']}"
+    node.detail = (
+        node.detail or f"asked {said.parts['asked']}, idle {said.parts['idle']}, releasing {said.parts['releasing']}"
+    )
 
 
 def _predicate_refused(session: Session, attempt: Attempt, said: Sentence) -> None:
-    node = session.node(attempt, said["node"])
+    node = session.node(attempt, said.parts["node"])
     node.is_refused = True
-    node.reason = said["text"].strip() or "Predicates failed"
+    node.reason = said.parts["text"].strip() or "Predicates failed"
 
 
 def _score(session: Session, attempt: Attempt, said: Sentence) -> None:
-    session.node(attempt, said["node"]).score = float(said["score"])
+    session.node(attempt, said.parts["node"]).score = float(said.parts["score"])
 
 
 def _card_fits(session: Session, attempt: Attempt, said: Sentence) -> None:
-    node = session.node(attempt, said["node"])
-    if said["group"] in node.cards and said["group"] not in node.fitting:
-        node.fitting.append(said["group"])
+    node = session.node(attempt, said.parts["node"])
+    if said.parts["group"] in node.cards and said.parts["group"] not in node.fitting:
+        node.fitting.append(said.parts["group"])
 
 
 def _taken(session: Session, attempt: Attempt, said: Sentence) -> None:
-    session.node(attempt, said["node"]).is_taken = True
-    attempt.chosen, attempt.groups = said["node"], said.named("groups").split()
+    session.node(attempt, said.parts["node"]).is_taken = True
+    attempt.chosen, attempt.groups = said.parts["node"], said.named("groups").split()
     attempt.taking_line = evidence(said.text)
 
 
@@ -173,7 +175,7 @@ def _pipeline_committed(_session: Session, attempt: Attempt, _said: Sentence) ->
 
 
 def _memory_asked(session: Session, attempt: Attempt, said: Sentence) -> None:
-    if memory := int(said["memory"][:12]):
+    if memory := int(said.parts["memory"][:12]):
         attempt.memory_mib = memory
     if not attempt.chosen:
         _pipelined(session, attempt, said)
@@ -185,7 +187,7 @@ def _bind_requested(session: Session, attempt: Attempt, said: Sentence) -> None:
 
 
 def _bind_failed(_session: Session, attempt: Attempt, said: Sentence) -> None:
-    attempt.bind_error = said["text"].strip().rstrip(">") or "the bind failed"
+    attempt.bind_error = said.parts["text"].strip().rstrip(">") or "the bind failed"
     attempt.bind_failed_at = said.time
     attempt.chosen = attempt.chosen or said.named("node")
 
