@@ -28,8 +28,8 @@ _NANOSECONDS: Final = re.compile(rb"(\.\d{6})\d+")
 _DOCKER: Final = b'{"log":"'
 _PREFIX: Final = re.compile(_STAMP + rb" ")
 _SIGN: Final = re.compile(rb'\n(?:20[\d-]{8}T[\d:.Z+-]*+ |\{"log":"|(?<==<\n))')
-"""Stands at an end of a line where the next line has a prefix, or this one begins a value of several lines. One walk from
-end to end: each of them looked for by itself takes longer. KAI's own lines begin with a time too, and a tab behind it."""
+"""Stands at an end of a line where the next line has a prefix, or this one begins a value of several lines. One walk
+from end to end: each of them looked for by itself takes longer. KAI's lines begin with a time too, and a tab behind."""
 
 
 def read_time(text: bytes) -> datetime | None:

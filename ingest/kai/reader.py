@@ -50,22 +50,29 @@ class KaiLog:
         self.counts = Counts()
         self._totals = totals(memory_labels or {})
         self._state = _State()
+        self._forms = CONSOLE, JSON
 
     def feed(self, lines: Lines) -> Iterable[Event]:
         """What these lines tell. An attempt is told when its session is over."""
         told: list[Event] = []
         noise = 0
-        console = CONSOLE.match
+        # A log is in one form nearly everywhere: the one that the line before it had is tried first.
+        likely, other = self._forms
         for at, text in enumerate(lines.texts):
-            head = console(text) or (JSON.match(text) if text[:1] == b"{" else None)
+            if (head := likely.match(text)) is None and (head := other.match(text)):
+                likely, other = self._forms = other, likely
+            pending = self._state.pending
             if head is None:
-                self._without_head(text, lines, at, told)
+                if pending is None and text[:1] == b"\t":
+                    noise += 1  # a pod of a node dump, of which there are many
+                else:
+                    self._without_head(text, lines, at, told)
                 continue
-            if self._state.pending:
+            if pending:
                 self._flush(told)
-            caller, word = head.group("caller", "word")
-            if known := LINES.get((caller, word)):
-                if head.re is CONSOLE:
+            begins = caller, word = head.group("caller", "word")
+            if known := LINES.get(begins):
+                if likely is CONSOLE:
                     self._console(known, head, text, told)
                 elif not self._plain_json(known, head, text, told):
                     self._begin(head, text, lines.place.number + at, told)
@@ -116,8 +123,11 @@ class KaiLog:
 
     def _console(self, known: list[Line], head: re.Match[bytes], text: bytes, told: list[Event]) -> None:
         """The shortest way from a line to what it says: half of all lines take it."""
-        found = matched(known, text[head.start("word") :].decode(errors="replace"))
-        if found is None:
+        words = text[head.start("word") :].decode("utf-8", "replace")
+        for line in known:
+            if parts := line.pattern.match(words):
+                break
+        else:
             self.counts.lines[NOISE_LINE] += 1
             return
         stamp, session = head.group("stamp", "session")
@@ -125,7 +135,6 @@ class KaiLog:
             self.counts.unknown(text)
             return
         self._state.last_time = time
-        line, parts = found
         if line.is_long:
             self.counts.lines[EVENT] += 1
             self._state.pending = message_of(text, head)
@@ -160,7 +169,7 @@ class KaiLog:
     def _continuation(self, text: bytes) -> None:
         pending = self._state.pending
         if pending is None:
-            # Pods of a node dump, each on a line of its own; an empty line of a long text.
+            # What a node dump says of a pod, each on a line of its own; an empty line of a long text.
             if text.startswith((b"\t", b" ")) or not text:
                 self.counts.lines[NOISE_LINE] += 1
             else:

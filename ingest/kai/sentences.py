@@ -47,9 +47,9 @@ class Sentence:
         return self.parts.string
 
 
-def _by_start() -> dict[tuple[bytes, bytes], list[Line]]:
+def _by_start() -> dict[tuple[bytes, ...], list[Line]]:
     """By the file that prints a line, and its message's first word."""
-    known: dict[tuple[bytes, bytes], list[Line]] = {}
+    known: dict[tuple[bytes, ...], list[Line]] = {}
     for line in GRAMMAR["line"]:
         # ASCII: what is not is decoded as well as it can be, and is never a space or a letter of KAI's own.
         pattern = re.compile(line["pattern"], re.ASCII)
@@ -69,7 +69,6 @@ def _alternatives(pattern: str) -> set[bytes]:
 
 _LONG_KINDS: Final = frozenset({"fit error", "fit error in full", "job fit error"})
 LINES: Final = _by_start()
-CALLERS: Final = frozenset(caller for caller, _ in LINES)
 NOISE: Final = frozenset(folder.encode() for folder in GRAMMAR["noise"]["callers"])
 _WORD: Final = re.compile(rb"\w+")
 

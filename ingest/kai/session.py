@@ -52,17 +52,17 @@ class Session:
 
     def take(self, said: Sentence) -> bool:
         """Did the sentence add to what is known?"""
-        if said.time > self.last:
-            self.last = said.time
-        kind = said.line.kind
-        if about_a_pod := _ABOUT_A_POD.get(kind):
-            attempt = self.attempt(said.parts["pod"], said.time)
-            if attempt is None:
-                return False
-            attempt.levels.add(said.line.level)
-            about_a_pod(self, attempt, said)
-        else:
-            _ABOUT_ALL[kind](self, said)
+        line, time = said.line, said.time
+        if time > self.last:
+            self.last = time
+        about_a_pod = _ABOUT_A_POD.get(line.kind)
+        if about_a_pod is None:
+            _ABOUT_ALL[line.kind](self, said)
+            return True
+        if (attempt := self.attempt(said.parts["pod"], time)) is None:
+            return False
+        attempt.levels.add(line.level)
+        about_a_pod(self, attempt, said)
         return True
 
 
@@ -130,12 +130,11 @@ def _gpu_refused(session: Session, attempt: Attempt, said: Sentence) -> None:
 
 
 def _node_refused(session: Session, attempt: Attempt, said: Sentence) -> None:
-    node = session.node(attempt, said.parts["node"])
+    name, asked, idle, releasing = said.parts.group("node", "asked", "idle", "releasing")
+    node = session.node(attempt, name)
     node.is_refused = True
     node.reason = node.reason or "Not enough resources"
-    node.detail = (
-        node.detail or f"asked {said.parts['asked']}, idle {said.parts['idle']}, releasing {said.parts['releasing']}"
-    )
+    node.detail = node.detail or f"asked {asked}, idle {idle}, releasing {releasing}"
 
 
 def _predicate_refused(session: Session, attempt: Attempt, said: Sentence) -> None:
@@ -145,13 +144,15 @@ def _predicate_refused(session: Session, attempt: Attempt, said: Sentence) -> No
 
 
 def _score(session: Session, attempt: Attempt, said: Sentence) -> None:
-    session.node(attempt, said.parts["node"]).score = float(said.parts["score"])
+    node, score = said.parts.group("node", "score")
+    session.node(attempt, node).score = float(score)
 
 
 def _card_fits(session: Session, attempt: Attempt, said: Sentence) -> None:
-    node = session.node(attempt, said.parts["node"])
-    if said.parts["group"] in node.cards and said.parts["group"] not in node.fitting:
-        node.fitting.append(said.parts["group"])
+    name, group = said.parts.group("node", "group")
+    node = session.node(attempt, name)
+    if group in node.cards and group not in node.fitting:
+        node.fitting.append(group)
 
 
 def _taken(session: Session, attempt: Attempt, said: Sentence) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -196,12 +197,15 @@ def _devices_judged(head: dict[str, Any], request: Request, nodes: list[_Told]) 
 
 
 def _columns(nodes: list[tuple[int, _Told]]) -> dict[str, Any]:
-    rows = [verdict for _, node in nodes for verdict in node.verdicts]
-    cards = [card for _, node in nodes for card in node.cards]
+    """A row for each card. Flattened by ``chain`` and ``map``: this is a fifth of the time of reading."""
+    rows = list(chain.from_iterable(node.verdicts for _, node in nodes))
+    cards = list(chain.from_iterable(node.cards for _, node in nodes))
+    card_totals = [card.total_mib for card in cards]
     verdicts = sorted(set(rows))
-    totals = sorted({card.total_mib for card in cards}, key=lambda total: (total is None, total or 0))
+    totals = sorted(set(card_totals), key=lambda total: (total is None, total or 0))
     verdict_codes = {verdict: code for code, verdict in enumerate(verdicts)}
     kind_codes = {total: code for code, total in enumerate(totals)}
+    not_said = [NOT_SAID] * len(rows)
     return {
         "verdicts": verdicts,
         "kinds": [DeviceKind(memory_mib=total) for total in totals],
@@ -209,18 +213,14 @@ def _columns(nodes: list[tuple[int, _Told]]) -> dict[str, Any]:
         "node_index": [place for place, _ in nodes],
         "devices": [node.devices for _, node in nodes],
         "rows": [len(node.groups) for _, node in nodes],
-        "verdict": [verdict_codes[verdict] for verdict in rows],
-        "uuid": [group for _, node in nodes for group in node.groups],
-        "kind": [kind_codes[card.total_mib] for card in cards],
-        "numa": [NOT_SAID] * len(rows),
-        "memory_used_mib": [_or_not_said(card.allocated_mib) for card in cards],
-        "cores_used_percent": [NOT_SAID] * len(rows),
-        "slots_used": [NOT_SAID] * len(rows),
+        "verdict": list(map(verdict_codes.__getitem__, rows)),
+        "uuid": list(chain.from_iterable(node.groups for _, node in nodes)),
+        "kind": list(map(kind_codes.__getitem__, card_totals)),
+        "numa": not_said,
+        "memory_used_mib": [NOT_SAID if card.allocated_mib is None else card.allocated_mib for card in cards],
+        "cores_used_percent": not_said,
+        "slots_used": not_said,
     }
-
-
-def _or_not_said(number: int | None) -> int:
-    return NOT_SAID if number is None else number
 
 
 def _nodes_judged(head: dict[str, Any], nodes: list[_Told]) -> Iterator[NodesJudged]:

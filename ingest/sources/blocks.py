@@ -17,7 +17,7 @@ import zstandard
 
 from ingest.lines import Origin
 
-BLOCK_BYTES: Final = 1024**2
+BLOCK_BYTES: Final = 256 * 1024
 
 _GZIP: Final = b"\x1f\x8b"
 _ZSTD: Final = b"\x28\xb5\x2f\xfd"
