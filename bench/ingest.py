@@ -1,11 +1,14 @@
-"""Reading logs: what a reader makes of a file, beside what Python needs to walk through the file at all."""
+"""Reading logs: what a reader makes of a file, beside what Python needs to walk through it at all, and its memory."""
 
 import re
-import resource
+import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from pathlib import Path
+from subprocess import DEVNULL, PIPE
 
 from bench.backends import FOLDER
 from bench.hami_log import hami_log
@@ -21,8 +24,15 @@ NODES = 5_000
 ATTEMPTS = 4
 REPEATS = 3
 KAI_NODES, KAI_PODS, KAI_SESSIONS = 400, 20, 6
+TIMES_AS_LARGE = 4
+CHUNK_BYTES = 1024**2
 
 _KLOG = re.compile(rb"^([IWEF])(\d{4}) (\S+) +(\d+) (\S+):(\d+)\] (.*)$")
+_CONSOLE = re.compile(rb"^(\S+)\t(\w+)\t(\S+):(\d+)\t(.*)$")
+_JSON = re.compile(rb'^\{"level":"(\w+)","ts":"([^"]*)","caller":"([^":]*):(\d+)","msg":(.*)$')
+
+Way = tuple[str, Callable[[], Reader], re.Pattern[bytes]]
+"""A reader's command, how to make one, and a regex that takes one of its lines apart."""
 
 
 def ingest() -> Result:
@@ -32,58 +42,74 @@ def ingest() -> Result:
         "HAMi's log at -v=5",
         f"{ATTEMPTS} attempts on {NODES:,} nodes of 8 cards, all refused",
         chain.from_iterable(hami_log(NODES, b"trainer-%d" % attempt) for attempt in range(ATTEMPTS)),
-        ("hami-log", HamiLog),
+        ("hami-log", HamiLog, _KLOG),
     )
 
 
 def ingest_kai() -> Result:
     """KAI's console log at --v=8: sessions of 20 pods over 400 nodes of 8 shared cards."""
-    return _kai("ingest-kai", "console log", lambda lines: lines)
+    return _kai("ingest-kai", "console log", lambda lines: lines, _CONSOLE)
 
 
 def ingest_kai_json() -> Result:
     """The same sessions with ``--log-json``."""
-    return _kai("ingest-kai-json", "log in JSON", as_json)
+    return _kai("ingest-kai-json", "log in JSON", as_json, _JSON)
 
 
-def _kai(name: str, form: str, written: Callable[[Iterator[bytes]], Iterator[bytes]]) -> Result:
+def _kai(
+    name: str, form: str, written: Callable[[Iterator[bytes]], Iterator[bytes]], heads: re.Pattern[bytes]
+) -> Result:
     sessions = (kai_log(KAI_NODES, KAI_PODS, f"s{session}aaaa") for session in range(KAI_SESSIONS))
     return _passes(
         name,
         f"KAI's {form} at --v=8",
         f"{KAI_SESSIONS} sessions, {KAI_PODS} pods on {KAI_NODES} nodes of 8 shared cards, all refused",
         chain.from_iterable(map(written, sessions)),
-        ("kai-log", KaiLog),
+        ("kai-log", KaiLog, heads),
     )
 
 
-def _passes(name: str, log: str, work: str, lines: Iterable[bytes], reader: tuple[str, Callable[[], Reader]]) -> Result:
-    """One pass over a file of ``lines`` by each way; ``reader``: its command's name, and how to make one."""
+def _passes(name: str, log: str, work: str, lines: Iterable[bytes], way: Way) -> Result:
+    """One pass over a file of ``lines`` by the reader, and by what is simpler; then the memory of the reader."""
     path = FOLDER / name / "scheduler.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.writelines(lines)
-    command, make = reader
+    command, make, heads = way
     paths: dict[str, Callable[[Path], object]] = {
         "iterate over the lines": _iterate,
-        "one compiled regex a line": _regex,
+        "one compiled regex a line": lambda path: _regex(path, heads),
         f"python -m ingest {command}": lambda path: _read(path, make()),
     }
-    figures = [_measured(way, walk, path) for way, walk in paths.items()]
+    figures = [_measured(path_name, walk, path) for path_name, walk in paths.items()]
     size = path.stat().st_size / 1e6
+    peaks = tuple(_peak(command, path, times) for times in (1, TIMES_AS_LARGE))
     path.unlink()
     return Result(
         name,
-        f"CPU time of one pass over a file of {log}, from bytes to events; best of three",
+        f"CPU time of one pass over a file of {log}, from bytes to events; best of three; the command's peak of memory",
         f"{size:.0f} MB, {work}",
-        against_first(figures, lambda first, this: this / first),
+        (*against_first(figures, lambda first, this: this / first), *peaks),
     )
 
 
 def _measured(name: str, walk: Callable[[Path], object], path: Path) -> Figure:
     best = min(_cpu_seconds(walk, path) for _ in range(REPEATS))
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Figure(name, path.stat().st_size / best / 1e6, "MB/s per core", note=f"peak {held:.0f} MiB so far")
+    return Figure(name, path.stat().st_size / best / 1e6, "MB/s per core")
+
+
+def _peak(command: str, path: Path, times: int) -> Figure:
+    """What the command takes at most, in a process of its own that is fed the file so many times in a row."""
+    arguments = [sys.executable, "-m", "bench.peak", command, "-", "--explain", "nobody/nobody"]
+    with subprocess.Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
+        assert process.stdin
+        assert process.stdout
+        for _ in range(times):
+            with path.open("rb") as log:
+                shutil.copyfileobj(log, process.stdin, CHUNK_BYTES)
+        process.stdin.close()
+        peak = float(process.stdout.read().split()[-1])
+    return Figure(f"peak over {path.stat().st_size * times / 1e6:.0f} MB", peak, "MiB")
 
 
 def _cpu_seconds(walk: Callable[[Path], object], path: Path) -> float:
@@ -97,9 +123,9 @@ def _iterate(path: Path) -> int:
         return sum(1 for _ in lines)
 
 
-def _regex(path: Path) -> int:
+def _regex(path: Path, heads: re.Pattern[bytes]) -> int:
     with path.open("rb") as lines:
-        return sum(_KLOG.match(line) is not None for line in lines)
+        return sum(heads.match(line) is not None for line in lines)
 
 
 def _read(path: Path, reader: Reader) -> int:

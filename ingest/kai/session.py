@@ -32,15 +32,17 @@ class Session:
     """Pods that there was no room for."""
 
     def attempt(self, pod: str, time: datetime) -> Attempt | None:
-        known = self.attempts.get(pod)
-        if known is None:
-            if len(self.attempts) >= MAX_ATTEMPTS or not _is_pod(pod):
-                self.overflow += 1
-                return None
-            known = self.attempts[pod] = Attempt(pod, self.name, time, time)
-        if time > known.last:
-            known.last = time
-        return known
+        attempt = self.attempts.get(pod) or self.begin(pod, time)
+        if attempt and time > attempt.last:
+            attempt.last = time
+        return attempt
+
+    def begin(self, pod: str, time: datetime) -> Attempt | None:
+        if len(self.attempts) >= MAX_ATTEMPTS or not _is_pod(pod):
+            self.overflow += 1
+            return None
+        self.attempts[pod] = attempt = Attempt(pod, self.name, time, time)
+        return attempt
 
     def node(self, attempt: Attempt, name: str) -> JudgedNode:
         """The node in the attempt's walk; its cards are what they are when it is first looked at."""
@@ -59,8 +61,11 @@ class Session:
         if about_a_pod is None:
             _ABOUT_ALL[line.kind](self, said)
             return True
-        if (attempt := self.attempt(said.parts["pod"], time)) is None:
+        pod = said.parts["pod"]
+        if (attempt := self.attempts.get(pod) or self.begin(pod, time)) is None:
             return False
+        if time > attempt.last:
+            attempt.last = time
         attempt.levels.add(line.level)
         about_a_pod(self, attempt, said)
         return True

@@ -1,10 +1,9 @@
 """An attempt as events: the cards and nodes that were judged, what about the placement can't be right, the end."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -42,8 +41,7 @@ _ROW_BYTES: Final = 96
 _NODE_BYTES: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
+class _Told(NamedTuple):
     """One node: its verdict, why it was refused; and of each of its shared cards the group, the card, its verdict."""
 
     name: str
