@@ -8,7 +8,8 @@ from ingest.kai import KaiLog
 from ingest.kai.framing import Message
 from ingest.kai.sentences import GRAMMAR, sentence_of
 from ingest.reader import EVENT, NOISE, UNKNOWN
-from schemas.records import Rejected, decode, encode
+from schemas.events import Event
+from schemas.records import Record, Rejected, decode, encode
 from summaries.answer import schedulerlog
 from tests.unit.ingest_kai.logs import CONSOLE, JSON, TAGS, block, devices, findings, read, said, summaries, texts
 
@@ -18,6 +19,10 @@ BIND_REQUEST = (
 )
 
 
+def records(events: list[Event]) -> list[Record]:
+    return [encode(event) for event in events]
+
+
 @pytest.mark.parametrize("line", GRAMMAR["line"], ids=lambda line: line["kind"])
 def test_every_sample_of_the_grammar_is_read_as_what_it_stands_for(line: dict[str, Any]) -> None:
     for caller in line["callers"]:
@@ -25,6 +30,17 @@ def test_every_sample_of_the_grammar_is_read_as_what_it_stands_for(line: dict[st
             found = sentence_of(Message(b"2026-11-21T03:13:34.561Z", caller.encode(), "s1", sample.encode()))
             assert found is not None
             assert found.line.kind == line["kind"]
+
+
+@pytest.mark.parametrize("end", [b',"more":1}', b',"more":"\\u0041"}'], ids=["another key", "an escape"])
+def test_json_says_the_same_whether_it_is_plain_or_has_to_be_decoded(end: bytes) -> None:
+    plain = texts(JSON)
+    assert records(read([line[:-1] + end for line in plain])) == records(read(plain))
+
+
+def test_a_log_whose_form_changes_tells_what_its_parts_tell() -> None:
+    console, json = texts(CONSOLE), [line.replace(b'"sessionID":"s', b'"sessionID":"j') for line in texts(JSON)]
+    assert records(read([*console, *json])) == [*records(read(console)), *records(read(json))]
 
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON])
