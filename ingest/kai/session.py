@@ -32,17 +32,16 @@ class Session:
     """Pods that there was no room for."""
 
     def attempt(self, pod: str, time: datetime) -> Attempt | None:
-        attempt = self.attempts.get(pod) or self.begin(pod, time)
-        if attempt and time > attempt.last:
-            attempt.last = time
-        return attempt
-
-    def begin(self, pod: str, time: datetime) -> Attempt | None:
-        if len(self.attempts) >= MAX_ATTEMPTS or not _is_pod(pod):
-            self.overflow += 1
-            return None
-        self.attempts[pod] = attempt = Attempt(pod, self.name, time, time)
-        return attempt
+        """The pod's attempt, begun where there is none; None where it can't be."""
+        known = self.attempts.get(pod)
+        if known is None:
+            if len(self.attempts) >= MAX_ATTEMPTS or not _is_pod(pod):
+                self.overflow += 1
+                return None
+            known = self.attempts[pod] = Attempt(pod, self.name, time, time)
+        elif time > known.last:
+            known.last = time
+        return known
 
     def node(self, attempt: Attempt, name: str) -> JudgedNode:
         """The node in the attempt's walk; its cards are what they are when it is first looked at."""
@@ -61,11 +60,8 @@ class Session:
         if about_a_pod is None:
             _ABOUT_ALL[line.kind](self, said)
             return True
-        pod = said.parts["pod"]
-        if (attempt := self.attempts.get(pod) or self.begin(pod, time)) is None:
+        if (attempt := self.attempt(said.parts["pod"], time)) is None:
             return False
-        if time > attempt.last:
-            attempt.last = time
         attempt.levels.add(line.level)
         about_a_pod(self, attempt, said)
         return True
