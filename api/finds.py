@@ -59,7 +59,7 @@ def attempts_of_pod(namespace: str, name: str, after: Sequence[Any] | None) -> J
 
 def devices_of_nodes(attempt_id: str, nodes: Sequence[str], size: int) -> Json:
     query = all_of([term("attempt_id", attempt_id), {"terms": {"nodes": list(nodes)}}])
-    return {"query": query, "size": size, "_source": ["record"], "track_total_hits": True}
+    return {"query": query, "size": size, "_source": ["record", "inventory"], "track_total_hits": True}
 
 
 def searched(query: SearchQuery, within: SearchPosition) -> list[Json]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from api import finds
@@ -10,7 +11,7 @@ from api.opensearch import ATTEMPTS, OpenSearch
 from schemas.answers import DeviceLog, Found
 from schemas.documents import devices_of, repeated_of, summary_of
 from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged
-from schemas.indices import DEVICES
+from schemas.indices import DEVICES, INVENTORIES
 from schemas.records import Rejected
 from schemas.repeats import resolve
 
@@ -111,12 +112,25 @@ async def devices_of_nodes(
     """
     body = finds.devices_of_nodes(attempt_id, nodes, MAX_DEVICE_RECORDS)
     answer = await index.search(DEVICES.name(started), body)
-    records = [readable(devices_of, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]]
-    records.sort(key=lambda record: (record.container, record.part))
+    records = await _device_records(index, started, answer["hits"]["hits"])
     wanted = frozenset(nodes)
     rows = [row for record in records for row in _rows(record, wanted)]
     rows.sort(key=lambda row: row.node)
-    return rows, _note(len(records), answer["hits"]["total"]["value"])
+    return rows, _note(len(records), len(answer["hits"]["hits"]), answer["hits"]["total"]["value"])
+
+
+async def _device_records(index: OpenSearch, started: datetime, hits: list[Json]) -> list[DevicesJudged]:
+    """In order; a record whose inventory is gone is left out."""
+    sources: dict[str, Json] = {hit["_id"]: hit["_source"] for hit in hits}
+    named = {name: source["inventory"] for name, source in sources.items() if source.get("inventory")}
+    places = [(INVENTORIES.name(started), inventory) for inventory in sorted(set(named.values()))]
+    inventories = await documents(index, places, ["record"])
+    records = [
+        readable(partial(devices_of, inventory=inventories.get(named.get(name, ""))), source, name)
+        for name, source in sources.items()
+        if name not in named or named[name] in inventories
+    ]
+    return sorted(records, key=lambda record: (record.container, record.part))
 
 
 def _rows(record: DevicesJudged, nodes: frozenset[str]) -> list[DeviceLog]:
@@ -124,7 +138,9 @@ def _rows(record: DevicesJudged, nodes: frozenset[str]) -> list[DeviceLog]:
     return [DeviceLog(container=container, **row._asdict()) for row in record.each_device() if row.node in nodes]
 
 
-def _note(read: int, total: int) -> str:
+def _note(read: int, found: int, total: int) -> str:
     if not total:
         return NO_DEVICE_RECORDS
-    return f"{read} of {total} device records were read: name fewer nodes" if total > read else ""
+    notes = [f"{found} of {total} device records were read: name fewer nodes"] if total > found else []
+    notes += [f"{found - read} of them name devices that are not in the index any more"] if found > read else []
+    return "; ".join(notes)

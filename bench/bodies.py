@@ -13,6 +13,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from pipeline.app import create_app
 from pipeline.attempts import Ended, OpenAttempts, Rows
 from pipeline.decisions import READ_BYTES, Decisions
 from pipeline.decisions import Record as ReadRecord
+from pipeline.detail import Detail
 from pipeline.metrics import Metrics
 from pipeline.reading import Reading
 from pipeline.sinks.bulk import Document, batches, body
@@ -63,6 +65,7 @@ class InProcess:
         self.spent = Stages()
         self._reading = Reading(READ_BYTES)
         self._open = OpenAttempts(30.0)
+        self._detail = Detail()
         self._offset = 0
 
     def attempt(self, records: Sequence[Record]) -> list[Document]:
@@ -72,7 +75,7 @@ class InProcess:
         read = time.process_time()
         ended = self._fold(records, events)
         folded = time.process_time()
-        documents = _documents(ended)
+        documents = _documents(ended, self._detail)
         made = time.process_time()
         for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
             body(batch)
@@ -101,13 +104,13 @@ class InProcess:
         return ended
 
 
-def _documents(ended: Ended) -> list[Document]:
+def _documents(ended: Ended, detail: Detail) -> list[Document]:
     """As the writer makes them of an attempt that nothing came before."""
     summary = ended.summary
     digests = Digests(verdict_digest(summary), detail_digest(summary))
     episode = EpisodeOf(summary.attempt_id, summary.started)
     return [
-        *map(tellings.devices, ended.rows),
+        *chain.from_iterable(map(detail.documents, ended.rows)),
         tellings.document(summary, messages(summary), episode, digests),
     ]
 

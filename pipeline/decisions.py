@@ -10,7 +10,6 @@ from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from pipeline import tellings
 from pipeline.attempts import Ended, OpenAttempts, Rows
 from pipeline.metrics import Metrics
 from pipeline.offsets import InOrder
@@ -161,7 +160,7 @@ class Decisions:
             return
         self._metrics.records.labels(_type(event), "folded").inc()
         if rows and not can_wait:
-            await self._writer.put(Devices(tellings.devices(rows)))
+            await self._writer.put(Devices(rows))
         if ended:
             await self._tell(partition, ended, record)
 

@@ -10,12 +10,14 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from hashlib import blake2b
 from typing import Any, Final, Generic, TypeVar
 
 import orjson
 from pydantic import ValidationError
 from xxhash import xxh3_128_digest
 
+from schemas import halves
 from schemas.buffers import read_columns
 from schemas.events import (
     AttemptEvent,
@@ -33,9 +35,6 @@ from summaries.tally import Inventory, Tallied, Tally, tallied, tallied_of
 _KINDS: Final[dict[bytes, type[DevicesJudged] | type[NodesJudged]]] = {
     kind.TYPE.encode(): kind for kind in (DevicesJudged, NodesJudged)
 }
-_TAIL: Final = b',"part":'
-_INVENTORY: Final = b',"kinds":'
-_MOST_HEAD_BYTES: Final = 2_048
 _SEED: Final = secrets.randbits(64)
 """Nobody can prepare two records that look alike to this process."""
 _OWN: Final = frozenset({"attempt_id", "pod", "scheduler", "started"})
@@ -47,6 +46,7 @@ class _Counted:
     part: int
     nodes: Words
     tally: Tally
+    inventory: str
 
 
 _Known = _Counted | NodesJudged
@@ -84,7 +84,7 @@ class Reading:
     def read(self, value: bytes | None, headers: Iterable[tuple[str, bytes]]) -> Event | Tallied | Rejected:
         """The event, device rows counted; ``Rejected`` where the record says none."""
         kind = next((_KINDS.get(said) for name, said in headers if name == "ce_type"), None)
-        cut = value.find(_TAIL, 0, _MOST_HEAD_BYTES) if kind and value else -1
+        cut = halves.tail(value) if kind and value else -1
         if kind and value and cut > 0 and (head := _head(value[:cut])):
             return self._known_or_read(kind, value, cut, head) or _counted(decode(value, headers))
         return _counted(decode(value, headers))
@@ -92,14 +92,14 @@ class Reading:
     def _known_or_read(
         self, kind: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int, head: AttemptEvent
     ) -> Event | Tallied | Rejected | None:
-        halves = _halves(kind, value, cut)
-        hashes = [xxh3_128_digest(each, _SEED) for each in halves]
+        parts = _parts(kind, value, cut)
+        hashes = [xxh3_128_digest(each, _SEED) for each in parts]
         key = b"".join(hashes) + kind.TYPE[-20:].encode()
         if (found := self._tails.find(key)) is not None:
             return _told_by(head, found)
         said: Event | Tallied | Rejected | None = None
-        if len(halves) == 2:
-            said = self._count(halves[0], halves[1], hashes[1], head)
+        if len(parts) == 2:
+            said = self._count(parts[0], parts[1], hashes[1], head)
         # Only the strict reader refuses a name that stands there twice: then the tail could gainsay the head.
         if said is None and (event := read_columns(kind, value)):
             said = _counted(event)
@@ -108,7 +108,9 @@ class Reading:
 
     def _remember(self, key: bytes, said: Event | Tallied | Rejected | None) -> None:
         if isinstance(said, Tallied):
-            self._tails.remember(key, _Counted(said.part, said.nodes, said.tally), 1_000 + 150 * len(said.nodes))
+            self._tails.remember(
+                key, _Counted(said.part, said.nodes, said.tally, said.inventory), 1_000 + 150 * len(said.nodes)
+            )
         elif isinstance(said, NodesJudged):
             self._tails.remember(key, said, 1_000 + 120 * len(said.nodes) + 400 * len(said.refusals))
 
@@ -125,14 +127,14 @@ class Reading:
             return known
         if (devices := read_columns(DeviceInventory, b"".join((b"{", said[1:])), alone=True)) is None:
             return None
-        inventory = Inventory(devices)
+        inventory = Inventory(devices, blake2b(said, digest_size=16).hexdigest())
         self._inventories.remember(key, inventory, 1_000 + 120 * len(devices.nodes) + 130 * len(devices.uuid))
         return inventory
 
 
-def _halves(kind: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int) -> list[memoryview]:
+def _parts(kind: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int) -> list[memoryview]:
     """What stands from ``cut`` on; of devices the verdicts and the inventory, each with the comma in front of it."""
-    ends = value.find(_INVENTORY, cut) if kind is DevicesJudged else -1
+    ends = halves.inventory(value, cut) if kind is DevicesJudged else -1
     whole = memoryview(value)
     return [whole[cut:]] if ends < 0 else [whole[cut:ends], whole[ends:]]
 
@@ -148,7 +150,8 @@ def _agree(verdicts: DeviceVerdicts, devices: DeviceInventory) -> bool:
 def _told_by(head: AttemptEvent, known: _Known) -> Event | Tallied:
     if isinstance(known, _Counted):
         return Tallied(
-            head.attempt_id, head.pod, head.scheduler, head.started, known.part, known.nodes, known.tally
+            head.attempt_id, head.pod, head.scheduler, head.started,
+            known.part, known.nodes, known.tally, known.inventory,
         )  # fmt: skip
     own: dict[str, Any] = {name: getattr(head, name) for name in _OWN}
     return known.model_copy(update=own)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from pipeline.attempts import Rows
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.search import Question, by_time, of
@@ -14,12 +13,11 @@ from schemas.documents import (
     Digests,
     EpisodeOf,
     attempt_document,
-    devices_document,
     finding_document,
     repeated_document,
 )
 from schemas.events import AttemptRepeated, AttemptSummarized, FindingReported, Message
-from schemas.indices import ATTEMPTS, DEVICES, FINDINGS
+from schemas.indices import ATTEMPTS, FINDINGS
 from schemas.records import encode, rfc3339
 from schemas.runs import split
 from schemas.topics import ATTEMPTS as ATTEMPTS_TOPIC
@@ -52,14 +50,6 @@ def repeated(
     text = filter_summary(summary)[:_REPEATED_TEXT]
     written = source(repeated_document(summary, text, told.episode, told.digests, event, counted))
     return Document(ATTEMPTS.name(summary.started), summary.attempt_id, written, summary.version, origin)
-
-
-def devices(rows: Rows) -> Document:
-    """The document of one record of device verdicts: there is only one telling of it."""
-    event = rows.event
-    return Document(
-        DEVICES.name(event.started), event.id, source(devices_document(event, rows.value)), origin=rows.origin
-    )
 
 
 def finding(event: FindingReported, version: int | None = None, origin: object = None) -> tuple[Document, Outgoing]:

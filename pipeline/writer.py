@@ -11,11 +11,13 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 from pipeline import tellings
 from pipeline.attempts import Rows
 from pipeline.dead_letters import Source, dead_letter
+from pipeline.detail import Detail
 from pipeline.metrics import Metrics
 from pipeline.minutes import PAGE, Minutes, Which, attempts_question, minute_of, pools_of, rows_question
 from pipeline.pods import Before, Pods, told_of
@@ -75,13 +77,13 @@ class Telling(NamedTuple):
 
 
 class Devices(NamedTuple):
-    """The document of a record of devices judged that can't wait for its attempt; the record is done with that."""
+    """A record of devices judged that can't wait for its attempt. It is done when the attempt is."""
 
-    document: Document
+    rows: Rows
 
     @property
     def size(self) -> int:
-        return self.document.size
+        return len(self.rows.value)
 
 
 class SetAside(NamedTuple):
@@ -121,7 +123,7 @@ class _Place(NamedTuple):
 
 @dataclass(slots=True)
 class _Batch:
-    devices: list[Document] = field(default_factory=list)
+    devices: list[Rows] = field(default_factory=list)
     attempts: dict[str, Document] = field(default_factory=dict)
     """By id: of two tellings in one batch the index needs the last one only, the topic gets both."""
     findings: dict[str, Document] = field(default_factory=dict)
@@ -148,7 +150,7 @@ class _Batch:
             document = tellings.document(summary, lines, place.told.episode, place.told.digests, counted, origin)
             self.attempts[summary.attempt_id] = document
             self.outgoing += tellings.records(summary, new_lines)
-            self.devices += map(tellings.devices, item.rows)
+            self.devices += item.rows
         self.told[summary.attempt_id] = summary
         self.partitions[summary.attempt_id] = item.partition
         for each in findings(summary):
@@ -173,6 +175,7 @@ class Writer:
         self._changed = asyncio.Condition()
         self.remembered = tellings.Remembered(policy.remembered_bytes)
         self._compared = tellings.Remembered(policy.compared_bytes, lambda _: True)
+        self._detail = Detail()
         self.pods = Pods()
         self.minutes = Minutes(pools_of(policy.node_pools))
         self._uncounted: list[Done] = []
@@ -196,6 +199,7 @@ class Writer:
         """Partitions have moved: what was remembered of their attempts may be out of date when they come back."""
         self.remembered.clear()
         self._compared.clear()
+        self._detail.clear()
         self.pods.clear()
         self.minutes.clear()
         self._uncounted.clear()
@@ -261,7 +265,7 @@ class Writer:
         for item in items:
             match item:
                 case Devices():
-                    batch.devices.append(item.document)
+                    batch.devices.append(item.rows)
                 case SetAside():
                     self._set_aside(batch, item.source, item.cause, "record")
                 case Reported():
@@ -363,7 +367,8 @@ class Writer:
 
     async def _send(self, batch: _Batch) -> None:
         """Both at once: the topic serves the latest pods also while the index is down."""
-        documents = [*batch.devices, *batch.attempts.values(), *batch.findings.values()]
+        devices = chain.from_iterable(map(self._detail.documents, batch.devices))
+        documents = [*devices, *batch.attempts.values(), *batch.findings.values()]
         written, _ = await asyncio.gather(self._index.write(documents), self._topics.send(batch.outgoing))
         more = _Batch()
         for document, cause in written.refused:

@@ -29,6 +29,7 @@ from schemas.events import (
     Request,
     Words,
 )
+from schemas.halves import joined
 from schemas.records import Rejected, read, rfc3339
 from schemas.stays import Stay
 
@@ -197,14 +198,21 @@ def repeated_of(document: dict[str, Any]) -> AttemptRepeated | Rejected | None:
     return None if said is None else read(AttemptRepeated, said, "document.repeated")
 
 
-def devices_document(event: RowsOfDevices, value: bytes) -> dict[str, Any]:
-    """The document of one record of devices judged; its id is the event's id. ``value`` is the record's own JSON."""
+def devices_document(event: RowsOfDevices, value: bytes, inventory: str | None = None) -> dict[str, Any]:
+    """The document of one record of devices judged; its id is the event's id. ``value`` is the record's own JSON,
+    without its inventory where that has a document of its own with the id ``inventory``."""
     return _about(event) | {
         "container": event.request.container,
         "nodes": event.nodes,
         "reasons": sorted(set(event.verdicts) - NOT_REASONS),
+        "inventory": inventory,
         "record": orjson.Fragment(value),
     }
+
+
+def inventory_document(value: bytes) -> dict[str, Any]:
+    """The document of the devices of a run of nodes. ``value``: what a record says of them, as JSON."""
+    return {"record": orjson.Fragment(value)}
 
 
 def finding_document(event: FindingReported) -> dict[str, Any]:
@@ -219,9 +227,10 @@ def finding_document(event: FindingReported) -> dict[str, Any]:
     }
 
 
-def devices_of(document: dict[str, Any]) -> DevicesJudged | Rejected:
-    """The event that a document of the devices index holds (its ``_source``)."""
-    return read(DevicesJudged, document.get("record"), "document.record")
+def devices_of(document: dict[str, Any], inventory: dict[str, Any] | None = None) -> DevicesJudged | Rejected:
+    """The event that a document of the devices index holds (its ``_source``), with that of the inventory it names."""
+    said, devices = document.get("record"), (inventory or {}).get("record")
+    return read(DevicesJudged, joined(said, devices) if said and devices else said, "document.record")
 
 
 def stay_document(stay: Stay, known: dict[str, Any]) -> dict[str, Any]:

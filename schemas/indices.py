@@ -103,15 +103,23 @@ ATTEMPTS: Final = Index(
 
 DEVICES: Final = Index(
     alias="schedulerlog-devices",
-    about="The verdicts device by device: one document per record of devices judged, stored as it came",
+    about="The verdicts device by device: one document per record of devices judged; which devices, an inventory says",
     properties={
         **_ATTEMPT,
         "container": _KEYWORD,
         "nodes": _KEYWORD,
         "reasons": _KEYWORD,
+        "inventory": _KEYWORD,
         "record": _STORED,
     },
     retention=timedelta(days=7),
+)
+
+INVENTORIES: Final = Index(
+    alias="schedulerlog-inventories",
+    about="The devices that verdicts are about, each distinct run of nodes once a day; its id is what verdicts name",
+    properties={"record": _STORED},
+    retention=DEVICES.retention,
 )
 
 FINDINGS: Final = Index(
@@ -187,4 +195,4 @@ OBSERVATIONS: Final = Index(
     },
 )
 
-INDICES: Final = (ATTEMPTS, DEVICES, FINDINGS, TRENDS, OCCUPANCY, OBSERVATIONS)
+INDICES: Final = (ATTEMPTS, DEVICES, INVENTORIES, FINDINGS, TRENDS, OCCUPANCY, OBSERVATIONS)

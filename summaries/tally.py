@@ -66,6 +66,9 @@ class Tallied:
     part: int
     nodes: Words
     tally: Tally
+    inventory: str = ""
+    """Names what the record says of the devices themselves: two that say the same have the same name. Empty where that
+    was not read apart from the rest."""
 
     @property
     def id(self) -> str:
@@ -82,10 +85,11 @@ class Tallied:
 
 
 class Inventory:
-    """The devices that verdicts are about, and what follows from them alone."""
+    """The devices that verdicts are about, and what follows from them alone. ``name`` as ``Tallied.inventory``."""
 
-    def __init__(self, devices: DeviceInventory) -> None:
+    def __init__(self, devices: DeviceInventory, name: str = "") -> None:
         self.devices = devices
+        self.name = name
         self.owners: Ints = np.repeat(np.arange(len(devices.nodes)), devices.rows)
         """Per row the place of its node."""
         self.models = _models(devices)
@@ -99,7 +103,7 @@ def tallied_of(about: AttemptEvent, verdicts: DeviceVerdicts, inventory: Invento
     """Of a record that says these three. The halves agree with each other (``check_rows``)."""
     return Tallied(
         about.attempt_id, about.pod, about.scheduler, about.started,
-        verdicts.part, inventory.devices.nodes, tally(verdicts, inventory),
+        verdicts.part, inventory.devices.nodes, tally(verdicts, inventory), inventory.name,
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from itertools import count
 from typing import Any, Final
 
 from pipeline import app as faust_app
-from pipeline import decisions, tellings
+from pipeline import decisions, detail, tellings
 from pipeline.attempts import OpenAttempts
 from pipeline.offsets import InOrder
 from pipeline.sinks import bulk
@@ -129,13 +129,13 @@ def _dropped_detail() -> None:
 
 
 def _ids_from_offsets() -> None:
-    devices = tellings.devices
+    verdicts = detail.verdicts
 
-    def by_offset(rows: Any) -> Document:
-        made, origin = devices(rows), rows.origin
+    def by_offset(rows: Any, *how: Any) -> Document:
+        made, origin = verdicts(rows, *how), rows.origin
         return Document(made.index, f"{origin.topic}-{origin.partition}-{origin.offset}", made.source, None, origin)
 
-    setattr(tellings, "devices", by_offset)
+    setattr(detail, "verdicts", by_offset)
 
 
 def _one_node_short() -> None:

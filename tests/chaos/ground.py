@@ -170,7 +170,7 @@ class Ground:
         return Seen(
             decisions={_id(each): each.value for each in own[DECISIONS.name] if "ce_id" in dict(each.headers)},
             attempts=[(hit["_source"]["attempt_id"], hit["_source"]) for hit in self._documents("attempts", namespace)],
-            devices={hit["_id"]: hit["_source"] for hit in self._documents("devices", namespace)},
+            devices=self._devices(namespace),
             summaries=[_json(each) for each in own[ATTEMPTS.name]],
             messages=[(_id(each), _json(each)) for each in own[MESSAGES.name]],
             schedulerlogs={pod: log for pod in pods if (log := self._schedulerlog(namespace, pod))},
@@ -185,11 +185,20 @@ class Ground:
         except (httpx.TransportError, KeyError):
             return -1
 
-    def _documents(self, kind: str, namespace: str, *, source: bool = True) -> list[Any]:
+    def _devices(self, namespace: str) -> dict[str, Any]:
+        """By id, each with what the inventory that it names says, as one record again."""
+        kept = {hit["_id"]: hit["_source"]["record"] for hit in self._documents("inventories", None)}
+        return {
+            hit["_id"]: said | {"record": said["record"] | kept.get(said.get("inventory"), {})}
+            for hit in self._documents("devices", namespace)
+            for said in [hit["_source"]]
+        }
+
+    def _documents(self, kind: str, namespace: str | None, *, source: bool = True) -> list[Any]:
         url = f"{self.servers.opensearch_url}/schedulerlog-{kind}"
         self.client.post(f"{url}/_refresh", params={"ignore_unavailable": "true"})
         found: list[Any] = []
-        body: dict[str, Any] = {"size": 1000, "_source": source, "query": {"term": {"namespace": namespace}}}
+        body: dict[str, Any] = {"size": 1000, "_source": source, "query": _of(namespace)}
         body["sort"] = [{"attempt_id": "asc"}, {"_id": "asc"}] if kind == "attempts" else [{"_id": "asc"}]
         while True:
             answer = self.client.post(f"{url}/_search", json=body, params={"ignore_unavailable": "true"}).json()
@@ -226,6 +235,10 @@ def _wait(look: Callable[[], bool], wanted: bool, what: str, timeout_seconds: fl
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {timeout_seconds:.0f} s for {what}")
         time.sleep(0.2)
+
+
+def _of(namespace: str | None) -> dict[str, Any]:
+    return {"term": {"namespace": namespace}} if namespace else {"match_all": {}}
 
 
 def _id(record: Any) -> str:

@@ -14,13 +14,15 @@ from schemas.documents import (
     devices_document,
     devices_of,
     finding_document,
+    inventory_document,
     reason_codes,
     repeated_document,
     summary_of,
     verdict_digest,
 )
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, Refusal
-from schemas.indices import ATTEMPTS, DEVICES, FINDINGS
+from schemas.halves import divided
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INVENTORIES
 from schemas.records import Rejected, encode, encode_value
 from tests.unit.schemas.builders import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, devices_judged
 
@@ -59,6 +61,20 @@ def test_every_field_of_an_attempt_is_declared_in_the_strict_mapping() -> None:
 def test_every_field_of_a_finding_is_declared_in_the_strict_mapping() -> None:
     finding = FindingReported(**ATTEMPT, finding="Imbalance", found_at=STARTED, node="")
     assert set(finding_document(finding)) == set(FINDINGS.properties)
+
+
+def test_devices_judged_come_back_from_what_was_made_of_them_and_of_their_inventory() -> None:
+    event = devices_judged(["node1", "node2"])
+    rest, devices = divided(encode(event).value)
+    assert "uuid" not in orjson.loads(rest)
+    inventory = stored(inventory_document(devices))
+    again = devices_of(stored(devices_document(event, rest, "its-name")), inventory)
+    assert isinstance(again, DevicesJudged)
+    assert encode(again) == encode(event)
+
+
+def test_every_field_of_an_inventory_document_is_declared_in_the_strict_mapping() -> None:
+    assert set(inventory_document(b"{}")) == set(INVENTORIES.properties)
 
 
 def test_every_field_of_a_devices_document_is_declared_in_the_strict_mapping() -> None:

@@ -1,0 +1,35 @@
+"""Where a record of devices judged divides: whose attempt it is, what became of the devices, which devices they are.
+
+The last of the three is the inventory, four fifths of the record, and the same from one attempt to the next. Only what
+is written as our encoder writes it divides; anything else is one piece.
+"""
+
+from typing import Any, Final
+
+_TAIL: Final = b',"part":'
+_INVENTORY: Final = b',"kinds":'
+_MOST_HEAD_BYTES: Final = 2_048
+
+
+def tail(value: bytes) -> int:
+    """Where it is said no more whose attempt it is: the comma there; -1 where that can't be told."""
+    return value.find(_TAIL, 0, _MOST_HEAD_BYTES)
+
+
+def inventory(value: bytes, start: int) -> int:
+    """Where the inventory begins behind ``start``, the place of the ``tail``: the comma there; -1 for nowhere."""
+    return value.find(_INVENTORY, start)
+
+
+def divided(value: bytes) -> tuple[bytes, bytes]:
+    """The record without its inventory, and the inventory, each a JSON object of its own.
+
+    Of a record that was read in halves; any other may be cut in the middle of a text.
+    """
+    cut = inventory(value, tail(value))
+    return value[:cut] + b"}", b"{" + value[cut + 1 :]
+
+
+def joined(rest: dict[str, Any], devices: dict[str, Any]) -> dict[str, Any]:
+    """The record that was ``divided`` into these two, read as JSON."""
+    return rest | devices
