@@ -245,6 +245,8 @@ def _by_node(
 
 def _positions(known: Ints, wanted: Ints) -> Ints:
     """Where each of ``wanted`` stands in ``known``; -1 for what is not there."""
+    if np.array_equal(known, wanted) and bool(np.all(known[1:] > known[:-1])):  # node for node, as they were judged
+        return np.arange(len(known))
     order = np.argsort(known, kind="stable")
     place = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
     return np.where(known[place] == wanted, place, -1)
@@ -261,7 +263,7 @@ def _one_table(tallies: Sequence[Tally]) -> tuple[dict[str, int], Ints]:
 
 
 def _sorted(node: Ints, code: Ints, count: Ints) -> _Pairs:
-    order = np.lexsort((code, node))
+    order = np.argsort(node * (int(code.max(initial=0)) + 1) + code, kind="stable")
     node, code, count = node[order], code[order], count[order]
     # A node whose rows are spread over two records has a pair twice.
     first = np.ones(len(node), dtype=np.bool_)
@@ -280,7 +282,7 @@ def _differ(nodes: NodeColumns, words: dict[str, int], pairs: _Pairs, devices: I
     same = np.flatnonzero(~differ[pairs.node])
     flat = np.array([entry for said in table for entry in said or ()], dtype=np.int64).reshape(-1, 2)
     begins = np.cumsum([0, *(len(said or ()) for said in table)])[:-1][nodes.refusal]
-    rank = np.arange(len(pairs.node)) - np.searchsorted(pairs.node, pairs.node)
+    rank = np.arange(len(pairs.node)) - (np.cumsum(found) - found)[pairs.node]
     entry = flat[(begins[pairs.node] + rank)[same]]
     unequal = (entry[:, 0] != pairs.code[same]) | (entry[:, 1] != pairs.count[same])
     differ[pairs.node[same[unequal]]] = True
