@@ -6,7 +6,7 @@ from typing import Final
 from pipeline.attempts import Rows
 from pipeline.sinks.bulk import Document, source
 from schemas.documents import devices_document, inventory_document
-from schemas.halves import divided
+from schemas.halves import as_object, divided
 from schemas.indices import DEVICES, INVENTORIES
 
 _KNOWN_INVENTORIES: Final = 20_000
@@ -28,7 +28,8 @@ class Detail:
         index, told = INVENTORIES.name(rows.event.started), verdicts(rows, rest, inventory)
         if not self._is_new(index, inventory):
             return [told]
-        return [Document(index, inventory, source(inventory_document(devices)), origin=rows.origin), told]
+        kept = source(inventory_document(as_object(devices)))
+        return [Document(index, inventory, kept, origin=rows.origin), told]
 
     def _is_new(self, index: str, inventory: str) -> bool:
         place = index, inventory

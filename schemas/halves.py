@@ -21,13 +21,18 @@ def inventory(value: bytes, start: int) -> int:
     return value.find(_INVENTORY, start)
 
 
-def divided(value: bytes) -> tuple[bytes, bytes]:
-    """The record without its inventory, and the inventory, each a JSON object of its own.
+def divided(value: bytes) -> tuple[bytes, memoryview]:
+    """The record without its inventory, and the inventory behind the brace that it would begin with.
 
     Of a record that was read in halves; any other may be cut in the middle of a text.
     """
-    cut = inventory(value, tail(value))
-    return value[:cut] + b"}", b"{" + value[cut + 1 :]
+    cut, whole = inventory(value, tail(value)), memoryview(value)
+    return b"".join((whole[:cut], b"}")), whole[cut + 1 :]
+
+
+def as_object(devices: memoryview) -> bytes:
+    """An inventory as JSON that stands by itself."""
+    return b"".join((b"{", devices))
 
 
 def joined(rest: dict[str, Any], devices: dict[str, Any]) -> dict[str, Any]:

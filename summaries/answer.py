@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from schemas.answers import Detail, PhaseStatus, SchedulerLog
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized
 from schemas.records import encode_value, rfc3339
-from summaries.messages import bind_summary, filter_summary, nodes_by_code
+from summaries.messages import bind_summary, filter_summary, refused_by_code
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
 NodeStatus = Literal["passed", "failed"]
@@ -177,7 +177,7 @@ def detail(summary: AttemptSummarized) -> Detail:
         judged_devices=summary.judged_devices,
         chosen=summary.chosen,
         picked_devices=summary.picked_devices,
-        reasons=summary.refused_nodes | {code: len(nodes) for code, nodes in nodes_by_code(summary)},
+        reasons=summary.refused_nodes | refused_by_code(summary),
         nominated=summary.nominated,
         said=summary.said,
     )

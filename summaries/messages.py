@@ -149,6 +149,17 @@ def nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
     return [(code, nodes) for code, nodes in joined.items() if len(nodes)]
 
 
+def refused_by_code(summary: AttemptSummarized) -> dict[str, int]:
+    """How many nodes ``nodes_by_code`` has for each code."""
+    of_refusal = np.bincount(summary.refusal + 1, minlength=len(summary.refusals) + 1).tolist()
+    unexplained = (summary.refusal < 0) & _is_one_of(summary, UNREGISTERED)
+    counts = {NODE_UNREGISTERED: int(np.count_nonzero(unexplained))}
+    for refusal, nodes in zip(summary.refusals, of_refusal[1:], strict=True):
+        for code in _codes(refusal):
+            counts[code] = counts.get(code, 0) + nodes
+    return {code: count for code, count in sorted(counts.items()) if count}
+
+
 def _codes(refusal: Refusal) -> list[str]:
     counted = [code for code, count in refusal.counts.items() if count]
     return [refusal.bare] if refusal.bare else [*counted, *refusal.uncounted]

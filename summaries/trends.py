@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from schemas.events import NOT_REASONS, AttemptSummarized, TrendsCounted
 from schemas.ids import microseconds
-from summaries.messages import nodes_by_code
+from summaries.messages import refused_by_code
 
 ROWS_A_RECORD: Final = 250
 """About 60 KiB with long names."""
@@ -49,7 +49,7 @@ class Contribution:
 def contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> Contribution:
     weights = {("all", ""): Weight(len(summary.nodes), summary.judged_devices)}
     devices = _refused_devices(summary)
-    nodes = summary.refused_nodes | {code: len(rows) for code, rows in nodes_by_code(summary)}
+    nodes = summary.refused_nodes | refused_by_code(summary)
     for code in sorted(nodes.keys() | devices.keys()):
         weights["reason", code] = Weight(nodes.get(code, 0), devices.get(code, 0))
     for model, count in (summary.balance.models if summary.balance else {}).items():

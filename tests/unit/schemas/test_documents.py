@@ -21,7 +21,7 @@ from schemas.documents import (
     verdict_digest,
 )
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, Refusal
-from schemas.halves import divided
+from schemas.halves import as_object, divided
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INVENTORIES
 from schemas.records import Rejected, encode, encode_value
 from tests.unit.schemas.builders import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, devices_judged
@@ -67,7 +67,7 @@ def test_devices_judged_come_back_from_what_was_made_of_them_and_of_their_invent
     event = devices_judged(["node1", "node2"])
     rest, devices = divided(encode(event).value)
     assert "uuid" not in orjson.loads(rest)
-    inventory = stored(inventory_document(devices))
+    inventory = stored(inventory_document(as_object(devices)))
     again = devices_of(stored(devices_document(event, rest, "its-name")), inventory)
     assert isinstance(again, DevicesJudged)
     assert encode(again) == encode(event)
