@@ -142,5 +142,9 @@ def _note(read: int, found: int, total: int) -> str:
     if not total:
         return NO_DEVICE_RECORDS
     notes = [f"{found} of {total} device records were read: name fewer nodes"] if total > found else []
-    notes += [f"{found - read} of them name devices that are not in the index any more"] if found > read else []
+    notes += (
+        [f"device records that name devices which are not in the index any more: {found - read}"]
+        if found > read
+        else []
+    )
     return "; ".join(notes)

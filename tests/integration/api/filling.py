@@ -16,12 +16,14 @@ from schemas.documents import (
     attempt_document,
     devices_document,
     finding_document,
+    inventory_document,
     observation_document,
     stay_document,
 )
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodRef, Refusal, Request
+from schemas.halves import as_object, divided
 from schemas.ids import attempt_id
-from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, OBSERVATIONS, OCCUPANCY, Index
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, INVENTORIES, OBSERVATIONS, OCCUPANCY, Index
 from schemas.records import encode, encode_value
 from schemas.runs import split
 from schemas.stays import Stay
@@ -147,6 +149,15 @@ class Filling:
 
     def index_devices(self, *events: DevicesJudged) -> None:
         self._index((DEVICES, each.started, each.id, devices_document(each, encode(each).value)) for each in events)
+
+    def index_divided(self, *events: DevicesJudged, inventories: bool = True) -> None:
+        """As a worker writes them: the devices apart from what became of them."""
+        for each in events:
+            rest, devices = divided(encode(each).value)
+            kept = inventory_document(as_object(devices))
+            written = [(DEVICES, each.started, each.id, devices_document(each, rest, f"of-{each.id}"))]
+            written += [(INVENTORIES, each.started, f"of-{each.id}", kept)] if inventories else []
+            self._index(written)
 
     def index_findings(self, *events: FindingReported) -> None:
         self._index((FINDINGS, each.started, each.id, finding_document(each)) for each in events)

@@ -98,8 +98,25 @@ def test_the_devices_of_a_named_node_come_with_the_full_detail(filling: Filling,
     assert devices[0]["verdict"] == record.verdicts[record.verdict[0]]
 
 
-def _full(api: Served) -> dict[str, Any]:
-    path = "/api/v1/namespaces/api-devices/pods/a/schedulerlog"
+def test_devices_that_were_written_apart_come_back_whole_and_a_missing_inventory_is_said(
+    filling: Filling, api: Served
+) -> None:
+    attempt = an_attempt("api-devices/b")
+    said: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started": attempt.started}
+    filling.index(attempt)
+    record = devices_judged(("node1", "node2"), each=3, **said)
+    filling.index_divided(record)
+    told = _full(api, "b")
+    assert [device["uuid"] for device in told["devices"]] == record.uuid[:3]
+    assert told["devices_note"] == ""
+    filling.index_divided(devices_judged(("node1",), part=1, **said), inventories=False)
+    told = _full(api, "b")
+    assert [device["uuid"] for device in told["devices"]] == record.uuid[:3]
+    assert told["devices_note"] == "device records that name devices which are not in the index any more: 1"
+
+
+def _full(api: Served, pod: str = "a") -> dict[str, Any]:
+    path = f"/api/v1/namespaces/api-devices/pods/{pod}/schedulerlog"
     told: dict[str, Any] = api.get(path, detail="full", node="node1").json()
     return told
 

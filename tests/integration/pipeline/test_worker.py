@@ -9,8 +9,8 @@ from datetime import timedelta
 
 import httpx
 
-from schemas.documents import repeated_of, summary_of
-from schemas.events import AttemptEvent, AttemptSummarized, Message
+from schemas.documents import devices_of, repeated_of, summary_of
+from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, Message
 from schemas.indices import INDICES
 from schemas.records import Record, decode, encode, encode_value
 from schemas.repeats import resolve
@@ -80,12 +80,19 @@ def test_attempts_become_documents_summaries_and_messages(running: Pipeline) -> 
         assert encode_value(last[attempt[0].attempt_id]) == encode_value(summarize(attempt))
 
 
-def test_device_records_are_stored_as_they_came(running: Pipeline) -> None:
-    (events,) = attempts("devices", 1)
-    running.send(events)
-    query = {"term": {"attempt_id": events[0].attempt_id}}
-    (document,) = until(lambda: running.documents(query, "schedulerlog-devices"), bool, 15).values()
-    assert document["record"]["uuid"] == ["GPU-node1-0", "GPU-node1-1", "GPU-node2-0", "GPU-node2-1"]
+def test_device_records_are_stored_with_the_devices_said_once(running: Pipeline) -> None:
+    told = attempts("devices", 3)[::2]
+    running.send([event for events in told for event in events])
+    wanted = {"terms": {"attempt_id": [events[0].attempt_id for events in told]}}
+    found = until(lambda: running.documents(wanted, "schedulerlog-devices"), lambda found: len(found) == 2, 15)
+    (inventory,) = {document["inventory"] for document in found.values()}
+    kept = running.documents({"ids": {"values": [inventory]}}, "schedulerlog-inventories")[inventory]
+    assert kept["record"]["uuid"] == ["GPU-node1-0", "GPU-node1-1", "GPU-node2-0", "GPU-node2-1"]
+    by_id = {event.id: event for events in told for event in events if isinstance(event, DevicesJudged)}
+    for name, document in found.items():
+        read = devices_of(document, kept)
+        assert isinstance(read, DevicesJudged)
+        assert encode_value(read) == encode_value(by_id[name])
 
 
 def test_a_worker_killed_in_the_middle_loses_and_repeats_nothing(running: Pipeline) -> None:
