@@ -142,9 +142,6 @@ def _note(read: int, found: int, total: int) -> str:
     if not total:
         return NO_DEVICE_RECORDS
     notes = [f"{found} of {total} device records were read: name fewer nodes"] if total > found else []
-    notes += (
-        [f"device records that name devices which are not in the index any more: {found - read}"]
-        if found > read
-        else []
-    )
+    if found > read:
+        notes.append(f"device records that name devices which are not in the index any more: {found - read}")
     return "; ".join(notes)
