@@ -282,15 +282,19 @@ class Writer:
         return await self._before(first_of_pod)
 
     async def _load_minutes(self, wanted: Sequence[Which]) -> None:
-        for which in self.minutes.unknown(wanted):
-            attempts: list[dict[str, Any]] = []
-            while True:
-                after = attempts[-1]["attempt_id"] if attempts else ""
-                page, rows = await self._index.search([attempts_question(which, after), rows_question(which)])
-                attempts += [hit["_source"] for hit in page]
-                if len(page) < PAGE:
-                    break
-            self.minutes.load(which, attempts, [hit["_source"] for hit in rows])
+        """All at once: after a takeover they are many, and records wait for them."""
+        unknown = self.minutes.unknown(wanted)
+        rows = await self._index.search([rows_question(which) for which in unknown]) if unknown else []
+        attempts: dict[Which, list[dict[str, Any]]] = {which: [] for which in unknown}
+        going_on = unknown
+        while going_on:
+            last = [attempts[which][-1]["attempt_id"] if attempts[which] else "" for which in going_on]
+            pages = await self._index.search(list(map(attempts_question, going_on, last)))
+            for which, page in zip(going_on, pages, strict=True):
+                attempts[which] += [hit["_source"] for hit in page]
+            going_on = [which for which, page in zip(going_on, pages, strict=True) if len(page) == PAGE]
+        for which, found in zip(unknown, rows, strict=True):
+            self.minutes.load(which, attempts[which], [hit["_source"] for hit in found])
 
     async def _before(self, summaries: Sequence[AttemptSummarized]) -> dict[str, Before]:
         if not summaries:
