@@ -216,6 +216,9 @@ def test_a_device_given_to_two_pods_is_told_once_however_often_the_process_is_ki
     )  # fmt: skip
     assert finding.numbers == {"memory_total_mib": 40_960, "memory_held_mib": 51_200, "pods": 2}
     assert ["over/first" in line or "over/second" in line for line in finding.evidence] == [True, True]
+    # What stands in the index is told; killed before, the process tells the topic again, under the same id.
+    written = until(lambda: documents(running, "schedulerlog-findings").values(), lambda hits: len(hits) > 0)
+    assert finding.id in {hit["_id"] for hit in written}
     running.processes.kill("placements")
     start(running)
     # The end of the first is the end of it; nothing more is to be told.
