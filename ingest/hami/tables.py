@@ -46,7 +46,7 @@ def refusal_of(line: NodeLine) -> Refusal:
     # Words that are no counts, or that say more than one total, are told as they are.
     if (
         len(totals) != 1
-        or min(codes.values()) < 0
+        or min(*codes.values(), *totals) < 0
         or reason_text(codes, devices := totals.pop()) != ", ".join(sorted(line.reason.split(", ")))
     ):
         return Refusal(bare=line.reason)
