@@ -184,13 +184,29 @@ SAID = st.one_of(
 )
 
 
+def in_turn(told: Sequence[Said]) -> list[Said]:
+    """What is observed of a thing in the order of its times, binds wherever they come."""
+    latest: dict[Any, datetime] = {}
+    kept = []
+    for said in told:
+        if isinstance(said, PodObserved | NodeRegistered):
+            if said.observed < latest.setdefault(thing_of(said), said.observed):
+                continue
+            latest[thing_of(said)] = said.observed
+        kept.append(said)
+    return kept
+
+
+TOLD = st.lists(SAID, max_size=8).map(in_turn)
+
+
 # Each: of how many records, how many documents are written, whether the records are acknowledged.
 KILLS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 6), st.booleans()), max_size=5)
 FEW = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
 @FEW
-@given(st.lists(SAID, max_size=8), KILLS)
+@given(TOLD, KILLS)
 def test_killed_anywhere_and_read_again_the_documents_are_the_same(
     told: list[Said], kills: list[tuple[int, int, bool]]
 ) -> None:
@@ -216,12 +232,20 @@ def _documents(told: Sequence[Said], store: Store) -> list[Document]:
 
 
 @FEW
-@given(st.lists(SAID, max_size=8))
+@given(TOLD)
 def test_read_from_the_beginning_again_nothing_is_written(told: list[Said]) -> None:
     store = taken(told)
     writes, documents = store.writes, dict(store.documents)
     taken(told, store)
     assert (store.writes, store.documents) == (writes, documents)
+
+
+def test_what_comes_late_between_two_that_are_alike_hides_the_second_until_it_is_read_again() -> None:
+    told = [a_registration(0, memory_mib=2), a_registration(2, memory_mib=2), a_registration(1, memory_mib=1)]
+    store = taken(told)
+    assert [each.source["@timestamp"][17:19] for each in store.of(OBSERVATIONS.alias)] == ["31", "30"]
+    taken(told, store)
+    assert [each.source["@timestamp"][17:19] for each in store.of(OBSERVATIONS.alias)] == ["32", "31", "30"]
 
 
 def test_the_latest_sayings_are_kept_by_time_whenever_they_come() -> None:
