@@ -125,7 +125,7 @@ class Reading:
     def _inventory(self, said: memoryview, key: bytes) -> Inventory | None:
         if (known := self._inventories.find(key)) is not None:
             return known
-        if (devices := read_columns(DeviceInventory, b"".join((b"{", said[1:])), alone=True)) is None:
+        if (devices := read_columns(DeviceInventory, halves.as_object(said[1:]), alone=True)) is None:
             return None
         inventory = Inventory(devices, blake2b(said, digest_size=16).hexdigest())
         self._inventories.remember(key, inventory, 1_000 + 120 * len(devices.nodes) + 130 * len(devices.uuid))

@@ -29,7 +29,6 @@ from schemas.events import (
     Request,
     Words,
 )
-from schemas.halves import joined
 from schemas.records import Rejected, read, rfc3339
 from schemas.stays import Stay
 
@@ -230,7 +229,7 @@ def finding_document(event: FindingReported) -> dict[str, Any]:
 def devices_of(document: dict[str, Any], inventory: dict[str, Any] | None = None) -> DevicesJudged | Rejected:
     """The event that a document of the devices index holds (its ``_source``), with that of the inventory it names."""
     said, devices = document.get("record"), (inventory or {}).get("record")
-    return read(DevicesJudged, joined(said, devices) if said and devices else said, "document.record")
+    return read(DevicesJudged, said | devices if said and devices else said, "document.record")
 
 
 def stay_document(stay: Stay, known: dict[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The last of the three is the inventory, four fifths of the record, and the same 
 is written as our encoder writes it divides; anything else is one piece.
 """
 
-from typing import Any, Final
+from typing import Final
 
 _TAIL: Final = b',"part":'
 _INVENTORY: Final = b',"kinds":'
@@ -33,8 +33,3 @@ def divided(value: bytes) -> tuple[bytes, memoryview]:
 def as_object(devices: memoryview) -> bytes:
     """An inventory as JSON that stands by itself."""
     return b"".join((b"{", devices))
-
-
-def joined(rest: dict[str, Any], devices: dict[str, Any]) -> dict[str, Any]:
-    """The record that was ``divided`` into these two, read as JSON."""
-    return rest | devices

@@ -68,8 +68,9 @@ def _by_name(names: Sequence[str]) -> Ints:
     if all(map(lt, names, islice(names, 1, None))):
         return np.arange(len(names))
     order = sorted(range(len(names)), key=names.__getitem__)
-    first = (row for place, row in enumerate(order) if not place or names[order[place - 1]] != names[row])
-    return np.fromiter(first, np.int64)
+    if len(set(names)) < len(names):
+        order = [row for place, row in enumerate(order) if not place or names[order[place - 1]] != names[row]]
+    return np.array(order)
 
 
 def _first_disagreement(names: Sequence[str], said: NodeColumns, counted: Mapping[int, Refusal]) -> list[str]:

@@ -123,13 +123,11 @@ class KaiLog:
 
     def _console(self, known: list[Line], head: re.Match[bytes], text: bytes, told: list[Event]) -> None:
         """The shortest way from a line to what it says: half of all lines take it."""
-        words = text[head.start("word") :].decode("utf-8", "replace")
-        for line in known:
-            if parts := line.pattern.match(words):
-                break
-        else:
+        found = matched(known, text[head.start("word") :].decode(errors="replace"))
+        if found is None:
             self.counts.lines[NOISE_LINE] += 1
             return
+        line, parts = found
         stamp, session = head.group("stamp", "session")
         if (time := time_of(stamp)) is None:
             self.counts.unknown(text)

@@ -210,6 +210,19 @@ FEW = settings(max_examples=50, deadline=None, suppress_health_check=[HealthChec
 def test_killed_anywhere_and_read_again_the_documents_are_the_same(
     told: list[Said], kills: list[tuple[int, int, bool]]
 ) -> None:
+    assert killed(told, kills).said() == taken(told).said()
+
+
+@FEW
+@given(st.lists(SAID, max_size=8), KILLS)
+def test_killed_anywhere_the_stays_are_the_same_in_whatever_order_things_are_said(
+    told: list[Said], kills: list[tuple[int, int, bool]]
+) -> None:
+    assert stays(killed(told, kills)) == stays(taken(told))
+
+
+def killed(told: list[Said], kills: list[tuple[int, int, bool]]) -> Store:
+    """What stands there after all of it was taken, by process after process that a kill ended."""
     store, place = Store(), 0
     for size, written, is_acknowledged in kills:
         batch = told[place : place + size]
@@ -218,8 +231,16 @@ def test_killed_anywhere_and_read_again_the_documents_are_the_same(
             place += size
         else:
             store.write(_documents(batch, store)[:written])
-    taken(told[place:], store)
-    assert store.said() == taken(told).said()
+    return taken(told[place:], store)
+
+
+@FEW
+@given(st.lists(SAID, max_size=8))
+def test_read_again_the_stays_are_as_they_were_in_whatever_order_things_are_said(told: list[Said]) -> None:
+    store = taken(told)
+    before = stays(store)
+    taken(told, store)
+    assert stays(store) == before
 
 
 def _documents(told: Sequence[Said], store: Store) -> list[Document]:

@@ -8,8 +8,17 @@ from schemas.events import AttemptSummarized, Refusal
 from schemas.records import decode, encode
 from summaries.cut import MAX_BYTES
 from summaries.fold import summarize
-from summaries.messages import bind_summary, filter_summary, messages, search_text, shortened
+from summaries.messages import (
+    bind_summary,
+    filter_summary,
+    messages,
+    nodes_by_code,
+    refused_by_code,
+    search_text,
+    shortened,
+)
 from summaries.text import reason_text, refusal_text
+from tests.unit.schemas.builders import a_refusal, a_summary
 from tests.unit.summaries.attempts import a_bind, an_attempt
 
 BOUNDS = "node node4 has been locked within 5m0s: node lock contention"
@@ -58,6 +67,19 @@ def test_a_failure_counts_nodes_by_reason_then_in_all() -> None:
     ]
     assert {(severity, reason) for severity, reason, _ in lines(summary)} == {("Warning", "FilteringFailed")}
     assert filter_summary(summary) == "no available node, 4 nodes do not meet"
+
+
+def test_as_many_nodes_are_counted_for_a_reason_as_are_listed_for_it() -> None:
+    memory, both = a_refusal(CardInsufficientMemory=8), a_refusal(NumaNotFit=2, CardInsufficientMemory=6)
+    bare, unused = Refusal(bare="node unregistered"), a_refusal(CardNotHealth=1)
+    summary = a_summary(
+        [f"node{i}" for i in range(6)],
+        verdicts=["refused", "unregistered", "fits"], verdict=[0, 0, 0, 1, 1, 2],
+        refusals=[memory, both, bare, unused], refusal=[0, 1, 0, 2, -1, -1],
+    )  # fmt: skip
+    counts = {"CardInsufficientMemory": 3, "NumaNotFit": 1, "node unregistered": 2}
+    assert refused_by_code(summary) == counts
+    assert {code: len(rows) for code, rows in nodes_by_code(summary)} == counts
 
 
 def test_where_a_node_fits_no_reasons_are_listed() -> None:
