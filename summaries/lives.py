@@ -5,6 +5,7 @@ own, in the order of time.
 """
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -73,8 +74,10 @@ class Part:
     binds: list[Bind] = field(default_factory=list)
     sights: list[Sight] = field(default_factory=list)
     end: tuple[datetime, str] | None = None
+    before: list[Sight] = field(default_factory=list)
+    """Ends of earlier ones with the same UID that were seen on no node: they say which bind is of whom."""
     again: str = ""
-    """Tells it from an earlier one with the same UID."""
+    """Tells it from an earlier one with the same UID, or from one without that begins in the same instant."""
 
     @property
     def bind(self) -> Bind | None:
@@ -121,6 +124,7 @@ class Life:
     uid: str
     binds: list[Bind] = field(default_factory=list)
     sights: list[Sight] = field(default_factory=list)
+    before: list[Sight] = field(default_factory=list)
     again: str = ""
 
     def take(self, fact: Fact) -> None:
@@ -144,7 +148,7 @@ class Life:
         return [
             Part(
                 self.uid, node, [bind for bind in self.binds if bind.node == node],
-                [sight for sight in self.sights if sight.node in (node, "")], self.end, self.again,
+                [sight for sight in self.sights if sight.node in (node, "")], self.end, self.before, self.again,
             )
             for node in sorted(self.nodes)
         ]  # fmt: skip
@@ -161,6 +165,8 @@ class Life:
         for fact in facts:
             lives[bisect_right(begins, fact.at)].take(fact)
         there = [life for life in lives if life.nodes]
+        for life in there[:1]:
+            life.before = [sight for nowhere in lives if not nowhere.nodes for sight in nowhere.sights]
         for life, at in zip(lives, (None, *begins), strict=True):
             life.again = str(microseconds(at)) if at and life is not there[0] else ""
         return there
@@ -236,7 +242,17 @@ def _in_turn(facts: Iterable[Fact]) -> list[Part]:
             found.append(Part("", fact.node))
         if goes_on or fact.node:
             _take(found[-1], fact)
+    _tell_apart(part for part in found if not part.binds)
     return found
+
+
+def _tell_apart(parts: Iterable[Part]) -> None:
+    """One that ended in the instant in which the next is said to have been scheduled begins when that one does."""
+    before: Counter[tuple[datetime, str]] = Counter()
+    for part in parts:
+        begins = part.began, part.node
+        part.again = str(before[begins] or "")
+        before[begins] += 1
 
 
 def _belongs(part: Part, fact: Fact) -> bool:

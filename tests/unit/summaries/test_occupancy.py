@@ -166,6 +166,21 @@ def test_without_any_uid_a_bind_begins_anew_and_an_end_ends() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "facts",
+    [
+        [seen(0, "Succeeded", uid=""), seen(1, "Pending", uid="", scheduled=at(0))],
+        [seen(0, "Failed", uid=""), seen(0, "Pending", uid="")],
+        [seen(0, uid=""), seen(3, "Failed", uid=""), seen(5, uid="", scheduled=at(0))],
+    ],
+)
+def test_two_without_a_uid_that_begin_in_the_same_instant_are_two_stays(facts: list[Fact]) -> None:
+    ended, there = stays(*facts)
+    assert (ended.began, there.began, there.until) == (NOON, NOON, None)
+    assert ended.id != there.id
+    assert stays(facts[0])[0].id == ended.id
+
+
 def test_the_id_of_a_stay_does_not_change_when_more_is_known() -> None:
     ids = [stays(*facts)[0].id for facts in ([seen(3)], [a_bind(), seen(3)], [a_bind(), seen(3), seen(9, "Failed")])]
     assert len(set(ids)) == 1
@@ -203,6 +218,16 @@ def test_a_pod_is_nowhere_twice_at_a_time(facts: list[Fact]) -> None:
         assert earlier.until is not None
         assert earlier.began <= earlier.until <= later.began
     assert len({stay.id for stay in found}) == len(found)
+
+
+def test_an_end_on_no_node_before_a_pod_was_bound_is_kept_with_it() -> None:
+    end = seen(0, "Succeeded", "", "u2")
+    facts: list[Fact] = [
+        end, a_bind(0, uid=""), seen(3, "Pending", uid="u2"), a_bind(3, "node2", ""), a_bind(4, "node2", "u2"),
+    ]  # fmt: skip
+    made = Facts("llm", "deepseek-0", facts).stays()
+    assert [(each.stay.pod.uid, each.stay.node) for each in made] == [("", "node1"), ("u2", "node1"), ("u2", "node2")]
+    assert [end in each.sights for each in made] == [False, True, True]
 
 
 @given(FACTS)
