@@ -1,7 +1,8 @@
 """From records to bulk bodies: part by part on one thread, and through Faust in a process of its own.
 
-``python -m bench.bodies SERVERS ATTEMPTS`` is the worker with nowhere to write to: it reads, folds, makes the documents
-and their bulk bodies, acknowledges, and prints the CPU seconds of all of it from the first record on.
+``python -m bench.bodies SERVERS WARM_UP ATTEMPTS`` is the worker with nowhere to write to: it reads, folds, makes the
+documents and their bulk bodies, acknowledges. After ``WARM_UP`` attempts it prints ``warm``; those that are sent then
+are counted, and it prints the CPU seconds of all of it.
 """
 
 import asyncio
@@ -11,7 +12,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
@@ -21,7 +22,6 @@ from pipeline import settings, tellings
 from pipeline.app import create_app
 from pipeline.attempts import Ended, OpenAttempts, Rows
 from pipeline.decisions import READ_BYTES, Decisions
-from pipeline.decisions import Record as ReadRecord
 from pipeline.detail import Detail
 from pipeline.metrics import Metrics
 from pipeline.reading import Reading
@@ -67,6 +67,10 @@ class InProcess:
         self._open = OpenAttempts(30.0)
         self._detail = Detail()
         self._offset = 0
+
+    def forget_spent(self) -> None:
+        """What was done so far was to warm up."""
+        self.spent = Stages()
 
     def attempt(self, records: Sequence[Record]) -> list[Document]:
         """The documents of an attempt of which these are all the records."""
@@ -140,40 +144,36 @@ class Nowhere:
         """The records were encoded when they were handed over."""
 
 
-async def through_faust(servers: str, attempts: int, folder: Path) -> float:
-    """CPU seconds of this process from the first record until the bodies of ``attempts`` attempts are made."""
+async def through_faust(servers: str, warm_up: int, attempts: int, folder: Path) -> float:
+    """CPU seconds of this process from the last body of the warm-up to the last body of all."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)  # as the worker has it
     chosen = settings.read(
         kafka_bootstrap_servers=servers, opensearch_url="http://127.0.0.1:1", consumer_group="bench-bodies"
     )
-    metrics, nowhere = Metrics(), Nowhere()
-    writer = Writer(nowhere, nowhere, metrics, Policy(queue_bytes=chosen.queue_bytes))
+    nowhere = Nowhere()
+    writer = Writer(nowhere, nowhere, metrics := Metrics(), Policy(queue_bytes=chosen.queue_bytes))
     decisions = Decisions(writer, metrics)
-    began = 0.0
-
-    async def timed(records: AsyncIterator[ReadRecord]) -> AsyncIterator[ReadRecord]:
-        nonlocal began
-        async for record in records:
-            began = began or time.process_time()
-            yield record
-
-    async def fold(records: AsyncIterator[ReadRecord]) -> None:
-        await decisions.fold(timed(records))
-
-    app = create_app(chosen, folder, fold, decisions.forget)
+    app = create_app(chosen, folder, decisions.fold, decisions.forget)
     writing = asyncio.create_task(writer.run())
     await app.start()
+    await _made(nowhere, warm_up, writing)
+    print("warm", file=sys.__stdout__, flush=True)
+    began = time.process_time()
+    await _made(nowhere, warm_up + attempts, writing)
+    return time.process_time() - began
+
+
+async def _made(nowhere: Nowhere, attempts: int, writing: asyncio.Task[None]) -> None:
     while nowhere.attempts < attempts:
         if writing.done():
             writing.result()
         await asyncio.sleep(0.01)
-    return time.process_time() - began
 
 
-async def main(servers: str, attempts: str) -> None:
+async def main(servers: str, warm_up: str, attempts: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        seconds = await through_faust(servers, int(attempts), Path(folder))
+        seconds = await through_faust(servers, int(warm_up), int(attempts), Path(folder))
     print(json.dumps({"cpu_seconds": seconds}), file=sys.__stdout__, flush=True)
     # The process has said what it was started for; Faust's own way down takes seconds.
     os._exit(0)

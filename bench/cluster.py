@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from scheduler.devices.columns import ClusterColumns
 from scheduler.events import Attempt, events_of
@@ -100,12 +100,25 @@ def write(nodes: int, path: Path) -> list[str]:
     return [each["metadata"]["name"] for each in objects if each["kind"] == "Node"]
 
 
-def attempts(nodes: int, count: int, *, changing: bool = False, first: int = 0) -> Iterator[list[Record]]:
+WARM_UP: Final = 1_000_000
+"""The number of the first pod of those that warm a worker up."""
+
+
+def warm_up(nodes: int, count: int, *, changing: bool = False) -> Iterator[list[Record]]:
+    """Attempts before those that are measured. What is ``changing`` is never as any of ``attempts`` has it."""
+    return attempts(nodes, count, changing=changing, first=WARM_UP, less=5_000 if changing else 0)
+
+
+def attempts(
+    nodes: int, count: int, *, changing: bool = False, first: int = 0, less: int = 0
+) -> Iterator[list[Record]]:
     """The records of ``count`` attempts of different pods (from number ``first`` on), refused by all ``nodes`` nodes.
 
     ``changing``: from one attempt to the next every card has a MiB less, so that no record says what one before said.
+    ``less``: so many MiB less it has at first.
     """
     whole = columns(nodes)
+    whole.devices["used_memory"][1:] += less
     for number in range(first, first + count):
         yield attempt(whole, number)
         if changing:

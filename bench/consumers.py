@@ -1,7 +1,8 @@
-"""Readers of decisions in a process of their own: ``python -m bench.consumers faust|aiokafka TOPIC RECORDS``.
+"""Readers of decisions: ``python -m bench.consumers faust|aiokafka SERVERS TOPIC RECORDS WARM_UP``, a process each.
 
 Both decode every record with ``schemas.records`` (or, for a record that is one device, with orjson) and count verdicts,
-nothing else. The process prints the verdicts it counted and the CPU seconds from the first record to the last.
+nothing else. The process prints the verdicts it counted and the CPU seconds from the first record to the last, those of
+the warm-up not counted.
 """
 
 import asyncio
@@ -26,16 +27,18 @@ Headers = list[tuple[str, bytes]]
 
 
 class Count:
-    """Verdicts counted so far, and the CPU time since the first record."""
+    """Verdicts counted so far, and the CPU time since the first record after the warm-up."""
 
-    def __init__(self, records: int) -> None:
+    def __init__(self, records: int, warm_up: int) -> None:
         self.verdicts: Counter[str] = Counter()
-        self._left = records
+        self._records = records
+        self._left = records + warm_up
         self._began: float | None = None
 
     def add(self, value: bytes, headers: Headers) -> bool:
         """Count one record; True when it was the last."""
-        if self._began is None:
+        if self._left == self._records:
+            self.verdicts.clear()
             self._began = time.process_time()
         if dict(headers)["ce_type"] == DEVICE_TYPE:
             self.verdicts[orjson.loads(value)["verdict"]] += 1
@@ -57,8 +60,7 @@ class Count:
         print(said, file=sys.__stdout__, flush=True)
 
 
-async def read_with_aiokafka(servers: str, topic: str, records: int) -> None:
-    count = Count(records)
+async def read_with_aiokafka(servers: str, topic: str, count: Count) -> None:
     async with AIOKafkaConsumer(topic, bootstrap_servers=servers, auto_offset_reset="earliest") as consumer:
         while True:
             for batch in (await consumer.getmany(timeout_ms=1000)).values():
@@ -67,8 +69,7 @@ async def read_with_aiokafka(servers: str, topic: str, records: int) -> None:
                         return count.report()
 
 
-def read_with_faust(servers: str, topic: str, records: int, folder: Path) -> None:
-    count = Count(records)
+def read_with_faust(servers: str, topic: str, count: Count, folder: Path) -> None:
     app: Any = faust.App(
         f"bench-{topic}",
         broker=f"kafka://{servers}",
@@ -97,11 +98,12 @@ def read_with_faust(servers: str, topic: str, records: int, folder: Path) -> Non
     faust.Worker(app, loglevel="ERROR").execute_from_commandline()
 
 
-def main(way: str, servers: str, topic: str, records: str) -> None:
+def main(way: str, servers: str, topic: str, records: str, warm_up: str) -> None:
+    count = Count(int(records), int(warm_up))
     if way == "aiokafka":
-        asyncio.run(read_with_aiokafka(servers, topic, int(records)))
+        asyncio.run(read_with_aiokafka(servers, topic, count))
     else:
-        read_with_faust(servers, topic, int(records), Path(".run/bench/faust"))
+        read_with_faust(servers, topic, count, Path(".run/bench/faust"))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from itertools import chain
 
 import httpx
 
@@ -39,7 +40,8 @@ def _at(nodes: int, pods: int) -> Iterator[Figure]:
     with provisioned(FOLDER / "retries") as (backends, processes):
         worker = start_worker(processes)
         done = WARM_UP_ATTEMPTS
-        feed(processes, backends, worker, _records(nodes, WARM_UP_ATTEMPTS, first=1_000_000), done)
+        warm_up = cluster.warm_up(nodes, WARM_UP_ATTEMPTS, changing=True)
+        feed(processes, backends, worker, list(chain.from_iterable(warm_up)), done)
         before = _bytes(backends.opensearch_url)
         done += pods
         first_cpu = feed(processes, backends, worker, _records(nodes, pods), done) / pods
@@ -61,8 +63,8 @@ def _against(path: str, value: float, first: float, unit: str) -> Figure:
     return Figure(path, value, unit, round(value / first, 4), f"1/{first / max(value, 0.001):,.1f}")
 
 
-def _records(nodes: int, pods: int, first: int = 0) -> list[Record]:
-    return [record for attempt in cluster.attempts(nodes, pods, first=first, changing=True) for record in attempt]
+def _records(nodes: int, pods: int) -> list[Record]:
+    return list(chain.from_iterable(cluster.attempts(nodes, pods, changing=True)))
 
 
 def _bytes(index_url: str) -> int:

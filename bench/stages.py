@@ -3,18 +3,20 @@
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
+from itertools import chain
 
 from bench import cluster
-from bench.backends import FOLDER
+from bench.backends import FOLDER, send
 from bench.bodies import InProcess
 from bench.report import Figure, Result, against_first
-from bench.worker import read, run_worker
+from bench.worker import WARM_UP_ATTEMPTS, read, run_worker
 from demo.stack import provisioned
 from schemas.records import Record
 from schemas.topics import DECISIONS
 
-SIZES = {10: 1_500, 500: 120, 5_000: 30}
-"""Attempts by nodes."""
+SIZES = {10: 1_500, 500: 240, 5_000: 60}
+"""Attempts by nodes; before them thirty others, which are not counted."""
 UNIT = "verdicts per CPU second"
 
 
@@ -35,17 +37,20 @@ def bodies() -> Result:
 
 
 def _at(nodes: int, attempts: int, *, changing: bool) -> tuple[Figure, ...]:
-    verdicts = nodes * cluster.CARDS * attempts
     alone = InProcess()
-    records: list[Record] = []
-    for one in cluster.attempts(nodes, attempts, changing=changing):
+    warm_up = list(cluster.warm_up(nodes, WARM_UP_ATTEMPTS, changing=changing))
+    for one in warm_up:
         alone.attempt(one)
-        records += one
+    alone.forget_spent()
+    counted = list(cluster.attempts(nodes, attempts, changing=changing))
+    for one in counted:
+        alone.attempt(one)
     with provisioned(FOLDER / "bodies") as (backends, processes):
-        whole, note = run_worker(processes, backends, records, attempts)
-        servers = backends.bootstrap_servers
-        raw = read("aiokafka", servers, DECISIONS.name, len(records))
-        through_faust = made_bodies(servers, attempts)
+        whole, note = run_worker(processes, backends, _flat(counted), attempts)
+    with provisioned(FOLDER / "bodies") as (backends, _):
+        through_faust = made_bodies(backends.bootstrap_servers, warm_up, counted)
+        raw = read("aiokafka", backends.bootstrap_servers, DECISIONS.name, len(_flat(counted)), len(_flat(warm_up)))
+    verdicts = nodes * cluster.CARDS * attempts
     where = f"{nodes:,} nodes, {'every card changed' if changing else 'nothing changed'}"
     per_attempt = f"{through_faust / attempts * 1000:.3g} ms an attempt"
     figures = [
@@ -57,12 +62,20 @@ def _at(nodes: int, attempts: int, *, changing: bool) -> tuple[Figure, ...]:
     return against_first(figures, lambda first, this: this / first)
 
 
+def _flat(attempts: Sequence[Sequence[Record]]) -> list[Record]:
+    return list(chain.from_iterable(attempts))
+
+
 def _ms(alone: InProcess) -> str:
     return f"ms an attempt: {alone.spent}"
 
 
-def made_bodies(servers: str, attempts: int) -> float:
-    """CPU seconds of a process that takes all records from Kafka to bulk bodies."""
-    command = [sys.executable, "-m", "bench.bodies", servers, str(attempts)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
-    return float(json.loads(done.stdout.splitlines()[-1])["cpu_seconds"])
+def made_bodies(servers: str, warm_up: Sequence[list[Record]], counted: Sequence[list[Record]]) -> float:
+    """CPU seconds of a process that takes records from Kafka to bulk bodies, once it has done so with others."""
+    command = [sys.executable, "-m", "bench.bodies", servers, str(len(warm_up)), str(len(counted))]
+    send(servers, DECISIONS.name, _flat(warm_up))
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        said = process.stdout or ()
+        next(line for line in said if line == "warm\n")
+        send(servers, DECISIONS.name, _flat(counted))
+        return float(json.loads(next(line for line in said if line.startswith("{")))["cpu_seconds"])

@@ -31,9 +31,10 @@ def worker(attempts: int = 120) -> Result:
     """CPU of the whole worker (decode, fold, documents, messages, Faust) and of readers that only decode and count."""
     # Every card changes between two attempts: no record says what one before it said, and all are read anew.
     records = list(chain(*cluster.attempts(NODES, attempts, changing=True)))
+    warm_up = len(records) // attempts * WARM_UP_ATTEMPTS
     with provisioned(FOLDER / "worker") as (backends, processes):
         whole = run_worker(processes, backends, records, attempts)
-        seconds = {way: read(way, backends.bootstrap_servers, DECISIONS.name, len(records)) for way in READERS}
+        seconds = {way: read(way, backends.bootstrap_servers, DECISIONS.name, len(records), warm_up) for way in READERS}
     with provisioned(FOLDER / "worker", SCHEDULERLOG_STORE_DEVICES="false") as (backends, processes):
         lean = run_worker(processes, backends, records, attempts)
     with provisioned(FOLDER / "worker") as (backends, processes):
@@ -64,7 +65,7 @@ def run_worker(
     first thirty) is not what an attempt costs.
     """
     pid = start_worker(processes)
-    warm_up = list(chain(*cluster.attempts(NODES, WARM_UP_ATTEMPTS, first=1_000_000)))
+    warm_up = list(chain(*cluster.warm_up(NODES, WARM_UP_ATTEMPTS)))
     feed(processes, backends, pid, warm_up, WARM_UP_ATTEMPTS)
     seconds = feed(processes, backends, pid, records, WARM_UP_ATTEMPTS + attempts)
     note = f"{seconds / attempts * 1000:.3g} ms an attempt, {resident_mib(pid):.0f} MiB resident"
@@ -98,9 +99,9 @@ def _documents(index_url: str) -> int:
     return int(answer.get("count", 0))
 
 
-def read(way: str, servers: str, topic: str, records: int) -> float:
-    """CPU seconds of a process that reads ``records`` records and counts their verdicts."""
-    command = [sys.executable, "-m", "bench.consumers", way, servers, topic, str(records)]
+def read(way: str, servers: str, topic: str, records: int, warm_up: int = 0) -> float:
+    """CPU seconds of a process that counts the verdicts of ``records`` records, after ``warm_up`` others."""
+    command = [sys.executable, "-m", "bench.consumers", way, servers, topic, str(records), str(warm_up)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     return float(json.loads(done.stdout.splitlines()[-1])["cpu_seconds"])
 

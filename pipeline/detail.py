@@ -24,7 +24,7 @@ class Detail:
         inventory = rows.event.inventory
         if not inventory:
             return [verdicts(rows, rows.value, None)]
-        rest, devices = divided(rows.value)
+        rest, devices = divided(rows.value, rows.event.inventory_at)
         index, told = INVENTORIES.name(rows.event.started), verdicts(rows, rest, inventory)
         if not self._is_new(index, inventory):
             return [told]

@@ -6,12 +6,11 @@ come or gone meanwhile, the inventory is still the same: four fifths of a record
 """
 
 import secrets
-from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final
 
 import orjson
 from pydantic import ValidationError
@@ -30,6 +29,7 @@ from schemas.events import (
     check_rows,
 )
 from schemas.records import Rejected, decode
+from schemas.same import Recent, column_bytes
 from summaries.tally import Inventory, Tallied, Tally, tallied, tallied_of
 
 _KINDS: Final[dict[bytes, type[DevicesJudged] | type[NodesJudged]]] = {
@@ -47,39 +47,19 @@ class _Counted:
     nodes: Words
     tally: Tally
     inventory: str
+    inventory_at: int
+    """Behind where the tail begins."""
 
 
 _Known = _Counted | NodesJudged
-T = TypeVar("T")
-
-
-class _Latest(Generic[T]):
-    """What was used last, by the hash of the bytes that said it, within about ``most_bytes``."""
-
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._known: OrderedDict[bytes, tuple[T, int]] = OrderedDict()
-        self._bytes = 0
-
-    def find(self, key: bytes) -> T | None:
-        if (found := self._known.get(key)) is None:
-            return None
-        self._known.move_to_end(key)
-        return found[0]
-
-    def remember(self, key: bytes, known: T, size: int) -> None:
-        self._known[key] = known, size
-        self._bytes += size
-        while self._bytes > self._most:
-            self._bytes -= self._known.popitem(last=False)[1][1]
 
 
 class Reading:
     """Remembers what records said, within about ``most_bytes``."""
 
     def __init__(self, most_bytes: int) -> None:
-        self._tails: _Latest[_Known] = _Latest(most_bytes // 2)
-        self._inventories: _Latest[Inventory] = _Latest(most_bytes // 2)
+        self._tails: Recent[bytes, _Known] = Recent(most_bytes // 2)
+        self._inventories: Recent[bytes, Inventory] = Recent(most_bytes // 2)
 
     def read(self, value: bytes | None, headers: Iterable[tuple[str, bytes]]) -> Event | Tallied | Rejected:
         """The event, device rows counted; ``Rejected`` where the record says none."""
@@ -92,37 +72,38 @@ class Reading:
     def _known_or_read(
         self, kind: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int, head: AttemptEvent
     ) -> Event | Tallied | Rejected | None:
-        parts = _parts(kind, value, cut)
-        hashes = [xxh3_128_digest(each, _SEED) for each in parts]
-        key = b"".join(hashes) + kind.TYPE[-20:].encode()
+        key = xxh3_128_digest(memoryview(value)[cut:], _SEED) + kind.TYPE[-20:].encode()
         if (found := self._tails.find(key)) is not None:
-            return _told_by(head, found)
+            return _told_by(head, found, cut)
         said: Event | Tallied | Rejected | None = None
-        if len(parts) == 2:
-            said = self._count(parts[0], parts[1], hashes[1], head)
+        if kind is DevicesJudged and (at := halves.inventory(value, cut)) > 0:
+            said = self._count(value, cut, at, head)
         # Only the strict reader refuses a name that stands there twice: then the tail could gainsay the head.
         if said is None and (event := read_columns(kind, value)):
             said = _counted(event)
-        self._remember(key, said)
+        self._remember(key, said, cut)
         return said
 
-    def _remember(self, key: bytes, said: Event | Tallied | Rejected | None) -> None:
+    def _remember(self, key: bytes, said: Event | Tallied | Rejected | None, cut: int) -> None:
         if isinstance(said, Tallied):
-            self._tails.remember(
-                key, _Counted(said.part, said.nodes, said.tally, said.inventory), 1_000 + 150 * len(said.nodes)
-            )
+            counted = _Counted(said.part, said.nodes, said.tally, said.inventory, said.inventory_at - cut)
+            self._tails.remember(key, counted, said.tally.size)
         elif isinstance(said, NodesJudged):
-            self._tails.remember(key, said, 1_000 + 120 * len(said.nodes) + 400 * len(said.refusals))
+            names = 70 * len(said.nodes)
+            self._tails.remember(key, said, names + column_bytes(len(said.nodes), len(said.refusals)))
 
-    def _count(self, said: memoryview, devices: memoryview, key: bytes, head: AttemptEvent) -> Tallied | None:
+    def _count(self, value: bytes, cut: int, at: int, head: AttemptEvent) -> Tallied | None:
         """What is said of devices, each half read on its own; None where it is not said as we say it."""
-        verdicts = read_columns(DeviceVerdicts, b"".join((b"{", said[1:], b"}")), alone=True)
-        inventory = self._inventory(devices, key) if verdicts else None
+        whole = memoryview(value)
+        verdicts = read_columns(DeviceVerdicts, b"".join((b"{", whole[cut + 1 : at], b"}")), alone=True)
+        inventory = self._inventory(whole[at:]) if verdicts else None
         if verdicts is None or inventory is None or not _agree(verdicts, inventory.devices):
             return None
-        return tallied_of(head, verdicts, inventory)
+        return tallied_of(head, verdicts, inventory, at)
 
-    def _inventory(self, said: memoryview, key: bytes) -> Inventory | None:
+    def _inventory(self, said: memoryview) -> Inventory | None:
+        """``said`` with the comma in front of it."""
+        key = xxh3_128_digest(said, _SEED)
         if (known := self._inventories.find(key)) is not None:
             return known
         if (devices := read_columns(DeviceInventory, halves.as_object(said[1:]), alone=True)) is None:
@@ -130,13 +111,6 @@ class Reading:
         inventory = Inventory(devices, blake2b(said, digest_size=16).hexdigest())
         self._inventories.remember(key, inventory, 1_000 + 120 * len(devices.nodes) + 130 * len(devices.uuid))
         return inventory
-
-
-def _parts(kind: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int) -> list[memoryview]:
-    """What stands from ``cut`` on; of devices the verdicts and the inventory, each with the comma in front of it."""
-    ends = halves.inventory(value, cut) if kind is DevicesJudged else -1
-    whole = memoryview(value)
-    return [whole[cut:]] if ends < 0 else [whole[cut:ends], whole[ends:]]
 
 
 def _agree(verdicts: DeviceVerdicts, devices: DeviceInventory) -> bool:
@@ -147,11 +121,11 @@ def _agree(verdicts: DeviceVerdicts, devices: DeviceInventory) -> bool:
     return True
 
 
-def _told_by(head: AttemptEvent, known: _Known) -> Event | Tallied:
+def _told_by(head: AttemptEvent, known: _Known, cut: int) -> Event | Tallied:
     if isinstance(known, _Counted):
         return Tallied(
             head.attempt_id, head.pod, head.scheduler, head.started,
-            known.part, known.nodes, known.tally, known.inventory,
+            known.part, known.nodes, known.tally, known.inventory, known.inventory_at + cut,
         )  # fmt: skip
     own: dict[str, Any] = {name: getattr(head, name) for name in _OWN}
     return known.model_copy(update=own)

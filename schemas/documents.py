@@ -30,6 +30,7 @@ from schemas.events import (
     Words,
 )
 from schemas.records import Rejected, read, rfc3339
+from schemas.same import of_nodes
 from schemas.stays import Stay
 
 
@@ -97,14 +98,18 @@ def verdict_digest(summary: AttemptSummarized) -> str:
 
     Attempts in a row with one digest are one episode. The order of the tables behind the codes does not matter.
     """
+    bind = summary.bind and (summary.bind.node, summary.bind.bound, summary.bind.error)
+    said = orjson.dumps([summary.error, bind, summary.refused_nodes], option=orjson.OPT_SORT_KEYS)
+    return blake2b(said + _digest_of_nodes(summary), digest_size=16).hexdigest()
+
+
+@of_nodes
+def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
     verdicts, verdict = _in_order(summary.verdicts, summary.verdict)
     refusals, refusal = _in_order([_canonical(each) for each in summary.refusals], summary.refusal)
-    bind = summary.bind and (summary.bind.node, summary.bind.bound, summary.bind.error)
-    said = orjson.dumps([summary.nodes, verdicts, refusals, summary.error, bind])
-    if summary.refused_nodes:
-        said += orjson.dumps(summary.refused_nodes, option=orjson.OPT_SORT_KEYS)
+    said = orjson.dumps([summary.nodes, verdicts, refusals])
     rows = np.concatenate([verdict, refusal, summary.refused_by]).astype("<i8")
-    return blake2b(said + rows.tobytes(), digest_size=16).hexdigest()
+    return blake2b(said + rows.tobytes(), digest_size=16).digest()
 
 
 def _canonical(refusal: Refusal) -> str:

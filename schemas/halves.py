@@ -21,13 +21,13 @@ def inventory(value: bytes, start: int) -> int:
     return value.find(_INVENTORY, start)
 
 
-def divided(value: bytes) -> tuple[bytes, memoryview]:
-    """The record without its inventory, and the inventory behind the brace that it would begin with.
+def divided(value: bytes, at: int) -> tuple[bytes, memoryview]:
+    """The record without its inventory, which begins ``at``, and the inventory behind the brace it would begin with.
 
     Of a record that was read in halves; any other may be cut in the middle of a text.
     """
-    cut, whole = inventory(value, tail(value)), memoryview(value)
-    return b"".join((whole[:cut], b"}")), whole[cut + 1 :]
+    whole = memoryview(value)
+    return b"".join((whole[:at], b"}")), whole[at + 1 :]
 
 
 def as_object(devices: memoryview) -> bytes:

@@ -10,22 +10,24 @@ from typing import Final
 
 from schemas.events import AttemptRepeated, AttemptSummarized
 from schemas.records import encode_value
+from schemas.same import NODE_COLUMNS, of_nodes
 
 MOST_HOURS_BACK: Final = 6
 """A repetition never refers further back, nor to the day before: what it refers to is kept as long as it is itself."""
 
-_OWN: Final[dict[str, object]] = {
-    "attempt_id": "",
-    "started": None,
-    "ended": None,
-    "version": 0,
-}
+_OWN: Final = frozenset({"attempt_id", "started", "ended", "version"})
 """What an attempt that repeats another says for itself; its ``status`` is the other's."""
 
 
 def detail_digest(summary: AttemptSummarized) -> str:
     """Equal for two whole summaries of one pod that differ in nothing but what a repetition says for itself."""
-    return blake2b(encode_value(summary.model_copy(update=_OWN)), digest_size=16).hexdigest()
+    rest = {name: said for name, said in summary.__dict__.items() if name not in _OWN and name not in NODE_COLUMNS}
+    return blake2b(encode_value(rest) + _digest_of_nodes(summary), digest_size=16).hexdigest()
+
+
+@of_nodes
+def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
+    return blake2b(encode_value([getattr(summary, name) for name in NODE_COLUMNS]), digest_size=16).digest()
 
 
 def may_repeat(started: datetime, whole_started: datetime) -> bool:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, Message, Refusal
 from schemas.events.base import OFFERED_NODES
+from schemas.same import of_nodes
 from summaries.cut import MAX_BYTES, cut
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
@@ -62,8 +63,7 @@ def _filter_messages(summary: AttemptSummarized) -> list[Message]:
     last = filter_summary(summary)
     if _fits(summary):
         return [_message(summary, summary.ended, "Normal", FILTERING_SUCCEED, last)]
-    by_code = [] if summary.error else nodes_by_code(summary)
-    named = [(code, _code_line(summary, code, rows)) for code, rows in by_code]
+    named = () if summary.error else _named_lines(summary)
     counted = [(code, f"{count} nodes {code}") for code, count in sorted(summary.refused_nodes.items())]
     lines = [*named, *counted, ("", last)]
     return [_message(summary, summary.ended, "Warning", FILTERING_FAILED, line, code) for code, line in lines]
@@ -134,6 +134,12 @@ def _best_last(summary: AttemptSummarized, fit: list[tuple[float, str]]) -> list
     return sorted(by_score, key=lambda each: each[1] == summary.chosen)
 
 
+@of_nodes
+def _named_lines(summary: AttemptSummarized) -> Sequence[tuple[str, str]]:
+    """Every reason code, and the line that names the nodes refused for it."""
+    return [(code, _code_line(summary, code, rows)) for code, rows in nodes_by_code(summary)]
+
+
 def nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
     """Every reason code, sorted, with the rows of the nodes refused for it; bare reasons count as codes."""
     rows: dict[str, list[Ints]] = {}
@@ -149,6 +155,7 @@ def nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
     return [(code, nodes) for code, nodes in joined.items() if len(nodes)]
 
 
+@of_nodes
 def refused_by_code(summary: AttemptSummarized) -> dict[str, int]:
     """How many nodes ``nodes_by_code`` has for each code."""
     of_refusal = np.bincount(summary.refusal + 1, minlength=len(summary.refusals) + 1).tolist()

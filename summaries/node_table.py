@@ -4,17 +4,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from operator import lt
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from schemas.events import NodesJudged, Refusal
+from schemas.same import NODE_COLUMNS, Same, column_bytes
 from schemas.tables import one_refusal_table, one_table
 from summaries.tally import NodeColumns, Tally, recount
 from summaries.text import refusal_text
 
 Ints = npt.NDArray[np.int64]
+
+_MOST_BYTES: Final = 32 * 1024 * 1024
+"""Of tables made: about thirty attempts of 5,000 nodes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,8 +40,18 @@ class NodeTable:
         return {name: getattr(self, name) for name in names}
 
 
+_TABLES: Final[Same[NodeTable]] = Same(_MOST_BYTES)
+
+
 def node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> NodeTable:
     """All nodes of the records in order; where device rows were counted, the counts are theirs."""
+    columns = [getattr(each, name) for each in records for name in (*NODE_COLUMNS, "node_index")]
+    sizes = [column_bytes(len(each.nodes), len(each.refusals)) for each in records]
+    size = 2 * sum(sizes) + sum(each.size for each in tallies)
+    return _TABLES.of([*columns, *tallies], size, lambda: _node_table(records, tallies))
+
+
+def _node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> NodeTable:
     names = [name for each in records for name in each.nodes]
     verdicts, verdict = one_table([each.verdicts for each in records], [each.verdict for each in records])
     refusals, refusal = one_refusal_table([each.refusals for each in records], [each.refusal for each in records])

@@ -102,7 +102,8 @@ class Facts:
             phase=part.phase,
             held=list(bind.held) if bind else [],
         )
-        return Made(stay, tuple(sorted(part.binds, key=by_time)), tuple(sorted(part.sights + part.before, key=by_time)), bind)
+        sights = sorted(part.sights + part.before, key=by_time)
+        return Made(stay, tuple(sorted(part.binds, key=by_time)), tuple(sights), bind)
 
 
 def _counts_each(sight: Sight) -> bool:

@@ -54,6 +54,11 @@ class Tally:
     is_partial: bool
     """True where there are devices of these nodes that no row tells of."""
 
+    @property
+    def size(self) -> int:
+        """Bytes in memory, about, of what it does not share with its inventory."""
+        return 1_500 + self.node_index.nbytes + 3 * self.owner.nbytes
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tallied:
@@ -69,6 +74,8 @@ class Tallied:
     inventory: str = ""
     """Names what the record says of the devices themselves: two that say the same have the same name. Empty where that
     was not read apart from the rest."""
+    inventory_at: int = -1
+    """Where in the record it begins."""
 
     @property
     def id(self) -> str:
@@ -99,11 +106,11 @@ def tallied(event: DevicesJudged) -> Tallied:
     return tallied_of(event, event, Inventory(event))
 
 
-def tallied_of(about: AttemptEvent, verdicts: DeviceVerdicts, inventory: Inventory) -> Tallied:
-    """Of a record that says these three. The halves agree with each other (``check_rows``)."""
+def tallied_of(about: AttemptEvent, verdicts: DeviceVerdicts, inventory: Inventory, at: int = -1) -> Tallied:
+    """Of a record that says these three, the inventory ``at`` its place. The halves agree (``check_rows``)."""
     return Tallied(
         about.attempt_id, about.pod, about.scheduler, about.started,
-        verdicts.part, inventory.devices.nodes, tally(verdicts, inventory), inventory.name,
+        verdicts.part, inventory.devices.nodes, tally(verdicts, inventory), inventory.name, at,
     )  # fmt: skip
 
 

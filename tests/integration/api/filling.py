@@ -21,7 +21,7 @@ from schemas.documents import (
     stay_document,
 )
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodRef, Refusal, Request
-from schemas.halves import as_object, divided
+from schemas.halves import as_object, divided, inventory, tail
 from schemas.ids import attempt_id
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, INVENTORIES, OBSERVATIONS, OCCUPANCY, Index
 from schemas.records import encode, encode_value
@@ -153,7 +153,8 @@ class Filling:
     def index_divided(self, *events: DevicesJudged, inventories: bool = True) -> None:
         """As a worker writes them: the devices apart from what became of them."""
         for each in events:
-            rest, devices = divided(encode(each).value)
+            value = encode(each).value
+            rest, devices = divided(value, inventory(value, tail(value)))
             kept = inventory_document(as_object(devices))
             written = [(DEVICES, each.started, each.id, devices_document(each, rest, f"of-{each.id}"))]
             written += [(INVENTORIES, each.started, f"of-{each.id}", kept)] if inventories else []

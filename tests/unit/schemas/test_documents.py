@@ -21,7 +21,7 @@ from schemas.documents import (
     verdict_digest,
 )
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, Refusal
-from schemas.halves import as_object, divided
+from schemas.halves import as_object, divided, inventory, tail
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INVENTORIES
 from schemas.records import Rejected, encode, encode_value
 from tests.unit.schemas.builders import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, devices_judged
@@ -65,10 +65,11 @@ def test_every_field_of_a_finding_is_declared_in_the_strict_mapping() -> None:
 
 def test_devices_judged_come_back_from_what_was_made_of_them_and_of_their_inventory() -> None:
     event = devices_judged(["node1", "node2"])
-    rest, devices = divided(encode(event).value)
+    value = encode(event).value
+    rest, devices = divided(value, inventory(value, tail(value)))
     assert "uuid" not in orjson.loads(rest)
-    inventory = stored(inventory_document(as_object(devices)))
-    again = devices_of(stored(devices_document(event, rest, "its-name")), inventory)
+    kept = stored(inventory_document(as_object(devices)))
+    again = devices_of(stored(devices_document(event, rest, "its-name")), kept)
     assert isinstance(again, DevicesJudged)
     assert encode(again) == encode(event)
 
