@@ -17,7 +17,7 @@ T = TypeVar("T")
 NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal")
 """What is said of the nodes of an attempt, with the tables behind it; records of nodes and summaries both have them."""
 _MOST_BYTES: Final = 16 * 1024 * 1024
-"""Of a kind: fifty attempts of 5,000 nodes."""
+"""Of a kind: thirty attempts of 5,000 nodes."""
 
 
 class Recent(Generic[K, T]):
@@ -71,5 +71,5 @@ def of_nodes(make: Callable[[AttemptSummarized], T]) -> Callable[[AttemptSummari
 
 
 def column_bytes(nodes: int, refusals: int) -> int:
-    """What the ``NODE_COLUMNS`` take in memory, about, names not counted."""
-    return 1_000 + 48 * nodes + 400 * refusals
+    """What the ``NODE_COLUMNS`` take in memory with what is made of them, about; names not counted."""
+    return 1_000 + 100 * nodes + 400 * refusals
