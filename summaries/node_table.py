@@ -47,7 +47,7 @@ def node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> Node
     """All nodes of the records in order; where device rows were counted, the counts are theirs."""
     columns = [getattr(each, name) for each in records for name in (*NODE_COLUMNS, "node_index")]
     sizes = [column_bytes(len(each.nodes), len(each.refusals)) for each in records]
-    size = 2 * sum(sizes) + sum(each.size for each in tallies)
+    size = sum(sizes) + sum(each.size for each in tallies)
     return _TABLES.of([*columns, *tallies], size, lambda: _node_table(records, tallies))
 
 
