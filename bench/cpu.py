@@ -1,6 +1,8 @@
-"""CPU time and memory of another process, read from /proc (Linux)."""
+"""CPU time, memory and CPUs of other processes (Linux)."""
 
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
@@ -15,3 +17,25 @@ def cpu_seconds(pid: int) -> float:
 def resident_mib(pid: int) -> float:
     pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+@contextmanager
+def apart(one: int, others: Iterable[int]) -> Iterator[None]:
+    """The process ``one`` has half of the CPUs for itself; this one, ``others`` and what is started have the rest."""
+    cpus = sorted(os.sched_getaffinity(0))
+    its, rest = cpus[: len(cpus) // 2], cpus[len(cpus) // 2 :]
+    if not its:
+        raise RuntimeError("a CPU for each side is needed, and there is but one")
+    _pin(one, its)
+    for each in (os.getpid(), *others):
+        _pin(each, rest)
+    try:
+        yield
+    finally:
+        _pin(os.getpid(), cpus)
+
+
+def _pin(pid: int, cpus: Iterable[int]) -> None:
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(ProcessLookupError):  # it has ended meanwhile
+            os.sched_setaffinity(int(thread.name), cpus)
