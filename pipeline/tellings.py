@@ -28,6 +28,8 @@ from summaries.messages import filter_summary, messages, search_text
 
 _REPEATED_TEXT: Final = 240
 """Characters of text that a repetition can be found by; the attempt that it repeats has all of it."""
+_LOOKED_BACK: Final = timedelta(0), timedelta(days=1)
+"""An attempt's day and the day before are looked at for the one before it."""
 
 
 def document(
@@ -59,9 +61,23 @@ def finding(event: FindingReported, version: int | None = None, origin: object =
     return document, Outgoing(FINDINGS_TOPIC.name, encode(event))
 
 
+def known_pods(summaries: Sequence[AttemptSummarized]) -> Question:
+    """Which of their pods have an attempt at all, of the days that ``one_before`` looks at: a hit for each UID."""
+    days = {ATTEMPTS.name(each.started - back) for each in summaries for back in _LOOKED_BACK}
+    uids = sorted({each.pod.uid for each in summaries})
+    body = {
+        "query": {"bool": {"filter": [{"terms": {"pod_uid": uids}}]}},
+        "collapse": {"field": "pod_uid"},
+        "size": len(uids),
+        "_source": False,
+        "track_total_hits": False,
+    }
+    return of(*sorted(days)), body
+
+
 def one_before(summary: AttemptSummarized) -> Question:
     """The pod's latest attempt before this one, of the same day or the one before."""
-    days = [ATTEMPTS.name(summary.started - back) for back in (timedelta(0), timedelta(days=1))]
+    days = [ATTEMPTS.name(summary.started - back) for back in _LOOKED_BACK]
     about = {
         "namespace": summary.pod.namespace,
         "pod": summary.pod.name,

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from pipeline import tellings
 from pipeline.attempts import Rows
@@ -37,6 +37,8 @@ from summaries.messages import messages
 from summaries.trends import contribution
 
 logger = logging.getLogger(__name__)
+
+_PODS_A_QUESTION: Final = 1_000
 
 Done = Callable[[], None]
 """Called when what it belongs to is written."""
@@ -279,7 +281,18 @@ class Writer:
         """By attempt id, what came before attempts of pods that memory does not know."""
         unknown = {each.attempt_id: each for each in summaries if self.pods.before(each) is None}
         first_of_pod = list({(each.pod, each.scheduler): each for each in reversed(unknown.values())}.values())
-        return await self._before(first_of_pod)
+        new = await self._new_pods(first_of_pod)
+        before = await self._before([each for each in first_of_pod if each.pod.uid not in new])
+        return before | {each.attempt_id: Before(None) for each in first_of_pod if each.pod.uid in new}
+
+    async def _new_pods(self, summaries: Sequence[AttemptSummarized]) -> set[str]:
+        """The UIDs of those that the index has nothing of: most, and one question tells them all."""
+        named = [each for each in summaries if each.pod.uid]
+        new = {each.pod.uid for each in named}
+        for start in range(0, len(named), _PODS_A_QUESTION):
+            (hits,) = await self._index.search([tellings.known_pods(named[start : start + _PODS_A_QUESTION])])
+            new -= {uid for hit in hits for uid in hit["fields"]["pod_uid"]}
+        return new
 
     async def _load_minutes(self, wanted: Sequence[Which]) -> None:
         """All at once: after a takeover they are many, and records wait for them."""

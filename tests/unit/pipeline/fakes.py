@@ -54,7 +54,7 @@ class FakeIndex:
         return [self._search(header["index"], body) for header, body in questions]
 
     def _search(self, indices: Sequence[str], body: dict[str, Any]) -> list[dict[str, Any]]:
-        """Terms and ranges over texts and times; sorted by one field."""
+        """Terms and ranges over texts and times; sorted by one field, or one of each value of a field."""
         clauses = body["query"]["bool"]["filter"]
         found = [
             each
@@ -64,6 +64,10 @@ class FakeIndex:
         for field, order in body.get("sort", [{}])[0].items():
             descending = order == "desc" or (isinstance(order, dict) and order["order"] == "desc")
             found.sort(key=lambda each: str(each[field]), reverse=descending)
+        if collapsed := body.get("collapse"):
+            field = collapsed["field"]
+            found = list({each[field]: each for each in found}.values())
+            return [{"fields": {field: [each[field]]}} for each in found[: body["size"]]]
         return [{"_source": each} for each in found[: body["size"]]]
 
     def forget(self) -> None:
@@ -82,6 +86,8 @@ def _matches(clause: dict[str, Any], document: dict[str, Any]) -> bool:
     (field, wanted) = next(iter(said.items()))
     if kind == "term":
         return bool(document[field] == wanted)
+    if kind == "terms":
+        return document[field] in wanted
     compare = {"gte": ge, "gt": gt, "lt": lt, "lte": le}
     return all(compare[word](document[field], limit) for word, limit in wanted.items())
 
