@@ -25,7 +25,7 @@ class FakeIndex:
         self.versions: dict[str, int | None] = {}
         self.refused: set[str] = set()
         self.writes = 0
-        self.questions = 0
+        self.asked: list[dict[str, Any]] = []
 
     async def write(self, documents: Sequence[Document]) -> Written:
         written = Written()
@@ -50,7 +50,7 @@ class FakeIndex:
         return {"_source": found} if found else None
 
     async def search(self, questions: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-        self.questions += len(questions)
+        self.asked += [body for _, body in questions]
         return [self._search(header["index"], body) for header, body in questions]
 
     def _search(self, indices: Sequence[str], body: dict[str, Any]) -> list[dict[str, Any]]:

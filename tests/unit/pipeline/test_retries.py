@@ -89,6 +89,24 @@ async def test_an_unchanged_retry_writes_no_device_rows_and_less_than_two_thousa
     assert len([name for name in index.documents if "/devices/" in name]) == 3
 
 
+async def test_pods_that_the_index_knows_nothing_of_cost_one_question() -> None:
+    index, topics, log = FakeIndex(), FakeTopics(), Log()
+    known = a_try(0)
+    log.append(*known)
+    async with a_worker(index, topics) as worker:
+        await worker.read(*log.records)
+    index.asked.clear()
+    new = [an_attempt(FULL, **about(f"new-{number}")) for number in range(20)]
+    log.append(*(event for events in (a_try(1), *new) for event in events))
+    async with a_worker(index, topics) as another:
+        await another.read(*log.records[len(known) :])
+    asked_of_pods = [str(body["query"]) for body in index.asked if "pod_uid" in str(body["query"])]
+    assert ["terms" in query for query in asked_of_pods] == [True, False]
+    assert "uid-trainer" in asked_of_pods[1]
+    assert index.documents[a_try(1)[0].attempt_id]["repeats"] == known[0].attempt_id
+    assert {index.documents[events[0].attempt_id].get("repeats") for events in new} == {None}
+
+
 async def test_a_change_opens_the_next_episode_and_says_what_changed() -> None:
     tries = [a_try(0), a_try(1), a_try(2, FREED, chosen="node2"), a_try(3)]
     index, _ = await told(*tries)
