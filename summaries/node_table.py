@@ -64,13 +64,19 @@ def _node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> Nod
     return NodeTable(
         nodes=[names[row] for row in order.tolist()],
         verdicts=verdicts,
-        verdict=verdict[order],
-        score=_joined(records, "score", np.float32)[order],
-        refused_by=refused_by[order],
+        verdict=_fixed(verdict[order]),
+        score=_fixed(_joined(records, "score", np.float32)[order]),
+        refused_by=_fixed(refused_by[order]),
         refusals=refusals,
-        refusal=refusal[order],
+        refusal=_fixed(refusal[order]),
         disagreements=disagreement,
     )
+
+
+def _fixed(column: Any) -> Any:
+    """Attempts share it: whoever would change it is told."""
+    column.flags.writeable = False
+    return column
 
 
 def _joined(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -> Any:

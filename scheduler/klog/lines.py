@@ -283,6 +283,7 @@ def _summary(attempt: Attempt, decision: Decision, ended: datetime, error: str) 
         nodes=decision.node_names,
         verdict=decision.node_verdict,
         score=decision.score,
+        refused_by=decision.refused_by,
         refusal=decision.refusal,
     )
 
