@@ -14,7 +14,7 @@ from tests.integration.pipeline.running import Pipeline, pipeline
 @pytest.fixture(scope="module")
 def servers() -> Iterator[embedded.Backends]:
     if chosen(os.environ) != "embedded":
-        pytest.skip("kills servers, which it may do only to its own")
+        pytest.skip("kills servers and reads whole topics, which it may do only to its own")
     with embedded.backends() as servers:
         yield servers
 

@@ -33,6 +33,10 @@ class Pipeline:
     def start(self, name: str = "worker", *arguments: str) -> None:
         self.processes.start(name, "pipeline", "worker", "--metrics-port", str(self.port), *arguments)
 
+    def start_placements(self, *arguments: str) -> None:
+        self.processes.start("placements", "pipeline", "placements", "--metrics-port", str(self.port), *arguments)
+        self.wait_ready("placements")
+
     def wait_ready(self, name: str = "worker") -> None:
         self.processes.wait_ready(name, f"http://127.0.0.1:{self.port}/readyz")
 

@@ -1,7 +1,6 @@
 """What can't be right about placements is found by the process, told once, and found again from zero: real servers."""
 
 import asyncio
-import os
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -30,7 +29,6 @@ from schemas.records import decode, encode
 from schemas.runs import split
 from schemas.topics import ATTEMPTS, DECISIONS, FINDINGS, NODES, PODS, Topic
 from summaries.placement_judge import LATE
-from tests.backends import chosen
 from tests.integration.pipeline.running import Pipeline, pipeline, until
 from tests.unit.schemas.builders import a_request, a_summary
 
@@ -41,16 +39,9 @@ POOLS: Final = {"SCHEDULERLOG_NODE_POOLS": "a100=a100-*,t4=t4-*", "SCHEDULERLOG_
 
 
 @pytest.fixture
-def running(tmp_path: Path) -> Iterator[Pipeline]:
-    if chosen(os.environ) != "embedded":
-        pytest.skip("reads whole topics, so they must be its own")
-    with embedded.backends() as servers, pipeline(tmp_path, servers, **POOLS) as running:
+def running(servers: embedded.Backends, tmp_path: Path) -> Iterator[Pipeline]:
+    with pipeline(tmp_path, servers, **POOLS) as running:
         yield running
-
-
-def start(running: Pipeline, *arguments: str) -> None:
-    running.processes.start("placements", "pipeline", "placements", "--metrics-port", str(running.port), *arguments)
-    running.processes.wait_ready("placements", f"http://127.0.0.1:{running.port}/readyz")
 
 
 def at(seconds: float) -> datetime:
@@ -149,12 +140,12 @@ def in_index(running: Pipeline) -> dict[str, Any]:
 
 def test_each_is_found_once_however_often_the_process_is_killed(running: Pipeline) -> None:
     running.processes.start("worker", "pipeline", "worker")
-    start(running)
+    running.start_placements()
     # Binds come before what proves them wrong, and the process is killed between them and after them.
     for lot in (sorted(TOLD, key=lambda each: each[0] is not ATTEMPTS)[half::2] for half in range(2)):
         asyncio.run(send(running, lot))
         running.processes.kill("placements")
-        start(running)
+        running.start_placements()
     found = until(lambda: findings(running), lambda told: len(told) >= len(WRONG), timeout_seconds=120)
     assert {each.finding: (each.pod.name, each.node) for each in found} == WRONG
     assert set(Counter(each.id for each in found).values()) == {1}
@@ -165,7 +156,7 @@ def test_each_is_found_once_however_often_the_process_is_killed(running: Pipelin
 
     running.processes.stop("placements")
     before = in_index(running)
-    start(running, "--group", "from-zero")
+    running.start_placements("--group", "from-zero")
     read = sum(len(running.topic(topic.name)) for topic in (ATTEMPTS, PODS, NODES))
     assert until(lambda: running.metric("schedulerlog_placements_records_total"), lambda taken: taken >= read) == read
     # Until all of it has been judged again.

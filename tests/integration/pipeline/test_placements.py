@@ -1,7 +1,6 @@
 """The process that keeps who is where, on a real broker and index: killed at any time, and read again from zero."""
 
 import asyncio
-import os
 import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,7 +26,6 @@ from schemas.ids import attempt_id, microseconds
 from schemas.records import decode, encode
 from schemas.runs import split
 from schemas.topics import ATTEMPTS, FINDINGS, NODES, PODS, Topic
-from tests.backends import chosen
 from tests.integration.pipeline.running import Pipeline, pipeline, until
 from tests.unit.schemas.builders import a_request, a_summary
 
@@ -37,23 +35,10 @@ NODE_COUNT, CARDS = 5, 4
 Told = tuple[Topic, Event]
 
 
-@pytest.fixture(scope="module")
-def servers() -> Iterator[embedded.Backends]:
-    if chosen(os.environ) != "embedded":
-        pytest.skip("reads whole topics, so they must be its own")
-    with embedded.backends() as servers:
-        yield servers
-
-
 @pytest.fixture
 def running(servers: embedded.Backends, tmp_path: Path) -> Iterator[Pipeline]:
     with pipeline(tmp_path, servers) as running:
         yield running
-
-
-def start(running: Pipeline, *arguments: str) -> None:
-    running.processes.start("placements", "pipeline", "placements", "--metrics-port", str(running.port), *arguments)
-    running.processes.wait_ready("placements", f"http://127.0.0.1:{running.port}/readyz")
 
 
 def at(seconds: float) -> datetime:
@@ -174,14 +159,14 @@ def taken(running: Pipeline) -> float:
 
 def test_who_is_where_is_known_however_often_the_process_is_killed(running: Pipeline) -> None:
     told, expected = lives(60)
-    start(running)
+    running.start_placements()
     for cut in range(3):
         lot = told[cut * len(told) // 3 : (cut + 1) * len(told) // 3]
         # What was seen is read before the binds are.
         send(running, sorted(lot, key=lambda each: each[0] is ATTEMPTS))
         time.sleep(0.3 * cut)
         running.processes.kill("placements")
-        start(running)
+        running.start_placements()
     assert until(lambda: stays(running), lambda found: found == expected) == expected
     # A pod seen twice in a row as it was is observed once.
     observed = documents(running, "schedulerlog-observations")
@@ -191,7 +176,7 @@ def test_who_is_where_is_known_however_often_the_process_is_killed(running: Pipe
     assert not [hit for hit in before.values() if hit["_index"].startswith("schedulerlog-findings")]
     running.processes.stop("placements")
 
-    start(running, "--group", "from-zero")
+    running.start_placements("--group", "from-zero")
     names = (ATTEMPTS.name, PODS.name, NODES.name)
     count = sum(len(running.topic(name)) for name in names)
     assert until(lambda: taken(running), lambda read: read >= count) == count
@@ -204,7 +189,7 @@ def test_a_device_given_to_two_pods_is_told_once_however_often_the_process_is_ki
     node = "node7"
     told = [(NODES, event.model_copy(update={"node": node})) for _, event in [a_registration(7)]]
     told += [*bound(first, node, "GPU-7-0", 10, 30_720), *bound(second, node, "GPU-7-0", 20, 20_480, scheduler="other")]
-    start(running)
+    running.start_placements()
     send(running, told)
 
     def over() -> list[FindingReported]:
@@ -220,7 +205,7 @@ def test_a_device_given_to_two_pods_is_told_once_however_often_the_process_is_ki
     written = until(lambda: documents(running, "schedulerlog-findings").values(), lambda hits: len(hits) > 0)
     assert finding.id in {hit["_id"] for hit in written}
     running.processes.kill("placements")
-    start(running)
+    running.start_placements()
     # The end of the first is the end of it; nothing more is to be told.
     send(running, [seen(first, node, 40, "Failed")])
     assert until(lambda: stays(running)["first", "uid-first"][3], lambda end: end == 40.0) == 40.0
@@ -232,7 +217,7 @@ def test_a_device_given_to_two_pods_is_told_once_however_often_the_process_is_ki
 
 def test_records_that_say_nothing_are_set_aside_and_their_neighbours_taken(running: Pipeline) -> None:
     ref = PodRef(namespace="odd", name="after", uid="uid-odd")
-    start(running)
+    running.start_placements()
     before = len(running.topic("schedulerlog.dead-letters"))
     late = PodObserved(pod=ref, observed=datetime.now(UTC) + timedelta(days=400), phase="Running", node="node1")
     asyncio.run(_send_bytes(running.servers.bootstrap_servers, b"{"))
