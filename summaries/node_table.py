@@ -1,7 +1,7 @@
 """The node records of an attempt as one table, checked against the device rows and sorted by name."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from operator import lt
 from typing import Any, Final
@@ -16,9 +16,6 @@ from summaries.tally import NodeColumns, Tally, recount
 from summaries.text import refusal_text
 
 Ints = npt.NDArray[np.int64]
-
-_MOST_BYTES: Final = 32 * 1024 * 1024
-"""Of tables made: about thirty attempts of 5,000 nodes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,43 +37,56 @@ class NodeTable:
         return {name: getattr(self, name) for name in names}
 
 
+_MOST_BYTES: Final = 16 * 1024 * 1024
+_TOLD: "Final[Same[_Told]]" = Same(_MOST_BYTES)
 _TABLES: Final[Same[NodeTable]] = Same(_MOST_BYTES)
 
 
 def node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> NodeTable:
     """All nodes of the records in order; where device rows were counted, the counts are theirs."""
     columns = [getattr(each, name) for each in records for name in (*NODE_COLUMNS, "node_index")]
-    sizes = [column_bytes(len(each.nodes), len(each.refusals)) for each in records]
-    size = sum(sizes) + sum(each.size for each in tallies)
-    return _TABLES.of([*columns, *tallies], size, lambda: _node_table(records, tallies))
+    size = sum(column_bytes(len(each.nodes), len(each.refusals)) for each in records)
+    told = _TOLD.of(columns, size, lambda: _Told(records))
+    size = sum(each.size for each in tallies)
+    return _TABLES.of([told, *tallies], size, lambda: told.recounted(tallies))
 
 
-def _node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> NodeTable:
-    names = [name for each in records for name in each.nodes]
-    verdicts, verdict = one_table([each.verdicts for each in records], [each.verdict for each in records])
-    refusals, refusal = one_refusal_table([each.refusals for each in records], [each.refusal for each in records])
-    refused_by = _joined(records, "refused_by", np.int64)
-    said = NodeColumns(_joined(records, "node_index", np.int64), refused_by, refusal, refusals)
-    counted = recount(said, tallies)
-    disagreement = _first_disagreement(names, said, counted)
-    refusals, refusal = _replaced(said, counted)
-    order = _by_name(names)
-    return NodeTable(
-        nodes=[names[row] for row in order.tolist()],
-        verdicts=verdicts,
-        verdict=_fixed(verdict[order]),
-        score=_fixed(_joined(records, "score", np.float32)[order]),
-        refused_by=_fixed(refused_by[order]),
-        refusals=refusals,
-        refusal=_fixed(refusal[order]),
-        disagreements=disagreement,
-    )
+class _Told:
+    """The nodes as their records tell them, one behind the other."""
 
+    def __init__(self, records: Sequence[NodesJudged]) -> None:
+        self._names = [name for each in records for name in each.nodes]
+        self._order = _by_name(self._names)
+        self._nodes = [self._names[row] for row in self._order.tolist()]
+        verdicts, verdict = one_table([each.verdicts for each in records], [each.verdict for each in records])
+        refusals, refusal = one_refusal_table([each.refusals for each in records], [each.refusal for each in records])
+        refused_by = _joined(records, "refused_by", np.int64)
+        self.columns = NodeColumns(_joined(records, "node_index", np.int64), refused_by, refusal, refusals)
+        self.table = NodeTable(
+            nodes=self._nodes,
+            verdicts=verdicts,
+            verdict=self._sorted(verdict),
+            score=self._sorted(_joined(records, "score", np.float32)),
+            refused_by=self._sorted(refused_by),
+            refusals=refusals,
+            refusal=self._sorted(refusal),
+            disagreements=(),
+        )
 
-def _fixed(column: Any) -> Any:
-    """Attempts share it: whoever would change it is told."""
-    column.flags.writeable = False
-    return column
+    def recounted(self, tallies: Sequence[Tally]) -> NodeTable:
+        """The table with the device rows' own counts where they differ; as a rule they don't, and it is the same."""
+        counted = recount(self.columns, tallies)
+        if not counted:
+            return self.table
+        refusals, refusal = _replaced(self.columns, counted)
+        disagreements = _first_disagreement(self._names, self.columns, counted)
+        return replace(self.table, refusals=refusals, refusal=self._sorted(refusal), disagreements=disagreements)
+
+    def _sorted(self, column: Any) -> Any:
+        """By name. Attempts share it: whoever would change it is told."""
+        column = column[self._order]
+        column.flags.writeable = False
+        return column
 
 
 def _joined(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -> Any:
@@ -107,8 +117,6 @@ def _first_disagreement(names: Sequence[str], said: NodeColumns, counted: Mappin
 
 def _replaced(said: NodeColumns, counted: Mapping[int, Refusal]) -> tuple[list[Refusal], Ints]:
     """The refusals, each distinct one once, with the rows' own counts where they differ."""
-    if not counted:
-        return list(said.refusals), said.refusal
     refusal = said.refusal.copy()
     refusal[list(counted)] = len(said.refusals) + np.arange(len(counted))
     refusals = [*said.refusals, *counted.values()]
