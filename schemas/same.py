@@ -7,6 +7,7 @@ of both are the same objects.
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from functools import wraps
+from threading import Lock
 from typing import Final, Generic, TypeVar
 
 from schemas.events import AttemptSummarized
@@ -16,30 +17,36 @@ T = TypeVar("T")
 
 NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal")
 """What is said of the nodes of an attempt, with the tables behind it; records of nodes and summaries both have them."""
+_ENTRY_BYTES: Final = 500
 _MOST_BYTES: Final = 16 * 1024 * 1024
 """Of a kind: thirty attempts of 5,000 nodes."""
 
 
 class Recent(Generic[K, T]):
-    """What was used last, within about ``most_bytes``."""
+    """What was used last, within about ``most_bytes``. For any thread."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most = most_bytes
         self._known: OrderedDict[K, tuple[T, int]] = OrderedDict()
         self._bytes = 0
+        self._lock = Lock()
 
     def find(self, key: K) -> T | None:
-        if (found := self._known.get(key)) is None:
-            return None
-        self._known.move_to_end(key)
-        return found[0]
+        with self._lock:
+            if (found := self._known.get(key)) is None:
+                return None
+            self._known.move_to_end(key)
+            return found[0]
 
     def remember(self, key: K, known: T, size: int) -> None:
-        _, before = self._known.pop(key, (None, 0))
-        self._known[key] = known, size
-        self._bytes += size - before
-        while self._bytes > self._most:
-            self._bytes -= self._known.popitem(last=False)[1][1]
+        """``size``: bytes that it takes in memory, about; what takes none still takes its place."""
+        size += _ENTRY_BYTES
+        with self._lock:
+            _, before = self._known.pop(key, (None, 0))
+            self._known[key] = known, size
+            self._bytes += size - before
+            while self._bytes > self._most:
+                self._bytes -= self._known.popitem(last=False)[1][1]
 
 
 class Same(Generic[T]):
