@@ -1,8 +1,9 @@
 """From records to bulk bodies: part by part on one thread, and through Faust in a process of its own.
 
 ``python -m bench.bodies SERVERS WARM_UP ATTEMPTS`` is the worker with nowhere to write to: it reads, folds, makes the
-documents and their bulk bodies, acknowledges. After ``WARM_UP`` attempts it prints ``warm``; those that are sent then
-are counted, and it prints the CPU seconds of all of it.
+documents and their bulk bodies, acknowledges. After ``WARM_UP`` attempts it prints ``warm``; those sent then it
+folds when it reads a line: nobody sends any more, whose work beside it would make its own dearer. It prints the CPU
+seconds of all of it.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
 from pathlib import Path
@@ -22,6 +23,7 @@ from pipeline import settings, tellings
 from pipeline.app import create_app
 from pipeline.attempts import Ended, OpenAttempts, Rows
 from pipeline.decisions import READ_BYTES, Decisions
+from pipeline.decisions import Record as ReadRecord
 from pipeline.detail import Detail
 from pipeline.metrics import Metrics
 from pipeline.reading import Reading
@@ -154,12 +156,26 @@ async def through_faust(servers: str, warm_up: int, attempts: int, folder: Path)
     nowhere = Nowhere()
     writer = Writer(nowhere, nowhere, metrics := Metrics(), Policy(queue_bytes=chosen.queue_bytes))
     decisions = Decisions(writer, metrics)
-    app = create_app(chosen, folder, decisions.fold, decisions.forget)
+    may_go_on = asyncio.Event()
+    may_go_on.set()
+
+    async def when_they_may(records: AsyncIterator[ReadRecord]) -> AsyncIterator[ReadRecord]:
+        async for record in records:
+            await may_go_on.wait()
+            yield record
+
+    async def fold(records: AsyncIterator[ReadRecord]) -> None:
+        await decisions.fold(when_they_may(records))
+
+    app = create_app(chosen, folder, fold, decisions.forget)
     writing = asyncio.create_task(writer.run())
     await app.start()
     await _made(nowhere, warm_up, writing)
+    may_go_on.clear()
     print("warm", file=sys.__stdout__, flush=True)
     began = time.process_time()
+    await asyncio.to_thread(sys.stdin.readline)
+    may_go_on.set()
     await _made(nowhere, warm_up + attempts, writing)
     return time.process_time() - began
 

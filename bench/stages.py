@@ -74,8 +74,9 @@ def made_bodies(servers: str, warm_up: Sequence[list[Record]], counted: Sequence
     """CPU seconds of a process that takes records from Kafka to bulk bodies, once it has done so with others."""
     command = [sys.executable, "-m", "bench.bodies", servers, str(len(warm_up)), str(len(counted))]
     send(servers, DECISIONS.name, _flat(warm_up))
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        said = process.stdout or ()
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        said, tell = process.stdout or (), process.stdin
         next(line for line in said if line == "warm\n")
         send(servers, DECISIONS.name, _flat(counted))
+        print("go on", file=tell)
         return float(json.loads(next(line for line in said if line.startswith("{")))["cpu_seconds"])
