@@ -9,7 +9,7 @@ import httpx
 from bench import cluster
 from bench.backends import FOLDER
 from bench.report import Figure, Result
-from bench.worker import WARM_UP_ATTEMPTS, feed, start_worker
+from bench.worker import PATIENT, WARM_UP_ATTEMPTS, feed, start_worker
 from demo.stack import provisioned
 from schemas.records import Record
 
@@ -37,7 +37,7 @@ def retries() -> Result:
 
 
 def _at(nodes: int, pods: int) -> Iterator[Figure]:
-    with provisioned(FOLDER / "retries") as (backends, processes):
+    with provisioned(FOLDER / "retries", **PATIENT) as (backends, processes):
         worker = start_worker(processes)
         done = WARM_UP_ATTEMPTS
         warm_up = cluster.warm_up(nodes, WARM_UP_ATTEMPTS, changing=True)

@@ -10,7 +10,7 @@ from bench import cluster
 from bench.backends import FOLDER, send
 from bench.bodies import InProcess
 from bench.report import Figure, Result, against_first
-from bench.worker import WARM_UP_ATTEMPTS, read, run_worker
+from bench.worker import PATIENT, WARM_UP_ATTEMPTS, read, run_worker
 from demo.stack import provisioned
 from schemas.records import Record
 from schemas.topics import DECISIONS
@@ -45,7 +45,7 @@ def _at(nodes: int, attempts: int, *, changing: bool) -> tuple[Figure, ...]:
     counted = list(cluster.attempts(nodes, attempts, changing=changing))
     for one in counted:
         alone.attempt(one)
-    with provisioned(FOLDER / "bodies") as (backends, processes):
+    with provisioned(FOLDER / "bodies", **PATIENT) as (backends, processes):
         whole, note = run_worker(processes, backends, _flat(counted), attempts)
     with provisioned(FOLDER / "bodies") as (backends, _):
         through_faust = made_bodies(backends.bootstrap_servers, warm_up, counted)

@@ -1,6 +1,8 @@
 """The Faust worker against raw aiokafka with the same decode, and one record per device against columns."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -25,6 +27,8 @@ NODES = 5_000
 VERDICTS = NODES * cluster.CARDS
 READERS = ("aiokafka", "faust")
 WARM_UP_ATTEMPTS = 30
+PATIENT = {"SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "120"}
+"""The worker stands still while records are sent, and keeps its partitions meanwhile."""
 
 
 def worker(attempts: int = 120) -> Result:
@@ -32,12 +36,12 @@ def worker(attempts: int = 120) -> Result:
     # Every card changes between two attempts: no record says what one before it said, and all are read anew.
     records = list(chain(*cluster.attempts(NODES, attempts, changing=True)))
     warm_up = len(records) // attempts * WARM_UP_ATTEMPTS
-    with provisioned(FOLDER / "worker") as (backends, processes):
+    with provisioned(FOLDER / "worker", **PATIENT) as (backends, processes):
         whole = run_worker(processes, backends, records, attempts)
         seconds = {way: read(way, backends.bootstrap_servers, DECISIONS.name, len(records), warm_up) for way in READERS}
-    with provisioned(FOLDER / "worker", SCHEDULERLOG_STORE_DEVICES="false") as (backends, processes):
+    with provisioned(FOLDER / "worker", SCHEDULERLOG_STORE_DEVICES="false", **PATIENT) as (backends, processes):
         lean = run_worker(processes, backends, records, attempts)
-    with provisioned(FOLDER / "worker") as (backends, processes):
+    with provisioned(FOLDER / "worker", **PATIENT) as (backends, processes):
         still = run_worker(processes, backends, list(chain(*cluster.attempts(NODES, attempts))), attempts)
     counted = attempts * VERDICTS
     unit = "verdicts per CPU second"
@@ -84,9 +88,14 @@ def start_worker(processes: Processes, name: str = "worker") -> int:
 def feed(
     processes: Processes, backends: embedded.Backends, worker: int, records: Iterable[Record], attempts: int
 ) -> float:
-    """CPU seconds of the worker until the index has ``attempts`` documents of attempts in all."""
+    """CPU seconds of the worker, a ``PATIENT`` one, until the index has ``attempts`` documents of attempts in all."""
     before = cpu_seconds(worker)
-    send(backends.bootstrap_servers, DECISIONS.name, records)
+    # Whoever sends while the worker reads would make its work dearer: they share caches, and halves of a core.
+    os.kill(worker, signal.SIGSTOP)
+    try:
+        send(backends.bootstrap_servers, DECISIONS.name, records)
+    finally:
+        os.kill(worker, signal.SIGCONT)
     while _documents(backends.opensearch_url) < attempts:
         processes.check()
         time.sleep(0.2)
