@@ -33,12 +33,7 @@ def indexing() -> Result:
     """Goal: the worker writes at least 0.8 of the documents a second that raw ``_bulk`` does."""
     figures: list[Figure] = []
     for nodes, attempts in SIZES.items():
-        records: list[Record] = []
-        documents: list[Document] = []
-        alone = InProcess()
-        for one in cluster.attempts(nodes, attempts, changing=True):
-            records += one
-            documents += alone.attempt(one)
+        records, documents = _made(nodes, attempts)
         for is_apart in (True, False):
             figures += _indexed(f"{nodes:,} nodes{', index apart' if is_apart else ''}", records, documents, is_apart)
     return Result(
@@ -49,6 +44,17 @@ def indexing() -> Result:
         ", ".join(f"{attempts:,} attempts of {nodes:,} nodes" for nodes, attempts in SIZES.items()),
         tuple(figures),
     )
+
+
+def _made(nodes: int, attempts: int) -> tuple[list[Record], list[Document]]:
+    """The records of attempts between which every card changes, and the documents that a worker makes of them."""
+    records: list[Record] = []
+    documents: list[Document] = []
+    alone = InProcess()
+    for one in cluster.attempts(nodes, attempts, changing=True):
+        records += one
+        documents += alone.attempt(one)
+    return records, documents
 
 
 def _indexed(
@@ -133,22 +139,18 @@ def _done(url: str) -> int:
 
 def scaling() -> Result:
     """Twelve partitions, all filled before the workers start."""
-    records: list[Record] = []
-    alone = InProcess()
-    documents = 0
-    for one in cluster.attempts(SCALING_NODES, SCALING_ATTEMPTS, changing=True):
-        records += one
-        documents += len(alone.attempt(one))
+    records, documents = _made(SCALING_NODES, SCALING_ATTEMPTS)
     figures = []
     for workers in (["worker-1"], ["worker-1", "worker-2"]):
         with provisioned(FOLDER / "scaling") as (backends, processes):
             send(backends.bootstrap_servers, DECISIONS.name, records)
-            speed, note = drained(processes, workers, documents)
+            speed, note = drained(processes, workers, len(documents))
         figures.append(Figure(f"{len(workers)} worker(s)", speed, "documents/s", note=note))
     return Result(
         "scaling",
         "A backlog drained by one worker and by two, the second joining while the first reads. Two cores hold the "
         "workers, Kafka and OpenSearch: where these take more than one core, a second worker has none to run on",
-        f"{SCALING_ATTEMPTS:,} attempts of {SCALING_NODES} nodes x {cluster.CARDS} devices, {documents:,} documents",
+        f"{SCALING_ATTEMPTS:,} attempts of {SCALING_NODES} nodes x {cluster.CARDS} devices, "
+        f"{len(documents):,} documents",
         against_first(figures, lambda first, this: this / first),
     )

@@ -45,11 +45,12 @@ def _at(nodes: int, attempts: int, *, changing: bool) -> tuple[Figure, ...]:
     counted = list(cluster.attempts(nodes, attempts, changing=changing))
     for one in counted:
         alone.attempt(one)
+    first, records = list(chain.from_iterable(warm_up)), list(chain.from_iterable(counted))
     with provisioned(FOLDER / "bodies", **PATIENT) as (backends, processes):
-        whole, note = run_worker(processes, backends, _flat(counted), attempts)
+        whole, note = run_worker(processes, backends, records, attempts)
     with provisioned(FOLDER / "bodies") as (backends, _):
-        through_faust = made_bodies(backends.bootstrap_servers, warm_up, counted)
-        raw = read("aiokafka", backends.bootstrap_servers, DECISIONS.name, len(_flat(counted)), len(_flat(warm_up)))
+        through_faust = made_bodies(backends.bootstrap_servers, first, records, attempts)
+        raw = read("aiokafka", backends.bootstrap_servers, DECISIONS.name, len(records), len(first))
     verdicts = nodes * cluster.CARDS * attempts
     where = f"{nodes:,} nodes, {'every card changed' if changing else 'nothing changed'}"
     per_attempt = f"{through_faust / attempts * 1000:.3g} ms an attempt"
@@ -62,21 +63,17 @@ def _at(nodes: int, attempts: int, *, changing: bool) -> tuple[Figure, ...]:
     return against_first(figures, lambda first, this: this / first)
 
 
-def _flat(attempts: Sequence[Sequence[Record]]) -> list[Record]:
-    return list(chain.from_iterable(attempts))
-
-
 def _ms(alone: InProcess) -> str:
     return f"ms an attempt: {alone.spent}"
 
 
-def made_bodies(servers: str, warm_up: Sequence[list[Record]], counted: Sequence[list[Record]]) -> float:
-    """CPU seconds of a process that takes records from Kafka to bulk bodies, once it has done so with others."""
-    command = [sys.executable, "-m", "bench.bodies", servers, str(len(warm_up)), str(len(counted))]
-    send(servers, DECISIONS.name, _flat(warm_up))
+def made_bodies(servers: str, warm_up: Sequence[Record], records: Sequence[Record], attempts: int) -> float:
+    """CPU seconds of a process that takes ``records`` from Kafka to bulk bodies, once it has done so with others."""
+    command = [sys.executable, "-m", "bench.bodies", servers, str(WARM_UP_ATTEMPTS), str(attempts)]
+    send(servers, DECISIONS.name, warm_up)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
         said, tell = process.stdout or (), process.stdin
         next(line for line in said if line == "warm\n")
-        send(servers, DECISIONS.name, _flat(counted))
+        send(servers, DECISIONS.name, records)
         print("go on", file=tell)
         return float(json.loads(next(line for line in said if line.startswith("{")))["cpu_seconds"])
