@@ -181,7 +181,13 @@ async def test_a_preemption_is_told_of_both_pods_and_nodes_are_observed(
         eventually(lambda: client.get(f"{pods}/low").json()["spec"].get("nodeName"), "the pod is not placed")
         priority = {"metadata": {"name": important}, "value": 1000}
         create(client, "/apis/scheduling.k8s.io/v1/priorityclasses", priority)
-        create(client, pods, a_pod("high", priorityClassName=important, **dict(here)))
+        high_pod = a_pod("high", priorityClassName=important, **dict(here))
+        # Admission looks classes up in a cache, which follows what was written a moment later.
+        eventually(
+            lambda: client.post(pods, params={"dryRun": "All"}, json=high_pod).is_success,
+            "the API server does not know the priority class",
+        )
+        create(client, pods, high_pod)
         eventually(lambda: client.get(f"{pods}/high").json()["spec"].get("nodeName"), "nothing made room")
         found = await told_of(kafka, namespace, {"low", "high"}, log)
         about_nodes = await told(kafka, lambda event: getattr(event, "node", "") == refused_pods)
