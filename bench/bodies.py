@@ -30,7 +30,9 @@ from pipeline.reading import Reading
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
-from pipeline.writer import Policy, Writer
+from pipeline.worker import WRITERS
+from pipeline.writer import Policy
+from pipeline.writers import Writers
 from schemas.documents import Digests, EpisodeOf, verdict_digest
 from schemas.records import Record, Rejected
 from schemas.repeats import detail_digest
@@ -154,8 +156,9 @@ async def through_faust(servers: str, warm_up: int, attempts: int, folder: Path)
         kafka_bootstrap_servers=servers, opensearch_url="http://127.0.0.1:1", consumer_group="bench-bodies"
     )
     nowhere = Nowhere()
-    writer = Writer(nowhere, nowhere, metrics := Metrics(), Policy(queue_bytes=chosen.queue_bytes))
-    decisions = Decisions(writer, metrics)
+    topics = [nowhere] * WRITERS
+    writers = Writers(nowhere, topics, metrics := Metrics(), Policy(queue_bytes=chosen.queue_bytes))
+    decisions = Decisions(writers, metrics)
     may_go_on = asyncio.Event()
     may_go_on.set()
 
@@ -168,7 +171,7 @@ async def through_faust(servers: str, warm_up: int, attempts: int, folder: Path)
         await decisions.fold(when_they_may(records))
 
     app = create_app(chosen, folder, fold, decisions.forget)
-    writing = asyncio.create_task(writer.run())
+    writing = asyncio.create_task(writers.run())
     await app.start()
     await _made(nowhere, warm_up, writing)
     may_go_on.clear()

@@ -15,6 +15,7 @@ from pipeline.metrics import Metrics
 from pipeline.offsets import InOrder
 from pipeline.reading import Reading
 from pipeline.writer import Devices, Reported, SetAside, Telling, Writer
+from pipeline.writers import Writers
 from schemas.events import (
     AttemptEvent,
     AttemptRepeated,
@@ -52,6 +53,7 @@ class Record(NamedTuple):
 @dataclass(slots=True)
 class _Partition:
     number: int
+    writer: Writer
     attempts: OpenAttempts
     offsets: InOrder[Acknowledge] = field(default_factory=InOrder)
     is_ours: bool = True
@@ -68,14 +70,14 @@ class Decisions:
 
     def __init__(
         self,
-        writer: Writer,
+        writers: Writers,
         metrics: Metrics,
         *,
         incomplete_after_seconds: float = 30.0,
         store_devices: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._writer = writer
+        self._writers = writers
         self._metrics = metrics
         self._patience = incomplete_after_seconds
         self._store_devices = store_devices
@@ -112,7 +114,7 @@ class Decisions:
         for partition in self._partitions.values():
             partition.is_ours = False
         self._partitions.clear()
-        self._writer.forget()
+        self._writers.forget()
 
     async def _take(self, record: Record) -> None:
         partition = self._partition(record.topic, record.partition)
@@ -127,7 +129,7 @@ class Decisions:
             self._pass_over(partition, record, event, "passed_over")
         elif isinstance(event, FindingReported):
             self._metrics.records.labels(event.TYPE, "folded").inc()
-            await self._writer.put(Reported(event, record, lambda: partition.done([record.offset])))
+            await partition.writer.put(Reported(event, record, lambda: partition.done([record.offset])))
         elif partition.attempts.is_repetition(event):
             self._pass_over(partition, record, event, "repeated")
         else:
@@ -136,7 +138,8 @@ class Decisions:
     def _partition(self, topic: str, partition: int) -> _Partition:
         known = self._partitions.get((topic, partition))
         if known is None:
-            known = self._partitions[topic, partition] = _Partition(partition, OpenAttempts(self._patience))
+            known = _Partition(partition, self._writers.of(partition), OpenAttempts(self._patience))
+            self._partitions[topic, partition] = known
         return known
 
     def _pass_over(self, partition: _Partition, record: Record, event: Event | Tallied, outcome: str) -> None:
@@ -147,7 +150,7 @@ class Decisions:
         # The type as the record claims it would be a label that anybody can make up.
         self._metrics.records.labels("unknown", "rejected").inc()
         logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
-        await self._writer.put(SetAside(record, cause, lambda: partition.done([record.offset])))
+        await partition.writer.put(SetAside(record, cause, lambda: partition.done([record.offset])))
 
     async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent | Tallied) -> None:
         rows = self._rows(event, record)
@@ -160,7 +163,7 @@ class Decisions:
             return
         self._metrics.records.labels(_type(event), "folded").inc()
         if rows and not can_wait:
-            await self._writer.put(Devices(rows))
+            await partition.writer.put(Devices(rows))
         if ended:
             await self._tell(partition, ended, record)
 
@@ -170,7 +173,7 @@ class Decisions:
         return Rows(event, record.value, record)
 
     async def _tell(self, partition: _Partition, ended: Ended, origin: Record | None) -> None:
-        await self._writer.put(
+        await partition.writer.put(
             Telling(ended.summary, origin, lambda: partition.done(ended.offsets), ended.rows, partition.number)
         )
 

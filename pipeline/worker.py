@@ -24,7 +24,8 @@ from pipeline.settings import Settings
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.opensearch import OpenSearchSink, client
-from pipeline.writer import Policy, Writer
+from pipeline.writer import Policy
+from pipeline.writers import Writers
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, TRENDS
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,8 @@ TICK_SECONDS: Final = 0.25
 STOP_SECONDS: Final = 5.0
 RESTART_SECONDS: Final = 1.0
 MANY_REBALANCES: Final = 6
+WRITERS: Final = 2
+"""Three gain nothing: two keep an index on one core busy all the time."""
 _TICKS_BEHIND: Final = 20.0
 """Seconds without a tick after which the event loop counts as dead."""
 
@@ -95,12 +98,13 @@ class Worker:
             batch_bytes=settings.batch_bytes,
             max_backoff_seconds=settings.max_backoff_seconds,
         )
-        self._topics = TopicsSink(
-            settings.kafka_bootstrap_servers, metrics, max_backoff_seconds=settings.max_backoff_seconds
-        )
-        self._writer = Writer(self._index, self._topics, metrics, _policy(settings))
+        self._topics = [
+            TopicsSink(settings.kafka_bootstrap_servers, metrics, max_backoff_seconds=settings.max_backoff_seconds)
+            for _ in range(WRITERS)
+        ]
+        self._writers = Writers(self._index, self._topics, metrics, _policy(settings))
         self._decisions = Decisions(
-            self._writer,
+            self._writers,
             metrics,
             incomplete_after_seconds=settings.incomplete_after_seconds,
             store_devices=settings.store_devices,
@@ -114,19 +118,19 @@ class Worker:
         watch = self._metrics.watch
         watch("open_attempts", "Attempts whose end has not come.", lambda: self._decisions.open_attempts)
         watch("unacknowledged_records", "Records read and not done.", lambda: self._decisions.unacknowledged)
-        watch("queued_bytes", "Waiting to be written, about.", lambda: self._writer.queued_bytes)
-        watch("remembered_attempts", "Summaries in memory.", lambda: len(self._writer.remembered))
+        watch("queued_bytes", "Waiting to be written, about.", lambda: self._writers.queued_bytes)
+        watch("remembered_attempts", "Summaries in memory.", lambda: self._writers.remembered)
         watch("lag_records", "Records that are there and not committed.", lambda: self._state.lag)
         watch("is_waiting", "1 while the index or the broker is waited for.", lambda: self._is_waiting)
 
     @property
     def _is_waiting(self) -> bool:
-        return self._index.is_waiting or self._topics.is_waiting
+        return self._index.is_waiting or any(each.is_waiting for each in self._topics)
 
     async def work(self) -> None:
         """Read, fold and write; comes back only by an exception."""
         await first_of(self._provisioned(), self._tick())
-        self._writing = asyncio.create_task(self._writer.run())
+        self._writing = asyncio.create_task(self._writers.run())
         await first_of(_shielded(self._writing), self._read(), self._tick(), self._give_up(), self._stand_guard())
 
     async def close(self) -> None:
@@ -135,7 +139,7 @@ class Worker:
         if self._writing:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
-        await self._topics.close()
+        await asyncio.gather(*(each.close() for each in self._topics))
         await self._index.close()
 
     async def _provisioned(self) -> None:
@@ -179,7 +183,7 @@ class Worker:
         if self._is_waiting:
             logger.warning("a store is down: what was read and is not written will be read again")
         else:
-            await self._in_time("written", self._writer.drained())
+            await self._in_time("written", self._writers.drained())
         await self._in_time("committed", app.stop())
         self._decisions.forget()
 

@@ -21,6 +21,7 @@ from pipeline.detail import Detail
 from pipeline.metrics import Metrics
 from pipeline.minutes import PAGE, Minutes, Which, attempts_question, minute_of, pools_of, rows_question
 from pipeline.pods import Before, Pods, told_of
+from pipeline.room import Room
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
@@ -39,6 +40,9 @@ from summaries.trends import contribution
 logger = logging.getLogger(__name__)
 
 _PODS_A_QUESTION: Final = 1_000
+
+_ENOUGH_BYTES: Final = 3 * 1024 * 1024
+"""With so much in the queue nobody waits for more to come."""
 
 Done = Callable[[], None]
 """Called when what it belongs to is written."""
@@ -166,10 +170,11 @@ class _Batch:
 
 
 class Writer:
-    def __init__(self, index: Index, topics: Topics, metrics: Metrics, policy: Policy) -> None:
+    def __init__(self, index: Index, topics: Topics, metrics: Metrics, room: Room, policy: Policy) -> None:
         self._index = index
         self._topics = topics
         self._metrics = metrics
+        self._room = room
         self._policy = policy
         self._queue: list[Item] = []
         self._queued_bytes = 0
@@ -184,17 +189,12 @@ class Writer:
         self._counted_at = 0.0
         self._hurried = 0
 
-    @property
-    def queued_bytes(self) -> int:
-        return self._queued_bytes
-
     async def put(self, item: Item) -> None:
-        """Hand something over; waits while too much is waiting to be written."""
+        """Hand something over; waits while there is no room."""
+        await self._room.enter(item.size)
+        self._queue.append(item)
+        self._queued_bytes += item.size
         async with self._changed:
-            while self._queue and self._queued_bytes + item.size > self._policy.queue_bytes:
-                await self._changed.wait()
-            self._queue.append(item)
-            self._queued_bytes += item.size
             self._changed.notify_all()
 
     def forget(self) -> None:
@@ -251,12 +251,12 @@ class Writer:
 
     async def _take(self) -> list[Item]:
         await self._something_to_do()
-        if self._queue and self._queued_bytes < self._policy.queue_bytes // 4:
+        if self._queue and self._queued_bytes < _ENOUGH_BYTES:
             await asyncio.sleep(self._policy.linger_seconds)
         async with self._changed:
-            taken, self._queue, self._queued_bytes = self._queue, [], 0
+            taken, size, self._queue, self._queued_bytes = self._queue, self._queued_bytes, [], 0
             self._is_writing = True
-            self._changed.notify_all()
+        await self._room.leave(size)
         return taken
 
     async def _write(self, items: Sequence[Item]) -> None:

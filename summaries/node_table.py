@@ -37,7 +37,7 @@ class NodeTable:
         return {name: getattr(self, name) for name in names}
 
 
-_MOST_BYTES: Final = 24 * 1024 * 1024
+_MOST_BYTES: Final = 12 * 1024 * 1024
 """Of a kind: 25 attempts of 5,000 nodes with their tallies."""
 _TOLD: "Final[Same[_Told]]" = Same(_MOST_BYTES)
 _TABLES: Final[Same[NodeTable]] = Same(_MOST_BYTES)

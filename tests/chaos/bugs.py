@@ -54,7 +54,7 @@ def _two_agents_side_by_side() -> None:
     turn = count()
 
     async def taking(agent: decisions.Decisions, record: Any) -> None:
-        other = others.setdefault(id(agent), decisions.Decisions(agent._writer, agent._metrics))
+        other = others.setdefault(id(agent), decisions.Decisions(agent._writers, agent._metrics))
         await take(agent if next(turn) % 2 else other, record)
 
     setattr(decisions.Decisions, "_take", taking)

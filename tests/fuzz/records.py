@@ -19,7 +19,8 @@ from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
-from pipeline.writer import Policy, Writer
+from pipeline.writer import Policy
+from pipeline.writers import Writers
 from schemas import records
 from schemas.events import AttemptEvent, BindConcluded
 from schemas.topics import DEAD_LETTERS, DECISIONS
@@ -79,23 +80,23 @@ def outcomes(count: int, seed: int) -> Iterator[str]:
 class _Agent:
     def __init__(self) -> None:
         self._sinks, metrics = _Sinks(), Metrics()
-        self._writer = Writer(self._sinks, self._sinks, metrics, Policy(linger_seconds=0))
-        self._decisions = Decisions(self._writer, metrics)
+        self._writers = Writers(self._sinks, [self._sinks], metrics, Policy(linger_seconds=0))
+        self._decisions = Decisions(self._writers, metrics)
         self._offsets = counting()
 
     async def take(self, pieces: int, chance: random.Random, number: int) -> int:
         """How many of ``pieces`` broken records became dead letters."""
         whole = [records.encode(event) for event in _an_attempt(number)]
         before = self._sinks.dead
-        writing = asyncio.create_task(self._writer.run())
+        writing = asyncio.create_task(self._writers.run())
         broken = [_broken(chance.choice(whole), chance) for _ in range(pieces)]
         await self._decisions.fold(self._read(broken))
-        await self._writer.drained()
+        await self._writers.drained()
         dead = self._sinks.dead - before
         # What a broken piece said of the attempt is forgotten, as after a rebalance: only the whole one counts.
         self._decisions.forget()
         await self._decisions.fold(self._read(whole))
-        await self._writer.drained()
+        await self._writers.drained()
         assert self._sinks.dead == before + dead
         assert _attempt_id(whole) in self._sinks.told
         self._sinks.told.clear()

@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -14,7 +14,10 @@ from hypothesis import strategies as st
 from pipeline.dead_letters import original
 from pipeline.decisions import Decisions, Record
 from pipeline.metrics import Metrics
-from pipeline.writer import Policy, Writer
+from pipeline.sinks.bulk import Document
+from pipeline.sinks.opensearch import Written
+from pipeline.writer import Policy
+from pipeline.writers import Writers
 from schemas.events import AttemptConcluded, AttemptEvent, DevicesJudged, FindingReported, PodObserved, PodRef
 from schemas.records import decode
 from schemas.topics import ATTEMPTS, DEAD_LETTER_HEADERS, DEAD_LETTERS, FINDINGS, MESSAGES
@@ -37,23 +40,23 @@ class Worker:
     def __init__(self, index: FakeIndex, topics: FakeTopics, **how: Any) -> None:
         self.metrics = Metrics()
         self.clock = Clock()
-        self.writer = Writer(index, topics, self.metrics, Policy(linger_seconds=0, **how))
-        self.decisions = Decisions(self.writer, self.metrics, clock=self.clock)
+        self.writers = Writers(index, [topics, topics], self.metrics, Policy(linger_seconds=0, **how))
+        self.decisions = Decisions(self.writers, self.metrics, clock=self.clock)
 
     async def read(self, *records: Record) -> None:
         await self.decisions.fold(stream(records))
-        await self.writer.drained()
+        await self.writers.drained()
 
     async def wait(self, seconds: float) -> None:
         self.clock.now += seconds
         await self.decisions.give_up()
-        await self.writer.drained()
+        await self.writers.drained()
 
 
 @asynccontextmanager
 async def a_worker(index: FakeIndex, topics: FakeTopics, **how: Any) -> AsyncIterator[Worker]:
     worker = Worker(index, topics, **how)
-    running = asyncio.create_task(worker.writer.run())
+    running = asyncio.create_task(worker.writers.run())
     try:
         yield worker
     finally:
@@ -234,8 +237,8 @@ async def test_after_a_rebalance_nothing_of_the_partition_is_acknowledged_any_mo
     worker = Worker(index, FakeTopics())
     await worker.decisions.fold(stream(log.records))
     worker.decisions.forget()
-    running = asyncio.create_task(worker.writer.run())
-    await worker.writer.drained()
+    running = asyncio.create_task(worker.writers.run())
+    await worker.writers.drained()
     running.cancel()
     assert len(index.attempts) == 1
     assert log.acknowledged == []
@@ -247,8 +250,8 @@ async def test_a_record_that_is_read_again_while_it_is_being_dealt_with_counts_o
     worker = Worker(index, FakeTopics())
     await worker.decisions.fold(stream([*log.records, *log.records]))
     assert log.acknowledged == []
-    running = asyncio.create_task(worker.writer.run())
-    await worker.writer.drained()
+    running = asyncio.create_task(worker.writers.run())
+    await worker.writers.drained()
     running.cancel()
     assert log.acknowledged == [0, 1, 2]
 
@@ -261,12 +264,39 @@ async def test_reading_pauses_while_too_much_waits_to_be_written() -> None:
     reading = asyncio.create_task(worker.decisions.fold(stream(log.records)))
     await asyncio.sleep(0.05)
     assert not reading.done()
-    assert worker.writer.queued_bytes <= 10_000
-    running = asyncio.create_task(worker.writer.run())
+    assert worker.writers.queued_bytes <= 10_000
+    running = asyncio.create_task(worker.writers.run())
     await reading
-    await worker.writer.drained()
+    await worker.writers.drained()
     running.cancel()
     assert len(index.attempts) == 20
+
+
+class SlowIndex(FakeIndex):
+    """Takes nothing of the pods in ``held`` until it is told to."""
+
+    def __init__(self, *held: str) -> None:
+        super().__init__()
+        self._held = held
+        self.may_go_on = asyncio.Event()
+
+    async def write(self, documents: Sequence[Document]) -> Written:
+        if any(pod.encode() in each.source for pod in self._held for each in documents):
+            await self.may_go_on.wait()
+        return await super().write(documents)
+
+
+async def test_while_the_index_takes_a_batch_of_one_partition_those_of_the_next_are_written() -> None:
+    index, logs = SlowIndex("pod-0"), [Log(0), Log(1)]
+    for number, log in enumerate(logs):
+        log.append(*an_attempt(REFUSING, **about(f"pod-{number}")))
+    async with a_worker(index, FakeTopics()) as worker:
+        await worker.decisions.fold(stream([*logs[0].records, *logs[1].records]))
+        await asyncio.wait_for(worker.writers.of(1).drained(), 5)
+        assert [log.acknowledged for log in logs] == [[], [0, 1, 2]]
+        index.may_go_on.set()
+        await worker.writers.drained()
+    assert logs[0].acknowledged == [0, 1, 2]
 
 
 async def test_a_defect_of_the_fold_sets_the_record_aside_instead_of_ending_the_worker(
@@ -289,11 +319,19 @@ def contents(index: FakeIndex) -> dict[str, dict[str, Any]]:
     return {name: each for name, each in index.documents.items() if each.get("attempts") != 0}
 
 
-async def told_without_trouble(events: list[AttemptEvent]) -> FakeIndex:
-    index, log = FakeIndex(), Log()
-    log.append(*events)
+def dealt_out(events: list[AttemptEvent], partitions: int = 3) -> list[Log]:
+    """Those of a pod in one partition."""
+    logs = [Log(number) for number in range(partitions)]
+    pods = list(dict.fromkeys(event.pod for event in events))
+    for event in events:
+        logs[pods.index(event.pod) % partitions].append(event)
+    return logs
+
+
+async def told_without_trouble(logs: list[Log]) -> FakeIndex:
+    index = FakeIndex()
     async with a_worker(index, FakeTopics()) as worker:
-        await worker.read(*log.records)
+        await worker.read(*(record for log in logs for record in log.records))
     return index
 
 
@@ -309,27 +347,37 @@ async def _crashes(chance: random.Random) -> None:
     for number in range(4):
         common = about(f"pod-{number}")
         events += [*an_attempt({"node1": [["picked"]]}, chosen="node1", **common), a_bind(**common)]
-    expected = await told_without_trouble(events)
-    index, topics, log = FakeIndex(), FakeTopics(), Log()
-    log.append(*events)
-    while len(log.acknowledged) < len(events):
-        begin = len(log.acknowledged)
-        end = chance.randint(begin + 1, len(events)) if chance.random() < 0.8 else len(events)
+    expected = await told_without_trouble(dealt_out(events))
+    index, topics, logs = FakeIndex(), FakeTopics(), dealt_out(events)
+    while any(len(log.acknowledged) < len(log.records) for log in logs):
         async with a_worker(index, topics) as worker:
-            await worker.decisions.fold(stream(log.records[begin:end]))
+            await worker.decisions.fold(stream(mixed(chance, *(some_of_the_rest(chance, log) for log in logs))))
             if chance.random() < 0.7:
-                await worker.writer.drained()
-    assert log.acknowledged == list(range(len(events)))
+                await worker.writers.drained()
+    assert [log.acknowledged for log in logs] == [list(range(len(log.records))) for log in logs]
     assert contents(index) == contents(expected)
+
+
+def some_of_the_rest(chance: random.Random, log: Log) -> list[Record]:
+    rest = log.records[len(log.acknowledged) :]
+    return rest if chance.random() < 0.3 else rest[: chance.randint(min(1, len(rest)), len(rest))]
+
+
+def mixed(chance: random.Random, *lists: list[Record]) -> list[Record]:
+    """One list that keeps the order of each."""
+    whose = [number for number, each in enumerate(lists) for _ in each]
+    chance.shuffle(whose)
+    records = [iter(each) for each in lists]
+    return [next(records[number]) for number in whose]
 
 
 async def test_without_stored_devices_only_summaries_are_written() -> None:
     index, log = FakeIndex(), Log()
     log.append(*an_attempt(REFUSING))
-    writer = Writer(index, FakeTopics(), Metrics(), Policy(linger_seconds=0))
-    running = asyncio.create_task(writer.run())
-    await Decisions(writer, Metrics(), store_devices=False).fold(stream(log.records))
-    await writer.drained()
+    writers = Writers(index, [FakeTopics()], Metrics(), Policy(linger_seconds=0))
+    running = asyncio.create_task(writers.run())
+    await Decisions(writers, Metrics(), store_devices=False).fold(stream(log.records))
+    await writers.drained()
     running.cancel()
     assert list(index.attempts) == [about()["attempt_id"]]
     assert not index.of("schedulerlog-devices")
