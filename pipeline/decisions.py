@@ -128,7 +128,7 @@ class Decisions:
         ):
             self._pass_over(partition, record, event, "passed_over")
         elif isinstance(event, FindingReported):
-            self._metrics.records.labels(event.TYPE, "folded").inc()
+            self._metrics.records(event.TYPE, "folded").inc()
             await partition.writer.put(Reported(event, record, lambda: partition.done([record.offset])))
         elif partition.attempts.is_repetition(event):
             self._pass_over(partition, record, event, "repeated")
@@ -143,12 +143,12 @@ class Decisions:
         return known
 
     def _pass_over(self, partition: _Partition, record: Record, event: Event | Tallied, outcome: str) -> None:
-        self._metrics.records.labels(_type(event), outcome).inc()
+        self._metrics.records(_type(event), outcome).inc()
         partition.done([record.offset])
 
     async def _set_aside(self, partition: _Partition, record: Record, cause: str) -> None:
         # The type as the record claims it would be a label that anybody can make up.
-        self._metrics.records.labels("unknown", "rejected").inc()
+        self._metrics.records("unknown", "rejected").inc()
         logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
         await partition.writer.put(SetAside(record, cause, lambda: partition.done([record.offset])))
 
@@ -161,7 +161,7 @@ class Decisions:
             logger.exception("a defect of the fold: %s[%d]@%d", record.topic, record.partition, record.offset)
             await self._set_aside(partition, record, f"the fold failed: {type(error).__name__}: {error}")
             return
-        self._metrics.records.labels(_type(event), "folded").inc()
+        self._metrics.records(_type(event), "folded").inc()
         if rows and not can_wait:
             await partition.writer.put(Devices(rows))
         if ended:

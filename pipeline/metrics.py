@@ -1,11 +1,13 @@
 """Every metric of the pipeline, by name, unit and what it counts."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 _SECONDS: Final = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)
+_KNOWN_VALUES: Final = 1_000
 
 
 class Metrics:
@@ -28,8 +30,13 @@ class Metrics:
         self.dead_letters = self._counter(
             "dead_letters", "Set aside: records that can't be understood, documents the index refuses.", "cause"
         )
-        self.index_retries = self._counter("index_retries", "Bulk requests of which something had to be sent again.")
-        self.publish_retries = self._counter("publish_retries", "Times records had to be sent to Kafka again.")
+        self.index_retries = Counter(
+            "schedulerlog_index_retries", "Bulk requests of which something had to be sent again.",
+            registry=self.registry,
+        )  # fmt: skip
+        self.publish_retries = Counter(
+            "schedulerlog_publish_retries", "Times records had to be sent to Kafka again.", registry=self.registry
+        )
         self.bulk_seconds = self._histogram("bulk_seconds", "From a bulk request to its answer.")
         self.batch_attempts = Histogram(
             "schedulerlog_batch_attempts", "Tellings in one batch.", registry=self.registry,
@@ -40,8 +47,10 @@ class Metrics:
         """A gauge that is read when it is asked for."""
         Gauge(f"schedulerlog_{name}", about, registry=self.registry).set_function(read)
 
-    def _counter(self, name: str, about: str, *labels: str) -> Counter:
-        return Counter(f"schedulerlog_{name}", about, labels, registry=self.registry)
+    def _counter(self, name: str, about: str, *labels: str) -> Callable[..., Counter]:
+        """Gives the counter of some values of the ``labels``; each is looked up once, which takes the library long."""
+        counter = Counter(f"schedulerlog_{name}", about, labels, registry=self.registry)
+        return lru_cache(maxsize=_KNOWN_VALUES)(counter.labels)
 
     def _histogram(self, name: str, about: str) -> Histogram:
         return Histogram(f"schedulerlog_{name}", about, registry=self.registry, buckets=_SECONDS)

@@ -411,13 +411,13 @@ class Writer:
             )
 
     def _set_aside(self, batch: _Batch, source: Source, cause: str, kind: str) -> None:
-        self._metrics.dead_letters.labels(kind).inc()
+        self._metrics.dead_letters(kind).inc()
         batch.outgoing.append(dead_letter(source, cause, datetime.now(UTC)))
 
     def _count(self, summary: AttemptSummarized, new_lines: Sequence[Message]) -> None:
-        self._metrics.attempts.labels(summary.status, str(summary.complete).lower()).inc()
+        self._metrics.attempts(summary.status, str(summary.complete).lower()).inc()
         for message in new_lines:
-            self._metrics.messages.labels(message.reason).inc()
+            self._metrics.messages(message.reason).inc()
 
 
 def _nothing() -> None:

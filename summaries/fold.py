@@ -24,7 +24,7 @@ from schemas.events import (
     PodRef,
     Request,
 )
-from summaries.merge import fitting, merged, settled, with_bind, words_counted
+from summaries.merge import fitting, merged, settled, with_bind
 from summaries.node_table import NodeTable, node_table
 from summaries.tally import Tallied, Tally, by_model, by_verdict, tallied
 
@@ -125,7 +125,7 @@ class AttemptFold:
         unbalanced = [*self._absent_records(), *self._imbalances(table), *table.disagreements]
         missing = "; ".join([*unbalanced, *self._left_open()])
         chosen = end.chosen if end else None
-        rows = sum(int(each.rows.sum()) for each in self._tallies.values())
+        rows = sum(each.judged for each in self._tallies.values())
         return settled(
             AttemptSummarized.model_construct(
                 attempt_id=head.attempt_id,
@@ -143,7 +143,7 @@ class AttemptFold:
                 node_policy=end.node_policy if end else "",
                 device_policy=end.device_policy if end else "",
                 offered_nodes=end.offered_nodes if end else len(table.nodes),
-                fit_nodes=fitting(table.verdicts, table.verdict),
+                fit_nodes=fitting(table.by_verdict),
                 judged_devices=end.judged_devices if end else rows,
                 chosen=chosen,
                 picked_devices=[each.uuid for each in self._picked(chosen)],
@@ -166,12 +166,12 @@ class AttemptFold:
     def _balance(self, table: NodeTable, missing: str) -> Balance:
         end = self._concluded
         tallies = [each for each in self._tallies.values() if each.container < _UNKNOWN_CONTAINERS]
-        devices, nodes = by_verdict(tallies), words_counted(table.verdicts, table.verdict)
+        devices = by_verdict(tallies)
         return Balance.model_construct(
             judged_nodes=end.judged_nodes if end else len(table.nodes),
             judged_devices=end.judged_devices if end else sum(sum(each.values()) for each in devices),
             dropped_devices=sum(each.judged_devices for each in self._dropped.values()),
-            nodes=nodes,
+            nodes=table.by_verdict,
             devices=devices,
             models=by_model(tallies),
             missing=missing,
@@ -214,7 +214,7 @@ class AttemptFold:
         if len(table.nodes) != end.judged_nodes:
             yield f"the end counts {end.judged_nodes} nodes, the records hold {len(table.nodes)}"
         given_up = sum(each.judged_devices for each in self._dropped.values())
-        rows = sum(int(each.rows.sum()) for each in self._tallies.values())
+        rows = sum(each.judged for each in self._tallies.values())
         if rows + given_up < end.judged_devices or (rows > end.judged_devices and not given_up):
             yield f"the end counts {end.judged_devices} device rows, the records hold {rows + given_up}"
 

@@ -4,7 +4,7 @@ A version grows with what is known and with nothing else, so of two tellings the
 version, whoever wrote it and in whatever order they arrive in a store.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -121,7 +121,7 @@ def _all_nodes(fuller: AttemptSummarized, poorer: AttemptSummarized) -> Said:
         "requests": [*fuller.requests, *poorer.requests[len(fuller.requests) :]],
         "picked_devices": fuller.picked_devices or poorer.picked_devices,
         "picked": fuller.picked or poorer.picked,
-        "fit_nodes": fitting(verdicts, verdict),
+        "fit_nodes": fitting(words_counted(verdicts, verdict)),
         "offered_nodes": max(fuller.offered_nodes, len(names)),
     }
 
@@ -132,7 +132,6 @@ def words_counted(verdicts: Sequence[str], verdict: Ints) -> dict[str, int]:
     return {word: count for word, count in sorted(zip(verdicts, counts, strict=True)) if count}
 
 
-def fitting(verdicts: Sequence[str], verdict: Ints) -> int:
-    """How many of the nodes fit; ``verdict`` points into ``verdicts``."""
-    fit = [code for code, word in enumerate(verdicts) if word in (PICKED, FITS)]
-    return int(np.isin(verdict, fit).sum())
+def fitting(by_verdict: Mapping[str, int]) -> int:
+    """How many of the nodes fit."""
+    return sum(by_verdict.get(word, 0) for word in (PICKED, FITS))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from schemas.events import NodesJudged, Refusal
 from schemas.same import NODE_COLUMNS, Same, column_bytes
 from schemas.tables import one_refusal_table, one_table
+from summaries.merge import words_counted
 from summaries.tally import NodeColumns, Tally, recount
 from summaries.text import refusal_text
 
@@ -29,6 +30,8 @@ class NodeTable:
     refused_by: Ints
     refusals: Sequence[Refusal]
     refusal: Ints
+    by_verdict: dict[str, int]
+    """Verdict to number of nodes."""
     disagreements: Sequence[str]
     """In words: where device rows and node records count differently."""
 
@@ -63,10 +66,12 @@ class _Told:
         refusals, refusal = one_refusal_table([each.refusals for each in records], [each.refusal for each in records])
         refused_by = _joined(records, "refused_by", np.int64)
         self.columns = NodeColumns(_joined(records, "node_index", np.int64), refused_by, refusal, refusals)
+        in_order = self._sorted(verdict)
         self.table = NodeTable(
             nodes=self._nodes,
             verdicts=verdicts,
-            verdict=self._sorted(verdict),
+            verdict=in_order,
+            by_verdict=words_counted(verdicts, in_order),
             score=self._sorted(_joined(records, "score", np.float32)),
             refused_by=self._sorted(refused_by),
             refusals=refusals,

@@ -53,6 +53,13 @@ class Tally:
     """Device model to number of rows."""
     is_partial: bool
     """True where there are devices of these nodes that no row tells of."""
+    by_word: Mapping[str, int]
+    """Verdict to number of rows, of those that have any."""
+
+    @property
+    def judged(self) -> int:
+        """Rows."""
+        return sum(self.by_word.values())
 
     @property
     def size(self) -> int:
@@ -119,8 +126,19 @@ def tally(verdicts: DeviceVerdicts, inventory: Inventory) -> Tally:
     devices, words = inventory.devices, verdicts.verdicts
     owner, code, count = _pairs(inventory.owners, verdicts.verdict, len(devices.nodes), len(words))
     columns = (verdicts.node_index, devices.devices, devices.rows, owner, code, count)
-    picked = _picked(verdicts, inventory)
-    return Tally(verdicts.container, verdicts.request, words, *columns, picked, inventory.models, verdicts.partial)
+    picked, by_word = _picked(verdicts, inventory), _by_word(words, code, count)
+    return Tally(
+        verdicts.container, verdicts.request, words, *columns, picked, inventory.models, verdicts.partial, by_word
+    )
+
+
+def _by_word(words: Sequence[str], code: Ints, count: Ints) -> dict[str, int]:
+    sums = np.bincount(code, weights=count, minlength=len(words)).astype(np.int64).tolist()
+    by_word: dict[str, int] = {}
+    for word, rows in zip(words, sums, strict=True):
+        if rows:  # a table may hold a word twice
+            by_word[word] = by_word.get(word, 0) + rows
+    return by_word
 
 
 def _pairs(owners: Ints, codes: Ints, nodes: int, words: int) -> tuple[Ints, Ints, Ints]:
@@ -190,11 +208,9 @@ def by_verdict(tallies: Sequence[Tally]) -> list[dict[str, int]]:
     """Per container, verdict to number of rows."""
     counts: list[dict[str, int]] = [{} for _ in range(max((each.container + 1 for each in tallies), default=0))]
     for each in tallies:
-        sums = np.bincount(each.code, weights=each.count, minlength=len(each.words)).astype(np.int64).tolist()
         known = counts[each.container]
-        for word, count in zip(each.words, sums, strict=True):
-            if count:
-                known[word] = known.get(word, 0) + count
+        for word, count in each.by_word.items():
+            known[word] = known.get(word, 0) + count
     return [dict(sorted(each.items())) for each in counts]
 
 

@@ -1,10 +1,10 @@
 """What each attempt adds to the counts of its minute, and the counts of all of them: pure.
 
-A minute is counted from what its attempts contribute, each under its id, and never by adding to a number: an attempt
-that is told again, or read again after a crash, replaces what it contributed before.
+A minute is counted from what its attempts contribute, each under its id: an attempt that is told again, or read again
+after a crash, replaces what it contributed before, which is taken away again.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -97,6 +97,34 @@ class Row(NamedTuple):
 
 
 @dataclass(slots=True)
+class _Sum:
+    """Of what was put, less what was replaced."""
+
+    attempts: int = 0
+    nodes: int = 0
+    devices: int = 0
+    pods: dict[str, int] = field(default_factory=dict)
+    """Attempts of each."""
+
+    def add(self, pod: str, weight: Weight) -> None:
+        self.attempts += 1
+        self.nodes += weight.nodes
+        self.devices += weight.devices
+        self.pods[pod] = self.pods.get(pod, 0) + 1
+
+    def take_away(self, pod: str, weight: Weight) -> None:
+        self.attempts -= 1
+        self.nodes -= weight.nodes
+        self.devices -= weight.devices
+        self.pods[pod] -= 1
+        if not self.pods[pod]:
+            del self.pods[pod]
+
+    def row(self, key: Key) -> Row:
+        return Row(key, self.attempts, len(self.pods), self.nodes, self.devices)
+
+
+@dataclass(slots=True)
 class Minute:
     """The attempts that began in one minute, of one partition."""
 
@@ -105,36 +133,35 @@ class Minute:
     contributions: dict[str, Contribution] = field(default_factory=dict)
     told: set[Key] = field(default_factory=set)
     """Rows that stand somewhere and have to become 0 when nothing is left to count."""
+    version: int = 0
+    """Grows with every attempt and with everything that becomes known of one: the sum of theirs, from ``began``."""
+    _sums: dict[Key, _Sum] = field(default_factory=dict)
 
     def put(self, each: Contribution) -> bool:
         """Whether that changes anything. Of two tellings of one attempt the one that knows more counts."""
         known = self.contributions.get(each.attempt_id)
         if known and known.version >= each.version:
             return False
+        if known:
+            for key, weight in _keyed(known):
+                self._sums[key].take_away(known.pod, weight)
+        for key, weight in _keyed(each):
+            if (found := self._sums.get(key)) is None:
+                found = self._sums[key] = _Sum()
+            found.add(each.pod, weight)
         self.contributions[each.attempt_id] = each
+        self.version += each.version - (known.version if known else microseconds(self.began))
         return True
-
-    @property
-    def version(self) -> int:
-        """Grows with every attempt and with everything that becomes known of one."""
-        return sum(each.version - microseconds(self.began) for each in self.contributions.values())
 
     def rows(self) -> list[Row]:
         """Sorted by key; with those that have nothing to count any more."""
-        found = {row.key: row for row in _counted(self.contributions.values())}
-        self.told |= found.keys()
-        return [found.get(key, Row(key, 0, 0, 0, 0)) for key in sorted(self.told)]
+        self.told |= self._sums.keys()
+        return [self._sums[key].row(key) if key in self._sums else Row(key, 0, 0, 0, 0) for key in sorted(self.told)]
 
 
-def _counted(contributions: Iterable[Contribution]) -> Iterator[Row]:
-    by_key: dict[Key, list[tuple[str, Weight]]] = {}
-    for each in contributions:
-        for (dimension, value), weight in each.weights.items():
-            key = each.namespace, each.result, dimension, value
-            by_key.setdefault(key, []).append((each.pod, weight))
-    for key, all_of in by_key.items():
-        nodes, devices = sum(weight.nodes for _, weight in all_of), sum(weight.devices for _, weight in all_of)
-        yield Row(key, len(all_of), len({pod for pod, _ in all_of}), nodes, devices)
+def _keyed(each: Contribution) -> Iterator[tuple[Key, Weight]]:
+    for (dimension, value), weight in each.weights.items():
+        yield (each.namespace, each.result, dimension, value), weight
 
 
 def records(minute: Minute) -> Iterator[TrendsCounted]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -137,8 +137,8 @@ class OpenSearchSink:
         with self._metrics.bulk_seconds.time():
             answer, said = await self._try("POST", "/_bulk", body=body(batch), params={"filter_path": _FILTER})
         answers = of_bulk(said, len(batch)) if answer.outcome is Outcome.DONE else [answer] * len(batch)
-        for each in answers:
-            self._metrics.documents.labels(each.outcome.value).inc()
+        for outcome, count in Counter(each.outcome for each in answers).items():
+            self._metrics.documents(outcome.value).inc(count)
         retried = next((each for each in answers if each.outcome is Outcome.RETRY), None)
         if retried:
             self._metrics.index_retries.inc()

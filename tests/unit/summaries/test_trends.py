@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.events import AttemptSummarized
-from schemas.ids import attempt_id
+from schemas.ids import attempt_id, microseconds
 from schemas.records import encode_value
 from summaries.fold import summarize
-from summaries.trends import Minute, contribution, contribution_of, records
+from summaries.trends import Contribution, Minute, Weight, contribution, contribution_of, records
 from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt
 
 BEGAN = STARTED.replace(second=0, microsecond=0)
@@ -76,6 +76,38 @@ def test_neither_order_nor_repetition_matters(said: list[tuple[str, int, bool]],
     again = [*summaries, *chance.choices(summaries, k=5)] if summaries else []
     chance.shuffle(again)
     assert counted(*summaries) == counted(*again)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(0, 4), st.integers(1, 9), st.sampled_from(["pending", "failed"]),
+            st.dictionaries(st.sampled_from([("reason", "A"), ("reason", "B"), ("all", "")]), st.integers(0, 7)),
+        ),
+        max_size=30,
+    ),
+    st.integers(0, 30),
+)  # fmt: skip
+def test_tellings_in_any_order_count_as_the_last_ones_would_alone(
+    told: list[tuple[int, int, str, dict[tuple[str, str], int]]], asked_after: int
+) -> None:
+    minute, kept = Minute(BEGAN, 0), dict[int, tuple[int, int, str, dict[tuple[str, str], int]]]()
+    for place, (number, version, result, weights) in enumerate(told):
+        of_pod = {key: Weight(count, 2 * count) for key, count in weights.items()}
+        put = minute.put(Contribution(str(number), f"pod-{number % 3}", version, "ml", result, of_pod))
+        assert put == (number not in kept or kept[number][1] < version)
+        if put:
+            kept[number] = told[place]
+        if place == asked_after:
+            minute.rows()
+    for (namespace, result, *key), *counts in minute.rows():
+        having = [each for each in kept.values() if each[2] == result and tuple(key) in each[3]]
+        nodes = sum(each[3][key[0], key[1]] for each in having)
+        assert namespace == "ml"
+        assert counts == [len(having), len({each[0] % 3 for each in having}), nodes, 2 * nodes]
+    told_keys = {row.key[1:] for row in minute.rows() if row.attempts}
+    assert told_keys == {(each[2], *key) for each in kept.values() for key in each[3]}
+    assert minute.version == sum(each[1] - microseconds(BEGAN) for each in kept.values())
 
 
 def test_what_an_attempt_contributes_comes_back_from_its_document() -> None:
