@@ -41,9 +41,6 @@ logger = logging.getLogger(__name__)
 
 _PODS_A_QUESTION: Final = 1_000
 
-_ENOUGH_BYTES: Final = 3 * 1024 * 1024
-"""With so much in the queue nobody waits for more to come."""
-
 Done = Callable[[], None]
 """Called when what it belongs to is written."""
 
@@ -251,7 +248,7 @@ class Writer:
 
     async def _take(self) -> list[Item]:
         await self._something_to_do()
-        if self._queue and self._queued_bytes < _ENOUGH_BYTES:
+        if self._queue and not self._room.is_full:
             await asyncio.sleep(self._policy.linger_seconds)
         async with self._changed:
             taken, size, self._queue, self._queued_bytes = self._queue, self._queued_bytes, [], 0
