@@ -38,7 +38,7 @@ COMMIT_SECONDS: Final = 0.5
 """What is acknowledged and not committed is read again after a crash or a rebalance."""
 _RUN_RECORDS: Final = 64
 """Of up to 64 KiB each, in one message."""
-_BUFFERED_RUNS: Final = 4
+_BUFFERED_RUNS: Final = 2
 """Before reading pauses."""
 _FETCH_WAIT_MS: Final = 100
 """How long a broker holds a fetch that finds nothing. It is sent for the partitions that have been read to the end at

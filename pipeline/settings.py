@@ -69,7 +69,7 @@ class Settings(BaseSettings):
     """About how large one bulk request gets."""
     linger_seconds: Annotated[float, Field(ge=0, le=10)] = 0.015
     """How long the first result of a batch waits for more to come."""
-    queue_bytes: Annotated[int, Field(ge=1024)] = 12 * 1024 * 1024
+    queue_bytes: Annotated[int, Field(ge=1024)] = 10 * 1024 * 1024
     """How much may wait to be written before reading pauses."""
     remembered_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
     """Memory for summaries that a bind may still come for; older ones are read back from the index."""
