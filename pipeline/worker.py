@@ -35,7 +35,7 @@ STOP_SECONDS: Final = 5.0
 RESTART_SECONDS: Final = 1.0
 MANY_REBALANCES: Final = 6
 WRITERS: Final = 2
-"""Three gain nothing: two keep an index on one core busy all the time."""
+"""Two keep an index on one core busy nearly all the time; the batches of more would be smaller."""
 _TICKS_BEHIND: Final = 20.0
 """Seconds without a tick after which the event loop counts as dead."""
 
