@@ -19,7 +19,7 @@ NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "r
 """What is said of the nodes of an attempt, with the tables behind it; records of nodes and summaries both have them."""
 _ENTRY_BYTES: Final = 500
 _MOST_BYTES: Final = 8 * 1024 * 1024
-"""Of a kind: thirty attempts of 5,000 nodes."""
+"""Of a kind: fifteen attempts of 5,000 nodes."""
 
 
 class Recent(Generic[K, T]):
