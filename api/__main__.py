@@ -11,7 +11,7 @@ from prometheus_client import disable_created_metrics
 from pydantic import ValidationError
 
 from api.app import create_app
-from api.protocol import JsonProtocol
+from api.http.json_protocol import JsonProtocol
 from api.settings import PREFIX, Settings, Switch, problem
 
 app = typer.Typer(

@@ -15,20 +15,20 @@ from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from api import errors
-from api.attempts import Attempts
-from api.endpoints import Endpoints
-from api.guard import Guard
-from api.latest import LatestAttempts
-from api.lru import Lru
+from api.attempt_lookup import Attempts
+from api.handlers.health import readiness
+from api.handlers.placements import Placements
+from api.handlers.schedulerlog import Endpoints
+from api.http import errors
+from api.http.openapi_page import POLICY, documentation
+from api.http.request_guard import Guard
+from api.index.client import IndexDownError, IndexRefusedError, OpenSearch, PointInTimeGoneError
+from api.memory.attempts_consumer import AttemptsTopic
+from api.memory.latest_attempts import LatestAttempts
+from api.memory.lru import Lru
 from api.metrics import Metrics
-from api.opensearch import IndexDownError, IndexRefusedError, OpenSearch, PointInTimeGoneError
-from api.pages import POLICY, documentation
-from api.placements import Placements
-from api.readiness import readiness
 from api.routes import routes
 from api.settings import Settings
-from api.topic import AttemptsTopic
 
 log = logging.getLogger(__name__)
 

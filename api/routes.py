@@ -6,13 +6,13 @@ from typing import Any, Final
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse, PlainTextResponse
 
-from api.continuing import CONTINUE, TOTAL
-from api.direct import DirectRoute
-from api.endpoints import Endpoints
-from api.placements import Placements
-from api.readiness import Alive, Readiness
-from schemas.answers import Error, FullSchedulerLog, History, SchedulerLog, Search
-from schemas.placement_answers import Findings, NodeOccupancy, NodeState, PodObservations, Stays
+from api.handlers.health import Alive, Readiness
+from api.handlers.placements import Placements
+from api.handlers.schedulerlog import Endpoints
+from api.http.direct_route import DirectRoute
+from api.http.pagination import CONTINUE, TOTAL
+from schemas.answers.attempts import Error, FullSchedulerLog, History, SchedulerLog, Search
+from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, Stays
 
 POD: Final = "/api/v1/namespaces/{namespace}/pods/{name}"
 NODE: Final = "/api/v1/nodes/{node}"

@@ -8,7 +8,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from demo.processes import Processes
-from schemas.records import Record
+from schemas.codec.records import Record
 
 FOLDER = Path(".run/bench")
 

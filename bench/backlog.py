@@ -19,7 +19,7 @@ from bench.report import Figure, Result, against_first
 from demo.processes import Processes, free_ports
 from demo.stack import provisioned
 from pipeline.sinks.bulk import Document, batches, body
-from schemas.records import Record
+from schemas.codec.records import Record
 from schemas.topics import DECISIONS
 
 SIZES = {10: 4_000, 500: 1_000, 5_000: 160}

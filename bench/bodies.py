@@ -19,24 +19,25 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pipeline import settings, tellings
-from pipeline.app import create_app
-from pipeline.attempts import Ended, OpenAttempts, Rows
-from pipeline.decisions import READ_BYTES, Decisions
-from pipeline.decisions import Record as ReadRecord
-from pipeline.detail import Detail
+from pipeline import settings
 from pipeline.metrics import Metrics
-from pipeline.reading import Reading
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
-from pipeline.worker import WRITERS
-from pipeline.writer import Policy
-from pipeline.writers import Writers
-from schemas.documents import Digests, EpisodeOf, verdict_digest
-from schemas.records import Record, Rejected
-from schemas.repeats import detail_digest
+from pipeline.worker import attempt_documents
+from pipeline.worker.agent import READ_BYTES, Decisions
+from pipeline.worker.agent import Record as ReadRecord
+from pipeline.worker.device_documents import Detail
+from pipeline.worker.faust_app import create_app
+from pipeline.worker.open_attempts import Ended, OpenAttempts, Rows
+from pipeline.worker.process import WRITERS
+from pipeline.worker.record_decoder import Reading
+from pipeline.worker.writer import Policy
+from pipeline.worker.writer_pool import Writers
+from schemas.codec.records import Record, Rejected
+from schemas.documents.attempts import Digests, EpisodeOf, verdict_digest
 from summaries.messages import messages
+from summaries.retries import detail_digest
 from summaries.tally import Tallied
 
 BATCH_DOCUMENTS = 1_000
@@ -88,7 +89,7 @@ class InProcess:
         for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
             body(batch)
         joined = time.process_time()
-        list(tellings.records(ended.summary, messages(ended.summary)))
+        list(attempt_documents.records(ended.summary, messages(ended.summary)))
         told = time.process_time()
         spent = self.spent
         spent.read += read - began
@@ -119,7 +120,7 @@ def _documents(ended: Ended, detail: Detail) -> list[Document]:
     episode = EpisodeOf(summary.attempt_id, summary.started)
     return [
         *chain.from_iterable(map(detail.documents, ended.rows)),
-        tellings.document(summary, messages(summary), episode, digests),
+        attempt_documents.document(summary, messages(summary), episode, digests),
     ]
 
 

@@ -8,9 +8,9 @@ from typing import Any
 from bench import fleet
 from bench.cluster import CARDS, Object
 from bench.report import Figure, Result
-from scheduler.devices.allocation import MigAllocation, encode_mig
-from scheduler.devices.columns import ClusterColumns
-from scheduler.devices.mig import Placement
+from hami.allocation import MigAllocation, encode_mig
+from hami.mig import Placement
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Policy
 

@@ -12,12 +12,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from scheduler.devices.columns import ClusterColumns
-from scheduler.events import Attempt, events_of
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import Policy, decide
 from scheduler.judge.decision import Decision
+from scheduler.publish.event_builder import Attempt, events_of
+from schemas.codec.records import Record, encode
 from schemas.events import PodRef
-from schemas.records import Record, encode
 
 Object = dict[str, Any]
 TOTAL_MIB = 81559

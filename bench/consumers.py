@@ -1,8 +1,8 @@
 """Readers of decisions: ``python -m bench.consumers faust|aiokafka SERVERS TOPIC RECORDS WARM_UP``, a process each.
 
-Both decode every record with ``schemas.records`` (or, for a record that is one device, with orjson) and count verdicts,
-nothing else. The process prints the verdicts it counted and the CPU seconds from the first record to the last, those of
-the warm-up not counted.
+Both decode every record with ``schemas.codec.records`` (or, for a record that is one device, with orjson) and count
+verdicts, nothing else. The process prints the verdicts it counted and the CPU seconds from the first record to the
+last, those of the warm-up not counted.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ import numpy as np
 import orjson
 from aiokafka import AIOKafkaConsumer
 
+from schemas.codec.records import decode
 from schemas.events import DevicesJudged
-from schemas.records import decode
 
 DEVICE_TYPE = b"bench.device"
 Headers = list[tuple[str, bytes]]

@@ -11,18 +11,19 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bench import fleet
-from scheduler import listen, memory
-from scheduler.bind import Binder, LockPolicy
+from scheduler import malloc
+from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.devices.columns import ClusterColumns
-from scheduler.http import create_app
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.http import server
+from scheduler.http.app import create_app
 from scheduler.judge.decision import Policy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.publish import Publisher
+from scheduler.publish.kafka_publisher import Publisher
+from scheduler.publish.spool.spool import Batch, Spool, now_utc
 from scheduler.service import Scheduler, Teller
-from scheduler.spool.spool import Batch, Spool, now_utc
 from schemas.events import Event
 
 SILENT = "silent"
@@ -45,7 +46,7 @@ async def send_unread(spool: Spool) -> None:
 
 
 async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) -> None:
-    memory.keep_freed()
+    malloc.keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
     with contextlib.closing(Spool(folder)) as spool:
         teller = (SilentTeller if recording == SILENT else Teller)(spool, now_utc, metrics)
@@ -56,7 +57,7 @@ async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) 
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, 32 * 1024 * 1024)
         publisher = Publisher(spool, recording, now_utc, metrics) if recording not in ("", SILENT) else None
         tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]
-        await listen.answer(app, listen.bind("127.0.0.1", port), None, tasks)
+        await server.answer(app, server.bind("127.0.0.1", port), None, tasks)
 
 
 if __name__ == "__main__":

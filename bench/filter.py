@@ -16,7 +16,7 @@ from bench.cluster import CARDS
 from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result
 from demo.processes import Processes, free_ports
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 
 CALLS = 40
 WARM_UP_NODES = 100_000

@@ -16,8 +16,8 @@ from bench.kai_log import as_json, kai_log
 from bench.report import Figure, Result, against_first
 from ingest.hami.reader import HamiLog
 from ingest.kai import KaiLog
-from ingest.reader import Reader
-from ingest.reading import collect_seldom
+from ingest.protocol import Reader
+from ingest.run_command import collect_seldom
 from ingest.sources.follow import Reached, read_file
 
 NODES = 5_000

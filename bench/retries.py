@@ -11,7 +11,7 @@ from bench.backends import FOLDER
 from bench.report import Figure, Result
 from bench.worker import PATIENT, WARM_UP_ATTEMPTS, feed, start_worker
 from demo.stack import provisioned
-from schemas.records import Record
+from schemas.codec.records import Record
 
 SIZES = {10: 500, 500: 60, 5_000: 20}
 """Pods by nodes."""

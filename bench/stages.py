@@ -12,7 +12,7 @@ from bench.bodies import InProcess
 from bench.report import Figure, Result, against_first
 from bench.worker import PATIENT, WARM_UP_ATTEMPTS, read, run_worker
 from demo.stack import provisioned
-from schemas.records import Record
+from schemas.codec.records import Record
 from schemas.topics import DECISIONS
 
 SIZES = {10: 1_500, 500: 240, 5_000: 60}

@@ -19,8 +19,8 @@ from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result, against_first
 from demo.processes import Processes, free_ports
 from demo.stack import provisioned
+from schemas.codec.records import Record, decode
 from schemas.events import DevicesJudged
-from schemas.records import Record, decode
 from schemas.topics import DECISIONS
 
 NODES = 5_000

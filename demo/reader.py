@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 import httpx
 from aiokafka import AIOKafkaConsumer
 
+from schemas.codec.records import decode
 from schemas.events import Message
-from schemas.records import decode
 from schemas.topics import MESSAGES
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-LEASH: Final = Path(__file__).with_name("leash.py")
+LEASH: Final = Path(__file__).with_name("parent_death_watch.py")
 KILL_SECONDS: Final = 20.0
 _POLL_SECONDS: Final = 0.02
 

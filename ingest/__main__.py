@@ -20,8 +20,8 @@ from ingest.kai.cards import labels_of_nodes
 from ingest.kube import KubeEvents
 from ingest.kube.watch import watch
 from ingest.metrics import Metrics
-from ingest.reading import KAFKA_VARIABLE, Asked, MistakeError, nodes_of_cluster, read, served_metrics, servers_of
 from ingest.report import report
+from ingest.run_command import KAFKA_VARIABLE, Asked, MistakeError, nodes_of_cluster, read, served_metrics, servers_of
 from ingest.sniffer.reader import UNNAMED_NAMESPACE, SnifferLog
 from ingest.sniffer.service import server
 from ingest.sources.blocks import UnreadableError

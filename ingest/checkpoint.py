@@ -15,7 +15,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ingest.lines import Place
+from ingest.lines.blocks import Place
 from ingest.sources.follow import Reached
 
 VERSION: Final = 1

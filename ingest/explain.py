@@ -7,9 +7,9 @@ from typing import Final
 
 import orjson
 
-from ingest.reader import EVENT, Counts
+from ingest.protocol import EVENT, Counts
+from schemas.codec.records import decode, encode
 from schemas.events import AttemptEvent, AttemptSummarized, Event
-from schemas.records import decode, encode
 from summaries.answer import detail, schedulerlog_json
 from summaries.fold import AttemptFold
 

@@ -8,8 +8,8 @@ from typing import Any, Final, Self
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
+from schemas.codec.records import encode
 from schemas.events import Event
-from schemas.records import encode
 from schemas.topics import DECISIONS, NODES, PODS
 
 log = logging.getLogger(__name__)

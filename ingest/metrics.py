@@ -2,7 +2,7 @@
 
 from prometheus_client import CollectorRegistry, Counter, disable_created_metrics
 
-from ingest.reader import Counts
+from ingest.protocol import Counts
 
 
 class Metrics:

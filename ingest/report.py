@@ -1,6 +1,6 @@
 """What was read, in words, for the person at the terminal."""
 
-from ingest.reader import EVENT, NOISE, UNKNOWN, Counts
+from ingest.protocol import EVENT, NOISE, UNKNOWN, Counts
 
 SHOWN_SHAPES = 10
 

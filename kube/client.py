@@ -17,7 +17,7 @@ from yarl import URL
 
 from kube.credentials import Credentials
 from kube.errors import NO_ANSWER, ApiError, error_of
-from kube.rate import Rate
+from kube.rate_limiter import Rate
 from kube.resources import Json
 
 Count = Callable[[str, str], None]

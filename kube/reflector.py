@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, Protocol
 
-from kube import notices
+from kube import watch_events
 from kube.backoff import pauses
 from kube.client import Client
 from kube.errors import ApiError
-from kube.mirror import Change, Listing, Mirror, Ref, Update
-from kube.notices import Lines
 from kube.resources import Json, Resource
+from kube.store import Change, Listing, Mirror, Ref, Update
+from kube.watch_events import Lines
 
 log = logging.getLogger(__name__)
 
@@ -175,7 +175,7 @@ class Reflector:
             self._hear()
             async for part in parts:
                 for line in lines.feed(part):
-                    self._tell(self._mirror.notice(notices.read(line)))
+                    self._tell(self._mirror.notice(watch_events.read(line)))
                 self._hear()
 
     def _hear(self) -> None:

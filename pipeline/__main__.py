@@ -9,13 +9,14 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from pipeline import log, set_aside, settings
+from pipeline import log, settings
+from pipeline.admin.provision import UnreachableError
+from pipeline.admin.provision import provision as provision_all
+from pipeline.admin.retention import keep_clean
 from pipeline.alerts.command import alertmanager, alerts, check_rules
-from pipeline.events.command import events
+from pipeline.dead_letters import commands
+from pipeline.kube_events.command import events
 from pipeline.placements.command import placements
-from pipeline.provision import UnreachableError
-from pipeline.provision import provision as provision_all
-from pipeline.retention import keep_clean
 from pipeline.settings import SettingError
 from pipeline.sinks.opensearch import NotProvisionedError
 
@@ -45,7 +46,7 @@ def _settings(**given: Any) -> settings.Settings:
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
     """Run to the end; what a person can mend is one line and exit code 1."""
-    from pipeline.worker import StuckError
+    from pipeline.worker.process import StuckError
 
     try:
         asyncio.run(work)
@@ -78,7 +79,7 @@ def list_dead_letters(
     limit: Annotated[int, typer.Option(help="The latest so many.", min=1)] = 50,
 ) -> None:
     """Show the latest dead letters: where they were read, how long they are, and why they were set aside."""
-    _run(set_aside.list_latest(_settings(), limit, typer.echo))
+    _run(commands.list_latest(_settings(), limit, typer.echo))
 
 
 @dead_letters.command()
@@ -86,7 +87,7 @@ def show(offset: Annotated[int, typer.Argument(help="Of a dead letter, as `list`
     """Show one dead letter, whole: why it was set aside, where it was read, its headers, key and value."""
 
     async def found() -> None:
-        if not await set_aside.show_one(_settings(), offset, typer.echo):
+        if not await commands.show_one(_settings(), offset, typer.echo):
             _fail(f"no dead letter is at offset {offset}: `dead-letters list` shows which there are", 1)
 
     _run(found())
@@ -100,7 +101,7 @@ def replay(
     """Put dead letters back where they came from, byte for byte; they stay in the list until they expire."""
     if bool(offset) == everything:
         _fail("say which: --offset N (as `dead-letters list` shows it), or --all", 2)
-    _run(set_aside.replay(_settings(), None if everything else set(offset or ()), typer.echo))
+    _run(commands.replay(_settings(), None if everything else set(offset or ()), typer.echo))
 
 
 @app.command()
@@ -114,7 +115,7 @@ def worker(
 ) -> None:
     """Fold decisions into summaries, messages and documents, until SIGTERM."""
     # Faust takes a second to import: only this command needs it.
-    from pipeline.worker import run
+    from pipeline.worker.process import run
 
     chosen = _settings(instance_id=instance_id)
     log.configure()

@@ -7,7 +7,7 @@ from typing import Final
 FORMAT: Final = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 QUIET_SECONDS: Final = 30.0
 _LIBRARIES: Final = ("aiokafka", "faust", "mode", "kafka")
-_FAUST_IN_OURS: Final = "pipeline.app"
+_FAUST_IN_OURS: Final = "pipeline.worker.faust_app"
 """Faust logs what a subclass of its services does under the module of the subclass."""
 
 

@@ -13,18 +13,18 @@ import typer
 from kube.errors import KubeConfigError
 from kube.resources import Key
 from scheduler import device_config, settings
-from scheduler.bind import LockPolicy
-from scheduler.check_nodes import CheckPolicy
+from scheduler.bind.binder import LockPolicy
 from scheduler.cluster import manifests
+from scheduler.cluster.kubernetes.connect import LEASE_NAME, ApiServer, lease_namespace
 from scheduler.cluster.manifests import ManifestError
 from scheduler.device_config import DeviceConfigError
 from scheduler.judge.decision import Policy
-from scheduler.kubernetes.connect import LEASE_NAME, ApiServer, lease_namespace
+from scheduler.node_check_task import CheckPolicy
+from scheduler.publish.spool.spool import Limits, now_utc
 from scheduler.serve import serve as run
 from scheduler.settings import KAFKA_VARIABLE, SettingError, Settings
 from scheduler.simulate import schedulerlog
 from scheduler.simulate import simulate as simulated
-from scheduler.spool.spool import Limits, now_utc
 
 NODE_POLICIES = ("binpack", "spread")
 

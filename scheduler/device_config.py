@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from scheduler.cluster.yaml_lines import Mapping, YamlError, documents
-from scheduler.devices import known
+from scheduler.devices import vendor_catalog
 from scheduler.devices.vendors import NVIDIA, Vendor, Vendors
 
 SHIPPED: Final = Path(__file__).with_name("device-config.yaml")
@@ -247,12 +247,12 @@ _METAX: Final[Fields] = {
 }
 _SINGLE: Final = {
     "nvidia": (NVIDIA, _COMMON),
-    "hygon": (known.HYGON, _COMMON),
-    "cambricon": (known.CAMBRICON, _COMMON),
-    "metax": (known.METAX, _METAX),
+    "hygon": (vendor_catalog.HYGON, _COMMON),
+    "cambricon": (vendor_catalog.CAMBRICON, _COMMON),
+    "metax": (vendor_catalog.METAX, _METAX),
 }
 _LISTED: Final[dict[str, tuple[str, Callable[[str], Vendor], Fields]]] = {
-    "iluvatars": ("commonWord", known.iluvatar, _CHIP),
-    "vnpus": ("commonWord", known.ascend, _CHIP),
-    "vendors": ("word", known.another, {**_COMMON, "word": ("", "", _text)}),
+    "iluvatars": ("commonWord", vendor_catalog.iluvatar, _CHIP),
+    "vnpus": ("commonWord", vendor_catalog.ascend, _CHIP),
+    "vendors": ("word", vendor_catalog.another, {**_COMMON, "word": ("", "", _text)}),
 }

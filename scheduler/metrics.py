@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from scheduler.judge import codes
+from scheduler.judge import verdict_codes
 from scheduler.judge.decision import Decision
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)
@@ -79,12 +79,12 @@ class Metrics:
 
     def count(self, decision: Decision, *, is_placed: bool) -> None:
         self.decisions.labels("placed" if is_placed else "refused").inc()
-        verdicts = np.zeros(len(codes.VERDICTS), np.int64)
+        verdicts = np.zeros(len(verdict_codes.VERDICTS), np.int64)
         for judged in decision.judgements:
-            verdicts += np.bincount(judged.verdict, minlength=len(codes.VERDICTS))
+            verdicts += np.bincount(judged.verdict, minlength=len(verdict_codes.VERDICTS))
         for code in np.flatnonzero(verdicts).tolist():
-            if code >= codes.FIRST_REASON:
-                self.devices_refused.labels(codes.VERDICTS[code]).inc(int(verdicts[code]))
+            if code >= verdict_codes.FIRST_REASON:
+                self.devices_refused.labels(verdict_codes.VERDICTS[code]).inc(int(verdicts[code]))
 
     def _counter(self, name: str, about: str, *labels: str) -> Counter:
         return Counter(f"schedulerlog_{name}", about, labels, registry=self.registry)

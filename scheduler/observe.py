@@ -4,15 +4,15 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from scheduler.check_nodes import NodeChecks
+from hami import allocation
+from hami.registration import Registration
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
-from scheduler.devices import allocation
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.handshake import HANDSHAKE
-from scheduler.devices.registration import Registration
-from scheduler.devices.usage import has_ended
-from scheduler.events import registered_of
+from scheduler.devices.pod_usage import has_ended
+from scheduler.node_check_task import NodeChecks
+from scheduler.publish.event_builder import registered_of
 from scheduler.service import Teller
 from schemas.events import PodObserved, PodRef
 

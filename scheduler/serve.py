@@ -10,27 +10,28 @@ from typing import Any
 
 from starlette.applications import Starlette
 
-from scheduler import listen, memory
-from scheduler.bind import Binder
-from scheduler.check_nodes import NodeChecks
+from scheduler import malloc
+from scheduler.bind.bind_journal import OpenBinds
+from scheduler.bind.bind_recovery import BindSettler
+from scheduler.bind.binder import Binder
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.kubernetes.connect import ApiServer, connect
 from scheduler.cluster.watch_file import FileWatch
-from scheduler.devices.columns import ClusterColumns
-from scheduler.http import create_app
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.http import server
+from scheduler.http.app import create_app
+from scheduler.http.tls import BrokenPairError, Certificates
 from scheduler.klog.writer import KlogWriter
-from scheduler.kubernetes.connect import ApiServer, connect
 from scheduler.metrics import Metrics
+from scheduler.node_check_task import NodeChecks
 from scheduler.observe import Observer
-from scheduler.open_binds import OpenBinds
 from scheduler.profiling.server import ProfilingServer
-from scheduler.publish import Publisher
+from scheduler.publish.kafka_publisher import Publisher
+from scheduler.publish.spool.spool import Spool, SpoolInUseError, now_utc
 from scheduler.service import Scheduler, Teller
 from scheduler.settings import SettingError, Settings
-from scheduler.settle_binds import BindSettler
-from scheduler.spool.spool import Spool, SpoolInUseError, now_utc
-from scheduler.tls import BrokenPairError, Certificates
 from scheduler.webhook.admit import Rules
 from scheduler.webhook.review import answer
 
@@ -62,9 +63,9 @@ class _Parts:
 
 async def serve(settings: Settings) -> None:
     """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`, `KubeConfigError`."""
-    memory.keep_freed()
+    malloc.keep_freed()
     with (
-        contextlib.closing(listen.bind(settings.host, settings.port)) as listener,
+        contextlib.closing(server.bind(settings.host, settings.port)) as listener,
         contextlib.closing(_open_spool(settings)) as spool,
         contextlib.closing(OpenBinds(settings.spool, syncs=settings.limits.sync == "always")) as binds,
         _profiling(settings),
@@ -75,7 +76,7 @@ async def serve(settings: Settings) -> None:
         try:
             try:
                 context = parts.certificates.context if parts.certificates else None
-                await listen.answer(parts.app, listener, context, [following, *others])
+                await server.answer(parts.app, listener, context, [following, *others])
             finally:
                 # Another may lead while the last of our records are sent.
                 await _end(following)

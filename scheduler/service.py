@@ -10,27 +10,28 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
+from hami import allocation
 from kube.errors import ApiError
-from scheduler import events, extender
-from scheduler.bind import Binder, Outcome
+from scheduler.bind.bind_journal import End, OpenBind, OpenBinds
+from scheduler.bind.binder import Binder, Outcome
 from scheduler.cluster.claims import Claims, Mark, mark_of
 from scheduler.cluster.cluster_api import ClusterApi
-from scheduler.devices import allocation
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.vendors import Vendors
-from scheduler.events import Attempt
-from scheduler.extender import BindArgs, FilterArgs, Json, filter_reply
+from scheduler.http import extender_protocol
+from scheduler.http.extender_protocol import BindArgs, FilterArgs, Json, filter_reply
 from scheduler.judge.decide import decide, release, reserve
 from scheduler.judge.decision import Decision, Failed, NotOurs, Policy
 from scheduler.judge.request import container_requests
 from scheduler.klog.writer import Klog, Silent
 from scheduler.metrics import Metrics
-from scheduler.open_binds import End, OpenBind, OpenBinds
-from scheduler.spool.frames import Entry, Kind
-from scheduler.spool.spool import Spool
+from scheduler.publish import event_builder
+from scheduler.publish.event_builder import Attempt
+from scheduler.publish.spool.frames import Entry, Kind
+from scheduler.publish.spool.spool import Spool
+from schemas.codec.records import UnencodableError, encode
 from schemas.events import DevicesJudged, Event, NodeEvent, PodObserved, PodRef
 from schemas.ids import microseconds
-from schemas.records import UnencodableError, encode
 from schemas.topics import DECISIONS, NODES, PODS, Topic
 
 log = logging.getLogger(__name__)
@@ -114,7 +115,7 @@ class Scheduler:
         if isinstance(answer, Failed):
             self._metrics.decisions.labels("failed").inc()
             ended = self._clock()
-            self._teller.tell([events.failure_of(attempt, answer, len(asked.node_names), ended)])
+            self._teller.tell([event_builder.failure_of(attempt, answer, len(asked.node_names), ended)])
             self._klog.failed(attempt, answer, ended)
             await self._teller.settle()
             return filter_reply(error=answer.error)
@@ -139,7 +140,7 @@ class Scheduler:
             reserve(self._columns, decision, asked.pod)
             error = await self._annotate(attempt.pod, decision)
         ended = self._clock()
-        self._teller.tell(events.events_of(attempt, decision, ended, error))
+        self._teller.tell(event_builder.events_of(attempt, decision, ended, error))
         self._klog.decided(attempt, decision, ended, error)
         self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
         await self._teller.settle()
@@ -184,7 +185,7 @@ class Scheduler:
         started, ref = self._clock(), PodRef(namespace=asked.namespace, name=asked.name, uid=asked.uid)
         if problem := self._api.problem():
             self._metrics.binds.labels("failed").inc()
-            return extender.bind_reply(problem)
+            return extender_protocol.bind_reply(problem)
         bind = OpenBind(self._attempts.get(asked.uid) or Attempt.of(self._name, ref, started), asked.node, started)
         is_ours = self._is_ours(asked)
         if is_ours:
@@ -195,7 +196,7 @@ class Scheduler:
             self._let_go(ref)
         if is_ours:
             await self._conclude_bind(bind, outcome)
-        return extender.bind_reply(outcome.error)
+        return extender_protocol.bind_reply(outcome.error)
 
     async def _conclude_bind(self, bind: OpenBind, outcome: Outcome) -> None:
         end = End(outcome.error, self._clock())
@@ -204,7 +205,7 @@ class Scheduler:
             self._open_binds.leave(bind)
             return
         self._open_binds.tell(bind, end)
-        self._teller.tell([events.bind_of(bind.attempt, bind.node, end.error, bind.began, end.at)])
+        self._teller.tell([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.began, end.at)])
         await self._teller.settle()
         self._open_binds.done(bind)
 

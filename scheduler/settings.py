@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 
+from hami import durations
 from kube.lease import Terms
-from scheduler import durations
-from scheduler.bind import LockPolicy
-from scheduler.check_nodes import CheckPolicy
+from scheduler.bind.binder import LockPolicy
+from scheduler.cluster.kubernetes.connect import ApiServer
 from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
+from scheduler.http.tls import Pair
 from scheduler.judge.decision import Policy
-from scheduler.kubernetes.connect import ApiServer
-from scheduler.spool.spool import Limits
-from scheduler.tls import Pair
+from scheduler.node_check_task import CheckPolicy
+from scheduler.publish.spool.spool import Limits
 
 KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
 

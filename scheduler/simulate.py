@@ -6,15 +6,15 @@ from typing import Any
 
 import orjson
 
-from scheduler import events
 from scheduler.cluster.manifests import Manifest
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
-from scheduler.events import Attempt
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, Policy
+from scheduler.publish import event_builder
+from scheduler.publish.event_builder import Attempt
+from schemas.codec.records import decode, encode
 from schemas.events import AttemptEvent, PodRef
-from schemas.records import decode, encode
 from summaries.answer import detail, schedulerlog_json
 from summaries.fold import summarize
 
@@ -42,9 +42,9 @@ def simulate(
     attempt = Attempt.of(name, PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")}), now)
     answer = decide(columns, pod, list(manifest.nodes), policy)
     if isinstance(answer, Decision):
-        return _as_read(events.events_of(attempt, answer, now))
+        return _as_read(event_builder.events_of(attempt, answer, now))
     if isinstance(answer, Failed):
-        return _as_read([events.failure_of(attempt, answer, len(manifest.nodes), now)])
+        return _as_read([event_builder.failure_of(attempt, answer, len(manifest.nodes), now)])
     return []
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from schemas.codec.records import CONTENT_TYPE
 from schemas.events import EVENTS, Event
-from schemas.records import CONTENT_TYPE
 from schemas.topics import (
     ALERTS,
     ATTEMPTS,

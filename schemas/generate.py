@@ -14,9 +14,9 @@ import yaml
 from pydantic import BaseModel
 
 from schemas import asyncapi
-from schemas.answers import Detail, Error, FullSchedulerLog, History, SchedulerLog, Search
+from schemas.answers.attempts import Detail, Error, FullSchedulerLog, History, SchedulerLog, Search
+from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, Stays
 from schemas.events import EVENTS
-from schemas.placement_answers import Findings, NodeOccupancy, NodeState, PodObservations, Stays
 from schemas.reasons import Reason, catalogue
 
 ROOT: Final = Path(__file__).parent.parent

@@ -12,9 +12,9 @@ from typing import Final, Literal
 import orjson
 from pydantic import BaseModel
 
-from schemas.answers import Detail, PhaseStatus, SchedulerLog
+from schemas.answers.attempts import Detail, PhaseStatus, SchedulerLog
+from schemas.codec.records import encode_value, rfc3339
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized
-from schemas.records import encode_value, rfc3339
 from summaries.messages import bind_summary, filter_summary, refused_by_code
 from summaries.text import NODE_UNREGISTERED, refusal_text
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from schemas.documents import Digests, EpisodeOf
+from schemas.documents.attempts import Digests, EpisodeOf
 from schemas.events import FITS, NOT_REACHED, PICKED, UNREGISTERED, AttemptRepeated, AttemptSummarized
-from schemas.repeats import may_repeat
+from summaries.retries import may_repeat
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
 MOST_CHANGES: Final = 20

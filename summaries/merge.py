@@ -11,10 +11,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from schemas.codec.code_tables import one_refusal_table, one_table
+from schemas.codec.records import encode_value
 from schemas.events import FITS, PICKED, AttemptSummarized, BindConcluded, BindOutcome, Status
 from schemas.ids import microseconds
-from schemas.records import encode_value
-from schemas.tables import one_refusal_table, one_table
 
 Ints = npt.NDArray[np.int64]
 Said = dict[str, object]

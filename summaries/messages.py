@@ -11,9 +11,9 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from schemas.codec.identity_memo import of_nodes
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, Message, Refusal
 from schemas.events.base import OFFERED_NODES
-from schemas.same import of_nodes
 from summaries.cut import MAX_BYTES, cut
 from summaries.text import NODE_UNREGISTERED, refusal_text
 

@@ -9,9 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from schemas.codec.code_tables import one_refusal_table, one_table
+from schemas.codec.identity_memo import NODE_COLUMNS, Same, column_bytes
 from schemas.events import NodesJudged, Refusal
-from schemas.same import NODE_COLUMNS, Same, column_bytes
-from schemas.tables import one_refusal_table, one_table
 from summaries.merge import words_counted
 from summaries.tally import NodeColumns, Tally, recount
 from summaries.text import refusal_text

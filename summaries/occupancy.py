@@ -13,8 +13,8 @@ from itertools import zip_longest
 from typing import Final
 
 from schemas.events import PodObserved, PodRef
-from schemas.stays import Stay
-from summaries.lives import DELETED, ENDS, Bind, Fact, Part, Sight, by_time, knowledge, order, parts
+from schemas.occupancy import Stay
+from summaries.pod_timelines import DELETED, ENDS, Bind, Fact, Part, Sight, by_time, knowledge, order, parts
 
 REPLACED: Final = "replaced"
 MOVED: Final = "moved"

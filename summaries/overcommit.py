@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from schemas.codec.records import rfc3339
 from schemas.events import FindingReported, NodeRegistered
-from schemas.records import rfc3339
-from schemas.stays import Held, Stay
-from summaries.audit import OVERCOMMITTED
+from schemas.occupancy import Held, Stay
+from summaries.attempt_audit import OVERCOMMITTED
 
 LASTS: Final = timedelta(seconds=5)
 """Shorter than this is no finding: of a pod that ends and one that takes its place the times come from two clocks."""

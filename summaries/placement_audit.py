@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from schemas.codec.records import rfc3339
 from schemas.events import (
     AttemptEvent,
     FindingReported,
@@ -28,7 +29,6 @@ from schemas.events import (
     Request,
 )
 from schemas.ids import microseconds
-from schemas.records import rfc3339
 from summaries.node_history import NodeHistory
 
 OUTSIDE_POOL: Final = "OutsidePool"

@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
-from ingest import klog
-from ingest.hami.book import MAX_TEXT, Book
+from ingest.hami.events import Bind
 from ingest.hami.filter_lines import json_of
 from ingest.hami.grammar import Spelling
+from ingest.hami.open_attempts import MAX_TEXT, Book
 from ingest.hami.registry import cards_of_devices, cards_of_registration
-from ingest.hami.telling import Bind
+from ingest.lines import klog
 
 _BOUND: Final = re.compile(r"Successfully binding node \[(.*?)\] to ")
 

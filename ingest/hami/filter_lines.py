@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import orjson
 
-from ingest import klog
 from ingest.hami.attempt import UNKNOWN, Attempt, read_requests
-from ingest.hami.book import MAX_TEXT, Book, names_of
 from ingest.hami.grammar import Spelling
+from ingest.hami.open_attempts import MAX_TEXT, Book, names_of
+from ingest.lines import klog
 from schemas.events import FITS
 
 _DEVICE: Final = re.compile(rb' pod="([^"\\]+)" device="([^"\\]+)"([^"]*)$')

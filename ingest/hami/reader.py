@@ -12,15 +12,15 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from ingest import klog
 from ingest.hami.bind_lines import BindLines, CardLines
-from ingest.hami.book import Book, Memory, names_of
 from ingest.hami.filter_lines import FilterLines
 from ingest.hami.grammar import NOISE, Spelling, grammar
+from ingest.hami.open_attempts import Book, Memory, names_of
 from ingest.hami.registry import Cards
-from ingest.lines import Lines
-from ingest.reader import EVENT, Counts
-from ingest.reader import NOISE as NOISE_OUTCOME
+from ingest.lines import klog
+from ingest.lines.blocks import Lines
+from ingest.protocol import EVENT, Counts
+from ingest.protocol import NOISE as NOISE_OUTCOME
 from schemas.events import AttemptEvent
 
 MAX_LINE: Final = 1_000_000
@@ -33,7 +33,7 @@ Step = Callable[[bytes, Spelling], bool]
 
 
 class HamiLog:
-    """Reads what HAMi's scheduler prints. See ``ingest.reader.Reader``."""
+    """Reads what HAMi's scheduler prints. See ``ingest.protocol.Reader``."""
 
     def __init__(self, scheduler: str = "hami-scheduler", cards: Cards | None = None, zone: tzinfo = UTC) -> None:
         """``cards``: the cards of a node list, so that device lines find their nodes. ``zone``: of the log's times."""

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from ingest.kai.fit_errors import FitError
-from ingest.kai.sentences import Gpus
+from ingest.kai.grammar import Gpus
 
 MAX_EVIDENCE: Final = 500
 """Characters of a line that is kept word for word."""

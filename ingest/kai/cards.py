@@ -12,7 +12,7 @@ import orjson
 from pydantic import Field
 
 from ingest.kai.attempt import Card, evidence
-from ingest.kai.sentences import Sentence, gpus_of
+from ingest.kai.grammar import Sentence, gpus_of
 
 MEMORY_LABEL: Final = "nvidia.com/gpu.memory"
 

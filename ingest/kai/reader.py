@@ -11,13 +11,13 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from ingest.kai import tags
 from ingest.kai.attempt import Attempt
 from ingest.kai.cards import CardStates, totals
+from ingest.kai.events import events_of, is_complete
 from ingest.kai.framing import CONSOLE, JSON, PLAIN_REST, Message, message_of, time_of
-from ingest.kai.sentences import LINES, Line, Sentence, knows_folder, matched, sentence_of
+from ingest.kai.grammar import LINES, Line, Sentence, knows_folder, matched, sentence_of
 from ingest.kai.session import Session
-from ingest.kai.tell import events_of, is_complete
-from ingest.lines import Lines
-from ingest.reader import EVENT, Counts
-from ingest.reader import NOISE as NOISE_LINE
+from ingest.lines.blocks import Lines
+from ingest.protocol import EVENT, Counts
+from ingest.protocol import NOISE as NOISE_LINE
 from schemas.events import Event
 
 OPEN_SESSIONS: Final = 3

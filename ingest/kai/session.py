@@ -8,7 +8,7 @@ from typing import Final
 from ingest.kai.attempt import Attempt, Card, Change, JudgedNode, evidence
 from ingest.kai.cards import CardStates, numbers
 from ingest.kai.fit_errors import fit_error
-from ingest.kai.sentences import Gpus, Sentence, gpus_of
+from ingest.kai.grammar import Gpus, Sentence, gpus_of
 
 MAX_ATTEMPTS: Final = 20_000
 """Of one session; the pods beyond are counted and not told."""

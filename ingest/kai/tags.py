@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from ingest.kai.attempt import Attempt, Card, Change, JudgedNode, evidence
-from ingest.kai.sentences import GRAMMAR
+from ingest.kai.grammar import GRAMMAR
 from ingest.kai.session import Session
 
 TAGS: Final = ("[GPU_FILTER]", "[GPU_FIT_CHECK]", "[IDLE_CHECK]", "[RESOURCE_CHECK]", "[GPU_ALLOCATE]", "[GPU_SELECT]")

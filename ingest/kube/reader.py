@@ -7,13 +7,13 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any, Final, Literal
 
-from ingest.kube import groups, objects
-from ingest.kube.gather import Gathered, Group
-from ingest.kube.happenings import REASONS, Happening, happenings
-from ingest.kube.tell import PodFacts, events_of
-from ingest.reader import Counts
+from ingest.kube import objects, pod_groups
+from ingest.kube.events import PodFacts, events_of
+from ingest.kube.grouping import Gathered, Group
+from ingest.kube.scheduling_events import REASONS, Happening, happenings
+from ingest.protocol import Counts
+from schemas.codec.records import encode_value
 from schemas.events import AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
-from schemas.records import encode_value
 
 Kind = Literal["pod", "node", "event", "pod group"]
 Outcome = Literal["event", "noise", "unknown"]
@@ -141,8 +141,8 @@ class KubeEvents:
 
     def _group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
         """Its conditions count as those of its pods, where these have none."""
-        found = list(groups.refusals(group))
-        self._note("pod group", "event" if found else "noise" if groups.is_group(group) else "unknown", group)
+        found = list(pod_groups.refusals(group))
+        self._note("pod group", "event" if found else "noise" if pod_groups.is_group(group) else "unknown", group)
         for happening in found:
             name = str(happening.pod)
             facts = self._pods.get(name, PodFacts())

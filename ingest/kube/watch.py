@@ -15,13 +15,13 @@ from typing import Final
 
 from ingest.kube.reader import Kind, KubeEvents
 from ingest.metrics import Metrics
-from ingest.run import MAX_BATCH, Sink
+from ingest.pump import MAX_BATCH, Sink
 from kube.client import Client
 from kube.credentials import Credentials, Load
 from kube.errors import ApiError
-from kube.mirror import Ref
 from kube.reflector import Patience, Reflector, Selection
 from kube.resources import EVENTS, NODES, PODS, Json, Resource
+from kube.store import Ref
 from schemas.events import Event, PodRef
 
 log = logging.getLogger(__name__)

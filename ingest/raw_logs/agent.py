@@ -12,9 +12,9 @@ from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
+from ingest.protocol import NOISE, UNKNOWN, Counts
 from ingest.raw_logs.shippers import shipped
 from ingest.raw_logs.streams import Streams
-from ingest.reader import NOISE, UNKNOWN, Counts
 from schemas.events import Event
 
 log = logging.getLogger(__name__)

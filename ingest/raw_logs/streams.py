@@ -14,11 +14,11 @@ from typing import Final, Protocol
 from ingest.hami.reader import HamiLog
 from ingest.kai import KaiLog
 from ingest.kai.framing import CONSOLE, JSON
-from ingest.kai.sentences import knows_folder
+from ingest.kai.grammar import knows_folder
 from ingest.kai.tags import FIRST_BYTES
-from ingest.lines import Lines, Origin, Place
+from ingest.lines.blocks import Lines, Origin, Place
+from ingest.protocol import Reader
 from ingest.raw_logs.shippers import Shipped, Stream
-from ingest.reader import Reader
 from schemas.events import Event
 
 MAX_STREAMS: Final = 2_000

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from ingest.lines import Lines
-from ingest.reader import EVENT, NOISE, Counts
-from ingest.sniffer.datum import Datum, datum_of, datum_of_line
+from ingest.lines.blocks import Lines
+from ingest.protocol import EVENT, NOISE, Counts
+from ingest.sniffer.message import Datum, datum_of, datum_of_line
 from schemas.events import Condition, Event, NodeObserved, PodObserved, PodRef
 
 UNNAMED_NAMESPACE: Final = "-"

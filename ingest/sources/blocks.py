@@ -15,7 +15,7 @@ from typing import IO, Final, cast
 
 import zstandard
 
-from ingest.lines import Origin
+from ingest.lines.blocks import Origin
 
 BLOCK_BYTES: Final = 256 * 1024
 

@@ -14,8 +14,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final
 
-from ingest.framing import Framing
-from ingest.lines import Lines, Origin, Place
+from ingest.lines.blocks import Lines, Origin, Place
+from ingest.lines.framing import Framing
 from ingest.sources.blocks import BLOCK_BYTES, UnreadableError, read_blocks
 
 BEGINNING_BYTES: Final = 1024

@@ -13,8 +13,8 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Final
 
-from ingest.framing import Framing, read_time
-from ingest.lines import Lines, Origin
+from ingest.lines.blocks import Lines, Origin
+from ingest.lines.framing import Framing, read_time
 from kube.backoff import pauses
 from kube.client import Client
 from kube.errors import ApiError

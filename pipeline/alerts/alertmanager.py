@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from schemas.codec.records import rfc3339
 from schemas.events import Alert
-from schemas.records import rfc3339
 
 ENDS_AFTER_RESENDS: Final = 4
 """What Prometheus takes."""

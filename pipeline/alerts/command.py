@@ -9,7 +9,7 @@ import typer
 
 from pipeline import log
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
-from pipeline.events.command import Kafka
+from pipeline.kube_events.command import Kafka
 from pipeline.sinks.opensearch import NotProvisionedError
 
 
@@ -61,7 +61,7 @@ def alertmanager(
     opensearch_url: Annotated[str, typer.Option(help="Where people reach OpenSearch: links to the evidence.")] = "",
 ) -> None:
     """Post alerts to an Alertmanager, until SIGTERM."""
-    from pipeline.alerts.bridge import Settings, run
+    from pipeline.alerts.alertmanager_bridge import Settings, run
 
     if not url.startswith(("http://", "https://")):
         _fail(f"--url {url}: no URL, write for example http://127.0.0.1:9093", 2)

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
-from pipeline.alerts import evidence
-from pipeline.alerts.buckets import Buckets
-from pipeline.alerts.case import Case
+from pipeline.alerts import links
+from pipeline.alerts.firing import Case
+from pipeline.alerts.inputs import Arrived, Heard, Seen, SetAside
 from pipeline.alerts.pending import Pending
 from pipeline.alerts.rules import (
     Behind,
@@ -28,7 +28,7 @@ from pipeline.alerts.rules import (
     minutes,
 )
 from pipeline.alerts.rules import Pending as PendingRule
-from pipeline.alerts.seen import Arrived, Heard, Seen, SetAside
+from pipeline.alerts.tick_counter import Buckets
 from schemas.events import Alert, BindConcluded, DetailDropped, FindingReported, Message, NodeChecked, PodObserved
 from schemas.topics import DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, NODES, PODS
 
@@ -91,7 +91,7 @@ class Surging(_Remembering):
                     f"{self._rule.before_minutes:g} minutes before"
                 )
                 numbers = {"attempts_per_minute": rate, "attempts_per_minute_before": rate_before}
-                yield Case({"reason": reason}, summary, numbers, partial(evidence.of_reason, reason, start, now))
+                yield Case({"reason": reason}, summary, numbers, partial(links.of_reason, reason, start, now))
 
     def _forget(self, until: datetime) -> None:
         for reason, times in list(self._counts.items()):
@@ -140,7 +140,7 @@ class Locked(_Remembering):
                 held = (now - spell.since) / timedelta(minutes=1)
                 summary = f"binds to {node} have found it locked for {held:.0f} minutes ({spell.count} tries)"
                 numbers = {"locked_minutes": held, "binds": float(spell.count)}
-                query = partial(evidence.of_node, node, spell.since, now, status="failed")
+                query = partial(links.of_node, node, spell.since, now, status="failed")
                 yield Case({"node": node}, summary, numbers, query)
 
 
@@ -171,7 +171,7 @@ class Mishandled:
                     {"node": node, "scheduler": scheduler},
                     f"{node}: {message}",
                     {},
-                    partial(evidence.of_node, node, since, now),
+                    partial(links.of_node, node, since, now),
                 )
 
     def restore(self, alert: Alert) -> None:
@@ -222,7 +222,7 @@ class Silenced:
                 count, passed = len(waiting), silent / timedelta(minutes=1)
                 summary = f"{scheduler} has said nothing for {passed:.0f} minutes, while pods wait"
                 numbers = {"silent_minutes": passed, "waiting_pods": float(count)}
-                yield Case({"scheduler": scheduler}, summary, numbers, partial(evidence.of_scheduler, scheduler))
+                yield Case({"scheduler": scheduler}, summary, numbers, partial(links.of_scheduler, scheduler))
 
     def restore(self, alert: Alert) -> None:
         scheduler, heard = alert.labels.get("scheduler", ""), alert.began - self._for
@@ -258,7 +258,7 @@ class Late(_Remembering):
                 behind = spell.numbers["behind_seconds"]
                 summary = f"decisions of {scheduler} reach Kafka {behind:.0f} s after they were made: its spool grows"
                 yield Case(
-                    {"scheduler": scheduler}, summary, dict(spell.numbers), partial(evidence.of_scheduler, scheduler)
+                    {"scheduler": scheduler}, summary, dict(spell.numbers), partial(links.of_scheduler, scheduler)
                 )
 
 
@@ -309,7 +309,7 @@ def _findings(rule: Finding) -> Recent:
 
     def tell(labels: dict[str, str], count: int) -> tuple[str, Callable[[], dict[str, str]]]:
         summary = f"{labels['finding']} on {labels['node']}: {count} in {rule.window_minutes:g} minutes"
-        return summary, partial(evidence.of_finding, labels["finding"], labels["node"])
+        return summary, partial(links.of_finding, labels["finding"], labels["node"])
 
     return Recent(FINDINGS.name, rule.window_minutes, rule.at_least, pick, tell)
 
@@ -325,7 +325,7 @@ def _dropped(rule: Dropped) -> Recent:
         summary = (
             f"the spool of {scheduler} is full: {count} device records given up in {rule.window_minutes:g} minutes"
         )
-        return summary, partial(evidence.of_scheduler, scheduler)
+        return summary, partial(links.of_scheduler, scheduler)
 
     return Recent(DECISIONS.name, rule.window_minutes, rule.at_least, pick, tell)
 
@@ -336,7 +336,7 @@ def _dead_letters(rule: DeadLetters) -> Recent:
 
     def tell(labels: dict[str, str], count: int) -> tuple[str, Callable[[], dict[str, str]]]:
         summary = f"{count} records of {labels['topic']} were set aside in {rule.window_minutes:g} minutes"
-        return summary, evidence.of_dead_letters
+        return summary, links.of_dead_letters
 
     return Recent(DEAD_LETTERS.name, rule.window_minutes, rule.at_least, pick, tell)
 

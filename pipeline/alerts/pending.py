@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from pipeline.alerts import evidence
-from pipeline.alerts.case import Case
+from pipeline.alerts import links
+from pipeline.alerts.firing import Case
+from pipeline.alerts.inputs import Seen
 from pipeline.alerts.rules import Pending as Rule
 from pipeline.alerts.rules import minutes
-from pipeline.alerts.seen import Seen
 from schemas.events import Alert, Message, PodObserved, PodRef
 from schemas.topics import MESSAGES, PODS
 
@@ -104,7 +104,7 @@ class Pending:
         summary = f"{pod.pod} has been refused for {waited:.0f} minutes for {', '.join(sorted(reasons))}"
         labels = {"namespace": pod.pod.namespace, "pod": pod.pod.name}
         numbers = {"pending_minutes": waited, "attempts": float(pod.attempts)}
-        return Case(labels, summary, numbers, partial(evidence.of_pod, pod.pod))
+        return Case(labels, summary, numbers, partial(links.of_pod, pod.pod))
 
     def restore(self, alert: Alert) -> None:
         """Nothing: a pod that still waits was tried within what is read back."""

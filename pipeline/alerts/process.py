@@ -15,17 +15,17 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
 
-from pipeline.alerts.book import Book
-from pipeline.alerts.reading import seen_in, time_of
+from pipeline.alerts.input_decoder import seen_in, time_of
 from pipeline.alerts.rules import Rule
+from pipeline.alerts.state import Book
 from pipeline.alerts.timeline import TICK, Timeline
 from pipeline.health import serving
 from pipeline.metrics import Metrics as PipelineMetrics
-from pipeline.running import administration, partitions_of, until_stopped
+from pipeline.runtime import administration, partitions_of, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import Outgoing, TopicsSink
+from schemas.codec.records import decode, encode, rfc3339
 from schemas.events import Alert
-from schemas.records import decode, encode, rfc3339
 from schemas.topics import ALERTS, NODES
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from pipeline.alerts.seen import Seen
+from pipeline.alerts.inputs import Seen
 
 TICK: Final = timedelta(seconds=15)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

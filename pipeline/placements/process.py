@@ -10,13 +10,13 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from pipeline.alerts.reading import time_of
+from pipeline.alerts.input_decoder import time_of
 from pipeline.health import serving
 from pipeline.placements.audits import Audits
-from pipeline.placements.book import Book
-from pipeline.placements.keeper import Keeper
+from pipeline.placements.batch_writer import Keeper
 from pipeline.placements.metrics import Metrics
-from pipeline.running import administration, partitions_of, until_stopped
+from pipeline.placements.occupancy_state import Book
+from pipeline.runtime import administration, partitions_of, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.opensearch import OpenSearchSink, client

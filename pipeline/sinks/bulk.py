@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from schemas.records import encode_value
+from schemas.codec.records import encode_value
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from aiokafka.errors import KafkaError
 
 from pipeline.metrics import Metrics
 from pipeline.sinks.backoff import Backoff
-from schemas.records import Record
+from schemas.codec.records import Record
 from schemas.topics import DEAD_LETTERS
 
 logger = logging.getLogger(__name__)

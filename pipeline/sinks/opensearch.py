@@ -15,8 +15,8 @@ from opensearchpy.exceptions import TransportError
 from pipeline.metrics import Metrics
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.bulk import Document, batches, body
-from pipeline.sinks.outcome import Answer, Outcome, of_bulk, of_status
-from pipeline.sinks.search import Hits, Question
+from pipeline.sinks.bulk_result import Answer, Outcome, of_bulk, of_status
+from pipeline.sinks.msearch import Hits, Question
 from schemas.indices import INDICES, MAPPING_VERSION
 
 TIMEOUT_SECONDS: Final = 30

@@ -9,9 +9,9 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
+from hami import allocation
 from scheduler.cluster.cluster_api import annotation
-from scheduler.devices import allocation
-from scheduler.devices.usage import has_ended
+from scheduler.devices.pod_usage import has_ended
 
 Mark = tuple[str | None, ...]
 

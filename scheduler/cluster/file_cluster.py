@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from hami import allocation
+from hami.node_lock import LOCK, owner_of
 from kube.errors import ApiError, missing
-from scheduler.bind import BIND_PHASE
+from scheduler.bind.binder import BIND_PHASE
 from scheduler.cluster.cluster_api import Object, Watcher, annotation
 from scheduler.cluster.manifests import Manifest, PodKey
-from scheduler.devices import allocation
-from scheduler.node_lock import LOCK, owner_of
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, Final
 
-from scheduler.devices.quantity import whole
+from hami.quantities import whole
 from scheduler.devices.vendors import NVIDIA, NodeKeys
 
 HANDSHAKE: Final = "hami.io/node-handshake"

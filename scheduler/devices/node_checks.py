@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, Final
 
-from scheduler.devices.quantity import whole
+from hami.quantities import whole
 from scheduler.devices.vendors import Vendor
 
 HANDSHAKE_TOO_OLD: Final = "HandshakeTooOld"

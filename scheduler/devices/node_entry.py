@@ -8,11 +8,11 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from hami.mig import MigProfile, Placement
+from hami.registration import Device, NodeDevices, Registration
 from scheduler.devices.fragment import NodeFragment
-from scheduler.devices.mig import MigProfile, Placement
-from scheduler.devices.pairs import pair_matrix
-from scheduler.devices.registration import Device, NodeDevices, Registration
-from scheduler.devices.usage import DeviceUse
+from scheduler.devices.pair_scores import pair_matrix
+from scheduler.devices.pod_usage import DeviceUse
 
 MIG_MODE: Final = "mig"
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from scheduler.devices.quantity import whole
+from hami.quantities import whole
 from scheduler.devices.vendors import Vendor
 
 _PREFIX: Final = "limits."

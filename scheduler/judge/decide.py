@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.devices import allocation
-from scheduler.devices.allocation import Held, MigAllocation
-from scheduler.devices.columns import TOTAL, USED, ClusterColumns
-from scheduler.devices.mig import Placement
-from scheduler.devices.usage import use_of
+from hami import allocation
+from hami.allocation import Held, MigAllocation
+from hami.mig import Placement
+from scheduler.devices.cluster_state import TOTAL, USED, ClusterColumns
+from scheduler.devices.pod_usage import use_of
 from scheduler.devices.vendors import Vendors
-from scheduler.judge import codes
-from scheduler.judge.cards import Ints, batches
+from scheduler.judge import verdict_codes
+from scheduler.judge.batch_evaluation import Trial
 from scheduler.judge.decision import (
     Allocation,
     ContainerJudgement,
@@ -26,13 +26,13 @@ from scheduler.judge.decision import (
     Policy,
     Refusal,
 )
-from scheduler.judge.judgement import Part, join, judgement, refusals_of
-from scheduler.judge.order import node_scores
+from scheduler.judge.device_matrix import Ints, batches
+from scheduler.judge.pod_annotations import WeightsError, read_wishes
+from scheduler.judge.pod_constraints import Terms, terms_of
+from scheduler.judge.reference_fit import Pick
 from scheduler.judge.request import ContainerRequest, container_requests
-from scheduler.judge.terms import Terms, terms_of
-from scheduler.judge.trial import Trial
-from scheduler.judge.walk import Pick
-from scheduler.judge.wishes import WeightsError, read_wishes
+from scheduler.judge.results import Part, join, judgement, refusals_of
+from scheduler.judge.scoring import node_scores
 
 __all__ = ["Allocation", "Decision", "Failed", "NotOurs", "Policy", "decide", "release", "reserve"]
 
@@ -77,7 +77,7 @@ class _Attempt:
         self.by_vendor, self.requests, self.names = terms, requests, names
         self.terms = next(iter(terms.values()))
         self.ids = self.terms.columns.ids(names)
-        self.verdict = np.full(len(names), codes.NODE_UNKNOWN)
+        self.verdict = np.full(len(names), verdict_codes.NODE_UNKNOWN)
         self.score = np.zeros(len(names), np.float32)
         self.refused_by = np.full(len(names), -1, np.int64)
         self.refusal = np.full(len(names), -1, np.int64)
@@ -86,12 +86,12 @@ class _Attempt:
     def conclude(self) -> Decision:
         judgements = self._judge()
         self._note_unregistered()
-        fitting = np.flatnonzero(self.verdict == codes.NODE_FITS)
+        fitting = np.flatnonzero(self.verdict == verdict_codes.NODE_FITS)
         self.score[fitting] = self._scores(self.ids[fitting])
         chosen = self._choose(fitting.tolist())
         given = None
         if chosen is not None:
-            self.verdict[chosen] = codes.NODE_PICKED
+            self.verdict[chosen] = verdict_codes.NODE_PICKED
             given = _allocate(self.by_vendor, self.requests, self.names[chosen])
         columns, wishes = self.terms.columns, self.terms.wishes
         return Decision(
@@ -121,7 +121,7 @@ class _Attempt:
             for place, request in enumerate(self.requests):
                 if request.asks and not trial.is_over:
                     parts.setdefault(place, []).append(trial.judge(request))
-            self.verdict[trial.passed] = codes.NODE_FITS
+            self.verdict[trial.passed] = verdict_codes.NODE_FITS
         joined = {place: join(parts[place]) for place in sorted(parts)}
         for place, part in joined.items():
             self._note_refusals(place, part)
@@ -130,7 +130,7 @@ class _Attempt:
     def _note_refusals(self, container: int, part: Part) -> None:
         distinct, refused, which = refusals_of(part)
         nodes = part.nodes[refused]
-        self.verdict[nodes] = codes.NODE_REFUSED
+        self.verdict[nodes] = verdict_codes.NODE_REFUSED
         self.refused_by[nodes] = container
         self.refusal[nodes] = which + len(self.refusals)
         self.refusals.extend(distinct)
@@ -139,7 +139,7 @@ class _Attempt:
         unknown = self.ids < 0
         if unknown.any():
             self.refusal[unknown] = len(self.refusals)
-            self.refusals.append(Refusal((), 0, codes.NODE_UNREGISTERED))
+            self.refusals.append(Refusal((), 0, verdict_codes.NODE_UNREGISTERED))
 
     def _causes(self) -> dict[str, str]:
         unknown = np.flatnonzero(self.ids < 0).tolist()

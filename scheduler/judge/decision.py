@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.node_entry import DeviceKind
-from scheduler.judge import codes
+from scheduler.judge import verdict_codes
 from scheduler.judge.request import ContainerRequest
 from summaries.text import reason_text
 
@@ -136,7 +136,7 @@ class Decision:
 
     def fitting(self) -> list[tuple[str, float]]:
         """(node, score) of every node that fits, the chosen one included, in offered order."""
-        where = np.flatnonzero(self.node_verdict >= codes.NODE_FITS).tolist()
+        where = np.flatnonzero(self.node_verdict >= verdict_codes.NODE_FITS).tolist()
         return [(self.node_names[i], float(self.score[i])) for i in where]
 
 

@@ -11,9 +11,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.judge import codes
-from scheduler.judge.ask import Ask
-from scheduler.judge.cards import Bools, Cards, Ints
+from scheduler.judge import verdict_codes
+from scheduler.judge.device_matrix import Bools, Cards, Ints
+from scheduler.judge.device_request import Ask
 
 Codes = NDArray[np.uint8]
 T = TypeVar("T", bound=np.generic)
@@ -49,9 +49,9 @@ class Fit:
 def gate(cards: Cards, accepts_kind: Bools) -> Codes:
     """Health, cordon, type. accepts_kind: per kind of the columns, whether the pod takes its model and mode."""
     code = np.zeros(cards.rows.shape, np.uint8)
-    np.putmask(code, ~accepts_kind[cards.kind], codes.CARD_TYPE_MISMATCH)
-    np.putmask(code, cards.is_cordoned, codes.CARD_CORDONED)
-    np.putmask(code, ~cards.is_healthy | (cards.unsound > 0), codes.CARD_NOT_HEALTH)
+    np.putmask(code, ~accepts_kind[cards.kind], verdict_codes.CARD_TYPE_MISMATCH)
+    np.putmask(code, cards.is_cordoned, verdict_codes.CARD_CORDONED)
+    np.putmask(code, ~cards.is_healthy | (cards.unsound > 0), verdict_codes.CARD_NOT_HEALTH)
     return code
 
 
@@ -61,18 +61,18 @@ def check(cards: Cards, ask: Ask, gated: Codes, accepts_uuid: Bools | None) -> C
     late = np.zeros(gated.shape, np.uint8)
     if ask.cores == 0:
         exhausted = (cards.total_cores != 0) & (cards.used_cores == cards.total_cores)
-        np.putmask(late, exhausted, codes.CARD_COMPUTE_UNITS_EXHAUSTED)
+        np.putmask(late, exhausted, verdict_codes.CARD_COMPUTE_UNITS_EXHAUSTED)
     if ask.wants_whole_card:
         shared = (cards.total_cores == 100) & (cards.used_slots > 0)
-        np.putmask(late, shared, codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
-    np.putmask(late, cards.total_cores - cards.used_cores < ask.cores, codes.CARD_INSUFFICIENT_CORE)
-    np.putmask(late, cards.total_memory - cards.used_memory < memory, codes.CARD_INSUFFICIENT_MEMORY)
+        np.putmask(late, shared, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
+    np.putmask(late, cards.total_cores - cards.used_cores < ask.cores, verdict_codes.CARD_INSUFFICIENT_CORE)
+    np.putmask(late, cards.total_memory - cards.used_memory < memory, verdict_codes.CARD_INSUFFICIENT_MEMORY)
     early = np.zeros(gated.shape, np.uint8)
     if ask.is_mutex:
-        np.putmask(early, cards.used_slots > 0, codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
-    np.putmask(early, cards.total_slots <= cards.used_slots, codes.CARD_TIME_SLICING_EXHAUSTED)
+        np.putmask(early, cards.used_slots > 0, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
+    np.putmask(early, cards.total_slots <= cards.used_slots, verdict_codes.CARD_TIME_SLICING_EXHAUSTED)
     if accepts_uuid is not None:
-        np.putmask(early, ~accepts_uuid, codes.CARD_UUID_MISMATCH)
+        np.putmask(early, ~accepts_uuid, verdict_codes.CARD_UUID_MISMATCH)
     np.copyto(early, gated, where=gated != 0)
     return Checks(gated, early, late, memory)
 
@@ -98,7 +98,7 @@ def collect(cards: Cards, ask: Ask, checks: Checks) -> Fit:
     first = np.where(checks.early != 0, checks.early, checks.late)
     would_do = (first == 0) & cards.valid
     passed = would_do.sum(axis=0) >= ask.count
-    verdict = np.where(would_do, np.uint8(codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST), first)
+    verdict = np.where(would_do, np.uint8(verdict_codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST), first)
     return Fit(verdict, passed, would_do & passed)
 
 
@@ -107,8 +107,8 @@ def _take(would_do: Bools, first: Codes, turns: Ints, count: int) -> tuple[Bools
     rank = np.cumsum(by_turn, axis=0)
     taken = by_turn & (rank <= count)
     verdict = np.take_along_axis(first, turns, axis=0)
-    verdict[taken] = codes.PICKED
-    verdict[(rank >= count) & ~taken] = codes.NOT_REACHED
+    verdict[taken] = verdict_codes.PICKED
+    verdict[(rank >= count) & ~taken] = verdict_codes.NOT_REACHED
     return back(taken, turns), back(verdict, turns)
 
 

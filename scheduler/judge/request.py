@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from scheduler.devices.quantity import whole
+from hami.quantities import whole
 from scheduler.devices.vendors import Vendor, Vendors
 
 UNSET_PERCENTAGE: Final = 101

@@ -13,10 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.devices.pairs import PairScores, pair_matrix
-from scheduler.judge import codes
-from scheduler.judge.ask import Ask
-from scheduler.judge.cards import Ints
+from scheduler.devices.pair_scores import PairScores, pair_matrix
+from scheduler.judge import verdict_codes
+from scheduler.judge.device_matrix import Ints
+from scheduler.judge.device_request import Ask
 from scheduler.judge.fit import Fit
 
 MOST_COMBINATIONS: Final = 200_000
@@ -48,8 +48,8 @@ def keep_best(fit: Fit, ask: Ask, order: Ints, pairs: Sequence[Ints | None]) -> 
         for some in _runs(len(nodes), max(len(order) ** 2, _choices(count, ask.count))):
             best = _best(_pairs_of(slots[some], [pairs[node] for node in nodes[some].tolist()]), ask.count)
             taken[np.take_along_axis(slots[some], best, axis=1), nodes[some][:, None]] = True
-    fit.verdict[fit.picked & fit.passed] = codes.FITS
-    fit.verdict[taken] = codes.PICKED
+    fit.verdict[fit.picked & fit.passed] = verdict_codes.FITS
+    fit.verdict[taken] = verdict_codes.PICKED
     fit.picked = taken
 
 

@@ -17,10 +17,10 @@ import numpy as np
 import orjson
 
 from scheduler.devices.fragment import NodeFragment
-from scheduler.events import Attempt
-from scheduler.judge import codes
+from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Decision, Failed
 from scheduler.judge.request import ContainerRequest
+from scheduler.publish.event_builder import Attempt
 from schemas import events
 from schemas.events import AttemptSummarized, BindOutcome
 from summaries.messages import messages
@@ -29,7 +29,7 @@ SCORES: Final = 2
 NODES: Final = 4
 DEVICES: Final = 5
 
-_WITHOUT_EVENT: Final = (codes.NODE_INSUFFICIENT_DEVICE, codes.NODE_UNREGISTERED)
+_WITHOUT_EVENT: Final = (verdict_codes.NODE_INSUFFICIENT_DEVICE, verdict_codes.NODE_UNREGISTERED)
 """Reasons that count no devices: HAMi has no event of their own for them."""
 
 CONTENTION: Final = "node lock contention"
@@ -119,7 +119,7 @@ def _scores(decision: Decision) -> Iterator[Line]:
 
 def _nodes(pod: str, decision: Decision) -> Iterator[Line]:
     reasons = [quoted(text) for text in decision.refusal_texts]
-    unknown = (decision.node_verdict == codes.NODE_UNKNOWN).tolist()
+    unknown = (decision.node_verdict == verdict_codes.NODE_UNKNOWN).tolist()
     for index, refusal in enumerate(decision.refusal.tolist()):
         name = decision.node_names[index]
         node = f"{pod} node={quoted(name)}"
@@ -153,7 +153,7 @@ def _node_devices(node: str, rows: "_Rows", place: int, fragment: NodeFragment) 
         if told := _TOLD.get(verdict):
             line, message, rest = told
             yield Line(line, f'"{message}" {node} device={uuids[rows.device[row]]}{rest(rows, row)}')
-        allocated += verdict == codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST
+        allocated += verdict == verdict_codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST
     if allocated:
         counted = f"request={rows.request.count} allocated={allocated}"
         yield Line("device.go:873", f'"AllocatedCardsInsufficientRequest" {node} {counted}')
@@ -168,7 +168,9 @@ class _Rows:
         self.models = [quoted(kind.model) for kind in decision.kinds]
         self.kinds = decision.kinds
         self.offsets: list[int] = judged.offsets.tolist()
-        bare = np.array([refusal.bare == codes.NODE_INSUFFICIENT_DEVICE for refusal in decision.refusals] + [False])
+        bare = np.array(
+            [refusal.bare == verdict_codes.NODE_INSUFFICIENT_DEVICE for refusal in decision.refusals] + [False]
+        )
         self.has_too_few: list[bool] = (~judged.passed & bare[decision.refusal[judged.nodes]]).tolist()
         self.devices: list[int] = judged.devices.tolist()
         self.device: list[int] = judged.device.tolist()
@@ -239,21 +241,21 @@ def _index(rows: _Rows, row: int) -> str:
 _FOUND: Final = ("device.go:830", "find fit device", _nothing)
 
 _TOLD: Final[dict[int, tuple[str, str, Callable[[_Rows, int], str]]]] = {
-    codes.PICKED: _FOUND,
-    codes.FITS: _FOUND,
-    codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST: _FOUND,
-    codes.CARD_NOT_HEALTH: ("device.go:732", "CardNotHealth", _health),
-    codes.CARD_CORDONED: ("device.go:737", "CardCordoned", _nothing),
-    codes.CARD_TYPE_MISMATCH: ("device.go:743", "CardTypeMismatch", _type),
-    codes.NUMA_NOT_FIT: ("device.go:749", "NumaNotFit", _numa),
-    codes.CARD_UUID_MISMATCH: ("device.go:757", "CardUuidMismatch", _whole_device),
-    codes.CARD_TIME_SLICING_EXHAUSTED: ("device.go:764", "CardTimeSlicingExhausted", _slots),
-    codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT: ("device.go:769", "ExclusiveDeviceAllocateConflict", _conflict),
-    codes.RESOURCE_QUOTA_NOT_FIT: ("device.go:786", "ResourceQuotaNotFit", _quota),
-    codes.CARD_INSUFFICIENT_MEMORY: ("device.go:791", "CardInsufficientMemory", _memory),
-    codes.CARD_INSUFFICIENT_CORE: ("device.go:796", "CardInsufficientCore", _cores),
-    codes.CARD_COMPUTE_UNITS_EXHAUSTED: ("device.go:808", "CardComputeUnitsExhausted", _index),
-    codes.CARD_MIG_TOPOLOGY_INFEASIBLE: ("device.go:821", "CardMigTopologyInfeasible", _index),
+    verdict_codes.PICKED: _FOUND,
+    verdict_codes.FITS: _FOUND,
+    verdict_codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST: _FOUND,
+    verdict_codes.CARD_NOT_HEALTH: ("device.go:732", "CardNotHealth", _health),
+    verdict_codes.CARD_CORDONED: ("device.go:737", "CardCordoned", _nothing),
+    verdict_codes.CARD_TYPE_MISMATCH: ("device.go:743", "CardTypeMismatch", _type),
+    verdict_codes.NUMA_NOT_FIT: ("device.go:749", "NumaNotFit", _numa),
+    verdict_codes.CARD_UUID_MISMATCH: ("device.go:757", "CardUuidMismatch", _whole_device),
+    verdict_codes.CARD_TIME_SLICING_EXHAUSTED: ("device.go:764", "CardTimeSlicingExhausted", _slots),
+    verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT: ("device.go:769", "ExclusiveDeviceAllocateConflict", _conflict),
+    verdict_codes.RESOURCE_QUOTA_NOT_FIT: ("device.go:786", "ResourceQuotaNotFit", _quota),
+    verdict_codes.CARD_INSUFFICIENT_MEMORY: ("device.go:791", "CardInsufficientMemory", _memory),
+    verdict_codes.CARD_INSUFFICIENT_CORE: ("device.go:796", "CardInsufficientCore", _cores),
+    verdict_codes.CARD_COMPUTE_UNITS_EXHAUSTED: ("device.go:808", "CardComputeUnitsExhausted", _index),
+    verdict_codes.CARD_MIG_TOPOLOGY_INFEASIBLE: ("device.go:821", "CardMigTopologyInfeasible", _index),
 }
 """By verdict: place in HAMi's source, message, and the keys behind the device. Not reached is not told."""
 
@@ -275,7 +277,7 @@ def _summary(attempt: Attempt, decision: Decision, ended: datetime, error: str) 
         chosen=decision.chosen,
         node_policy=decision.node_policy,
         offered_nodes=len(decision.node_names),
-        verdicts=list(codes.NODE_VERDICTS),
+        verdicts=list(verdict_codes.NODE_VERDICTS),
         refusals=[
             events.Refusal.model_construct(counts=dict(each.counts), devices=each.devices, bare=each.bare)
             for each in decision.refusals

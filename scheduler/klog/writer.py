@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from typing import Final, Protocol
 
-from scheduler.events import Attempt
 from scheduler.judge.decision import Decision, Failed
 from scheduler.klog import lines
 from scheduler.klog.lines import Line
+from scheduler.publish.event_builder import Attempt
 
 log = logging.getLogger(__name__)
 

@@ -5,7 +5,7 @@ Functions change the pod they are given, a copy that `admit` owns. Quantities ar
 
 from typing import Any, Final
 
-from scheduler.devices.quantity import rounded_up, whole
+from hami.quantities import rounded_up, whole
 from scheduler.devices.vendors import Vendor
 
 Json = dict[str, Any]

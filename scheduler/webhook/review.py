@@ -11,7 +11,7 @@ import jsonpatch
 import orjson
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from scheduler.devices.quantity import is_quantity
+from hami.quantities import is_quantity
 from scheduler.devices.quota import Quotas
 from scheduler.webhook.admit import Admitted, Denied, Rules, admit
 

@@ -7,7 +7,6 @@ from typing import ClassVar, Final, NamedTuple, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from schemas.columns import Codes, Floats, Integers, check_codes, check_lengths
 from schemas.events.base import (
     NOT_SAID,
     TYPE_PREFIX,
@@ -22,7 +21,8 @@ from schemas.events.base import (
     Request,
     Words,
 )
-from schemas.events.tables import check_node_columns
+from schemas.events.columns import Codes, Floats, Integers, check_codes, check_lengths
+from schemas.events.node_columns import check_node_columns
 from schemas.ids import microseconds
 
 

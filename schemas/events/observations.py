@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import FailFast, Field, model_validator
 
-from schemas.columns import Integers, check_lengths
 from schemas.events.base import TYPE_PREFIX, Count, Event, Flag, Model, Moment, PodRef, Words, source_of
+from schemas.events.columns import Integers, check_lengths
 from schemas.ids import microseconds
 
 

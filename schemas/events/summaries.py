@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from schemas.columns import Codes, Floats, check_codes
 from schemas.events.base import (
     TYPE_PREFIX,
     AttemptEvent,
@@ -19,7 +18,8 @@ from schemas.events.base import (
     Request,
     Words,
 )
-from schemas.events.tables import check_node_columns
+from schemas.events.columns import Codes, Floats, check_codes
+from schemas.events.node_columns import check_node_columns
 
 MAX_PARTS: Final = 65_536
 """Of one summary. What a reader may set aside room for is bounded, whatever a record claims."""
@@ -161,7 +161,7 @@ class AttemptRepeated(AttemptEvent):
     """An attempt that ended as an earlier one did, node for node and for the same reasons: only what differs.
 
     Everything else stands in the summary of the attempt that ``repeats`` names, which is never itself a repetition,
-    began on the same day (UTC) and at most six hours before. ``schemas.repeats.resolve`` puts both together.
+    began on the same day (UTC) and at most six hours before. ``summaries.retries.resolve`` puts both together.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.repeated.v1"

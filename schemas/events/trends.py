@@ -5,8 +5,8 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from schemas.columns import Integers, check_lengths
 from schemas.events.base import TYPE_PREFIX, Count, Event, Moment, Words
+from schemas.events.columns import Integers, check_lengths
 from schemas.ids import microseconds
 
 

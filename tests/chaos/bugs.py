@@ -10,15 +10,14 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Final
 
-from pipeline import app as faust_app
-from pipeline import decisions, detail, tellings
-from pipeline.attempts import OpenAttempts
-from pipeline.offsets import InOrder
 from pipeline.sinks import bulk
 from pipeline.sinks.bulk import Document
+from pipeline.sinks.bulk_result import Answer, Outcome
 from pipeline.sinks.opensearch import OpenSearchSink
-from pipeline.sinks.outcome import Answer, Outcome
-from pipeline.writer import Telling, Writer
+from pipeline.worker import agent, attempt_documents, device_documents, faust_app
+from pipeline.worker.offset_tracker import InOrder
+from pipeline.worker.open_attempts import OpenAttempts
+from pipeline.worker.writer import Telling, Writer
 from schemas.events import AttemptConcluded, BindConcluded
 from schemas.indices import Index
 from summaries import fold
@@ -38,36 +37,36 @@ def _acknowledge_before_the_write() -> None:
 
 
 def _take_batches() -> None:
-    async def records(_app: Any, stream: Any) -> AsyncIterator[decisions.Record]:
+    async def records(_app: Any, stream: Any) -> AsyncIterator[agent.Record]:
         async for runs in stream.take(20, within=0.1):
             for record in (each for run in runs for each in run):
                 about = record.topic, record.partition, record.offset, record.key, record.value, record.headers
-                yield decisions.Record(*about, lambda: None)
+                yield agent.Record(*about, lambda: None)
 
     setattr(faust_app, "records", records)
 
 
 def _two_agents_side_by_side() -> None:
     """``concurrency=2``, with a state for each: the records of an attempt are dealt out to both."""
-    take = decisions.Decisions._take
-    others: dict[int, decisions.Decisions] = {}
+    take = agent.Decisions._take
+    others: dict[int, agent.Decisions] = {}
     turn = count()
 
-    async def taking(agent: decisions.Decisions, record: Any) -> None:
-        other = others.setdefault(id(agent), decisions.Decisions(agent._writers, agent._metrics))
-        await take(agent if next(turn) % 2 else other, record)
+    async def taking(decisions: agent.Decisions, record: Any) -> None:
+        other = others.setdefault(id(decisions), agent.Decisions(decisions._writers, decisions._metrics))
+        await take(decisions if next(turn) % 2 else other, record)
 
-    setattr(decisions.Decisions, "_take", taking)
+    setattr(agent.Decisions, "_take", taking)
 
 
 def _random_ids() -> None:
-    document = tellings.document
+    document = attempt_documents.document
 
     def telling(*about: Any) -> Document:
         made = document(*about)
         return Document(made.index, uuid.uuid4().hex, made.source, made.version, made.origin)
 
-    setattr(tellings, "document", telling)
+    setattr(attempt_documents, "document", telling)
 
 
 def _index_by_the_time_of_writing() -> None:
@@ -129,13 +128,13 @@ def _dropped_detail() -> None:
 
 
 def _ids_from_offsets() -> None:
-    verdicts = detail.verdicts
+    verdicts = device_documents.verdicts
 
     def by_offset(rows: Any, *how: Any) -> Document:
         made, origin = verdicts(rows, *how), rows.origin
         return Document(made.index, f"{origin.topic}-{origin.partition}-{origin.offset}", made.source, None, origin)
 
-    setattr(detail, "verdicts", by_offset)
+    setattr(device_documents, "verdicts", by_offset)
 
 
 def _one_node_short() -> None:

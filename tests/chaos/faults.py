@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from schemas.records import Record
+from schemas.codec.records import Record
 from tests.chaos.ground import Ground
 from tests.chaos.load import Load
 from tests.chaos.worker_with_faults import POINTS

@@ -17,7 +17,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 import embedded
 from demo.processes import Processes, free_ports
-from schemas.records import Record
+from schemas.codec.records import Record
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES
 from tests.chaos.ledger import Seen
 from tests.unit.scheduler_edges.builders import a_card, a_node

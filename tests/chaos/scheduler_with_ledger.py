@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from scheduler.__main__ import app
-from scheduler.spool.frames import Entry
-from scheduler.spool.spool import Spool
+from scheduler.publish.spool.frames import Entry
+from scheduler.publish.spool.spool import Spool
 
 _append = Spool.append
 

@@ -11,11 +11,11 @@ import signal
 from collections.abc import Callable
 from typing import Any, Final
 
-from pipeline import decisions
 from pipeline.__main__ import app
-from pipeline.app import RunConsumer
-from pipeline.reading import Reading
 from pipeline.sinks.opensearch import OpenSearchSink
+from pipeline.worker import agent
+from pipeline.worker.faust_app import RunConsumer
+from pipeline.worker.record_decoder import Reading
 from tests.chaos import bugs
 
 
@@ -86,13 +86,13 @@ def _after_an_acknowledgement(die: Callable[[], None]) -> None:
 
 
 def _in_a_rebalance(die: Callable[[], None]) -> None:
-    forget = decisions.Decisions.forget
+    forget = agent.Decisions.forget
 
-    def dying(agent: decisions.Decisions) -> None:
+    def dying(agent: agent.Decisions) -> None:
         forget(agent)
         die()
 
-    setattr(decisions.Decisions, "forget", dying)
+    setattr(agent.Decisions, "forget", dying)
 
 
 POINTS: Final[dict[str, Callable[[Callable[[], None]], None]]] = {

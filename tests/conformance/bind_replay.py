@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from hami import durations
+from hami.node_lock import LOCK
 from kube.errors import ApiError, missing
-from scheduler import durations
-from scheduler.bind import Binder, LockPolicy
-from scheduler.extender import BindArgs
-from scheduler.node_lock import LOCK
+from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.http.extender_protocol import BindArgs
 from tests.conformance.difference import Case, Difference
 
 

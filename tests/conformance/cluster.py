@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decision import Policy
 from scheduler.judge.request import ContainerRequest, container_requests
 from tests.conformance.configured import configured

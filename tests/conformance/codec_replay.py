@@ -4,14 +4,13 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from scheduler import node_lock
-from scheduler.devices import allocation, registration
-from scheduler.devices.allocation import Held
-from scheduler.devices.columns import ClusterColumns
-from scheduler.devices.registration import Device, Malformed
+from hami import allocation, node_lock, registration
+from hami.allocation import Held
+from hami.registration import Device, Malformed
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.vendors import NVIDIA
+from scheduler.judge.pod_annotations import WeightsError, parse_weights, read_wishes
 from scheduler.judge.request import container_request
-from scheduler.judge.wishes import WeightsError, parse_weights, read_wishes
 from summaries.text import read_reasons, reason_text
 from tests.conformance.configured import configured
 from tests.conformance.difference import Case, Difference

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from scheduler.devices import allocation
-from scheduler.devices.columns import ClusterColumns
-from scheduler.judge import codes
+from hami import allocation
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.judge import verdict_codes
 from scheduler.judge.decide import Decision, Failed, NotOurs, decide
 from scheduler.judge.request import ContainerRequest
 from tests.conformance.cluster import cluster_of, policy_of
@@ -101,7 +101,7 @@ def _about_decision(case: Case, decision: Decision) -> Iterator[Difference]:
         return
     failed = decision.failed_nodes()
     for place, name in enumerate(decision.node_names):
-        their = case["out_per_node"].get(name, {"fit": False, "reason": codes.NODE_UNREGISTERED})
+        their = case["out_per_node"].get(name, {"fit": False, "reason": verdict_codes.NODE_UNREGISTERED})
         yield from _differs(name, "reason", failed.get(name), their.get("reason"))
         if name not in failed and their["fit"]:
             yield from _about_score(name, decision.score[place], np.float32(their["score_g"]))

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ingest.hami.reader import HamiLog
-from ingest.lines import Lines, Origin
+from ingest.lines.blocks import Lines, Origin
 from schemas.events import (
     FITS,
     PICKED,

@@ -12,13 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.vendors import NVIDIA
-from scheduler.judge.ask import ask_of
-from scheduler.judge.cards import batches
-from scheduler.judge.order import device_scores
+from scheduler.judge.device_matrix import batches
+from scheduler.judge.device_request import ask_of
+from scheduler.judge.pod_annotations import read_wishes
 from scheduler.judge.request import UNSET_PERCENTAGE, ContainerRequest
-from scheduler.judge.wishes import read_wishes
+from scheduler.judge.scoring import device_scores
 from tests.conformance.cluster import cluster_of, requests_of
 from tests.conformance.difference import Case, Difference
 

@@ -8,14 +8,14 @@ from typing import Any
 import orjson
 
 from kube.errors import ApiError, missing
-from scheduler import extender
-from scheduler.bind import Binder, LockPolicy
+from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.http import extender_protocol
 from scheduler.metrics import Metrics
 from scheduler.service import Scheduler, Teller
+from schemas.codec.records import encode
 from schemas.events import Event
-from schemas.records import encode
 from tests.conformance.cluster import policy_of
 from tests.conformance.difference import Case
 from tests.conformance.objects import pod_object
@@ -91,6 +91,6 @@ def replied(case: Case, columns: ClusterColumns) -> tuple[dict[str, Any], OnePod
     parts = (columns, api, Claims(), binder, Encoding(), lambda: clock, _METRICS)
     scheduler = Scheduler("hami-scheduler", policy_of(case), *parts)
     body = {"Pod": pod_object(case["pod"]), "Nodes": None, "NodeNames": case["node_names"]}
-    asked = extender.read_filter(orjson.dumps(body))
+    asked = extender_protocol.read_filter(orjson.dumps(body))
     reply: dict[str, Any] = orjson.loads(asyncio.run(scheduler.filter(asked)))
     return reply, api

@@ -7,7 +7,7 @@ from typing import Any
 import jsonpatch
 import orjson
 
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.webhook.admit import Rules
 from scheduler.webhook.review import answer
 from tests.conformance.configured import configured

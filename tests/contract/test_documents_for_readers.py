@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from schemas.codec.records import decode, encode
 from schemas.events import EVENTS, Event
 from schemas.generate import ROOT
-from schemas.records import decode, encode
 from schemas.topics import DEAD_LETTER_HEADERS, TOPICS, Topic
 
 GOLDEN = Path(__file__).parent / "golden"

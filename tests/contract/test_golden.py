@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
+from schemas.codec.records import decode, encode
 from schemas.events import (
     EVENTS,
     AttemptConcluded,
@@ -27,7 +28,6 @@ from schemas.events import (
     TrendsCounted,
 )
 from schemas.generate import ROOT
-from schemas.records import decode, encode
 from summaries.text import refusal_text
 
 GOLDEN = Path(__file__).parent / "golden"

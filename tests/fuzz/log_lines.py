@@ -13,13 +13,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Final
 
-from ingest.framing import Framing
 from ingest.hami.grammar import spellings
 from ingest.hami.reader import HamiLog
 from ingest.kai import KaiLog
-from ingest.lines import Origin
-from ingest.reader import Reader
-from schemas.records import Rejected, decode, encode
+from ingest.lines.blocks import Origin
+from ingest.lines.framing import Framing
+from ingest.protocol import Reader
+from schemas.codec.records import Rejected, decode, encode
 
 BLOCK: Final = 500
 SLOWEST_SECONDS: Final = 5.0
@@ -28,7 +28,7 @@ MEMORY_BYTES: Final = 64 * 1024**2
 """More than a reader full of attempts takes."""
 
 _WHOLE: Final = Path(__file__).parents[1] / "conformance" / "cases" / "logs" / "038.log"
-_KAI: Final = Path(__file__).parents[1] / "unit" / "ingest_kai" / "cases"
+_KAI: Final = Path(__file__).parents[1] / "unit" / "ingest" / "kai" / "cases"
 _WRITTEN: Final = datetime(2026, 12, 31, tzinfo=UTC)
 _WILD: Final = (
     b"-1", b"0", b"99999999999999999999", b"NaN", b"1e400", b"0x10", b"", b"\xff\xfe", b"[" * 50, b'"', b"\\", b"=<",

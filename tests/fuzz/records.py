@@ -14,14 +14,14 @@ from typing import Any
 
 import orjson
 
-from pipeline.decisions import Decisions, Record
 from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
-from pipeline.writer import Policy
-from pipeline.writers import Writers
-from schemas import records
+from pipeline.worker.agent import Decisions, Record
+from pipeline.worker.writer import Policy
+from pipeline.worker.writer_pool import Writers
+from schemas.codec import records
 from schemas.events import AttemptEvent, BindConcluded
 from schemas.topics import DEAD_LETTERS, DECISIONS
 from tests.fuzz.mutate import NAUGHTY, other_bytes, other_value

@@ -11,7 +11,10 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 
-from schemas.documents import (
+from schemas.codec.chunking import split
+from schemas.codec.device_record_layout import as_object, divided, inventory, tail
+from schemas.codec.records import encode, encode_value
+from schemas.documents.attempts import (
     Observed,
     attempt_document,
     devices_document,
@@ -21,12 +24,9 @@ from schemas.documents import (
     stay_document,
 )
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodRef, Refusal, Request
-from schemas.halves import as_object, divided, inventory, tail
 from schemas.ids import attempt_id
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, INVENTORIES, OBSERVATIONS, OCCUPANCY, Index
-from schemas.records import encode, encode_value
-from schemas.runs import split
-from schemas.stays import Stay
+from schemas.occupancy import Stay
 from schemas.topics import ATTEMPTS as TOPIC
 from summaries.merge import settled
 from summaries.messages import search_text

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.events import Condition, NodeChecked, NodeObserved, NodeProblem, NodeRegistered, PodObserved, PodRef
-from schemas.stays import Held, Stay
+from schemas.occupancy import Held, Stay
 from tests.integration.api.filling import NOW, Filling, an_attempt
 from tests.integration.api.serving import Served
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import embedded
 from ingest.hami.reader import HamiLog
-from ingest.lines import Lines, Origin
-from schemas.documents import summary_of
+from ingest.lines.blocks import Lines, Origin
+from schemas.codec.records import decode
+from schemas.documents.attempts import summary_of
 from schemas.events import AttemptConcluded, AttemptEvent, AttemptSummarized, BindConcluded
-from schemas.records import decode
 from summaries.answer import schedulerlog_json
 from summaries.fold import summarize
 from tests.integration.ingest import reading

@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 
-from ingest.framing import read_time
 from ingest.hami.registry import cards_of_nodes
-from ingest.reading import nodes_of_cluster
+from ingest.lines.framing import read_time
+from ingest.run_command import nodes_of_cluster
 from ingest.sources import pod_log
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client

@@ -14,11 +14,11 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 
 from ingest.kai import KaiLog
-from schemas.records import decode
+from schemas.codec.records import decode
 from schemas.topics import DECISIONS, NODES, PODS, RAW_LOGS
 from tests.backends import Addresses
-from tests.unit.ingest_kai.logs import CONSOLE, block, said, texts
-from tests.unit.ingest_raw_logs.shipping import FORMS, record
+from tests.unit.ingest.kai.logs import CONSOLE, block, said, texts
+from tests.unit.ingest.raw_logs.shipping import FORMS, record
 
 WAIT_SECONDS = 60
 BEGINS = "framework/session.go: Session {} with <1> Jobs, <2> Queues and <3> Nodes"

@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from demo.processes import free_ports
+from schemas.codec.records import decode
 from schemas.events import Event, NodeObserved, PodObserved
-from schemas.records import decode
 from tests.integration.api.serving import Served, serving, soon
 from tests.integration.ingest.reading import all_taken, read, versions
 from tests.integration.pipeline.running import Pipeline, until
-from tests.unit.ingest_sniffer.test_sniffer import DOCUMENT
+from tests.unit.ingest.sniffer.test_sniffer import DOCUMENT
 
 UNIT = Path(__file__).parents[2] / "unit"
 PROPOSAL = UNIT / "ingest" / "cases" / "scheduler-event-proposal.log"
-KAI = UNIT / "ingest_kai" / "cases"
+KAI = UNIT / "ingest" / "kai" / "cases"
 TAGS = KAI / "seed002-debug-tags.log"
 
 

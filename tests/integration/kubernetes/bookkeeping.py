@@ -12,9 +12,9 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 
+from schemas.codec.records import Rejected, decode
 from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged
 from schemas.events.base import PICKED, Event
-from schemas.records import Rejected, decode
 from schemas.topics import DECISIONS
 from tests.integration.kubernetes.objects import (
     ALLOCATED,

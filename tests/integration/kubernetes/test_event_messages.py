@@ -20,9 +20,9 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 
 from embedded.control_plane import ControlPlane
+from schemas.codec.records import encode
 from schemas.events import Message, PodRef
 from schemas.generate import ROOT
-from schemas.records import encode
 from schemas.topics import DEAD_LETTERS, MESSAGES
 from tests.backends import Addresses
 from tests.integration.kubernetes.objects import Json, create, eventually

@@ -18,8 +18,8 @@ from aiokafka import AIOKafkaConsumer
 import embedded
 from embedded.control_plane import ControlPlane
 from ingest.kube.reader import CONDITION_SECONDS
+from schemas.codec.records import decode
 from schemas.events import AttemptEvent, AttemptSummarized, Event, NodeObserved, NodeRegistered, PodObserved
-from schemas.records import decode
 from schemas.topics import DECISIONS, NODES
 from schemas.topics import PODS as SEEN
 from summaries.fold import AttemptFold
@@ -28,7 +28,7 @@ from tests.integration.ingest.reading import all_taken, versions
 from tests.integration.kubernetes.objects import Json, a_gpu_node, create, created_nodes, eventually
 from tests.integration.pipeline.running import pipeline, until
 from tests.integration.scheduler.scheduling import create_topics
-from tests.unit.ingest_kube.objects import a_pod_group
+from tests.unit.ingest.kube.objects import a_pod_group
 
 SCHEDULER = "plain"
 """kube-scheduler without an extender."""

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-import scheduler.kubernetes
+import scheduler.cluster.kubernetes
 from embedded.control_plane import ControlPlane
 from kube.client import Client
 from kube.credentials import Credentials, from_kubeconfig
@@ -17,14 +17,18 @@ from kube.resources import NODES
 from tests.integration.kubernetes.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
 from tests.integration.kubernetes.service_account import a_kubeconfig, service_account
 from tests.unit.kube.fake_api import until
-from tests.unit.scheduler_kubernetes.on_fake_api import LEASE, OnApi
+from tests.unit.scheduler.cluster.on_fake_api import LEASE, OnApi
 
 Json = dict[str, Any]
 
 
 def documented_rules() -> list[Json]:
-    """The rules in the docstring of `scheduler.kubernetes`."""
-    rows = [line.split(maxsplit=2) for line in (scheduler.kubernetes.__doc__ or "").splitlines() if line[:4] == "    "]
+    """The rules in the docstring of `scheduler.cluster.kubernetes`."""
+    rows = [
+        line.split(maxsplit=2)
+        for line in (scheduler.cluster.kubernetes.__doc__ or "").splitlines()
+        if line[:4] == "    "
+    ]
     return [
         {"apiGroups": [group.strip('"')], "resources": [resource], "verbs": verbs.split("(")[0].split()}
         for group, resource, verbs in rows

@@ -17,8 +17,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 import embedded
 from demo.processes import Processes, free_ports
+from schemas.codec.records import Record, encode
 from schemas.events import AttemptEvent
-from schemas.records import Record, encode
 from schemas.topics import DECISIONS
 
 T = TypeVar("T")

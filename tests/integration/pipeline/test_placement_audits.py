@@ -13,6 +13,8 @@ from aiokafka import AIOKafkaProducer
 
 import embedded
 from pipeline.placements.process import GRACE
+from schemas.codec.chunking import split
+from schemas.codec.records import decode, encode
 from schemas.events import (
     AttemptConcluded,
     BindOutcome,
@@ -25,10 +27,8 @@ from schemas.events import (
     PodRef,
 )
 from schemas.ids import attempt_id, microseconds
-from schemas.records import decode, encode
-from schemas.runs import split
 from schemas.topics import ATTEMPTS, DECISIONS, FINDINGS, NODES, PODS, Topic
-from summaries.placement_judge import LATE
+from summaries.placement_auditor import LATE
 from tests.integration.pipeline.running import Pipeline, pipeline, until
 from tests.unit.schemas.builders import a_request, a_summary
 

@@ -12,7 +12,9 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 import embedded
-from schemas.documents import stay_of
+from schemas.codec.chunking import split
+from schemas.codec.records import decode, encode
+from schemas.documents.attempts import stay_of
 from schemas.events import (
     BindOutcome,
     Event,
@@ -23,8 +25,6 @@ from schemas.events import (
     PodRef,
 )
 from schemas.ids import attempt_id, microseconds
-from schemas.records import decode, encode
-from schemas.runs import split
 from schemas.topics import ATTEMPTS, FINDINGS, NODES, PODS, Topic
 from tests.integration.pipeline.running import Pipeline, pipeline, until
 from tests.unit.schemas.builders import a_request, a_summary

@@ -12,10 +12,10 @@ from typing import Any
 import httpx
 import pytest
 
-from schemas.documents import summary_of
+from schemas.codec.records import encode_value
+from schemas.documents.attempts import summary_of
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, INDICES, MAPPING_VERSION
-from schemas.records import encode_value
 from summaries.fold import summarize
 from tests.integration.pipeline.running import Pipeline, until
 from tests.unit.summaries.attempts import about, an_attempt

@@ -9,14 +9,14 @@ from datetime import timedelta
 
 import httpx
 
-from schemas.documents import devices_of, repeated_of, summary_of
+from schemas.codec.chunking import join
+from schemas.codec.records import Record, decode, encode, encode_value
+from schemas.documents.attempts import devices_of, repeated_of, summary_of
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, Message
 from schemas.indices import INDICES
-from schemas.records import Record, decode, encode, encode_value
-from schemas.repeats import resolve
-from schemas.runs import join
 from schemas.topics import TOPICS
 from summaries.fold import summarize
+from summaries.retries import resolve
 from tests.integration.pipeline.running import Pipeline, until
 from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt
 

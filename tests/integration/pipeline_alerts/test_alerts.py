@@ -21,9 +21,9 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from jsonschema import Draft202012Validator, FormatChecker
 
 import embedded
+from schemas.codec.records import decode, encode
 from schemas.events import Alert, Event, Message, PodRef
 from schemas.generate import ROOT
-from schemas.records import decode, encode
 from schemas.topics import ALERTS, MESSAGES, TOPICS
 
 GETTABLE = {"type": "string", "format": "date-time"}

@@ -19,7 +19,7 @@ from aiokafka import AIOKafkaConsumer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 
-from scheduler.publish import TOPICS
+from scheduler.publish.kafka_publisher import TOPICS
 from schemas.topics import DECISIONS
 from tests.unit.scheduler_edges.builders import Json, a_container, a_node, a_pod
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from schemas.codec.records import decode
 from schemas.events import AttemptConcluded
-from schemas.records import decode
 from schemas.topics import DECISIONS
 from tests.backends import Addresses
 from tests.integration.scheduler.nursery import ForkedScheduler, Nursery

@@ -10,8 +10,8 @@ import httpx
 import orjson
 import pytest
 
-from scheduler import http, listen
-from scheduler.http import create_app
+from scheduler.http import app, server
+from scheduler.http.app import create_app
 from tests.integration.scheduler.scheduling import SchedulerProcess
 from tests.unit.scheduler_edges.builders import a_node, a_pod
 from tests.unit.scheduler_edges.certificates import Secret, a_pair
@@ -70,11 +70,11 @@ async def address(tmp_path: Path) -> AsyncIterator[tuple[str, int]]:
     """A scheduler that listens in this process, for bodies of up to 100,000 bytes."""
     serving = Serving(tmp_path, a_node("node1"))
     app = create_app(serving.scheduler, serving.metrics, dict, 100_000)
-    with listen.bind("127.0.0.1", 0) as listener:
-        server = listen.Server(listen.config(app, None))
-        running = asyncio.create_task(server.serve(sockets=[listener]))
+    with server.bind("127.0.0.1", 0) as listener:
+        uvicorn_server = server.Server(server.config(app, None))
+        running = asyncio.create_task(uvicorn_server.serve(sockets=[listener]))
         yield listener.getsockname()[:2]
-        server.should_exit = True
+        uvicorn_server.should_exit = True
         await running
     await serving.close()
 
@@ -117,7 +117,7 @@ async def test_a_body_in_chunks_is_read_whole(address: tuple[str, int]) -> None:
 async def test_a_body_too_long_is_refused_before_it_has_arrived(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, head: bytes
 ) -> None:
-    monkeypatch.setattr(listen, "LINGER_SECONDS", 0.2)
+    monkeypatch.setattr(server, "LINGER_SECONDS", 0.2)
     started = time.process_time()
     part = b"20000\r\n" + b"x" * 0x20000 + b"\r\n"
     answer = await spoken(address, b"POST /filter HTTP/1.1\r\nHost: x\r\n" + head + b"\r\n\r\n", part)
@@ -129,8 +129,8 @@ async def test_a_body_too_long_is_refused_before_it_has_arrived(
 async def test_a_body_that_does_not_arrive_is_given_up(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(http, "BODY_SECONDS", 0.2)
-    monkeypatch.setattr(listen, "LINGER_SECONDS", 0.2)
+    monkeypatch.setattr(app, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(server, "LINGER_SECONDS", 0.2)
     answer = await spoken(address, asked(BODY)[:-5])
     assert answer.startswith(b"HTTP/1.1 408 ")
 
@@ -139,14 +139,14 @@ async def test_a_body_that_does_not_arrive_is_given_up(
 async def test_a_client_that_does_not_say_what_it_wants_is_hung_up_on(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, said: bytes
 ) -> None:
-    monkeypatch.setattr(listen, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
     assert await spoken(address, said) == b""
 
 
 async def test_a_client_that_begins_a_second_request_and_stops_is_hung_up_on(
     address: tuple[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listen, "HEADER_SECONDS", 0.2)
+    monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
     answer = await spoken(address, b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nPOST /fil")
     assert answer.startswith(b"HTTP/1.1 200 ")
 

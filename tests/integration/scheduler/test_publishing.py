@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import embedded
-from scheduler.spool import frames
-from scheduler.spool.frames import Entry
+from scheduler.publish.spool import frames
+from scheduler.publish.spool.frames import Entry
+from schemas.codec.records import decode
 from schemas.events import AttemptConcluded, BindConcluded, NodeRegistered
-from schemas.records import decode
 from schemas.topics import DECISIONS, NODES
 from tests.backends import Addresses
 from tests.integration.scheduler.scheduling import (

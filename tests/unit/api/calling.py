@@ -9,10 +9,10 @@ from fastapi import FastAPI
 
 from api.app import create_app
 from api.settings import Settings
-from schemas.documents import attempt_document
+from schemas.codec.chunking import split
+from schemas.codec.records import encode, encode_value
+from schemas.documents.attempts import attempt_document
 from schemas.events import AttemptSummarized
-from schemas.records import encode, encode_value
-from schemas.runs import split
 
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
 POD = "/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from api.queries import FindingsQuery, HistoryQuery, NodeOccupancyQuery, SchedulerlogQuery, SearchQuery
+from api.http.query_params import FindingsQuery, HistoryQuery, NodeOccupancyQuery, SchedulerlogQuery, SearchQuery
 from api.settings import PREFIX, Settings
 
 TEXT = (Path(__file__).parents[3] / "docs" / "api.md").read_text(encoding="utf-8")

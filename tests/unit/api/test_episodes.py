@@ -5,7 +5,7 @@ from itertools import groupby
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.episodes import Tried, episode, in_runs, tried, with_newest
+from api.index.episodes import Tried, episode, in_runs, tried, with_newest
 from schemas.events import BindOutcome
 from tests.unit.schemas.builders import STARTED, a_summary
 

@@ -6,12 +6,12 @@ import httpx
 import orjson
 import pytest
 
-from api.continuing import TOTAL
-from schemas.answers import Error
-from schemas.documents import finding_document
+from api.http.pagination import TOTAL
+from schemas.answers.attempts import Error
+from schemas.answers.placements import Findings
+from schemas.codec.records import encode_value
+from schemas.documents.attempts import finding_document
 from schemas.events import FindingReported
-from schemas.placement_answers import Findings
-from schemas.records import encode_value
 from tests.unit.api.calling import Caller, down, nothing_found
 from tests.unit.schemas.builders import ATTEMPT, STARTED, a_summary
 

@@ -6,8 +6,9 @@ from typing import Any
 import orjson
 import pytest
 
-from api.continuing import question
-from api.finds import (
+from api.http.pagination import question
+from api.http.query_params import SearchQuery
+from api.index.attempt_queries import (
     NODE_COLUMNS,
     SEARCHED,
     SearchPosition,
@@ -17,13 +18,12 @@ from api.finds import (
     searched,
     without_nodes,
 )
-from api.opensearch import IndexDownError, IndexRefusedError, PointInTimeGoneError, refusal
-from api.paging import first_page, page_body
-from api.queries import SearchQuery
-from schemas.answers import Found
-from schemas.documents import attempt_document
+from api.index.client import IndexDownError, IndexRefusedError, PointInTimeGoneError, refusal
+from api.index.query_dsl import first_page, page_body
+from schemas.answers.attempts import Found
+from schemas.codec.records import Rejected, encode_value
+from schemas.documents.attempts import attempt_document
 from schemas.events import AttemptSummarized, BindOutcome
-from schemas.records import Rejected, encode_value
 from tests.unit.schemas.builders import STARTED, a_summary
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)

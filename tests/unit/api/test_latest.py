@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.latest import LatestAttempts
+from api.memory.latest_attempts import LatestAttempts
+from schemas.codec.chunking import split
+from schemas.codec.records import encode
 from schemas.events import AttemptRepeated, AttemptSummarized, PodRef
-from schemas.records import encode
-from schemas.runs import split
 from tests.unit.schemas.builders import STARTED, a_repetition, a_summary
 
 NOW = STARTED.timestamp() + 3600

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from api.lru import Lru
+from api.memory.lru import Lru
 
 MAX_COUNT, MAX_BYTES = 4, 100
 KEYS = st.sampled_from("abcdefgh")

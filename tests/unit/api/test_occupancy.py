@@ -6,10 +6,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.occupancy import node_occupancy
+from api.index.node_occupancy import node_occupancy
+from schemas.answers.placements import DeviceRegistered, NodeOccupancy
 from schemas.events import PodRef
-from schemas.placement_answers import DeviceRegistered, NodeOccupancy
-from schemas.stays import Held, Stay
+from schemas.occupancy import Held, Stay
 from tests.unit.schemas.builders import STARTED
 
 NOON = STARTED

@@ -4,7 +4,7 @@ import httpx
 import orjson
 import pytest
 
-from schemas.answers import Error
+from schemas.answers.attempts import Error
 from tests.unit.api.calling import Caller, down, nothing_found
 from tests.unit.schemas.builders import STARTED, a_summary
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from api.queries import HistoryQuery, SchedulerlogQuery, SearchQuery, moment, wrong_label, wrong_subdomain
+from api.http.query_params import HistoryQuery, SchedulerlogQuery, SearchQuery, moment, wrong_label, wrong_subdomain
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 

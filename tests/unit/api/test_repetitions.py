@@ -5,11 +5,11 @@ from typing import Any
 
 import orjson
 
-from api import finds
-from api.reader import latest_of_pod, put_together
-from schemas.documents import Digests, EpisodeOf, attempt_document, repeated_document, summary_of
+from api.index import attempt_queries
+from api.index.attempt_reader import latest_of_pod, put_together
+from schemas.codec.records import encode_value
+from schemas.documents.attempts import Digests, EpisodeOf, attempt_document, repeated_document, summary_of
 from schemas.events import AttemptSummarized
-from schemas.records import encode_value
 from tests.unit.schemas.builders import STARTED, a_repetition, a_summary
 
 WHERE = "schedulerlog-attempts-2026.11.21"
@@ -55,7 +55,7 @@ async def test_a_retry_whose_other_half_has_expired_is_left_out() -> None:
         index,  # type: ignore[arg-type]
         places,
         index.held,
-        finds.WHOLE_SUMMARY,
+        attempt_queries.WHOLE_SUMMARY,
         summary_of,
     )
     assert told == {}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from schemas.answers import Error, FullSchedulerLog, SchedulerLog
+from schemas.answers.attempts import Error, FullSchedulerLog, SchedulerLog
 from schemas.events import PodRef
 from tests.unit.api.calling import POD, Caller, down, holding
 from tests.unit.schemas.builders import STARTED, a_summary

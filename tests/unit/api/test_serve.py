@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from schemas.answers import Error
+from schemas.answers.attempts import Error
 
 GOOD = {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:2"}
 

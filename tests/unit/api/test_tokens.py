@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.tokens import BadToken, Position, _check, _digest, seal, unseal
+from api.http.continue_token import BadToken, Position, _check, _digest, seal, unseal
 
 ASKED = {"at": "here", "status": "failed"}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from ingest.hami.reader import HamiLog
-from ingest.lines import Lines, Origin
+from ingest.lines.blocks import Lines, Origin
 from schemas.events import AttemptEvent, AttemptSummarized
 from summaries.fold import summarize
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.checkpoint import Checkpoint, CheckpointError, State
-from ingest.lines import Place
+from ingest.lines.blocks import Place
 from ingest.sources.follow import Reached, follow
 
 POLL = 0.01

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.framing import MAX_LINE_BYTES, Framing
-from ingest.lines import Origin, Place
+from ingest.lines.blocks import Origin, Place
+from ingest.lines.framing import MAX_LINE_BYTES, Framing
 
 KLOG = b'I1121 03:06:23.217054   32118 a.go:1] "m" pod="ml/a"'
 

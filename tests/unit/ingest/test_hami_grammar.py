@@ -1,8 +1,8 @@
 import pytest
 
-from ingest import klog
 from ingest.hami.grammar import grammar, spellings
 from ingest.hami.reader import HamiLog
+from ingest.lines import klog
 from tests.unit.ingest.hami_lines import lines
 
 SAMPLES = [(spelling.says, sample) for spelling in spellings() for sample in spelling.samples]

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ingest import klog
 from ingest.hami.grammar import grammar
 from ingest.hami.reader import HamiLog
 from ingest.hami.registry import Card
+from ingest.lines import klog
+from schemas.codec.records import MAX_VALUE_BYTES, encode
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged
-from schemas.records import MAX_VALUE_BYTES, encode
 from summaries.answer import schedulerlog_json
 from summaries.messages import messages
 from summaries.text import refusal_text

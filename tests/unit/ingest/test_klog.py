@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import klog
+from ingest.lines import klog
 
 LINE = b'I1121 03:06:23.217054   32118 a.go:1068] "Found it" pod="ml/a" device index=3 score=7.5 err="say \\"hi\\""'
 REFERENCE = datetime(2026, 12, 31, tzinfo=UTC)

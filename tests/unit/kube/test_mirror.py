@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 
 from kube.errors import ApiError
-from kube.mirror import Change, Listing, Mirror, Removal, Update
-from kube.notices import Bookmark, Changed, Gone, Lines, read
 from kube.resources import Key
+from kube.store import Change, Listing, Mirror, Removal, Update
+from kube.watch_events import Bookmark, Changed, Gone, Lines, read
 
 Json = dict[str, Any]
 

@@ -9,9 +9,9 @@ import pytest
 
 from kube.client import Client
 from kube.errors import ApiError
-from kube.mirror import Ref
 from kube.reflector import Patience, Reflector, Selection
 from kube.resources import PODS
+from kube.store import Ref
 from tests.unit.kube.fake_api import FakeApi, a_client, serving, until
 
 Json = dict[str, Any]
@@ -200,7 +200,7 @@ async def test_a_request_without_answer_leaves_it_open_whether_it_was_done() -> 
 
 
 async def test_a_rate_spreads_requests() -> None:
-    from kube.rate import Rate
+    from kube.rate_limiter import Rate
 
     rate = Rate(qps=10, burst=2)
     assert [round(rate.wait(100.0), 3) for _ in range(4)] == [0, 0, 0.1, 0.2]

@@ -7,12 +7,12 @@ from typing import Any
 
 import orjson
 
-from pipeline.decisions import Record
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import Written
+from pipeline.worker.agent import Record
+from schemas.codec.records import encode
 from schemas.events import Event
-from schemas.records import encode
 from schemas.topics import DECISIONS
 
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.dead_letters import original
-from pipeline.decisions import Decisions, Record
+from pipeline.dead_letters.codec import original
 from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.opensearch import Written
-from pipeline.writer import Policy
-from pipeline.writers import Writers
+from pipeline.worker.agent import Decisions, Record
+from pipeline.worker.writer import Policy
+from pipeline.worker.writer_pool import Writers
+from schemas.codec.records import decode
 from schemas.events import AttemptConcluded, AttemptEvent, DevicesJudged, FindingReported, PodObserved, PodRef
-from schemas.records import decode
 from schemas.topics import ATTEMPTS, DEAD_LETTER_HEADERS, DEAD_LETTERS, FINDINGS, MESSAGES
 from tests.unit.pipeline.fakes import FakeIndex, FakeTopics, Log, stream
 from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt
@@ -307,7 +307,7 @@ async def test_a_defect_of_the_fold_sets_the_record_aside_instead_of_ending_the_
 
     topics, log = FakeTopics(), Log()
     log.append(*an_attempt(REFUSING))
-    monkeypatch.setattr("pipeline.attempts.AttemptFold.add", broken)
+    monkeypatch.setattr("pipeline.worker.open_attempts.AttemptFold.add", broken)
     async with a_worker(FakeIndex(), topics) as worker:
         await worker.read(*log.records)
     assert len(topics.of(DEAD_LETTERS.name)) == 3

@@ -5,14 +5,14 @@ from typing import Any
 
 import orjson
 
-from pipeline.attempts import Rows
-from pipeline.detail import Detail
-from pipeline.reading import Reading
 from pipeline.sinks.bulk import Document
-from schemas.documents import devices_of
+from pipeline.worker.device_documents import Detail
+from pipeline.worker.open_attempts import Rows
+from pipeline.worker.record_decoder import Reading
+from schemas.codec.records import encode
+from schemas.documents.attempts import devices_of
 from schemas.events import DevicesJudged
 from schemas.indices import DEVICES, INVENTORIES
-from schemas.records import encode
 from summaries.tally import Tallied
 from tests.unit.schemas.builders import STARTED, devices_judged
 

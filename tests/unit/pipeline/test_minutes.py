@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from pipeline.minutes import REMEMBERED_SECONDS, Minutes, minute_of
+from pipeline.worker.minute_counts import REMEMBERED_SECONDS, Minutes, minute_of
 from schemas.ids import attempt_id
 from summaries.fold import summarize
 from summaries.trends import contribution

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.offsets import InOrder
+from pipeline.worker.offset_tracker import InOrder
 
 
 @given(st.lists(st.integers(0, 1_000), unique=True, max_size=60).map(sorted), st.randoms(use_true_random=False))

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document, batches, body, source
+from pipeline.sinks.bulk_result import Answer, Outcome, of_bulk, of_item, of_status
 from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, Written, client
-from pipeline.sinks.outcome import Answer, Outcome, of_bulk, of_item, of_status
 from schemas.indices import ATTEMPTS, MAPPING_VERSION
 from tests.unit.pipeline.fake_opensearch import TROUBLES, FakeOpenSearch, serving
 

@@ -1,4 +1,4 @@
-from pipeline.progress import Progress, lag
+from pipeline.worker.watchdog import Progress, lag
 
 
 def test_lag_counts_what_is_there_and_not_committed() -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from pipeline.reading import Reading
+from pipeline.worker.record_decoder import Reading
+from schemas.codec.records import Record, Rejected, decode, encode, encode_value
 from schemas.events import AttemptEvent, DevicesJudged, NodesJudged
-from schemas.records import Record, Rejected, decode, encode, encode_value
 from summaries.tally import Tallied, tallied
 from tests.fuzz.mutate import other_bytes
 from tests.unit.summaries.attempts import STARTED, about, an_attempt

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from pipeline.retention import expired
+from pipeline.admin.retention import expired
 from schemas.indices import ATTEMPTS
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.sinks.bulk import Document, body
-from schemas.documents import repeated_of, summary_of
+from schemas.codec.records import decode, encode_value
+from schemas.documents.attempts import repeated_of, summary_of
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
 from schemas.ids import attempt_id
-from schemas.records import decode, encode_value
-from schemas.repeats import resolve
 from schemas.topics import ATTEMPTS
 from summaries.fold import summarize
+from summaries.retries import resolve
 from tests.unit.pipeline.fakes import FakeIndex, FakeTopics, Log
 from tests.unit.pipeline.test_decisions import a_worker
 from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt

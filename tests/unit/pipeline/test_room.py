@@ -2,7 +2,7 @@
 
 import asyncio
 
-from pipeline.room import Room
+from pipeline.worker.byte_budget import Room
 
 
 async def entered(room: Room, size: int) -> asyncio.Task[None]:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import Decision, Policy, decide
 
 A100_PROFILES: list[dict[str, Any]] = [

@@ -6,11 +6,12 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.devices import allocation, handshake, registration
-from scheduler.devices.columns import ClusterColumns
-from scheduler.devices.quantity import whole
+from hami import allocation, registration
+from hami.quantities import whole
+from scheduler.devices import handshake
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.vendors import NVIDIA
-from scheduler.judge import wishes
+from scheduler.judge import pod_annotations
 from scheduler.judge.decide import Decision, Policy, decide, reserve
 from tests.unit.scheduler.builders import a_card, a_mig_card, a_node, a_pod, a_quota, a_running_pod, asks
 
@@ -35,7 +36,7 @@ KEYS = st.sampled_from(
         *(registration.REGISTER, registration.PAIR_SCORES, registration.CORDON, handshake.HANDSHAKE),
         *(allocation.NODE, allocation.ALLOCATED, allocation.MIG_ALLOCATIONS),
         *(NVIDIA.pod.use_type, NVIDIA.pod.use_uuid, NVIDIA.pod.numa_bind, NVIDIA.pod.mode),
-        *(wishes.DEVICE_POLICY, wishes.WEIGHTS),
+        *(pod_annotations.DEVICE_POLICY, pod_annotations.WEIGHTS),
     ]
 )
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler.devices.columns import TOTAL, USED, ClusterColumns
+from scheduler.devices.cluster_state import TOTAL, USED, ClusterColumns
 from tests.unit.scheduler.builders import a_card, a_cluster, a_node, a_pod, a_running_pod, asks, decided, reason
 
 NOON = datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - handshakes are local times without a zone

@@ -1,7 +1,7 @@
 import pytest
 
-from scheduler.devices.columns import ClusterColumns
-from scheduler.judge import codes
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.judge import verdict_codes
 from scheduler.judge.decide import Decision, Failed, NotOurs, Policy, decide, release, reserve
 from tests.unit.scheduler.builders import (
     SIDECAR,
@@ -25,7 +25,7 @@ def verdicts(decision: Decision, node: str = "node-a", container: int = 0) -> li
         if judged.container == container:
             place = judged.nodes.tolist().index(decision.node_names.index(node))
             rows = judged.verdict[judged.offsets[place] : judged.offsets[place + 1]].tolist()
-            return [codes.VERDICTS[code] for code in rows]
+            return [verdict_codes.VERDICTS[code] for code in rows]
     raise AssertionError(f"container {container} was not judged")
 
 

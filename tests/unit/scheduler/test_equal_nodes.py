@@ -7,14 +7,14 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.vendors import NVIDIA, ONLY_NVIDIA
-from scheduler.judge.cards import batches
-from scheduler.judge.judgement import Part
+from scheduler.judge.batch_evaluation import Trial
+from scheduler.judge.device_matrix import batches
+from scheduler.judge.pod_annotations import read_wishes
+from scheduler.judge.pod_constraints import terms_of
 from scheduler.judge.request import container_requests
-from scheduler.judge.terms import terms_of
-from scheduler.judge.trial import Trial
-from scheduler.judge.wishes import read_wishes
+from scheduler.judge.results import Part
 from tests.unit.scheduler.builders import (
     A100_PROFILES,
     a_card,

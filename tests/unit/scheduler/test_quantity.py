@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduler.devices.quantity import is_quantity, rounded_up, whole
+from hami.quantities import is_quantity, rounded_up, whole
 
 SCALES = {
     "n": Fraction(1, 10**9),

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduler import device_config
-from scheduler.devices.columns import ClusterColumns
+from scheduler.cluster.kubernetes.slim import slim_node
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import Decision, decide, reserve
 from scheduler.judge.decision import NotOurs, Policy
-from scheduler.kubernetes.slim import slim_node
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "vendors"
 VENDORS = device_config.read(device_config.SHIPPED)

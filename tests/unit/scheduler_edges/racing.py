@@ -10,15 +10,15 @@ from typing import Any, cast
 
 import yaml
 
+from hami import allocation
 from kube.errors import ApiError
-from scheduler.bind import Binder, LockPolicy
+from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.manifests import parse
-from scheduler.devices import allocation
-from scheduler.devices.columns import ClusterColumns
-from scheduler.extender import BindArgs, FilterArgs
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.http.extender_protocol import BindArgs, FilterArgs
 from scheduler.judge.decision import Policy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer

@@ -7,19 +7,19 @@ from typing import Any
 import httpx
 import yaml
 
-from scheduler.bind import Binder, LockPolicy
+from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.manifests import Manifest, parse
-from scheduler.devices.columns import ClusterColumns
-from scheduler.http import create_app
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.http.app import create_app
 from scheduler.judge.decision import Policy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.publish.spool.spool import Spool
 from scheduler.service import Scheduler, Teller
-from scheduler.spool.spool import Spool
+from schemas.codec.records import decode
 from schemas.events import Event
-from schemas.records import decode
 from tests.unit.scheduler_edges.builders import Json
 from tests.unit.scheduler_edges.spooled import Clock
 

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from scheduler.spool.frames import Entry, Kind
+from scheduler.publish.spool.frames import Entry, Kind
+from schemas.codec.records import Record, encode
 from schemas.events import DeviceKind, DevicesJudged, PodRef, Request
 from schemas.ids import attempt_id, microseconds
-from schemas.records import Record, encode
 from schemas.topics import DECISIONS
 
 NOW = datetime(2026, 11, 21, 3, 0, 0, tzinfo=UTC)

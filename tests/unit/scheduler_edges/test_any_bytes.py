@@ -12,13 +12,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from scheduler import node_lock
-from scheduler.devices import allocation, handshake, registration
-from scheduler.devices.quantity import is_quantity, rounded_up, whole
+from hami import allocation, node_lock, registration
+from hami.quantities import is_quantity, rounded_up, whole
+from scheduler.devices import handshake
 from scheduler.devices.quota import Quotas
 from scheduler.devices.vendors import NVIDIA
-from scheduler.extender import UnusableBodyError, read_bind, read_filter
-from scheduler.judge.wishes import WeightsError, parse_weights, read_wishes
+from scheduler.http.extender_protocol import UnusableBodyError, read_bind, read_filter
+from scheduler.judge.pod_annotations import WeightsError, parse_weights, read_wishes
 from scheduler.webhook.admit import Rules
 from scheduler.webhook.review import answer
 from tests.unit.scheduler_edges.builders import a_container, a_node, a_pod

@@ -7,23 +7,23 @@ from typing import Any
 
 import pytest
 
-from scheduler.bind import Binder, LockPolicy
-from scheduler.check_nodes import CheckPolicy, NodeChecks
+from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.handshake import HANDSHAKE
-from scheduler.extender import BindArgs, FilterArgs
+from scheduler.http.extender_protocol import BindArgs, FilterArgs
 from scheduler.judge.decision import Policy
 from scheduler.metrics import Metrics
+from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
+from scheduler.publish.spool.spool import Spool
 from scheduler.service import Scheduler, Teller
-from scheduler.spool.spool import Spool
+from schemas.codec.records import decode
 from schemas.events import AttemptEvent, FindingReported, NodeChecked, NodeRegistered, PodObserved
-from schemas.records import decode
 from summaries.fold import summarize
 from summaries.placement_audit import placed_of
-from summaries.placement_judge import PlacementJudge
+from summaries.placement_auditor import PlacementJudge
 from tests.unit.scheduler_edges.builders import Json, a_card, a_node, a_pod
 from tests.unit.scheduler_edges.serving import manifest_of
 from tests.unit.scheduler_edges.spooled import Clock

@@ -12,10 +12,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from scheduler import durations, node_lock
-from scheduler.bind import Binder, LockPolicy, Outcome
-from scheduler.extender import BindArgs
-from scheduler.node_lock import LOCK, LockError, Step
+from hami import durations, node_lock
+from hami.node_lock import LOCK, LockError, Step
+from scheduler.bind.binder import Binder, LockPolicy, Outcome
+from scheduler.http.extender_protocol import BindArgs
 from tests.conformance.bind_replay import ScriptedApi, bind_differences
 
 CASES = Path(__file__).parent / "cases"

@@ -9,11 +9,12 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 
-from scheduler.devices.columns import ClusterColumns
-from scheduler.events import Attempt, bind_of, events_of, failure_of, registered_of, request_of
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, Policy
 from scheduler.judge.request import ContainerRequest
+from scheduler.publish.event_builder import Attempt, bind_of, events_of, failure_of, registered_of, request_of
+from schemas.codec.records import MAX_VALUE_BYTES, decode, encode
 from schemas.events import (
     NOT_REASONS,
     AttemptConcluded,
@@ -24,7 +25,6 @@ from schemas.events import (
     NodesJudged,
     PodRef,
 )
-from schemas.records import MAX_VALUE_BYTES, decode, encode
 from tests.unit.scheduler_edges.builders import STARTED, Json, a_card, a_cluster, a_container, a_node, a_pod
 
 ATTEMPT = Attempt.of("hami-scheduler", PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED)

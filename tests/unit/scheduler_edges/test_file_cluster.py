@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 import yaml
 
+from hami import allocation
+from hami.node_lock import LOCK
 from kube.errors import ApiError
-from scheduler.bind import BIND_PHASE
+from scheduler.bind.binder import BIND_PHASE
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
 from scheduler.cluster.manifests import Manifest, parse
 from scheduler.cluster.watch_file import FileWatch
-from scheduler.devices import allocation
 from scheduler.metrics import Metrics
-from scheduler.node_lock import LOCK
 from tests.unit.scheduler_edges.builders import Json, a_node, a_pod
 
 

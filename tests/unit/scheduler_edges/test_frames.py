@@ -5,8 +5,8 @@ import random
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from scheduler.spool.frames import END, Entry, Kind, entries_of, frames, scan, size_of
-from schemas.records import Record
+from scheduler.publish.spool.frames import END, Entry, Kind, entries_of, frames, scan, size_of
+from schemas.codec.records import Record
 from tests.unit.scheduler_edges.spooled import a_verdict
 
 FILE = 7

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from scheduler.devices import allocation
-from scheduler.events import Attempt
+from hami import allocation
 from scheduler.judge.decide import Decision, Failed, Policy, decide
 from scheduler.klog import lines
 from scheduler.klog.writer import KlogWriter, headed
+from scheduler.publish.event_builder import Attempt
 from schemas.events import PodRef
 from tests.unit.scheduler_edges.builders import STARTED, Json, a_card, a_cluster, a_container, a_node, a_pod
 

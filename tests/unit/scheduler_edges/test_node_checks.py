@@ -9,19 +9,19 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from scheduler.check_nodes import CheckPolicy, NodeChecks
+from hami.registration import REGISTER
 from scheduler.cluster.claims import Claims
-from scheduler.devices.columns import ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.handshake import HANDSHAKE
 from scheduler.devices.node_checks import problems_of, read_handshake, registerings
-from scheduler.devices.registration import REGISTER
 from scheduler.devices.vendors import ONLY_NVIDIA
 from scheduler.metrics import Metrics
+from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
+from scheduler.publish.spool.spool import Spool
 from scheduler.service import Teller
-from scheduler.spool.spool import Spool
+from schemas.codec.records import decode
 from schemas.events import NodeChecked
-from schemas.records import decode
 from tests.unit.scheduler_edges.builders import Json, a_node
 from tests.unit.scheduler_edges.spooled import Clock
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from scheduler.bind import BIND_TIME, bind_time
-from scheduler.events import Attempt
-from scheduler.open_binds import FILE, End, OpenBind, OpenBinds
-from scheduler.settle_binds import IN_FLIGHT, NOT_BOUND, end_of
+from scheduler.bind.bind_journal import FILE, End, OpenBind, OpenBinds
+from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
+from scheduler.bind.binder import BIND_TIME, bind_time
+from scheduler.publish.event_builder import Attempt
 from schemas.events import PodRef
 from tests.unit.scheduler_edges.builders import STARTED, Json
 
@@ -89,7 +89,7 @@ def test_garbage_between_lines_costs_nothing_else(tmp_path: Path) -> None:
 
 
 def test_the_file_does_not_grow_with_the_binds_that_are_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.open_binds._LONG_BYTES", 10_000)
+    monkeypatch.setattr("scheduler.bind.bind_journal._LONG_BYTES", 10_000)
     binds = OpenBinds(tmp_path, syncs=False)
     asyncio.run(binds.open(a_bind("stays")))
     for number in range(200):

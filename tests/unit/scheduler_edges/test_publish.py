@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaConnectionError, KafkaError, MessageSizeTooLargeError, OutOfOrderSequenceNumber
 
-from scheduler import publish
 from scheduler.metrics import Metrics
-from scheduler.publish import Publisher
-from scheduler.spool.spool import Spool
+from scheduler.publish import kafka_publisher
+from scheduler.publish.kafka_publisher import Publisher
+from scheduler.publish.spool.spool import Spool
 from tests.unit.scheduler_edges.spooled import Clock, a_verdict
 
 Sent = list[bytes]
@@ -22,7 +22,7 @@ class FakeKafka:
     """Plays the producers that are made one after the other; `script` says what fails, call by call."""
 
     def __init__(self) -> None:
-        self.topics = {topic.name for topic in publish.TOPICS}
+        self.topics = {topic.name for topic in kafka_publisher.TOPICS}
         self.log: Sent = []
         self.producers = 0
         self.refuses_start: list[Exception] = []
@@ -90,8 +90,8 @@ class Publishing:
 
 @pytest.fixture
 async def publishing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Publishing]:
-    monkeypatch.setattr(publish, "FIRST_PAUSE", 0.01)
-    monkeypatch.setattr(publish, "SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(kafka_publisher, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(kafka_publisher, "SILENCE_SECONDS", 0.05)
     found = Publishing(tmp_path)
     yield found
     if found.task:
@@ -134,7 +134,7 @@ async def test_nothing_moves_on_before_the_acknowledgement(publishing: Publishin
 async def test_brokers_that_stay_silent_are_looked_up_anew(
     publishing: Publishing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(publish, "GIVE_UP_SECONDS", 0.05)
+    monkeypatch.setattr(kafka_publisher, "GIVE_UP_SECONDS", 0.05)
     publishing.kafka.holds_back = True
     publishing.append("a")
     publishing.start()
@@ -156,7 +156,7 @@ async def test_a_missing_topic_is_named_with_the_way_out(
         in publishing.publisher.problem
     )
     assert caplog.text.count("python -m pipeline provision") == 1
-    publishing.kafka.topics = {topic.name for topic in publish.TOPICS}
+    publishing.kafka.topics = {topic.name for topic in kafka_publisher.TOPICS}
     await publishing.until_sent()
 
 

@@ -13,10 +13,10 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from hami import allocation
+from hami.node_lock import LOCK
 from kube.errors import missing
 from scheduler.cluster.cluster_api import annotation
-from scheduler.devices import allocation
-from scheduler.node_lock import LOCK
 from schemas.events import (
     AttemptConcluded,
     AttemptEvent,

@@ -11,11 +11,11 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from scheduler.spool.frames import END, Entry, Kind
-from scheduler.spool.segments import Segment
-from scheduler.spool.spool import Batch, Limits, Spool, SpoolInUseError
+from scheduler.publish.spool.frames import END, Entry, Kind
+from scheduler.publish.spool.segments import Segment
+from scheduler.publish.spool.spool import Batch, Limits, Spool, SpoolInUseError
+from schemas.codec.records import decode
 from schemas.events import DetailDropped
-from schemas.records import decode
 from tests.unit.scheduler_edges.spooled import NOW, Clock, a_verdict, detail
 
 SMALL = Limits(segment_bytes=1000)

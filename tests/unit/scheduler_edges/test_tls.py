@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from scheduler.tls import BrokenPairError, Certificates, Pair
+from scheduler.http.tls import BrokenPairError, Certificates, Pair
 from tests.unit.scheduler_edges.certificates import Secret, a_pair
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from schemas.columns import Codes, Floats, Integers
+from schemas.events.columns import Codes, Floats, Integers
 
 ARRAYS = ConfigDict(arbitrary_types_allowed=True)
 INTEGERS: TypeAdapter[Integers] = TypeAdapter(Integers, config=ARRAYS)

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.documents import (
+from schemas.codec.device_record_layout import as_object, divided, inventory, tail
+from schemas.codec.records import Rejected, encode, encode_value
+from schemas.documents.attempts import (
     Digests,
     EpisodeOf,
     attempt_document,
@@ -21,9 +23,7 @@ from schemas.documents import (
     verdict_digest,
 )
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, Refusal
-from schemas.halves import as_object, divided, inventory, tail
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INVENTORIES
-from schemas.records import Rejected, encode, encode_value
 from tests.unit.schemas.builders import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, devices_judged
 
 MEMORY, NUMA = a_refusal(CardInsufficientMemory=8), a_refusal(NumaNotFit=2, CardCordoned=6)

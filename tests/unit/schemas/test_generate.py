@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from schemas import generate
 from schemas.__main__ import app
-from schemas.answers import SchedulerLog
+from schemas.answers.attempts import SchedulerLog
 from schemas.asyncapi import document
+from schemas.codec.records import encode
 from schemas.events import EVENTS, DevicesJudged
-from schemas.records import encode
 from schemas.topics import TOPICS
 from tests.unit.schemas.builders import devices_judged
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from schemas.codec.records import Rejected, decode_value, encode
 from schemas.events import AttemptConcluded, AttemptSummarized, DevicesJudged, Event, NodesJudged
-from schemas.records import Rejected, decode_value, encode
 from tests.unit.schemas.builders import a_summary, devices_judged, nodes_judged
 from tests.unit.schemas.json_corpus import DOCUMENTS
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.buffers import has_columns, read_columns
+from schemas.codec.chunking import split
+from schemas.codec.records import Record, Rejected, UnencodableError, decode, encode, encode_value
+from schemas.codec.simdjson_reader import has_columns, read_columns
 from schemas.events import EVENTS, AttemptSummarized, DevicesJudged, Event, NodesJudged, PodRef
-from schemas.records import Record, Rejected, UnencodableError, decode, encode, encode_value
-from schemas.runs import split
 from tests.unit.schemas.builders import a_summary, devices_judged, nodes_judged
 
 GOLDEN = Path(__file__).parents[2] / "contract/golden"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.documents import verdict_digest
+from schemas.codec.chunking import MAX_TEXT, join, runs, split
+from schemas.codec.records import MAX_VALUE_BYTES, Rejected, decode, encode
+from schemas.documents.attempts import verdict_digest
 from schemas.events import AttemptSummarized, BindOutcome, Refusal
-from schemas.records import MAX_VALUE_BYTES, Rejected, decode, encode
-from schemas.runs import MAX_TEXT, join, runs, split
 from summaries.text import refusal_text
 from tests.unit.schemas.builders import STARTED, a_request, a_summary
 

@@ -4,8 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from schemas.codec.identity_memo import Recent, Same, of_nodes
 from schemas.events import AttemptSummarized
-from schemas.same import Recent, Same, of_nodes
 from tests.unit.schemas.builders import a_summary
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import orjson
 import pytest
 
-from schemas.documents import Observed, observation_document, observation_of, stay_document, stay_of
+from schemas.codec.records import Rejected, encode, encode_value
+from schemas.documents.attempts import Observed, observation_document, observation_of, stay_document, stay_of
 from schemas.events import Condition, NodeChecked, NodeObserved, NodeProblem, NodeRegistered, PodObserved, PodRef
 from schemas.indices import OBSERVATIONS, OCCUPANCY
-from schemas.records import Rejected, encode, encode_value
-from schemas.stays import Held, Stay
+from schemas.occupancy import Held, Stay
 from tests.unit.schemas.builders import STARTED
 
 POD = PodRef(namespace="llm", name="deepseek-a", uid="6e1c")

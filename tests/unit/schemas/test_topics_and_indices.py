@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
+from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import EVENTS, FindingReported
 from schemas.indices import INDICES, MAPPING_VERSION, Index
-from schemas.records import MAX_VALUE_BYTES
 from schemas.topics import DEAD_LETTERS, TOPICS
 
 

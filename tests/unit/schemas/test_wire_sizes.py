@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import zstandard
 
+from schemas.codec.chunking import runs
+from schemas.codec.records import MAX_VALUE_BYTES, encode
 from schemas.events import DevicesJudged
-from schemas.records import MAX_VALUE_BYTES, encode
-from schemas.runs import runs
 from tests.unit.schemas.builders import devices_judged
 
 NODES, EACH = 5_000, 8

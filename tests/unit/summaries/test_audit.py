@@ -11,7 +11,7 @@ from schemas.events import (
     FindingReported,
     PickedDevice,
 )
-from summaries.audit import findings
+from summaries.attempt_audit import findings
 from summaries.fold import summarize
 from tests.unit.schemas.builders import STARTED, a_summary
 from tests.unit.summaries.attempts import an_attempt

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from schemas.events import BindOutcome, Refusal
-from schemas.repeats import detail_digest, may_repeat
 from summaries.episodes import differences
+from summaries.retries import detail_digest, may_repeat
 from tests.unit.schemas.builders import STARTED, a_refusal, a_summary
 
 MEMORY = a_refusal(CardInsufficientMemory=3)

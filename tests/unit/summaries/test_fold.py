@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.documents import attempt_document
+from schemas.codec.records import decode, encode, encode_value
+from schemas.documents.attempts import attempt_document
 from schemas.events import (
     NOT_REASONS,
     AttemptConcluded,
@@ -21,7 +22,6 @@ from schemas.events import (
     NodesJudged,
     Refusal,
 )
-from schemas.records import decode, encode, encode_value
 from summaries.fold import AttemptFold, merged, summarize, with_bind
 from tests.unit.summaries.attempts import ENDED, STARTED, a_bind, about, an_attempt, counted, refused_by
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.codec.records import decode, encode
 from schemas.events import AttemptSummarized, Refusal
-from schemas.records import decode, encode
 from summaries.cut import MAX_BYTES
 from summaries.fold import summarize
 from summaries.messages import (

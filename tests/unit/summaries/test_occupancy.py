@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.events import Condition, PodObserved, PodRef
-from schemas.stays import Held, Stay
-from summaries.lives import ADOPTED_WITHIN, Bind, Fact, Sight
+from schemas.occupancy import Held, Stay
 from summaries.occupancy import Facts, sight_of
+from summaries.pod_timelines import ADOPTED_WITHIN, Bind, Fact, Sight
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 CARD = Held(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)

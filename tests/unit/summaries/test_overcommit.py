@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.events import NodeRegistered, PodRef
-from schemas.stays import Held, Stay
+from schemas.occupancy import Held, Stay
 from summaries.overcommit import LASTS, Amounts, Holding, Total, overcommitted, taken, totals_of
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)

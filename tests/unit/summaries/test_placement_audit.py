@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved, Request
 from schemas.ids import microseconds
 from summaries.placement_audit import Placed, Pools, Sighting, bind_untold, placed_of
-from summaries.placement_judge import PlacementJudge
+from summaries.placement_auditor import PlacementJudge
 from tests.unit.summaries.attempts import a_bind
 from tests.unit.summaries.placements import a_placed, a_pod, a_problem, at, checked, registered, seen
 

@@ -8,9 +8,9 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
+from schemas.codec.records import encode_value
 from schemas.events import AttemptSummarized
 from schemas.ids import attempt_id, microseconds
-from schemas.records import encode_value
 from summaries.fold import summarize
 from summaries.trends import Contribution, Minute, Weight, contribution, contribution_of, records
 from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt

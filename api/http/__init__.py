@@ -1,0 +1,1 @@
+"""HTTP without a subject: request checks, parameters, pagination, errors and the page of the OpenAPI document."""

@@ -1,0 +1,1 @@
+"""The latest attempts in memory, filled from the topic of attempts."""

@@ -1,0 +1,1 @@
+"""What HAMi writes on Kubernetes objects: annotations, registrations, allocations, locks, durations, quantities."""

@@ -1,0 +1,98 @@
+"""Dropping what is past its age: whole daily indices, never single documents.
+
+An index is named by the day (UTC) in which its attempts started; it goes when that day has been over for as long as
+its kind is kept, unless something in it still goes on. What has another name is none of ours and is left.
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from opensearchpy import AsyncOpenSearch
+from opensearchpy.exceptions import TransportError
+
+from pipeline.admin.provision import UnreachableError
+from pipeline.settings import Settings
+from pipeline.sinks.opensearch import client
+from schemas.indices import INDICES, Index
+
+Say = Callable[[str], None]
+
+_DAY: Final = re.compile(r"\d{4}\.\d\d\.\d\d", re.ASCII)
+
+
+class Expired(NamedTuple):
+    name: str
+    since: timedelta
+    """How long it is past its age."""
+
+
+def expired(index: Index, names: Iterable[str], keep: timedelta, now: datetime) -> Iterator[Expired]:
+    """Of the indices called ``names``, those of ``index`` that are past their age, oldest first."""
+    for name in sorted(names):
+        day = _day_of(index, name)
+        if day and (since := now - (day + timedelta(days=1) + keep)) > timedelta():
+            yield Expired(name, since)
+
+
+def _day_of(index: Index, name: str) -> datetime | None:
+    said = name.removeprefix(f"{index.alias}-")
+    if said == name or not _DAY.fullmatch(said):
+        return None
+    try:
+        return datetime.strptime(said, "%Y.%m.%d").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+async def keep_clean(settings: Settings, every: timedelta | None, *, dry_run: bool, say: Say) -> None:
+    """Drop what is past its age, once or again and again. Raises ``UnreachableError`` where once fails."""
+    store = client(settings.opensearch_url)
+    try:
+        while True:
+            try:
+                await drop_expired(store, settings, datetime.now(UTC), dry_run=dry_run, say=say)
+            except UnreachableError as error:
+                if every is None:
+                    raise
+                say(f"{error}; trying again in {every}")
+            if every is None:
+                return
+            await asyncio.sleep(every.total_seconds())
+    finally:
+        await store.close()
+
+
+async def drop_expired(store: AsyncOpenSearch, settings: Settings, now: datetime, *, dry_run: bool, say: Say) -> None:
+    """Raises ``UnreachableError``."""
+    try:
+        for index in INDICES:
+            keep = timedelta(days=settings.retention_days) if settings.retention_days else index.retention
+            for each in expired(index, await _names(store, index), keep, now):
+                if await _is_needed(store, index, each.name):
+                    continue
+                if not dry_run:
+                    await store.transport.perform_request("DELETE", f"/{each.name}", ignore=(404,))
+                done = "would be dropped" if dry_run else "dropped"
+                say(f"index {each.name}: {done}, {each.since.days} days past the {keep.days} that it is kept")
+    except TransportError as error:
+        raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {error}") from None
+
+
+async def _is_needed(store: AsyncOpenSearch, index: Index, name: str) -> bool:
+    """Is there anything in it that goes on?"""
+    if index.kept_while is None:
+        return False
+    asked = {"query": index.kept_while, "size": 0, "terminate_after": 1}
+    found = await store.transport.perform_request("POST", f"/{name}/_search", body=asked, ignore=(404,))
+    return bool(found.get("hits", {}).get("total", {}).get("value"))
+
+
+async def _names(store: AsyncOpenSearch, index: Index) -> list[str]:
+    path = f"/_cat/indices/{index.alias}-*"
+    found: list[dict[str, Any]] = await store.transport.perform_request(
+        "GET", path, params={"format": "json", "h": "index", "expand_wildcards": "all"}
+    )
+    return [each["index"] for each in found]

@@ -1,0 +1,74 @@
+"""The command line of ``python -m pipeline events``."""
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kube.credentials import from_kubeconfig, in_cluster
+from kube.errors import KubeConfigError
+from pipeline import log
+from pipeline.settings import PREFIX, servers
+from pipeline.sinks.opensearch import NotProvisionedError
+
+
+def _servers(said: str) -> str:
+    try:
+        return servers(said)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+Kafka = Annotated[
+    str,
+    typer.Option(
+        envvar=f"{PREFIX}KAFKA_BOOTSTRAP_SERVERS", help="host:port[,host:port…] of any brokers.", callback=_servers
+    ),
+]
+
+
+def events(
+    kafka: Kafka,
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="How to reach the API server; the pod's service account unless given.")
+    ] = None,
+    context: Annotated[str | None, typer.Option(help="Of the kubeconfig; its current one unless given.")] = None,
+    scheduler: Annotated[
+        list[str] | None, typer.Option(help="Only what this scheduler decided; repeatable. Any unless given.")
+    ] = None,
+    group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = "schedulerlog-events",
+    kube_api_qps: Annotated[float, typer.Option(help="Requests a second to the API server; 0: no limit.", min=0)] = 20,
+    kube_api_burst: Annotated[int, typer.Option(help="Requests at once after a pause.", min=1)] = 50,
+    linger_seconds: Annotated[
+        float, typer.Option(help="Retries that come within this time share a request.", min=0, max=60)
+    ] = 1.0,
+    most_age_minutes: Annotated[
+        float, typer.Option(help="Older messages are passed over, as kube-apiserver's --event-ttl drops events.", min=0)
+    ] = 60,
+    metrics_port: Annotated[
+        int | None, typer.Option(help="Serve /metrics, /healthz, /readyz on 127.0.0.1.", min=0, max=65535)
+    ] = None,
+) -> None:
+    """Write messages into Kubernetes as events of their pods, until SIGTERM.
+
+    Retries of a pod for the same reason share one event, whose series counts them. The role needs create, get, list
+    and patch of events in events.k8s.io, and get of pods.
+    """
+    # aiohttp and aiokafka take their time to import: only this command needs them.
+    from pipeline.kube_events.event_writer import Policy
+    from pipeline.kube_events.process import Settings, run
+
+    policy = Policy(frozenset(scheduler or ()), timedelta(minutes=most_age_minutes))
+    load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
+    log.configure()
+    settings = Settings(kafka, group, load, kube_api_qps, kube_api_burst, linger_seconds, metrics_port, policy)
+    try:
+        asyncio.run(run(settings))
+    except NotProvisionedError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+    except (KubeConfigError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None

@@ -1,0 +1,139 @@
+"""``python -m pipeline events`` as a process: reads messages, has them counted by events, then acknowledges them."""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
+from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
+
+from kube.client import Client
+from kube.credentials import Credentials, Load
+from kube.rate_limiter import Rate
+from pipeline.health import serving
+from pipeline.kube_events.event_writer import Policy, Teller
+from pipeline.kube_events.metrics import Metrics
+from pipeline.metrics import Metrics as PipelineMetrics
+from pipeline.runtime import check_there, topics_of, until_stopped
+from pipeline.sinks.backoff import Backoff
+from pipeline.sinks.kafka import TopicsSink
+from schemas.topics import DEAD_LETTERS, MESSAGES
+
+logger = logging.getLogger(__name__)
+
+MOST_RECORDS: Final = 5_000
+"""Of one batch: the longer a batch takes, the larger the next one, and the more retries share a request."""
+_LONGEST_BATCH_SECONDS: Final = 3_600
+"""After this time in one batch, the API server being away, others may take the partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    servers: str
+    group: str
+    load: Load
+    """How to reach the API server."""
+    qps: float
+    burst: int
+    linger_seconds: float
+    """Retries that come within this time share a request."""
+    metrics_port: int | None
+    policy: Policy
+
+
+class _Moved(ConsumerRebalanceListener):  # type: ignore[misc]
+    def __init__(self, teller: Teller) -> None:
+        self._teller = teller
+
+    def on_partitions_revoked(self, revoked: object) -> None:
+        """What is unacknowledged is read again, by whoever has the partition then."""
+
+    def on_partitions_assigned(self, assigned: object) -> None:  # noqa: ARG002 - the base class calls it so
+        self._teller.forget()
+
+
+async def run(settings: Settings) -> None:
+    """Work until SIGTERM or SIGINT.
+
+    Raises ``KubeConfigError``, ``NotProvisionedError`` where topics are missing, ``OSError`` where the metrics port is
+    taken.
+    """
+    await until_stopped(_work(settings))
+
+
+async def _work(settings: Settings) -> None:
+    metrics = Metrics()
+    client = Client(
+        await Credentials.open(settings.load),
+        rate=Rate(settings.qps, settings.burst),
+        count=lambda verb, result: metrics.requests.labels(verb, result).inc(),
+    )
+    topics = TopicsSink(settings.servers, PipelineMetrics())
+    teller = Teller(client, topics, metrics, settings.policy)
+    state = _State(teller)
+    port = settings.metrics_port
+    health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
+    with health:
+        try:
+            await _read_for_ever(settings, teller, state)
+        finally:
+            await topics.close()
+            await client.close()
+
+
+@dataclass(slots=True)
+class _State:
+    teller: Teller
+    waits_for: str = "Kafka"
+
+    def ready(self) -> str:
+        waits_for = "the API server" if self.teller.is_waiting else self.waits_for
+        return f"waiting for {waits_for}" if waits_for else ""
+
+
+async def _read_for_ever(settings: Settings, teller: Teller, state: _State) -> None:
+    """A broker that is away is waited for; a consumer that has failed is made anew."""
+    backoff = Backoff("Kafka", settings.policy.longest_pause_seconds)
+    while True:
+        consumer = AIOKafkaConsumer(
+            bootstrap_servers=settings.servers,
+            group_id=settings.group,
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000,
+        )
+        try:
+            check_there([MESSAGES.name, DEAD_LETTERS.name], await topics_of(settings.servers))
+            consumer.subscribe([MESSAGES.name], listener=_Moved(teller))
+            await consumer.start()
+            backoff.worked()
+            state.waits_for = ""
+            await _read(consumer, teller, settings.linger_seconds)
+        except (KafkaError, OSError) as error:
+            state.waits_for = "Kafka"
+            await backoff.failed(f"{type(error).__name__}: {error}")
+        finally:
+            await consumer.stop()
+
+
+async def _read(consumer: Any, teller: Teller, linger_seconds: float) -> None:
+    while True:
+        found = await consumer.getmany(timeout_ms=1_000, max_records=MOST_RECORDS)
+        if not found:
+            continue
+        await asyncio.sleep(linger_seconds)
+        more = await consumer.getmany(timeout_ms=0, max_records=MOST_RECORDS)
+        batches = [*found.items(), *more.items()]
+        await teller.tell([record for _, records in batches for record in records], datetime.now(UTC))
+        await _acknowledge(consumer, batches)
+
+
+async def _acknowledge(consumer: Any, batches: Sequence[tuple[Any, Sequence[Any]]]) -> None:
+    try:
+        await consumer.commit({partition: records[-1].offset + 1 for partition, records in batches})
+    except (CommitFailedError, IllegalStateError) as error:
+        logger.info("the partitions have moved, whoever has them reads the same messages again: %s", error)

@@ -1,0 +1,51 @@
+"""The writers of a worker, side by side: while the index takes a batch of one, the other makes its next one."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
+
+from pipeline.metrics import Metrics
+from pipeline.runtime import first_of
+from pipeline.worker.byte_budget import Room
+from pipeline.worker.writer import Index, Policy, Topics, Writer
+
+
+class Writers:
+    """As many as there are ``topics``, with equal shares of what ``policy`` allows to be remembered.
+
+    A partition is always written by the same one, so no two of them remember anything of one attempt or pod.
+    """
+
+    def __init__(self, index: Index, topics: Sequence[Topics], metrics: Metrics, policy: Policy) -> None:
+        self._room = Room(policy.queue_bytes)
+        share = replace(
+            policy,
+            remembered_bytes=policy.remembered_bytes // len(topics),
+            compared_bytes=policy.compared_bytes // len(topics),
+        )
+        self._writers = [Writer(index, each, metrics, self._room, share) for each in topics]
+
+    @property
+    def queued_bytes(self) -> int:
+        return self._room.bytes
+
+    @property
+    def remembered(self) -> int:
+        """Attempts."""
+        return sum(len(each.remembered) for each in self._writers)
+
+    def of(self, partition: int) -> Writer:
+        return self._writers[partition % len(self._writers)]
+
+    def forget(self) -> None:
+        """Partitions have moved: what was remembered of their attempts may be out of date when they come back."""
+        for each in self._writers:
+            each.forget()
+
+    async def drained(self) -> None:
+        """Return when all that was handed over is written."""
+        await asyncio.gather(*(each.drained() for each in self._writers))
+
+    async def run(self) -> None:
+        """Write for ever. Raises what can't be waited for: ``NotProvisionedError``."""
+        await first_of(*(each.run() for each in self._writers))

@@ -1,0 +1,94 @@
+"""Tells how binds ended that nobody waited for: cut off by a kill, or not answered by the API server.
+
+The pod itself says it. Its node and `hami.io/bind-time` are ours only where our bind took place, since whoever binds it
+later writes its own time first: another leader has waited for a Lease to run out, and a next life has started anew.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from kube.errors import ApiError
+from scheduler.bind.bind_journal import End, OpenBind, OpenBinds
+from scheduler.bind.binder import BIND_TIME, bind_time
+from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
+from scheduler.publish import event_builder
+from scheduler.service import Teller
+
+log = logging.getLogger(__name__)
+
+NOT_BOUND: Final = "the scheduler ended, or got no answer, before the pod was bound"
+IN_FLIGHT: Final = timedelta(minutes=1)
+"""The longest that an API server works on a request (`--request-timeout`): until then it may still bind the pod."""
+PAUSE_SECONDS: Final = 1.0
+
+
+def end_of(bind: OpenBind, pod: Object, now: datetime) -> End | None:
+    """What the pod says became of the bind; None while it may still take place.
+
+    The times are those that another look would find too, so that telling it twice is telling the same.
+    """
+    node = (pod.get("spec") or {}).get("nodeName")
+    if node == bind.node and annotation(pod, BIND_TIME) == bind_time(bind.began):
+        return End("", max(_scheduled_at(pod), bind.began))
+    if node or now - bind.began > IN_FLIGHT:
+        return End(NOT_BOUND, bind.began)
+    return None
+
+
+def _scheduled_at(pod: Object) -> datetime:
+    conditions: Any = (pod.get("status") or {}).get("conditions") or ()
+    times = [each.get("lastTransitionTime") for each in conditions if each.get("type") == "PodScheduled"]
+    return max(map(datetime.fromisoformat, filter(None, times)), default=_EPOCH)
+
+
+_EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00Z")
+
+
+class BindSettler:
+    """`run` is the task. It needs no lead: what it tells is its own."""
+
+    def __init__(self, binds: OpenBinds, api: ClusterApi, teller: Teller, clock: Callable[[], datetime]) -> None:
+        self._binds, self._api, self._teller, self._clock = binds, api, teller, clock
+
+    async def run(self) -> None:
+        """Look for ever."""
+        if self._binds.unsettled:
+            log.info("%d binds were cut off: looking what became of them", len(self._binds.unsettled))
+        while True:
+            await self.settle()
+            await asyncio.sleep(PAUSE_SECONDS)
+
+    async def settle(self) -> None:
+        """Tell what can be known by now."""
+        for bind in list(self._binds.unsettled.values()):
+            try:
+                end = bind.end or await self._look(bind)
+            except ApiError as error:
+                self._note(bind, error)
+            else:
+                if end:
+                    await self._tell(bind, end)
+
+    async def _look(self, bind: OpenBind) -> End | None:
+        """Raises `ApiError`: 404 also where another pod has the name."""
+        pod = await self._api.get_pod(bind.attempt.pod.namespace, bind.attempt.pod.name)
+        if pod["metadata"].get("uid") != bind.attempt.pod.uid:
+            raise ApiError(404, "another pod has its name")
+        return end_of(bind, pod, self._clock())
+
+    def _note(self, bind: OpenBind, error: ApiError) -> None:
+        if error.is_missing:
+            log.warning("pod %s is gone: nobody knows whether it was bound to %s", bind.attempt.pod, bind.node)
+            self._binds.done(bind)
+        else:
+            log.debug("whether pod %s was bound to %s is not known yet: %s", bind.attempt.pod, bind.node, error)
+
+    async def _tell(self, bind: OpenBind, end: End) -> None:
+        log.info("pod %s, node %s: %s", bind.attempt.pod, bind.node, end.error or "was bound")
+        self._binds.tell(bind, end)
+        self._teller.tell([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.began, end.at)])
+        await self._teller.settle()
+        self._binds.done(bind)

@@ -1,0 +1,206 @@
+"""Binding a pod to the node that the filter chose: take the node's lock, mark the pod, write the binding.
+
+The steps, and every error text, are HAMi v2.10's (`Scheduler.Bind`, `nodelock.LockNode`); three API calls where HAMi
+makes eight, because the lock is first tried on the node as the watch shows it. A bind that fails gives its lock back;
+the filter's annotations stay in the pod until it is tried again, as HAMi's recorded binds show.
+"""
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from hami import node_lock
+from hami.node_lock import LOCK, LockError, PodKey, Step
+from kube.errors import ApiError, missing
+from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
+from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
+from scheduler.http.extender_protocol import BindArgs
+from scheduler.judge.request import container_requests
+
+log = logging.getLogger(__name__)
+
+BIND_PHASE: Final = "hami.io/bind-phase"
+BIND_TIME: Final = "hami.io/bind-time"
+POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
+"""Members of a group wait for the lock, since one that gives up holds back all."""
+
+_TRIES: Final = 5
+_FIRST_PAUSE: Final = 0.1
+_POLL: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class LockPolicy:
+    """timeout: an older lock is taken over. retry: how long a member of a pod group waits for another's lock."""
+
+    timeout: timedelta = timedelta(minutes=5)
+    retry: timedelta = timedelta(seconds=28)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """error: why the pod could not be bound, in HAMi's words; empty when it is bound. is_unsure: it may be bound after
+    all, since the API server did not answer, nor tell afterwards."""
+
+    error: str = ""
+    is_unsure: bool = False
+
+
+class _ContendedError(Exception):
+    """Another pod holds the lock."""
+
+
+class Binder:
+    """`clock` tells the time in UTC; `sleep` waits for seconds."""
+
+    def __init__(
+        self,
+        api: ClusterApi,
+        policy: LockPolicy,
+        clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        vendors: Vendors = ONLY_NVIDIA,
+    ) -> None:
+        self._vendors = vendors
+        self._api, self._policy, self._clock, self._sleep = api, policy, clock, sleep
+
+    async def bind(self, asked: BindArgs, began: datetime) -> Outcome:
+        """`began` stands in the pod afterwards, as its bind time."""
+        pod = self._api.known_pod(asked.namespace, asked.name)
+        if pod is None:
+            return Outcome(str(missing("pod", asked.name)))
+        if self._api.known_node(asked.node) is None:
+            return Outcome(str(missing("node", asked.node)))
+        locks = needs_lock(pod, self._vendors)
+        try:
+            if locks:
+                await self._lock(asked, waits=_is_member(pod))
+            return await self._write(asked, began)
+        except (ApiError, LockError) as error:
+            if locks:
+                await self._release(asked)
+            return Outcome(str(error))
+
+    async def _write(self, asked: BindArgs, began: datetime) -> Outcome:
+        marks = {BIND_PHASE: "allocating", BIND_TIME: bind_time(began)}
+        await self._api.patch_pod(asked.namespace, asked.name, asked.uid, marks)
+        try:
+            await self._api.bind(asked.namespace, asked.name, asked.uid, asked.node)
+        except ApiError as error:
+            if not error.is_unsure:
+                raise
+            return await self._look_after(asked, error)
+        return Outcome()
+
+    async def _look_after(self, asked: BindArgs, cause: ApiError) -> Outcome:
+        """What became of a binding whose answer was lost. Raises `cause` where it certainly did not take place."""
+        try:
+            pod = await self._api.get_pod(asked.namespace, asked.name)
+        except ApiError as error:
+            if error.is_missing:
+                raise cause from None
+            return Outcome(str(cause), is_unsure=True)
+        if pod["metadata"].get("uid") == asked.uid and (pod.get("spec") or {}).get("nodeName") == asked.node:
+            return Outcome()
+        raise cause
+
+    async def _lock(self, asked: BindArgs, *, waits: bool) -> None:
+        """Raises `LockError` where the lock can't be had, `ApiError` where the API server fails."""
+        pod, give_up = (asked.namespace, asked.name), self._clock() + self._policy.retry
+        while True:
+            try:
+                await self._take(asked.node, pod)
+            except _ContendedError:
+                if not waits or not self._policy.retry:
+                    raise LockError(node_lock.contended(asked.node, self._policy.timeout)) from None
+                if self._clock() > give_up:
+                    raise LockError(node_lock.waited_in_vain(asked.node, self._policy.retry)) from None
+                await self._sleep(_POLL)
+            else:
+                return
+
+    async def _take(self, node: str, pod: PodKey) -> None:
+        """Write our lock into the node, unless another pod's is there; anew each time that the node has changed."""
+        pause, cause = _FIRST_PAUSE, ""
+        for attempt in range(_TRIES):
+            if attempt:
+                # Spread, so that two schedulers that collide once do not collide again.
+                await self._sleep(pause * (1 + random.random() / 2))  # noqa: S311 - no secret
+                pause *= 2
+            found = (None if attempt else self._free_as_known(node)) or await self._api.get_node(node)
+            if await self._is_ours_already(found, pod):
+                return
+            lock = {LOCK: node_lock.format_lock(self._clock(), pod)}
+            try:
+                await self._api.patch_node(node, lock, _version(found))
+            except ApiError as error:
+                if not error.is_conflict:
+                    raise
+                cause = str(error)
+            else:
+                return
+        raise LockError(node_lock.unsettled(node, cause))
+
+    def _free_as_known(self, node: str) -> Object | None:
+        """The node as last seen, where that shows it unlocked. If it is older than it seems, our write conflicts."""
+        found = self._api.known_node(node)
+        is_free = found and _version(found) and annotation(found, LOCK) is None
+        return found if is_free else None
+
+    async def _is_ours_already(self, node: Object, pod: PodKey) -> bool:
+        """Whether the lock is held by this pod; False: it may be taken. Raises `_ContendedError`."""
+        value = annotation(node, LOCK)
+        step = node_lock.next_step(value, pod, self._clock(), self._policy.timeout)
+        if step is Step.CONTENDED or (step is Step.ASK and value is not None and await self._has_live_owner(value)):
+            raise _ContendedError
+        return step is Step.KEEP
+
+    async def _has_live_owner(self, value: str) -> bool:
+        owner = node_lock.owner_of(value)
+        if owner is None:
+            return False
+        try:
+            await self._api.get_pod(*owner)
+        except ApiError as error:
+            if error.is_missing:
+                return False
+            raise
+        return True
+
+    async def _release(self, asked: BindArgs) -> None:
+        """Take our lock off the node. What is not ours stays; what can't be removed expires."""
+        pod = (asked.namespace, asked.name)
+        for _ in range(_TRIES):
+            try:
+                found = await self._api.get_node(asked.node)
+                if node_lock.is_ours_to_release(annotation(found, LOCK), pod):
+                    await self._api.patch_node(asked.node, {LOCK: None}, _version(found))
+            except ApiError as error:
+                if error.is_conflict:
+                    continue
+                if not error.is_missing:
+                    log.warning("the lock of node %s could not be released (%s); it expires", asked.node, error)
+            return
+
+
+def bind_time(began: datetime) -> str:
+    """As HAMi writes it: seconds since 1970."""
+    return str(int(began.timestamp()))
+
+
+def needs_lock(pod: Object, vendors: Vendors) -> bool:
+    """Whether the device plugin will hand something over. As with HAMi, init containers alone do not count."""
+    return any(asked.asks and not asked.is_init for asked in container_requests(pod, vendors))
+
+
+def _is_member(pod: Object) -> bool:
+    labels = pod["metadata"].get("labels")
+    return isinstance(labels, Mapping) and bool(labels.get(POD_GROUP))
+
+
+def _version(node: Object) -> str:
+    return str(node["metadata"].get("resourceVersion", ""))

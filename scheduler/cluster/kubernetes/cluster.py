@@ -1,0 +1,219 @@
+"""Implements `ClusterApi` on an API server: what is known comes from watches, what is written goes there at once.
+
+The answer to every write is the object as it is then; it is taken at once, so that the watch's echo of it is no news.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from random import Random
+from typing import Any, Final
+
+import orjson
+
+from hami import allocation
+from hami.node_lock import LOCK
+from kube.backoff import pauses
+from kube.client import Client
+from kube.election import Leadership
+from kube.errors import ApiError
+from kube.reflector import Patience, Reflector, Selection
+from kube.resources import NODES, PODS, QUOTAS, Json, Key
+from kube.store import Ref
+from scheduler.cluster.claims import Claims
+from scheduler.cluster.cluster_api import Object, Watcher, annotation
+from scheduler.cluster.kubernetes.slim import slim_node, slim_pod, what_counts
+from scheduler.devices.pod_usage import has_ended
+
+log = logging.getLogger(__name__)
+
+_NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""A pod that ends leaves the selection, which the watch tells as a deletion."""
+
+_PATIENCE: Final = Patience()
+
+
+def _packed(found: Json) -> bytes:
+    """As JSON text. orjson hands out buffers larger than what is in them, so a copy takes a fifth of the memory."""
+    return bytes(memoryview(orjson.dumps(found)))
+
+
+class _Nodes:
+    """The nodes as JSON text by name."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self.known: dict[str, bytes] = {}
+        self.locked: set[str] = set()
+
+    def changed(self, found: Json) -> None:
+        node, before = slim_node(found), self.known.get(found["metadata"]["name"])
+        self.known[node["metadata"]["name"]] = _packed(node)
+        (self.locked.discard if annotation(node, LOCK) is None else self.locked.add)(node["metadata"]["name"])
+        if before is None or what_counts(orjson.loads(before)) != what_counts(node):
+            self._watcher.node_changed(node)
+
+    def gone(self, ref: Ref) -> None:
+        del self.known[ref.key.name]
+        self.locked.discard(ref.key.name)
+        self._watcher.node_gone(ref.key.name)
+
+
+class _Pods:
+    """The pods that have not ended, as JSON text."""
+
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+        self.known: dict[Key, bytes] = {}
+
+    def changed(self, found: Json) -> None:
+        pod = slim_pod(found)
+        self.known[Key(pod["metadata"]["namespace"], pod["metadata"]["name"])] = _packed(pod)
+        self._watcher.pod_changed(pod)
+
+    def gone(self, ref: Ref) -> None:
+        del self.known[ref.key]
+        self._watcher.pod_gone(ref.uid)
+
+
+class _Quotas:
+    def __init__(self, watcher: Watcher) -> None:
+        self._watcher = watcher
+
+    def changed(self, found: Json) -> None:
+        self._watcher.quota_changed(found)
+
+    def gone(self, ref: Ref) -> None:
+        self._watcher.quota_gone(*ref.key)
+
+
+class KubernetesCluster:
+    """`run` keeps it up to date. `election` None: this scheduler is the only one."""
+
+    def __init__(
+        self,
+        client: Client,
+        watcher: Watcher,
+        claims: Claims,
+        election: Leadership | None = None,
+        *,
+        node_labels: str = "",
+        patience: Patience = _PATIENCE,
+    ) -> None:
+        self._client, self._watcher, self._claims, self._election = client, watcher, claims, election
+        self._nodes, self._pods = _Nodes(watcher), _Pods(watcher)
+        self._node_watch = Reflector(client, Selection(NODES, labels=node_labels), self._nodes, patience)
+        self._pod_watch = Reflector(client, Selection(PODS, fields=_NOT_ENDED), self._pods, patience)
+        self._quota_watch = Reflector(client, Selection(QUOTAS), _Quotas(watcher), patience)
+        self.watches = (self._node_watch, self._pod_watch, self._quota_watch)
+        self._read_term = 0
+
+    def locked_nodes(self) -> int:
+        return len(self._nodes.locked)
+
+    async def run(self) -> None:
+        """Keep up with the cluster, and lead where we may, for ever."""
+        async with asyncio.TaskGroup() as tasks:
+            for watch in self.watches:
+                tasks.create_task(watch.run())
+            if self._election:
+                tasks.create_task(self._election.run())
+                tasks.create_task(self._read_anew_when_leading(self._election))
+
+    async def _read_anew_when_leading(self, election: Leadership) -> None:
+        """Who led before may have written what our watches have not brought yet."""
+        waits = pauses(Random())  # noqa: S311 - no secret
+        while True:
+            await election.leads_anew.wait()
+            election.leads_anew.clear()
+            term = election.term
+            await asyncio.gather(*(watch.synced() for watch in self.watches))
+            while self._read_term != term == election.term:
+                try:
+                    await asyncio.gather(*(watch.relist() for watch in self.watches))
+                except ApiError as error:
+                    log.warning("the cluster can't be read (%s); nothing is answered before it is", error)
+                    await asyncio.sleep(next(waits))
+                else:
+                    self._begin_term(term)
+
+    def _begin_term(self, term: int) -> None:
+        """What we gave up in a former term holds again where another leader may have meant it."""
+        if voided := self._claims.reset():
+            for pod in map(orjson.loads, self._pods.known.values()):
+                if pod["metadata"]["uid"] in voided:
+                    self._watcher.pod_changed(pod)
+        self._read_term = term
+
+    async def close(self) -> None:
+        """Give the lease back; `run` has ended."""
+        if self._election:
+            await self._election.resign()
+        await self._client.close()
+
+    def problem(self) -> str:
+        if self._election and self._election.problem:
+            return f"this scheduler does not lead: {self._election.problem}"
+        lacking = next((watch.problem for watch in self.watches if watch.problem), "")
+        if not lacking and self._election and self._read_term != self._election.term:
+            lacking = "the new leader reads it anew"
+        return f"the cluster is not known as it is now: {lacking}" if lacking else ""
+
+    # ClusterApi
+
+    def known_node(self, name: str) -> Object | None:
+        found = self._nodes.known.get(name)
+        return orjson.loads(found) if found else None
+
+    def known_pod(self, namespace: str, name: str) -> Object | None:
+        found = self._pods.known.get(Key(namespace, name))
+        return orjson.loads(found) if found else None
+
+    def offered(self, pod: Object) -> None:
+        pass
+
+    async def get_node(self, name: str) -> Object:
+        found = await self._client.get(NODES.item(Key("", name)))
+        self._absorb_node(found)
+        return found
+
+    async def get_pod(self, namespace: str, name: str) -> Object:
+        found = await self._client.get(PODS.item(Key(namespace, name)))
+        self._absorb_pod(found)
+        return found
+
+    async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
+        change = {"metadata": {"resourceVersion": resource_version, "annotations": annotations}}
+        self._absorb_node(await self._client.patch(NODES.item(Key("", name)), change))
+
+    async def patch_pod(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        annotations: Mapping[str, str | None],
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        bound = ((self.known_pod(namespace, name) or {}).get("spec") or {}).get("nodeName")
+        if bound and allocation.NODE in annotations:
+            raise ApiError(409, f'pod {name} is already assigned to node "{bound}"')
+        metadata: dict[str, Any] = {"uid": uid, "annotations": annotations} | ({"labels": labels} if labels else {})
+        self._absorb_pod(await self._client.patch(PODS.item(Key(namespace, name)), {"metadata": metadata}))
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
+        await self._client.create(PODS.item(Key(namespace, name), "binding"), binding)
+
+    def _absorb_node(self, found: Json) -> None:
+        # A node outside of our selection stays unknown.
+        if found["metadata"]["name"] in self._nodes.known:
+            self._node_watch.absorb(found)
+
+    def _absorb_pod(self, found: Json) -> None:
+        if not has_ended(found):
+            self._pod_watch.absorb(found)

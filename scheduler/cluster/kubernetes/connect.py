@@ -1,0 +1,85 @@
+"""From what `serve` was told to a cluster that is kept up to date, with its metrics."""
+
+import os
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from kube.client import Client
+from kube.credentials import Credentials, Load, from_kubeconfig, in_cluster, pod_namespace
+from kube.election import Election, Leadership, Neighbour, own_host, own_identity
+from kube.lease import Terms
+from kube.rate_limiter import Rate
+from kube.resources import Key
+from scheduler.cluster.claims import Claims
+from scheduler.cluster.cluster_api import Watcher
+from scheduler.cluster.kubernetes.cluster import KubernetesCluster
+from scheduler.metrics import Metrics
+
+LEASE_NAME: Final = "schedulerlog-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class ApiServer:
+    """Which API server, and how to use it."""
+
+    kubeconfig: Path | None = None
+    """None: the service account of the pod that we run in."""
+    context: str | None = None
+    """Of the kubeconfig, by name; None: its current one."""
+    qps: float = 0.0
+    """Requests a second; 0: no limit."""
+    burst: int = 10
+    timeout_seconds: float = 10.0
+    """What one request may take."""
+    node_labels: str = ""
+    """Only nodes with these labels are used."""
+    lease: Key | None = None
+    """The Lease that says who leads; None: this scheduler is the only one."""
+    terms: Terms = field(default_factory=Terms)
+    leads_with_kube_scheduler: bool = False
+    """The Lease is that of kube-scheduler in our own pod, and we lead while it does."""
+
+
+def lease_namespace() -> str:
+    """Where the Lease is unless somebody says otherwise: beside our own pod."""
+    return os.environ.get("POD_NAMESPACE") or pod_namespace() or "kube-system"
+
+
+async def connect(server: ApiServer, watcher: Watcher, claims: Claims, metrics: Metrics) -> KubernetesCluster:
+    """Raises `KubeConfigError`. Whether the API server answers shows later, in `problem`."""
+    load: Load = from_kubeconfig(server.kubeconfig, server.context) if server.kubeconfig else in_cluster
+    client = Client(
+        await Credentials.open(load),
+        rate=Rate(server.qps, server.burst),
+        timeout_seconds=server.timeout_seconds,
+        count=lambda verb, result: metrics.api_calls.labels(verb, result).inc(),
+    )
+    election = _leadership(server, client)
+    cluster = KubernetesCluster(client, watcher, claims, election, node_labels=server.node_labels)
+    _watch(metrics, cluster, election)
+    return cluster
+
+
+def _leadership(server: ApiServer, client: Client) -> Leadership | None:
+    if server.lease is None:
+        return None
+    if server.leads_with_kube_scheduler:
+        return Neighbour(client, server.lease, own_host(), server.terms)
+    return Election(client, server.lease, own_identity(), server.terms)
+
+
+def _watch(metrics: Metrics, cluster: KubernetesCluster, election: Leadership | None) -> None:
+    metrics.watch(
+        "cache_age_seconds",
+        lambda: time.monotonic() - min(watch.heard for watch in cluster.watches),
+    )
+    metrics.watch(
+        "watch_restarts",
+        lambda: sum(watch.restarts for watch in cluster.watches),
+    )
+    metrics.watch(
+        "is_leader",
+        lambda: float(election is None or election.is_leading),
+    )

@@ -1,0 +1,177 @@
+"""What one pod holds of each device, from its annotations and status (HAMi's `getNodesUsage`, `initContainer.go`).
+
+App containers run side by side, so their shares add up. Init containers run before them, one after the other, so per
+device the biggest counts. A pod holds the larger of the two, and only the app containers' part once every init
+container has succeeded.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from hami import allocation
+from hami.allocation import Held, MigAllocation
+from hami.mig import Placement
+from scheduler.devices.vendors import NVIDIA, Vendors
+
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+
+Instance = tuple[str, Placement]
+"""A MIG instance on a card: its profile's name, and where it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUse:
+    """The effective share of one device: MiB, percent of a card, slots, and which MIG instances stand where on it.
+
+    Instances are those of all containers, ended init containers included: HAMi keeps them until the pod ends.
+    """
+
+    memory_mib: int
+    cores: int
+    slots: int
+    instances: tuple[Instance, ...] = ()
+    vendor: str = NVIDIA.word
+
+
+@dataclass(frozen=True, slots=True)
+class PodUse:
+    """What one pod holds of its node's devices."""
+
+    node: str
+    namespace: str
+    by_uuid: Mapping[str, DeviceUse]
+
+    def quota_use(self) -> dict[str, tuple[int, int]]:
+        """What counts against the namespace's quotas, by vendor: MiB, and percent of cards."""
+        used: dict[str, tuple[int, int]] = {}
+        for share in self.by_uuid.values():
+            memory_mib, cores = used.get(share.vendor, (0, 0))
+            used[share.vendor] = (memory_mib + share.memory_mib, cores + share.cores)
+        return used
+
+
+def has_ended(pod: Mapping[str, Any]) -> bool:
+    """Succeeded and failed pods hold nothing, even where their annotations still stand."""
+    return _mapping(pod.get("status")).get("phase") in _ENDED
+
+
+def is_leaving(pod: Mapping[str, Any]) -> bool:
+    """Whether the pod is being deleted."""
+    return _mapping(pod.get("metadata")).get("deletionTimestamp") is not None
+
+
+def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -> PodUse | None:
+    """What the pod's annotations say it holds of the vendors' cards; None for a pod that was never placed.
+
+    is_first_sight: the pod was not known before; HAMi then counts its init containers even if they have ended, until
+    it hears of the pod again.
+
+    Raises AllocationError where the device annotation can't be read.
+    """
+    metadata = _mapping(pod.get("metadata"))
+    annotations = _mapping(metadata.get("annotations"))
+    node = annotations.get(allocation.NODE)
+    if not isinstance(node, str):
+        return None
+    namespace = metadata.get("namespace")
+    keys = {vendor.word: vendor.pod.allocated for vendor in vendors}
+    told = {word: key for word, key in keys.items() if key in annotations or word == NVIDIA.word}
+    held = {word: allocation.decode_devices(_text(annotations, key)) for word, key in told.items()}
+    return use_of(
+        node,
+        namespace if isinstance(namespace, str) else "",
+        held,
+        _mig_allocations(annotations),
+        init_containers=_init_count(pod),
+        init_done=not is_first_sight and _init_succeeded(pod),
+    )
+
+
+def use_of(
+    node: str,
+    namespace: str,
+    held: Mapping[str, Sequence[Sequence[Held]]],
+    mig: Sequence[MigAllocation],
+    *,
+    init_containers: int,
+    init_done: bool,
+) -> PodUse:
+    """Fold what each container holds, by vendor, into what the pod holds; the first `init_containers` are init ones."""
+    by_uuid: dict[str, DeviceUse] = {}
+    for vendor, containers in held.items():
+        placed = mig if vendor == NVIDIA.word else ()
+        by_uuid |= _shares(vendor, containers, placed, init_containers, init_done=init_done)
+    return PodUse(node, namespace, by_uuid)
+
+
+def _shares(
+    vendor: str,
+    containers: Sequence[Sequence[Held]],
+    mig: Sequence[MigAllocation],
+    init_containers: int,
+    *,
+    init_done: bool,
+) -> dict[str, DeviceUse]:
+    first_app = min(init_containers, len(containers))
+    init = [] if init_done else [held for container in containers[:first_app] for held in container]
+    apps = [held for container in containers[first_app:] for held in container]
+    uuids = dict.fromkeys([*(held.uuid for held in (*init, *apps)), *(row.uuid for row in mig)])
+    return {
+        uuid: _device_use(
+            vendor,
+            [held for held in init if held.uuid == uuid],
+            [held for held in apps if held.uuid == uuid],
+            tuple((row.profile, row.placement) for row in mig if row.uuid == uuid),
+        )
+        for uuid in uuids
+    }
+
+
+def _device_use(vendor: str, init: list[Held], apps: list[Held], instances: tuple[Instance, ...]) -> DeviceUse:
+    memory_mib, cores = _totals(apps)
+    return DeviceUse(
+        max(memory_mib, *(held.memory_mib for held in init)) if init else memory_mib,
+        max(cores, *(held.cores for held in init)) if init else cores,
+        max(len(apps), 1) if init or apps else 0,
+        instances,
+        vendor,
+    )
+
+
+def _totals(held: Iterable[Held]) -> tuple[int, int]:
+    rows = list(held)
+    return sum(row.memory_mib for row in rows), sum(row.cores for row in rows)
+
+
+def _init_count(pod: Mapping[str, Any]) -> int:
+    listed = _mapping(pod.get("spec")).get("initContainers")
+    return len(listed) if isinstance(listed, list) else 0
+
+
+def _init_succeeded(pod: Mapping[str, Any]) -> bool:
+    statuses = _mapping(pod.get("status")).get("initContainerStatuses")
+    ended = [_exit_code(status) for status in statuses] if isinstance(statuses, list) else []
+    return 0 < _init_count(pod) <= len(ended) and all(code == 0 for code in ended)
+
+
+def _exit_code(status: Any) -> Any:
+    return _mapping(_mapping(_mapping(status).get("state")).get("terminated")).get("exitCode")
+
+
+def _mig_allocations(annotations: Mapping[str, Any]) -> tuple[MigAllocation, ...]:
+    """Unreadable placements count as none: the shares themselves stand in the device annotation."""
+    try:
+        return allocation.decode_mig(_text(annotations, allocation.MIG_ALLOCATIONS))
+    except allocation.AllocationError:
+        return ()
+
+
+def _text(annotations: Mapping[str, Any], key: str) -> str:
+    value = annotations.get(key, "")
+    return value if isinstance(value, str) else ""
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,1 @@
+"""The HTTP side: the extender protocol of kube-scheduler, the server and its certificates."""

@@ -1,0 +1,134 @@
+"""The HTTP side: HAMi's extender routes, health, metrics. Bytes in, bytes out; everything else is `service`."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+import orjson
+from prometheus_client import CONTENT_TYPE_LATEST, Histogram, generate_latest
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from scheduler.http import extender_protocol
+from scheduler.http.extender_protocol import UnusableBodyError
+from scheduler.metrics import Metrics
+from scheduler.service import Scheduler
+
+log = logging.getLogger(__name__)
+
+BODY_SECONDS: Final = 30.0
+"""A body must have arrived by then: kube-scheduler itself gives up after `httpTimeout`, 30 s with HAMi's chart."""
+
+Handler = Callable[[Request], Awaitable[Response]]
+Problems = Callable[[], Mapping[str, str]]
+"""What is not ready, by part; the values are empty for parts that are."""
+
+
+class TooBigError(Exception):
+    """The body is longer than is taken."""
+
+
+def create_app(
+    scheduler: Scheduler,
+    metrics: Metrics,
+    problems: Problems,
+    max_body_bytes: int,
+    *,
+    simulates_whole_nodes: bool = False,
+    review: Callable[[bytes], bytes] | None = None,
+) -> Starlette:
+    """`problems` is asked by /readyz: ready is where every part says the empty string.
+
+    `simulates_whole_nodes`: a filter call that carries whole nodes is answered without a trace, as HAMi does it.
+    `review`: answers an admission review; without it there is no webhook.
+    """
+
+    async def answer_filter(body: bytes) -> bytes:
+        try:
+            asked = extender_protocol.read_filter(body)
+        except UnusableBodyError as error:
+            return extender_protocol.filter_reply(error=str(error))
+        if simulates_whole_nodes and asked.nodes is not None:
+            return scheduler.simulate(asked)
+        return await scheduler.filter(asked)
+
+    async def answer_bind(body: bytes) -> bytes:
+        try:
+            asked = extender_protocol.read_bind(body)
+        except UnusableBodyError as error:
+            return extender_protocol.bind_reply(str(error))
+        return await scheduler.bind(asked)
+
+    async def answer_review(body: bytes) -> bytes:
+        return review(body) if review else b""
+
+    async def healthz(_: Request) -> Response:
+        return Response()
+
+    async def readyz(_: Request) -> Response:
+        said = problems()
+        is_ready = not any(said.values())
+        body = {"ready": is_ready} | {part: problem or "ok" for part, problem in said.items()}
+        return Response(orjson.dumps(body), 200 if is_ready else 503, media_type="application/json")
+
+    async def show_metrics(_: Request) -> Response:
+        return Response(generate_latest(metrics.registry), headers={"content-type": CONTENT_TYPE_LATEST})
+
+    webhook = _extender(answer_review, metrics.webhook_seconds, max_body_bytes, takes_nothing=True)
+    return Starlette(
+        routes=[
+            *([Route("/webhook", webhook, methods=["POST"])] if review else ()),
+            Route("/filter", _extender(answer_filter, metrics.filter_seconds, max_body_bytes), methods=["POST"]),
+            Route("/bind", _extender(answer_bind, metrics.bind_seconds, max_body_bytes), methods=["POST"]),
+            Route("/healthz", healthz),
+            Route("/readyz", readyz),
+            Route("/metrics", show_metrics),
+        ],
+        exception_handlers={404: _unknown},
+    )
+
+
+def _extender(
+    answer: Callable[[bytes], Awaitable[bytes]], seconds: Histogram, max_body_bytes: int, *, takes_nothing: bool = False
+) -> Handler:
+    async def handle(request: Request) -> Response:
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                body = await _body(request, max_body_bytes)
+        except TooBigError:
+            return PlainTextResponse(f"the body is longer than {max_body_bytes} bytes (--max-body-bytes)\n", 413)
+        except TimeoutError:
+            return PlainTextResponse(f"the body has not arrived within {BODY_SECONDS:.0f} s\n", 408)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        if not body and not takes_nothing:
+            return PlainTextResponse(extender_protocol.NO_BODY, 400)
+        began = time.perf_counter()
+        reply = await answer(body)
+        seconds.observe(time.perf_counter() - began)
+        return Response(reply, media_type="application/json")
+
+    return handle
+
+
+async def _body(request: Request, max_bytes: int) -> bytes:
+    """Raises `TooBigError` before more than `max_bytes` are taken in."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > max_bytes:
+        raise TooBigError
+    parts, size = [], 0
+    async for part in request.stream():
+        size += len(part)
+        if size > max_bytes:
+            raise TooBigError
+        parts.append(part)
+    return b"".join(parts)
+
+
+async def _unknown(request: Request, _: Exception) -> Response:
+    known = "POST /filter, POST /bind, POST /webhook, GET /healthz, GET /readyz, GET /metrics"
+    return PlainTextResponse(f"nothing is at {request.url.path}; there are: {known}\n", 404)

@@ -1,0 +1,94 @@
+"""The devices of many nodes side by side, as matrices of shape (slots, nodes).
+
+Slots come first so that every rule is a few operations on long rows, one per slot, over all nodes at once. Nodes with
+fewer devices are padded with row 0 of the table; `valid` is False there and for cards of other vendors than the one
+that is asked for. Nodes of very
+different sizes go into different batches, so that one huge node does not widen all others.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scheduler.devices.cluster_state import ClusterColumns, countable
+
+Bools = NDArray[np.bool_]
+Ints = NDArray[np.int64]
+
+_NARROW = 8
+
+
+@dataclass(slots=True)
+class Cards:
+    """The devices of n nodes; all matrices are (slots, n) unless noted. Owned by one decision, free to be changed."""
+
+    nodes: Ints  # (n,) position among the offered nodes
+    ids: Ints  # (n,) node ids in the columns
+    size: Ints  # (n,) devices per node
+    judged: Ints  # (n,) those of the vendor that is asked for, which alone are judged
+    rows: Ints  # row in the device table
+    valid: Bools
+    is_healthy: Bools
+    is_cordoned: Bools
+    is_mig: Bools
+    kind: Ints
+    numa: Ints
+    index: Ints
+    unsound: Ints  # shares that make it unknown what a MIG card has left
+    total_slots: Ints
+    total_cores: Ints
+    total_memory: Ints
+    used_slots: Ints
+    used_cores: Ints
+    used_memory: Ints
+
+    def only(self, where: NDArray[Any]) -> Self:
+        """The nodes at a mask or index array `where`, as copies."""
+        flat = {name: getattr(self, name)[where] for name in ("nodes", "ids", "size", "judged")}
+        wide = {name: getattr(self, name)[:, where] for name in MATRICES}
+        return replace(self, **flat, **wide)
+
+    def of_vendor(self, columns: ClusterColumns, vendor: int) -> Self:
+        """The same cards, used columns and all, judged for another vendor."""
+        valid = np.take(columns.devices["vendor"], self.rows) == vendor
+        return replace(self, judged=columns.nodes[countable(vendor)][self.ids], valid=valid)
+
+    def with_own_use(self) -> Self:
+        """The same devices with used columns that may be changed without changing these."""
+        return replace(self, **{name: getattr(self, name).copy() for name in _USED})
+
+
+_USED = ("used_slots", "used_cores", "used_memory")
+_GATHERED = (
+    *("is_healthy", "is_cordoned", "is_mig", "kind", "numa", "index", "unsound"),
+    *("total_slots", "total_cores", "total_memory"),
+    *_USED,
+)
+MATRICES = ("rows", "valid", *_GATHERED)
+
+
+def batches(columns: ClusterColumns, ids: Ints, vendor: int = 1) -> Iterator[Cards]:
+    """The registered nodes among `ids` (shape (n,), -1 = unregistered) in batches of similar size.
+
+    vendor: the code of the vendor whose cards are valid.
+    """
+    offered = np.flatnonzero(ids >= 0)
+    sizes = columns.nodes["size"][ids[offered]]
+    if not offered.size:
+        return
+    widths = np.maximum(np.ceil(np.log2(np.maximum(sizes, 1))), np.log2(_NARROW)).astype(np.int64)
+    for width in np.unique(widths).tolist():
+        among = offered[widths == width]
+        yield _gather(columns, among, ids[among], vendor)
+
+
+def _gather(columns: ClusterColumns, nodes: Ints, ids: Ints, vendor: int) -> Cards:
+    start, size = columns.nodes["start"][ids], columns.nodes["size"][ids]
+    slots = np.arange(int(size.max()))[:, None]
+    rows = np.where(slots < size, start + slots, 0)
+    valid = np.take(columns.devices["vendor"], rows) == vendor
+    gathered: dict[str, Any] = {name: np.take(columns.devices[name], rows) for name in _GATHERED}
+    return Cards(nodes, ids, size, columns.nodes[countable(vendor)][ids], rows, valid, **gathered)

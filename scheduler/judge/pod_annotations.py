@@ -1,0 +1,143 @@
+"""What a pod asks of cards and nodes through its own annotations, beside its containers' amounts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from hami.registration import go_boolean, go_integer
+from scheduler.devices.vendors import Vendor
+
+NODE_POLICY: Final = "hami.io/node-scheduler-policy"
+DEVICE_POLICY: Final = "hami.io/gpu-scheduler-policy"
+WEIGHTS: Final = "hami.io/device-scoring-weights"
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """How much each share counts in a card's score."""
+
+    slot: int = 1
+    core: int = 1
+    memory: int = 1
+
+
+class WeightsError(ValueError):
+    """The weights annotation can't be read; the text is HAMi's, and fails the whole attempt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What a pod wishes of one vendor's cards. Words of the type lists are upper case; empty ones constrain nothing."""
+
+    use_types: tuple[str, ...] = ()
+    no_use_types: tuple[str, ...] = ()
+    use_uuids: frozenset[str] = frozenset()
+    no_use_uuids: frozenset[str] = frozenset()
+    numa_bind: bool = False
+    mode: str = ""
+    node_policy: str = "binpack"
+    device_policy: str = "spread"
+    weights: Weights = field(default_factory=Weights)
+
+    def accepts_type(self, model: str) -> bool:
+        """Words are matched anywhere in the model's name, whatever their case."""
+        name = model.upper()
+        if self.use_types and not any(word in name for word in self.use_types):
+            return False
+        return not any(word in name for word in self.no_use_types)
+
+    def accepts_mode(self, mode: str) -> bool:
+        return not self.mode or mode in self.mode
+
+    def accepts_uuid(self, uuid: str) -> bool:
+        return uuid not in self.no_use_uuids and (not self.use_uuids or uuid in self.use_uuids)
+
+    @property
+    def names_uuids(self) -> bool:
+        return bool(self.use_uuids or self.no_use_uuids)
+
+
+def read_wishes(annotations: Mapping[str, Any], node_policy: str, device_policy: str, vendor: Vendor) -> Wishes:
+    """The pod's wishes by the vendor's own keys; the policies are the scheduler's, used where the pod says nothing.
+
+    Raises WeightsError. Values that are no strings say nothing: Kubernetes itself would not store them.
+    """
+    said = {key: value for key, value in annotations.items() if isinstance(value, str)}
+    keys = vendor.pod
+    return Wishes(
+        use_types=tuple(word.upper() for word in _words(said, keys.use_type)),
+        no_use_types=tuple(word.upper() for word in _words(said, keys.no_use_type)),
+        use_uuids=_uuids(said, keys.use_uuid),
+        no_use_uuids=_uuids(said, keys.no_use_uuid),
+        numa_bind=go_boolean(said.get(keys.numa_bind, "")) is True,
+        mode=said.get(keys.mode, ""),
+        node_policy=said.get(NODE_POLICY, node_policy),
+        device_policy=said.get(DEVICE_POLICY, device_policy),
+        weights=parse_weights(said[WEIGHTS]) if WEIGHTS in said else Weights(),
+    )
+
+
+def _words(said: Mapping[str, str], key: str) -> list[str]:
+    return [word for part in said.get(key, "").split(",") if (word := part.strip())]
+
+
+def _uuids(said: Mapping[str, str], key: str) -> frozenset[str]:
+    """A blank list constrains nothing, but a list of blanks names a card that does not exist."""
+    listed = said.get(key, "")
+    return frozenset(part.strip() for part in listed.split(",")) if listed.strip() else frozenset()
+
+
+def parse_weights(text: str) -> Weights:
+    """`slot=1,core=1,memory=3`: all three, whole numbers from 0, one above 0. Raises WeightsError with HAMi's text."""
+    entries = text.split(",")
+    if len(entries) != 3:
+        raise _weights_error(text, "expected slot, core, and memory weights")
+    weights: dict[str, int] = {}
+    for entry in entries:
+        name, value = _weight(text, entry)
+        if name in weights:
+            raise _weights_error(text, f'duplicate "{name}" weight')
+        weights[name] = value
+    if not any(weights.values()):
+        raise _weights_error(text, "at least one weight must be positive")
+    return Weights(**weights)
+
+
+def _weight(text: str, entry: str) -> tuple[str, int]:
+    name, equals, digits = entry.partition("=")
+    name = name.strip()
+    if not equals:
+        raise _weights_error(text, "expected key=value entries")
+    if name not in ("slot", "core", "memory"):
+        raise _weights_error(text, f"unknown weight {go_quote(name)}")
+    value = go_integer(digits.strip(), -(2**63), 2**63 - 1)
+    if value is None:
+        raise _weights_error(text, f'"{name}" weight must be an integer')
+    if value < 0:
+        raise _weights_error(text, f'"{name}" weight must not be negative')
+    return name, value
+
+
+def _weights_error(text: str, problem: str) -> WeightsError:
+    return WeightsError(f"invalid {WEIGHTS} annotation {go_quote(text)}: {problem}")
+
+
+def go_quote(text: str) -> str:
+    """Go's `%q` for what an annotation may hold: quotes, backslashes and control characters are escaped."""
+    escapes = {
+        '"': '\\"',
+        "\\": "\\\\",
+        "\n": "\\n",
+        "\t": "\\t",
+        "\r": "\\r",
+        "\a": "\\a",
+        "\b": "\\b",
+        "\f": "\\f",
+        "\v": "\\v",
+    }
+    return '"' + "".join(escapes.get(c) or (c if c.isprintable() else _escaped(c)) for c in text) + '"'
+
+
+def _escaped(character: str) -> str:
+    point = ord(character)
+    return f"\\x{point:02x}" if point < 0x80 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"

@@ -1,0 +1,73 @@
+"""Where entries wait while the spool's disk can't be written: in memory, bounded, and gone with the process."""
+
+from collections import deque
+from collections.abc import Sequence
+from datetime import datetime
+
+from scheduler.publish.spool.frames import Entry, Kind
+from scheduler.publish.spool.shedding import Thinned
+
+CAUSE = "the spool's disk could not be written, and memory was full"
+
+
+class Overflow:
+    """First in, first out. Above `max_bytes` device detail goes first, then the oldest verdicts."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._entries: deque[Entry] = deque()
+        self.bytes = 0
+        self.dropped_detail = 0
+        self.dropped_verdicts = 0
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def append(self, entries: Sequence[Entry], now: datetime) -> None:
+        self._entries.extend(entries)
+        self.bytes += sum(map(_bytes, entries))
+        if self.bytes > self._max_bytes:
+            self._thin(now)
+        while self.bytes > self._max_bytes:
+            self.dropped_verdicts += 1
+            self.bytes -= _bytes(self._entries.popleft())
+
+    def _thin(self, now: datetime) -> None:
+        if any(entry.kind is Kind.DETAIL for entry in self._entries):
+            thinned = Thinned(self._entries, now, CAUSE)
+            self.dropped_detail += thinned.dropped_records
+            self._entries = deque(thinned.kept)
+            self.bytes = sum(map(_bytes, self._entries))
+
+    def peek(self, max_bytes: int) -> list[Entry]:
+        """The oldest entries, about `max_bytes` of them, at least one if there is any."""
+        found: list[Entry] = []
+        room = max_bytes
+        for entry in self._entries:
+            if found and room < _bytes(entry):
+                break
+            found.append(entry)
+            room -= _bytes(entry)
+        return found
+
+    def remove(self, entries: Sequence[Entry]) -> None:
+        """Take out what was peeked at; what is no longer there (dropped, or written to disk) is no matter."""
+        for entry in entries:
+            if self._entries and self._entries[0] is entry:
+                self._entries.popleft()
+                self.bytes -= _bytes(entry)
+
+    def all(self) -> list[Entry]:
+        return list(self._entries)
+
+    def oldest(self) -> int | None:
+        """When the oldest was written, in microseconds since 1970."""
+        return self._entries[0].written if self._entries else None
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self.bytes = 0
+
+
+def _bytes(entry: Entry) -> int:
+    return len(entry.record.value) + len(entry.record.key) + 256

@@ -1,0 +1,61 @@
+"""Giving up device detail: what is left of a run of entries, and what is said about the loss. Pure."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from scheduler.publish.spool.frames import Entry, Kind
+from schemas.codec.records import decode, encode
+from schemas.events import DetailDropped, DevicesJudged
+from schemas.ids import microseconds
+from schemas.topics import DECISIONS
+
+
+class Thinned:
+    """`kept`: every verdict, in order, and in the place of an attempt's detail one event that says it is gone."""
+
+    def __init__(self, entries: Iterable[Entry], dropped_at: datetime, cause: str) -> None:
+        self.kept: list[Entry] = []
+        self.dropped_records = 0
+        self._at, self._cause = dropped_at, cause
+        self._open: list[Entry] = []
+        for entry in entries:
+            self._take(entry)
+        self._close()
+
+    def _take(self, entry: Entry) -> None:
+        if entry.kind is not Kind.DETAIL:
+            self._close()
+            self.kept.append(entry)
+            return
+        if self._open and _attempt(self._open[0]) != _attempt(entry):
+            self._close()
+        self._open.append(entry)
+
+    def _close(self) -> None:
+        """The open attempt's detail ends here: in its place comes the event that tells of it."""
+        if self._open:
+            self.dropped_records += len(self._open)
+            told = _told(self._open, self._at, self._cause)
+            self.kept += [told] if told else []
+            self._open = []
+
+
+def _attempt(entry: Entry) -> str:
+    return entry.ce_id.split("/", 1)[0]
+
+
+def _told(detail: list[Entry], dropped_at: datetime, cause: str) -> Entry | None:
+    about = decode(detail[0].record.value, detail[0].record.headers)
+    if not isinstance(about, DevicesJudged):
+        return None
+    event = DetailDropped(
+        attempt_id=about.attempt_id,
+        pod=about.pod,
+        scheduler=about.scheduler,
+        started=about.started,
+        dropped_at=dropped_at,
+        device_records=len(detail),
+        judged_devices=sum(entry.rows for entry in detail),
+        cause=cause,
+    )
+    return Entry(Kind.VERDICT, DECISIONS.name, encode(event), microseconds(dropped_at))

@@ -1,0 +1,1 @@
+"""The JSON that the API answers with."""

@@ -1,0 +1,164 @@
+"""The JSON that the API gives to people about placements: what is wrong with them, who held what, what was seen."""
+
+from pydantic import Field
+
+from schemas.answers.attempts import Answer
+from schemas.events import Condition, NodeProblem
+from schemas.occupancy import Held
+
+
+class Finding(Answer):
+    """What about one attempt or placement can't be right, with what proves it."""
+
+    finding: str
+    found_at: str
+    scheduler: str
+    namespace: str
+    name: str
+    pod_uid: str
+    attempt_id: str
+    started: str = Field(description="When the attempt began.")
+    node: str
+    device: str = Field(description="Empty where it is about the whole node.")
+    numbers: dict[str, int] = Field(description="What proves it, by name with the unit.")
+    evidence: list[str] = Field(description="The lines or events that say so.")
+    schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
+
+
+class Findings(Answer):
+    total: int
+    items: list[Finding] = Field(description="Latest first.")
+    continue_: str | None = Field(None, alias="continue")
+
+
+class StayLog(Answer):
+    """A pod's time on a node, from ``from`` until just before ``until``."""
+
+    namespace: str
+    name: str
+    pod_uid: str
+    node: str
+    from_: str = Field(alias="from", description="When it was bound, or first seen there where no bind is known.")
+    until: str | None = Field(description="Null while it stays.")
+    ended_by: str = Field(
+        description="Succeeded, Failed, deleted, replaced (another pod of its name), moved. Empty while it stays."
+    )
+    phase: str = Field(description="As last seen.")
+    scheduler: str = Field(description="Who bound it; empty where no bind is known.")
+    attempt_id: str
+    devices: list[Held] = Field(description="What its containers held; empty for a pod without devices.")
+    schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
+
+
+class Stays(Answer):
+    total: int
+    items: list[StayLog] = Field(description="Latest first.")
+    continue_: str | None = Field(None, alias="continue")
+
+
+class Holder(Answer):
+    """A container of a pod, and what it held of a device."""
+
+    namespace: str
+    name: str
+    container: str
+    init: bool
+    memory_mib: int | None
+    cores_percent: int | None
+    slots: int
+    from_: str = Field(alias="from")
+    attempt_id: str
+
+
+class DeviceHeld(Answer):
+    """A device at one time. Null is a number that nobody said."""
+
+    uuid: str
+    model: str
+    memory_total_mib: int | None
+    memory_held_mib: int | None
+    cores_total_percent: int | None
+    cores_held_percent: int | None
+    slots_total: int | None
+    slots_held: int
+    healthy: bool | None = Field(description="Null where it stands in no registration.")
+    held_by: list[Holder]
+
+
+class PodHere(Answer):
+    namespace: str
+    name: str
+    pod_uid: str
+    phase: str
+    from_: str = Field(alias="from")
+    devices: list[str]
+    schedulerlog: str
+
+
+class NodeOccupancy(Answer):
+    """What was held of a node's devices at one time, and by whom."""
+
+    node: str
+    at: str
+    devices: list[DeviceHeld] = Field(description="Those that were registered, in their order, and any other held.")
+    pods: list[PodHere] = Field(description="Every pod that was there, also those without devices.")
+
+
+class DeviceRegistered(Answer):
+    uuid: str
+    model: str
+    mode: str
+    index: int
+    memory_mib: int
+    cores_percent: int
+    slots: int
+    numa: int
+    healthy: bool
+
+
+class Said(Answer):
+    observed: str
+    by: str = Field(description="The scheduler that said so, or `cluster`: the cluster itself.")
+
+
+class RegistrationLog(Said):
+    registered: bool = Field(description="False where the scheduler can't use the registration; cause says why.")
+    cause: str
+    handshake: str
+    devices: list[DeviceRegistered]
+
+
+class CheckLog(Said):
+    problems: list[NodeProblem] = Field(description="Empty when what was wrong before was right again.")
+
+
+class StatusLog(Said):
+    capacity: dict[str, str]
+    allocatable: dict[str, str]
+    conditions: list[Condition]
+
+
+class NodeState(Answer):
+    """What was known of a node at one time: of every scheduler the latest it had said by then."""
+
+    node: str
+    at: str
+    registrations: list[RegistrationLog]
+    checks: list[CheckLog] = Field(description="What was wrong with registration and handshake.")
+    status: StatusLog | None = Field(description="As the cluster reported it; null where nobody read it.")
+    occupancy: str = Field(description="The path of what was held at that time.")
+
+
+class PodSeen(Answer):
+    observed: str
+    pod_uid: str
+    phase: str
+    node: str
+    deleted: bool
+    conditions: list[Condition]
+
+
+class PodObservations(Answer):
+    total: int
+    items: list[PodSeen] = Field(description="Latest first; each says something that the one before it did not.")
+    continue_: str | None = Field(None, alias="continue")

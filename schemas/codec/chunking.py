@@ -1,0 +1,152 @@
+"""Cutting what is said about many nodes into runs that each fit into one record.
+
+A record stays below 64 KiB (``records.MAX_VALUE_BYTES``), whatever the size of the cluster.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from schemas.codec.code_tables import cut_refusals, one_refusal_table
+from schemas.codec.identity_memo import of_nodes
+from schemas.codec.records import MAX_VALUE_BYTES, encode_value
+from schemas.events import AttemptSummarized, Refusal
+
+HEAD_BYTES: Final = 4 * 1024
+"""Set aside in every record for what is said once: names, requests, tables of words."""
+MAX_TEXT: Final = 2_000
+"""Characters of one error text that a summary repeats in each of its parts."""
+
+_NOTE: Final = 64
+"""At least as long as the words that say how much of a text was cut, so that cutting twice is cutting once."""
+_SLACK_BYTES: Final = 256
+"""For numbers in the head that take more digits in a part than in the whole."""
+_STEP_BYTES: Final = 1_024
+"""So that summaries whose heads differ by a few characters are cut alike."""
+
+
+def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES) -> Iterator[slice]:
+    """Consecutive slices of nodes whose ``sizes`` (bytes, shape ``(nodes,)``) add up to at most ``limit``.
+
+    A single node above the limit gets a run of its own: a node is never cut.
+    """
+    ends = np.cumsum(sizes)
+    start = 0
+    while start < len(sizes):
+        before = int(ends[start - 1]) if start else 0
+        stop = max(int(np.searchsorted(ends, before + limit, side="right")), start + 1)
+        yield slice(start, stop)
+        start = stop
+
+
+def refusal_runs(
+    rows: npt.NDArray[np.int64], refusals: Sequence[Refusal], refusal: npt.NDArray[np.int64], limit: int
+) -> Iterator[slice]:
+    """Slices of nodes that take at most ``limit`` bytes: their ``rows``, and each refusal of theirs once.
+
+    ``rows`` (bytes) and ``refusal`` (index into ``refusals``; -1 for none) have the shape ``(nodes,)``. As in ``runs``,
+    a node is never cut.
+    """
+    # The last entry is what -1, no refusal, costs.
+    words = np.array([*(len(encode_value(each)) + 1 for each in refusals), 0], dtype=np.int64)
+    start = 0
+    while start < len(rows):
+        ahead = slice(start, start + limit // int(rows.min()) + 1)
+        codes, firsts = np.unique(refusal[ahead], return_index=True)
+        sizes = rows[ahead].copy()
+        sizes[firsts] += words[codes]
+        stop = start + max(int(np.searchsorted(np.cumsum(sizes), limit, side="right")), 1)
+        yield slice(start, stop)
+        start = stop
+
+
+def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
+    """The same summary in records that each fit; one part when it is short enough.
+
+    Every part repeats what is said once; error texts are cut so that it stays short. Where it still leaves less than
+    a quarter of a record to the nodes (hundreds of containers), parts grow beyond the limit by up to that quarter
+    rather than into thousands.
+    """
+    summary = _with_short_texts(summary)
+    head = len(encode_value(summary.model_copy(update=_only(summary, slice(0, 0)))))
+    limit = max(MAX_VALUE_BYTES - head - _SLACK_BYTES, MAX_VALUE_BYTES // 4)
+    parts = _parts(summary).within(limit - limit % _STEP_BYTES)
+    numbers = {"parts": len(parts)}
+    return [summary.model_copy(update=columns | numbers | {"part": i}) for i, columns in enumerate(parts)]
+
+
+class _Parts:
+    """The node columns of a summary in parts."""
+
+    def __init__(self, summary: AttemptSummarized) -> None:
+        self._summary = summary
+        self._known: dict[int, list[dict[str, object]]] = {}
+
+    def within(self, limit: int) -> list[dict[str, object]]:
+        """Parts of at most ``limit`` bytes each."""
+        if limit not in self._known:
+            summary = self._summary
+            cuts = list(refusal_runs(_row_bytes(summary.nodes), summary.refusals, summary.refusal, limit))
+            self._known[limit] = [_only(summary, cut) for cut in cuts or [slice(0, 0)]]
+        return self._known[limit]
+
+
+_parts = of_nodes(_Parts)
+
+
+def _with_short_texts(summary: AttemptSummarized) -> AttemptSummarized:
+    bind = summary.bind and summary.bind.model_copy(update={"error": _shortened(summary.bind.error)})
+    texts = {
+        "error": _shortened(summary.error),
+        "missing": _shortened(summary.missing),
+        "said": _shortened(summary.said),
+    }
+    return summary.model_copy(update=texts | {"bind": bind})
+
+
+def _shortened(text: str) -> str:
+    """An error may quote a whole API object. Its cause stands in front, so the end is cut, and the cut is counted."""
+    over = len(text) - MAX_TEXT
+    return f"{text[:MAX_TEXT]} (and {over} more characters)" if over > _NOTE else text
+
+
+def _row_bytes(names: Sequence[str]) -> npt.NDArray[np.int64]:
+    """At most: the name in quotes and four numbers, of which a float32 takes up to 16 characters."""
+    sizes = np.fromiter(map(len, names), dtype=np.int64, count=len(names)) + 2
+    # Only names with characters that JSON escapes or UTF-8 spells in several bytes have to be looked at one by one.
+    if len(encode_value(names)) != int(sizes.sum()) + len(names) + 1:
+        sizes = np.array([len(encode_value(name)) for name in names], dtype=np.int64)
+    return sizes + 48
+
+
+def _only(summary: AttemptSummarized, cut: slice) -> dict[str, object]:
+    names = ("nodes", "verdict", "score", "refused_by")
+    columns: dict[str, object] = {name: getattr(summary, name)[cut] for name in names}
+    columns["refusals"], columns["refusal"] = cut_refusals(summary.refusals, summary.refusal[cut])
+    return columns
+
+
+def join(parts: Sequence[AttemptSummarized]) -> AttemptSummarized:
+    """The whole summary from all of its parts, in any order; each distinct refusal stands there once.
+
+    Raises ``ValueError`` unless the parts are exactly those of one version of one attempt.
+    """
+    ordered = sorted(parts, key=lambda part: part.part)
+    if len({(part.attempt_id, part.version, part.parts, *part.verdicts) for part in ordered}) != 1:
+        raise ValueError("parts of different summaries can't be joined")
+    if len(ordered) != ordered[0].parts or any(part.part != place for place, part in enumerate(ordered)):
+        raise ValueError(f"parts {[part.part for part in ordered][:20]} of {ordered[0].parts}")
+    if len(ordered) == 1:
+        return ordered[0]
+    columns = {name: np.concatenate([getattr(p, name) for p in ordered]) for name in ("verdict", "score", "refused_by")}
+    refusals, refusal = one_refusal_table([p.refusals for p in ordered], [p.refusal for p in ordered])
+    whole = {
+        "part": 0,
+        "parts": 1,
+        "nodes": [name for part in ordered for name in part.nodes],
+        "refusals": refusals,
+        "refusal": refusal,
+    }
+    return ordered[0].model_copy(update=columns | whole)

@@ -1,0 +1,130 @@
+"""An event as a Kafka record, and back: JSON value plus CloudEvents 1.0 headers in binary mode.
+
+Encoding writes what it is given, without validating it again: producers build events from checked values. Decoding
+checks everything and never raises on bad input: what can't be understood comes back as ``Rejected``, with the place.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple, TypeVar
+
+import numpy as np
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from schemas.codec.simdjson_reader import has_columns, read_columns
+from schemas.events import EVENTS, Event
+
+CONTENT_TYPE: Final = "application/json"
+MAX_VALUE_BYTES: Final = 64 * 1024
+"""What every CloudEvents intermediary must forward."""
+
+E = TypeVar("E", bound=Event)
+M = TypeVar("M", bound=BaseModel)
+
+_TYPES: Final = {event.TYPE.encode(): event for event in EVENTS}
+_OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z
+
+
+class Record(NamedTuple):
+    key: bytes
+    value: bytes
+    headers: list[tuple[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """Bytes that are no event of ours: ``cause`` says why, ``place`` where in the record."""
+
+    cause: str
+    place: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.cause}" if self.place else self.cause
+
+
+class UnencodableError(ValueError):
+    """A producer built an event that JSON or UTF-8 can't say; telling it again will not help."""
+
+
+def encode(event: Event) -> Record:
+    """The record that says ``event``. Columns may be numpy arrays, lists or ``orjson.Fragment`` (JSON made before).
+
+    Raises ``UnencodableError`` for what validated events never hold: half of a surrogate pair in a text, or a column
+    that is no array of numbers.
+    """
+    try:
+        return Record(event.key.encode(), encode_value(event), headers_of(event))
+    except UnicodeEncodeError as error:
+        raise UnencodableError(
+            f"{event.TYPE}: {error.object!r:.200} has no UTF-8 form; decode the input strictly"
+        ) from None
+
+
+def encode_value(value: Any) -> bytes:
+    """Models, numpy columns and times as JSON bytes. Raises ``UnencodableError``."""
+    try:
+        return orjson.dumps(value, default=_plain, option=_OPTIONS)
+    except orjson.JSONEncodeError as error:
+        raise UnencodableError(f"{type(value).__name__} has no JSON form: {error}") from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.__dict__
+    if isinstance(value, np.ndarray):  # orjson itself takes only contiguous ones
+        return value.tolist()
+    raise TypeError(f"{type(value).__name__} has no JSON form in the contract")
+
+
+def headers_of(event: Event) -> list[tuple[str, bytes]]:
+    return [
+        ("ce_specversion", b"1.0"),
+        ("ce_id", event.id.encode()),
+        ("ce_type", event.TYPE.encode()),
+        ("ce_source", event.source.encode()),
+        ("ce_time", rfc3339(event.time).encode()),
+        ("content-type", CONTENT_TYPE.encode()),
+    ]
+
+
+def rfc3339(moment: datetime) -> str:
+    """UTC text to the microsecond, with the zone as ``Z``."""
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def decode(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> Event | Rejected:
+    """The event that a record says, or why it says none."""
+    kind = _TYPES.get(named := _header(headers, "ce_type"))
+    if kind is None:
+        return Rejected(f"no event type is called {named[:100].decode(errors='replace')!r}", "header ce_type")
+    if value is None:
+        return Rejected("the record has no value", "value")
+    return decode_value(kind, value)
+
+
+def _header(headers: Iterable[tuple[str, bytes]] | None, name: str) -> bytes:
+    return next((value for key, value in headers or () if key == name), b"") or b""
+
+
+def decode_value(kind: type[E], value: bytes) -> E | Rejected:
+    event = read_columns(kind, value) if has_columns(kind) else None
+    return event or _decode_any(kind, value)
+
+
+def _decode_any(kind: type[E], value: bytes) -> E | Rejected:
+    try:
+        plain = orjson.loads(value)
+    except orjson.JSONDecodeError as error:
+        return Rejected(f"not JSON: {error}", "value")
+    return read(kind, plain, "value")
+
+
+def read(kind: type[M], plain: Any, place: str) -> M | Rejected:
+    """The event, or another model, that parsed JSON says, or why it says none; ``place`` names where the JSON was."""
+    try:
+        return kind.model_validate(plain)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        return Rejected(f"{first['msg']:.500}", ".".join(str(part)[:100] for part in (place, *first["loc"])))

@@ -1,0 +1,103 @@
+"""Reading a record's columns straight into numpy, without a Python object per number.
+
+simdjson checks the JSON and lays arrays of numbers out as they are in memory: a record is read in less than half the
+time. Whatever it can't take, and whatever is wrong, is left to the reader in ``records``: both accept the same records,
+and only that one words a refusal.
+"""
+
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import simdjson
+from pydantic import ValidationError
+
+from schemas.events.base import Model
+from schemas.events.columns import Column
+
+M = TypeVar("M", bound=Model)
+
+_DTYPES: Final[dict[str, Any]] = {"i": np.int64, "d": np.float64}
+
+
+class _Mine(threading.local):
+    """A parser per thread: it keeps its memory, and refuses to read on while somebody holds what it read before."""
+
+    def __init__(self) -> None:
+        self.parser = simdjson.Parser()
+
+
+_mine: Final = _Mine()
+
+
+def read_columns(kind: type[M], value: bytes, *, alone: bool = False) -> M | None:
+    """The event, or a part of one; None where the other reader has to decide.
+
+    ``alone``: also where anything else is said than the fields of ``kind``.
+    """
+    if not value.startswith(b"{"):  # simdjson would pass over a byte order mark
+        return None
+    try:
+        said = _said(kind, value)
+        if not said or (alone and not said.keys() <= kind.model_fields.keys()):
+            return None
+        return kind.model_validate(said)
+    except (ValidationError, ValueError, TypeError, KeyError, AttributeError, RuntimeError):
+        return None
+
+
+def _said(kind: type[Model], value: bytes) -> dict[str, Any] | None:
+    document = _mine.parser.parse(value)
+    if not isinstance(document, simdjson.Object):
+        return None
+    names = list(document.keys())
+    if len(names) != len(set(names)):  # simdjson takes the first of two equal names, other readers the last
+        return None
+    readers = _columns(kind)
+    said = {name: readers.get(name, _plain)(document[name]) for name in names}
+    # A column within a column would be laid out flat; a bracket in a text only costs the detour.
+    lists = len(readers.keys() & said.keys()) + sum(_lists(said[name]) for name in names if name not in readers)
+    return said if _brackets(value) == lists else None
+
+
+def _brackets(value: bytes) -> int:
+    # A third of the time of bytes.count.
+    return int(np.count_nonzero(np.frombuffer(value, np.uint8) == ord("[")))
+
+
+def _lists(value: Any) -> int:
+    """How many lists there are, where lists of lists or objects hold nothing else; of others at most as many."""
+    if isinstance(value, dict):
+        return sum(map(_lists, value.values()))
+    if not isinstance(value, list):
+        return 0
+    return 1 + (sum(map(_lists, value)) if value and isinstance(value[0], dict | list) else 0)
+
+
+@cache
+def _columns(kind: type[Model]) -> dict[str, Callable[[Any], Any]]:
+    """How the columns of a model are taken out of simdjson's hands."""
+    return {
+        name: _column(each.of_type)
+        for name, field in kind.model_fields.items()
+        for each in field.metadata
+        if isinstance(each, Column)
+    }
+
+
+def _column(of_type: str) -> Callable[[Any], npt.NDArray[Any]]:
+    dtype = _DTYPES[of_type]
+    return lambda array: np.frombuffer(array.as_buffer(of_type=of_type), dtype)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, simdjson.Array):
+        return value.as_list()
+    return value.as_dict() if isinstance(value, simdjson.Object) else value
+
+
+def has_columns(kind: type[Model]) -> bool:
+    return bool(_columns(kind))

@@ -1,0 +1,270 @@
+"""The pods of one name, told apart, and the time of each on each node: pure.
+
+Facts with a UID are of the pod that has it. A fact without one goes to the pod that it fits, else it makes stays of its
+own, in the order of time.
+"""
+
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from itertools import zip_longest
+from typing import Final, NamedTuple, TypeAlias
+
+from schemas.ids import microseconds
+from schemas.occupancy import Held
+
+DELETED: Final = "deleted"
+ENDS: Final = frozenset(("Succeeded", "Failed", DELETED))
+
+ADOPTED_WITHIN: Final = timedelta(minutes=10)
+"""So long after a bind without a UID may the pod be seen that it was about: clocks differ, watches lag."""
+AGAIN_AFTER: Final = timedelta(seconds=2)
+"""A bind so long after the end of a pod is of another one with the same UID, as descriptions of clusters have them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """The end of a bind, as the attempt's summary of that ``version`` has it."""
+
+    attempt_id: str
+    scheduler: str
+    started: datetime
+    """The attempt's."""
+    uid: str
+    node: str
+    at: datetime
+    bound: bool
+    version: int
+    held: tuple[Held, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A pod seen on a node (empty: not known) in a ``state``: a phase, or ``deleted``."""
+
+    uid: str
+    node: str
+    state: str
+    at: datetime
+    scheduled: datetime | None = None
+    """Since when the cluster says it is scheduled."""
+
+
+Fact: TypeAlias = Bind | Sight
+
+
+def by_time(fact: Fact) -> tuple[datetime, str]:
+    return fact.at, repr(fact)
+
+
+def knowledge(bind: Bind) -> tuple[object, ...]:
+    """Of two tellings of one attempt the greater one holds."""
+    return bind.version, bind.bound, len(bind.held), bind.at, bind.node, bind.uid
+
+
+@dataclass(slots=True)
+class Part:
+    """The time of one pod on one node in the making. ``end``: when, and by what."""
+
+    uid: str
+    node: str
+    binds: list[Bind] = field(default_factory=list)
+    sights: list[Sight] = field(default_factory=list)
+    end: tuple[datetime, str] | None = None
+    before: list[Sight] = field(default_factory=list)
+    """Ends of earlier ones with the same UID that were seen on no node: they say which bind is of whom."""
+    again: str = ""
+    """Tells it from an earlier one with the same UID, or from one without that begins in the same instant."""
+
+    @property
+    def bind(self) -> Bind | None:
+        """Of several that tell of the same one, the one that knows the devices."""
+        return max(self.binds, key=lambda bind: (bool(bind.held), *knowledge(bind), bind.attempt_id), default=None)
+
+    @property
+    def began(self) -> datetime:
+        if bind := self.bind:
+            return bind.at
+        here = [sight for sight in self.sights if sight.node == self.node]
+        return min((each.scheduled for each in here if each.scheduled), default=min(each.at for each in here))
+
+    @property
+    def phase(self) -> str:
+        seen = [sight for sight in self.sights if sight.state != DELETED]
+        return max(seen, key=lambda sight: (sight.at, sight.state)).state if seen else ""
+
+    def id(self, pod: str) -> str:
+        """Of a pod without UID the bind tells this stay from others, else its beginning."""
+        bind = self.bind
+        which = self.uid or (bind.attempt_id if bind else str(microseconds(self.began)))
+        said = "\x1f".join(("uid" if self.uid else "name", "" if self.uid else pod, which, self.again, self.node))
+        return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def order(part: Part) -> tuple[datetime, str, str]:
+    return part.began, part.uid, part.node
+
+
+class _Span(NamedTuple):
+    """When which pod was where."""
+
+    uid: str
+    node: str
+    began: datetime
+    until: datetime | None
+
+
+@dataclass(slots=True)
+class Life:
+    """Everything about one pod; without a UID what is about none of the pods with one."""
+
+    uid: str
+    binds: list[Bind] = field(default_factory=list)
+    sights: list[Sight] = field(default_factory=list)
+    before: list[Sight] = field(default_factory=list)
+    again: str = ""
+
+    def take(self, fact: Fact) -> None:
+        if isinstance(fact, Bind):
+            self.binds.append(fact)
+        else:
+            self.sights.append(fact)
+
+    @property
+    def end(self) -> tuple[datetime, str] | None:
+        ends = [sight for sight in self.sights if sight.state in ENDS]
+        # A pod that comes to its end is deleted too, and who sees it go may not see how.
+        how = min(ends, key=lambda sight: (sight.state == DELETED, sight.at, sight.state), default=None)
+        return (min(sight.at for sight in ends), how.state) if how else None
+
+    @property
+    def nodes(self) -> set[str]:
+        return ({bind.node for bind in self.binds} | {sight.node for sight in self.sights}) - {""}
+
+    def parts(self) -> list[Part]:
+        return [
+            Part(
+                self.uid, node, [bind for bind in self.binds if bind.node == node],
+                [sight for sight in self.sights if sight.node in (node, "")], self.end, self.before, self.again,
+            )
+            for node in sorted(self.nodes)
+        ]  # fmt: skip
+
+    def each(self) -> list["Life"]:
+        """Apart, where it was bound again after an end."""
+        ends = sorted(sight.at for sight in self.sights if sight.state in ENDS)
+        begins: list[datetime] = []
+        for bind in sorted(self.binds, key=by_time):
+            if any(end + AGAIN_AFTER < bind.at and (not begins or end >= begins[-1]) for end in ends):
+                begins.append(bind.at)
+        lives = [Life(self.uid) for _ in (None, *begins)]
+        facts: list[Fact] = [*self.binds, *self.sights]
+        for fact in facts:
+            lives[bisect_right(begins, fact.at)].take(fact)
+        there = [life for life in lives if life.nodes]
+        for life in there[:1]:
+            life.before = [sight for nowhere in lives if not nowhere.nodes for sight in nowhere.sights]
+        for life, at in zip(lives, (None, *begins), strict=True):
+            life.again = str(microseconds(at)) if at and life is not there[0] else ""
+        return there
+
+
+def _lives(facts: Iterable[Fact]) -> dict[str, Life]:
+    lives: dict[str, Life] = {}
+    for fact in facts:
+        lives.setdefault(fact.uid, Life(fact.uid)).take(fact)
+    return lives
+
+
+def parts(facts: Iterable[Fact]) -> list[Part]:
+    """What has no UID goes to the pod that it fits, else it makes stays of its own."""
+    lives = _lives(facts)
+    nameless = lives.pop("", Life(""))
+    spans = _spans(lives)
+    rest = [bind for bind in nameless.binds if not _given(bind, _bound(bind, spans), lives)]
+    # Only with their binds is it known since when pods are there.
+    spans = _spans(lives)
+    left = [sight for sight in nameless.sights if not _given(sight, _seen(sight, spans), lives)]
+    return [*_parts_of(lives), *_in_turn([*rest, *left])]
+
+
+def _parts_of(lives: Mapping[str, Life]) -> list[Part]:
+    return [part for pod in lives.values() for life in pod.each() for part in life.parts()]
+
+
+def _given(fact: Fact, uid: str | None, lives: Mapping[str, Life]) -> bool:
+    if uid:
+        lives[uid].take(fact)
+    return bool(uid)
+
+
+def _spans(lives: Mapping[str, Life]) -> list[_Span]:
+    parts = sorted(_parts_of(lives), key=order)
+    spans = []
+    for part, later in zip_longest(parts, parts[1:]):
+        ends = [*([part.end[0]] if part.end else []), *([later.began] if later else [])]
+        spans.append(_Span(part.uid, part.node, part.began, min(ends, default=None)))
+    return spans
+
+
+def _bound(bind: Bind, spans: Sequence[_Span]) -> str | None:
+    """The first pod there that had not ended by then."""
+    fits = (
+        each.uid
+        for each in spans
+        if each.node == bind.node
+        and (each.until is None or each.until > bind.at)
+        and each.began - bind.at <= ADOPTED_WITHIN
+    )
+    return next(fits, None)
+
+
+def _seen(sight: Sight, spans: Sequence[_Span]) -> str | None:
+    """The latest pod there that had begun by then, unless it had ended."""
+    fits = [
+        each.uid
+        for each in spans
+        if sight.node in ("", each.node) and each.began <= sight.at and (each.until is None or sight.at <= each.until)
+    ]
+    return fits[-1] if fits else None
+
+
+def _in_turn(facts: Iterable[Fact]) -> list[Part]:
+    """Without UIDs: a bind begins a stay, so does a pod that is seen where none was; an end ends it."""
+    found: list[Part] = []
+    for fact in sorted(facts, key=by_time):
+        last = found[-1] if found else None
+        goes_on = last is not None and fact.node in ("", last.node) and _belongs(last, fact)
+        if not goes_on and fact.node:
+            found.append(Part("", fact.node))
+        if goes_on or fact.node:
+            _take(found[-1], fact)
+    _tell_apart(part for part in found if not part.binds)
+    return found
+
+
+def _tell_apart(parts: Iterable[Part]) -> None:
+    """One that ended in the instant in which the next is said to have been scheduled begins when that one does."""
+    before: Counter[tuple[datetime, str]] = Counter()
+    for part in parts:
+        begins = part.began, part.node
+        part.again = str(before[begins] or "")
+        before[begins] += 1
+
+
+def _belongs(part: Part, fact: Fact) -> bool:
+    if isinstance(fact, Bind):
+        return part.end is None and not part.binds
+    return part.end is None or fact.state in ENDS
+
+
+def _take(part: Part, fact: Fact) -> None:
+    if isinstance(fact, Bind):
+        part.binds.append(fact)
+        return
+    part.sights.append(fact)
+    if fact.state in ENDS and part.end is None:
+        part.end = fact.at, fact.state

@@ -1,0 +1,43 @@
+"""A retry that ended as the attempt before it did, told by what differs alone, and put together again.
+
+A pending pod is tried again every few seconds or minutes, and most of the time nothing has changed. What such an
+attempt says of thousands of nodes is said once, by the attempt that it repeats.
+"""
+
+from datetime import datetime, timedelta
+from hashlib import blake2b
+from typing import Final
+
+from schemas.codec.identity_memo import NODE_COLUMNS, of_nodes
+from schemas.codec.records import encode_value
+from schemas.events import AttemptRepeated, AttemptSummarized
+
+MOST_HOURS_BACK: Final = 6
+"""A repetition never refers further back, nor to the day before: what it refers to is kept as long as it is itself."""
+
+_OWN: Final = frozenset({"attempt_id", "started", "ended", "version"})
+"""What an attempt that repeats another says for itself; its ``status`` is the other's."""
+
+
+def detail_digest(summary: AttemptSummarized) -> str:
+    """Equal for two whole summaries of one pod that differ in nothing but what a repetition says for itself."""
+    rest = {name: said for name, said in summary.__dict__.items() if name not in _OWN and name not in NODE_COLUMNS}
+    return blake2b(encode_value(rest) + _digest_of_nodes(summary), digest_size=16).hexdigest()
+
+
+@of_nodes
+def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
+    return blake2b(encode_value([getattr(summary, name) for name in NODE_COLUMNS]), digest_size=16).digest()
+
+
+def may_repeat(started: datetime, whole_started: datetime) -> bool:
+    """Is the whole summary near enough to be referred to?"""
+    return started.date() == whole_started.date() and started - whole_started <= timedelta(hours=MOST_HOURS_BACK)
+
+
+def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSummarized:
+    """The whole summary of a repetition. Raises ``ValueError`` where ``whole`` is not what it refers to."""
+    if whole.attempt_id != repeated.repeats:
+        raise ValueError(f"attempt {repeated.attempt_id} repeats {repeated.repeats}, not {whole.attempt_id}")
+    own = ("attempt_id", "pod", "scheduler", "started", "version", "status", "ended")
+    return whole.model_copy(update={name: getattr(repeated, name) for name in own})

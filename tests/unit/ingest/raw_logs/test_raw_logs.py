@@ -1,0 +1,135 @@
+"""Lines as shippers write them, read as the logs they were; records are acknowledged when nothing waits for them."""
+
+import json
+from collections.abc import AsyncIterator, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.raw_logs.agent import RawLogs, Record
+from ingest.raw_logs.shippers import Stream, shipped
+from ingest.raw_logs.streams import IDLE_SECONDS, reader_for
+from schemas.codec.records import encode
+from schemas.events import Event
+from tests.unit.ingest.kai.logs import CONSOLE, JSON, TAGS, read, texts
+from tests.unit.ingest.raw_logs.shipping import FORMS, NAMES, STARTED, otel_resource, record
+
+HAMI = b'I1121 03:06:23.217054   32118 scheduler.go:1068] "Starting schedule filter process" pod="a" namespace="b"'
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_shippers_json_says_whose_line_it_is_and_when_it_was_written(form: str) -> None:
+    (line,) = shipped(record(form, "hello")) or []
+    assert (line.stream, line.text, line.time) == (Stream(*NAMES), b"hello", STARTED)
+    assert (line.labels, line.goes_on) == ((("app", "x"),), False)
+
+
+def test_one_otel_record_holds_many_lines_of_many_containers() -> None:
+    other = ("kai", "other", "c")
+    said = {"resourceLogs": [otel_resource(["a", "b"], STARTED, NAMES), otel_resource(["c"], STARTED, other)]}
+    lines = shipped(json.dumps(said).encode()) or []
+    assert [(line.stream.pod, line.text) for line in lines] == [(NAMES[1], b"a"), (NAMES[1], b"b"), ("other", b"c")]
+
+
+@pytest.mark.parametrize(
+    "value", [b"", b"hello", b"3", b"null", b"[3]", b"{}", b'{"resourceLogs": [3]}', b'{"log": 3}']
+)
+def test_what_is_no_shippers_json_is_told_apart(value: bytes) -> None:
+    assert shipped(value) is None
+
+
+KEYS = (
+    "log", "message", "time", "kubernetes", "resourceLogs", "resource", "attributes", "scopeLogs", "logRecords", "body",
+    "stringValue", "timeUnixNano", "key", "value", "pod_name",
+)  # fmt: skip
+SCALARS = st.none() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False) | st.integers() | st.text()
+ANY_JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(KEYS), inner))
+
+
+@given(ANY_JSON)
+def test_any_json_is_read_without_an_error(said: object) -> None:
+    shipped(json.dumps(said).encode())
+
+
+@pytest.mark.parametrize(
+    ("line", "reader"),
+    [(HAMI, "hami-log"), (texts(CONSOLE)[0], "kai-log"), (texts(JSON)[0], "kai-log"), (texts(TAGS)[0], "kai-log"),
+     (b"hello", None), (b'{"level":"info"}', None), (b"", None)],
+)  # fmt: skip
+def test_a_log_shows_whose_it_is(line: bytes, reader: str | None) -> None:
+    assert reader_for(line) == reader
+
+
+class Kafka:
+    """Keeps what was sent, and which offsets were acknowledged before it."""
+
+    def __init__(self) -> None:
+        self.sent: list[Event] = []
+        self.acknowledged: list[int] = []
+
+    async def send(self, events: Sequence[Event]) -> None:
+        self.sent += events
+
+    async def records(self, values: Sequence[bytes], first: int = 0) -> AsyncIterator[Record]:
+        for offset, value in enumerate(values[first:], start=first):
+            yield Record(0, offset, value, lambda offset=offset: self.acknowledged.append(offset))  # type: ignore[misc]
+
+
+def values(form: str) -> list[bytes]:
+    return [record(form, line.decode()) for line in texts(CONSOLE)]
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_shipped_log_tells_what_the_log_itself_tells(form: str) -> None:
+    kafka, now = Kafka(), 0.0
+    raw_logs = RawLogs(kafka, lambda: now)
+    await raw_logs.read(kafka.records(values(form)))
+    now = IDLE_SECONDS + 1
+    await raw_logs.settle()
+    assert [encode(event) for event in kafka.sent] == [encode(event) for event in read(texts(CONSOLE))]
+    assert kafka.acknowledged == list(range(len(texts(CONSOLE))))
+    assert raw_logs.unacknowledged == 0
+
+
+async def test_what_is_open_is_not_acknowledged_and_read_again_after_a_crash() -> None:
+    everything = values("vector")
+    whole = {encode(event).value for event in read(texts(CONSOLE))}
+    for crash in range(5, len(everything), 37):
+        before, after, now = Kafka(), Kafka(), [0.0]
+        await RawLogs(before, lambda: 0.0).read(before.records(everything[:crash]))
+        again = before.acknowledged[-1] + 1 if before.acknowledged else 0
+        raw_logs = RawLogs(after, now.pop)
+        now.extend([0.0] * len(everything))
+        await raw_logs.read(after.records(everything, again))
+        now[:] = [IDLE_SECONDS + 1]
+        await raw_logs.settle()
+        assert {encode(event).value for event in (*before.sent, *after.sent)} == whole
+
+
+async def test_a_line_that_its_runtime_has_cut_is_one_line() -> None:
+    kafka = Kafka()
+    line = texts(CONSOLE)[0].decode()
+    parts = [record("vector", line[:100]), record("vector", line[100:])]
+    cut = [json.dumps(json.loads(part) | {"_p": tag}).encode() for part, tag in zip(parts, "PF", strict=True)]
+    raw_logs = RawLogs(kafka, lambda: 0.0)
+    await raw_logs.read(kafka.records(cut))
+    assert raw_logs.lines()["kai-log", "event"] == sum(raw_logs.lines().values()) == 1
+
+
+async def test_other_containers_and_strange_records_are_counted_and_passed_over() -> None:
+    kafka = Kafka()
+    raw_logs = RawLogs(kafka, lambda: 0.0)
+    await raw_logs.read(kafka.records([record("vector", "GET / 200"), b"\xff", record("otel", "hello")]))
+    assert (raw_logs.lines(), raw_logs.strange) == ({("", "other"): 2}, 1)
+    assert kafka.acknowledged == [0, 1, 2]
+
+
+async def test_partitions_that_were_taken_away_acknowledge_nothing_more() -> None:
+    kafka = Kafka()
+    raw_logs = RawLogs(kafka, lambda: 0.0)
+    await raw_logs.read(kafka.records(values("vector")[:30]))
+    raw_logs.forget()
+    known = list(kafka.acknowledged)
+    await raw_logs.settle()
+    assert kafka.acknowledged == known

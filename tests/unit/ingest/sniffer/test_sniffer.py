@@ -1,0 +1,167 @@
+"""scheduler-sniffer's own lines, and requests to its service."""
+
+import asyncio
+from datetime import UTC, datetime
+
+import grpc
+import pytest
+
+from ingest.kafka import KafkaUnavailableError
+from ingest.lines.blocks import Lines, Origin
+from ingest.protocol import EVENT, UNKNOWN
+from ingest.sniffer import SnifferLog
+from ingest.sniffer.message import time_of
+from ingest.sniffer.service import SERVICE, SendRequest, SendResponse, server
+from schemas.codec.records import Rejected, decode, encode
+from schemas.events import Event, NodeObserved, PodObserved
+from summaries.occupancy import Facts, sight_of
+
+DOCUMENT = rb"""
+{"object":"Pod","name":"local-path-provisioner-7577fdbbfb-w84m2","endpoint":"podUpdate","event":"ContainersReady","timestamp":"2024-04-20 18:22:03 +0000 UTC"}
+{"object":"Pod","name":"local-path-provisioner-7577fdbbfb-w84m2","endpoint":"podUpdate","event":"PodScheduled","timestamp":"2024-04-20 18:22:00 +0000 UTC"}
+{"object":"Node","name":"kind-control-plane","endpoint":"nodeUpdate","reason":"KubeletReady","message":"kubelet is posting ready status","event":"Ready","timestamp":"2024-04-22 01:08:24 +0000 UTC"}
+{"object":"Node","name":"kind-control-plane","endpoint":"nodeUpdate","extra":{"capacity-cpu":"12","capacity-ephemeral-storage":"1921208544Ki","capacity-hugepages-1Gi":"0","capacity-hugepages-2Mi":"0","capacity-memory":"32512128Ki","capacity-pods":"110","allocatable-hugepages-2Mi":"0","allocatable-memory":"32512128Ki","allocatable-pods":"110","allocatable-cpu":"12","allocatable-ephemeral-storage":"1921208544Ki","allocatable-hugepages-1Gi":"0"}}
+"""  # noqa: E501 - the document's own lines
+"""The lines of the document that describes the sniffer."""
+
+ORIGIN = Origin("sniffer.log", reference=datetime(2024, 4, 23, tzinfo=UTC))
+
+
+def read(text: bytes, reader: SnifferLog | None = None) -> list[Event]:
+    reader = reader or SnifferLog()
+    return [*reader.feed(Lines(ORIGIN, text.splitlines())), *reader.close()]
+
+
+def test_the_documents_lines_say_the_pods_conditions() -> None:
+    first, second = (each for each in read(DOCUMENT) if isinstance(each, PodObserved))
+    assert str(first.pod) == "-/local-path-provisioner-7577fdbbfb-w84m2"
+    assert [(each.type, each.status) for each in first.conditions] == [("ContainersReady", "True")]
+    assert first.conditions[0].since == datetime(2024, 4, 20, 18, 22, 3, tzinfo=UTC)
+    assert [each.type for each in second.conditions] == ["ContainersReady", "PodScheduled"]
+    assert second.conditions[1].since == datetime(2024, 4, 20, 18, 22, 0, tzinfo=UTC)
+
+
+def test_what_is_said_last_of_a_pod_or_node_says_all_and_is_the_latest() -> None:
+    events = read(DOCUMENT)
+    pods = [each for each in events if isinstance(each, PodObserved)]
+    nodes = [each for each in events if isinstance(each, NodeObserved)]
+    pod, node = max(pods, key=lambda each: each.observed), max(nodes, key=lambda each: each.observed)
+    assert [each.type for each in pod.conditions] == ["ContainersReady", "PodScheduled"]
+    assert (node.capacity["cpu"], node.conditions[0].type) == ("12", "Ready")
+
+
+def test_the_documents_lines_say_the_nodes_capacity_and_condition() -> None:
+    ready, amounts = (each for each in read(DOCUMENT) if isinstance(each, NodeObserved))
+    assert (ready.node, ready.conditions[0].reason) == ("kind-control-plane", "KubeletReady")
+    assert ready.conditions[0].message == "kubelet is posting ready status"
+    assert amounts.capacity == {
+        "cpu": "12", "ephemeral-storage": "1921208544Ki", "hugepages-1Gi": "0", "hugepages-2Mi": "0",
+        "memory": "32512128Ki", "pods": "110",
+    }  # fmt: skip
+    assert amounts.allocatable["memory"] == "32512128Ki"
+    assert [each.type for each in amounts.conditions] == ["Ready"]
+
+
+def test_a_line_without_a_time_has_that_of_the_line_before() -> None:
+    *_, amounts = read(DOCUMENT)
+    assert amounts.time.replace(microsecond=0) == datetime(2024, 4, 22, 1, 8, 24, tzinfo=UTC)
+
+
+def test_reading_again_or_in_pieces_tells_the_same_events() -> None:
+    once = [encode(event) for event in read(DOCUMENT)]
+    assert len({event.id for event in read(DOCUMENT)}) == 4
+    reader, pieces = SnifferLog(), []
+    for line in DOCUMENT.splitlines():
+        pieces += read(line, reader)
+        saved, reader = reader.save(), SnifferLog()
+        reader.restore(saved)
+    assert [encode(event) for event in pieces] == once
+    assert not any(isinstance(decode(each.value, each.headers), Rejected) for each in once)
+
+
+def test_what_is_no_line_of_the_sniffers_is_unknown() -> None:
+    reader = SnifferLog()
+    assert read(b'hello\n[]\n{"object":"Pod"}\n{"name":3,"endpoint":"podUpdate"}\n\xff', reader) == []
+    assert (reader.counts.lines[UNKNOWN], reader.counts.lines[EVENT]) == (5, 0)
+
+
+@pytest.mark.parametrize(
+    ("stamp", "time"),
+    [
+        ("2024-04-20 18:22:03 +0000 UTC", datetime(2024, 4, 20, 18, 22, 3, tzinfo=UTC)),
+        ("2024-04-20 20:22:03.123456789 +0200 CEST m=+0.1", datetime(2024, 4, 20, 18, 22, 3, 123456, tzinfo=UTC)),
+        ("2024-04-20T18:22:03Z", datetime(2024, 4, 20, 18, 22, 3, tzinfo=UTC)),
+        ("2024-13-20 18:22:03 +0000 UTC", None),
+        ("yesterday", None),
+        ("", None),
+    ],
+)
+def test_times_are_read_as_go_prints_them(stamp: str, time: datetime | None) -> None:
+    assert time_of(stamp) == time
+
+
+def a_pod_line(event: str, node: str, second: int, endpoint: str = "podUpdate", pod: str = "ml/a") -> bytes:
+    return (
+        f'{{"object":"Pod","name":"{pod}","endpoint":"{endpoint}","event":"{event}","node":"{node}",'
+        f'"timestamp":"2024-04-20 18:22:{second:02} +0000 UTC"}}\n'
+    ).encode()
+
+
+def test_stays_begin_with_the_node_and_end_with_the_pod() -> None:
+    text = a_pod_line("Running", "n1", 1) + a_pod_line("Ready", "n1", 2) + a_pod_line("Running", "n1", 8, "podDelete")
+    text += a_pod_line("Running", "n2", 9) + a_pod_line("Succeeded", "n2", 20)
+    sights = [sight_of(event) for event in read(text) if isinstance(event, PodObserved)]
+    stays = [made.stay for made in Facts("ml", "a", filter(None, sights)).stays()]
+    assert [(stay.node, stay.began.second, stay.until and stay.until.second, stay.ended_by) for stay in stays] == [
+        ("n1", 1, 8, "deleted"), ("n2", 9, 20, "Succeeded"),
+    ]  # fmt: skip
+
+
+def test_nothing_is_remembered_of_a_pod_that_is_gone() -> None:
+    gone, next_one = read(a_pod_line("Ready", "n1", 8, "podDelete") + a_pod_line("Running", "", 9))
+    assert isinstance(gone, PodObserved)
+    assert isinstance(next_one, PodObserved)
+    assert (gone.deleted, next_one.deleted, next_one.node, next_one.conditions) == (True, False, "", [])
+
+
+async def sent(request: dict[str, str], reader: SnifferLog, *, is_kept: bool = True) -> list[Event]:
+    """What a request over the network becomes."""
+    told: list[Event] = []
+
+    async def take(said: dict[str, str]) -> None:
+        if not is_kept:
+            raise KafkaUnavailableError("no broker")
+        told.extend(reader.send(said, datetime(2024, 4, 20, tzinfo=UTC)))
+
+    running, port = server("127.0.0.1:0", take)
+    await running.start()
+    try:
+        async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
+            call = channel.unary_unary(
+                f"/{SERVICE}/Send",
+                request_serializer=SendRequest.SerializeToString,
+                response_deserializer=SendResponse.FromString,
+            )
+            await asyncio.wait_for(call(SendRequest(**request)), 10)
+    finally:
+        await running.stop(None)
+    return told
+
+
+async def test_a_request_to_the_service_is_an_observation() -> None:
+    request = {"endpoint": "bind", "pod": "ml/a", "node": "n1", "event": "Scheduled"}
+    (observed,) = await sent(request | {"timestamp": "2024-04-20 18:22:03.5 +0000 UTC m=+1"}, SnifferLog())
+    assert isinstance(observed, PodObserved)
+    assert (str(observed.pod), observed.node, observed.observed.microsecond) == ("ml/a", "n1", 500000)
+
+
+async def test_a_request_that_cant_be_kept_is_to_be_sent_again() -> None:
+    with pytest.raises(grpc.aio.AioRpcError, match="send it again") as failed:
+        await sent({"endpoint": "bind", "pod": "a"}, SnifferLog(), is_kept=False)
+    assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
+
+
+async def test_a_request_that_says_nothing_is_counted() -> None:
+    reader = SnifferLog()
+    assert await sent({"payload": "?"}, reader) == []
+    assert reader.counts.lines[UNKNOWN] == 1

@@ -1,0 +1,92 @@
+"""What is seen, minute by minute, and the alerts that come of it."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pipeline.alerts.inputs import Seen
+from pipeline.alerts.rules import Rule, load
+from pipeline.alerts.state import Book
+from pipeline.alerts.timeline import Timeline
+from schemas.events import Alert, BindConcluded, FindingReported, Message, NodeChecked, NodeProblem, PodRef
+
+BEGAN = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
+TRAINER = PodRef(namespace="ml", name="trainer", uid="uid-1")
+
+
+def at(minute: float) -> datetime:
+    return BEGAN + timedelta(minutes=minute)
+
+
+def minute(moment: datetime) -> float:
+    return (moment - BEGAN) / timedelta(minutes=1)
+
+
+def rules(folder: Path, *lines: str) -> list[Rule]:
+    """One rule called R of these lines."""
+    text = "rules:\n  - name: R\n" + "".join(f"    {line}\n" for line in lines)
+    path = folder / "rules.yaml"
+    path.write_text(text)
+    return load(path)
+
+
+def a_message(time: float, code: str = "NumaNotFit", pod: PodRef = TRAINER, **said: Any) -> Message:
+    common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed", "message": "…"}
+    own = {"attempt_id": f"a{time}", "pod": pod, "code": code, "started": at(time), "said": at(time)}
+    return Message.model_validate(common | own | said)
+
+
+def a_refusal(time: float, *codes: str, pod: PodRef = TRAINER) -> list[Message]:
+    """The messages of an attempt that found no node."""
+    return [a_message(time, code, pod) for code in (*(codes or ("NumaNotFit",)), "")]
+
+
+def a_success(time: float, reason: str = "FilteringSucceed", pod: PodRef = TRAINER) -> Message:
+    return a_message(time, "", pod, severity="Normal", reason=reason)
+
+
+def a_bind(time: float, node: str = "node1", error: str = "") -> BindConcluded:
+    moments = {"started": at(time), "bind_started": at(time), "ended": at(time)}
+    common = {"attempt_id": f"b{time}", "pod": TRAINER, "scheduler": "hami-scheduler", "node": node}
+    return BindConcluded.model_validate(common | moments | {"bound": not error, "error": error})
+
+
+def a_check(time: float, *codes: str, node: str = "node1") -> NodeChecked:
+    problems = [NodeProblem(code=code, message=f"{code} it is") for code in codes]
+    return NodeChecked(node=node, observed=at(time), scheduler="hami-scheduler", problems=problems)
+
+
+def a_finding(time: float, finding: str = "Overcommitted", node: str = "node1") -> FindingReported:
+    common = {"attempt_id": f"f{time}", "pod": TRAINER, "scheduler": "hami-scheduler", "started": at(time)}
+    return FindingReported.model_validate(common | {"finding": finding, "found_at": at(time), "node": node})
+
+
+Told = tuple[str, float, dict[str, str]]
+"""State, minute, labels."""
+
+
+def run(
+    rules: Sequence[Rule],
+    seen: Iterable[tuple[float, Seen]],
+    until: float,
+    *,
+    told: Sequence[Alert] = (),
+    told_until: float = -10_000,
+    start: float = 0,
+) -> list[Alert]:
+    """All alerts of a timeline from minute ``start`` to ``until``."""
+    book, timeline = Book(rules, told, at(told_until)), Timeline(at(start))
+    for number, (time, each) in enumerate(seen):
+        timeline.put(at(time), ("topic", 0, number), [each])
+    alerts: list[Alert] = []
+    for step in timeline.advance(at(until)):
+        if isinstance(step, datetime):
+            alerts += book.tick(step)
+        else:
+            book.see(step)
+    return alerts
+
+
+def shown(alerts: Iterable[Alert]) -> list[Told]:
+    return [(alert.state, minute(alert.changed), alert.labels) for alert in alerts]

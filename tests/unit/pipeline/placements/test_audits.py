@@ -1,0 +1,146 @@
+"""What the audits know after a restart, and of which binds nobody told."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from pipeline.placements.audit_queries import UNTOLD_AFTER
+from pipeline.placements.audits import Audits
+from pipeline.placements.occupancy_queries import PAGE
+from pipeline.sinks.msearch import Question
+from schemas.codec.records import encode_value, rfc3339
+from schemas.documents.attempts import Observed, observation_document, stay_document
+from schemas.events import PodRef
+from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
+from schemas.occupancy import Held
+from summaries.occupancy import Facts
+from summaries.pod_timelines import Bind, Fact, Sight
+from tests.unit.summaries.placements import a_pod, a_problem, at, checked, registered, seen
+
+BOUND, LONG_AFTER = at(1), at(1_000)
+
+
+class FakeIndex:
+    """Holds documents by alias, and answers each question with all of its alias: what a question leaves out is
+    OpenSearch's part, and tried there."""
+
+    def __init__(self) -> None:
+        self.hits: dict[str, list[dict[str, Any]]] = {}
+        self.asked: list[str] = []
+
+    def put(self, alias: str, source: dict[str, Any]) -> None:
+        hits = self.hits.setdefault(alias, [])
+        stored = orjson.loads(encode_value(source))
+        hits.append({"_index": alias, "_id": str(len(hits)), "_version": 1, "_source": stored, "sort": [len(hits)]})
+
+    def put_stay(self, pod: PodRef, *facts: Fact) -> None:
+        for made in Facts(pod.namespace, pod.name, facts).stays():
+            self.put(OCCUPANCY.alias, stay_document(made.stay, {"binds": made.binds, "sights": made.sights}))
+
+    def put_seen(self, event: Observed) -> None:
+        self.put(OBSERVATIONS.alias, observation_document(event, "digest"))
+
+    def put_attempt(self, **said: Any) -> None:
+        plain = {
+            "@timestamp": rfc3339(at(0)), "ended": rfc3339(BOUND), "attempt_id": "a1", "namespace": "ml",
+            "pod": "trainer", "pod_uid": "uid-trainer", "scheduler": "hami-scheduler", "status": "pending",
+            "chosen": "node1", "picked_devices": ["GPU-node1-0"], "summary": {"reading": None},
+        }  # fmt: skip
+        self.put(ATTEMPTS.alias, plain | said)
+
+    async def search(self, questions: Sequence[Question]) -> list[list[dict[str, Any]]]:
+        answers = []
+        for header, body in questions:
+            (alias,) = header["index"]
+            self.asked.append(alias)
+            start = body.get("search_after", [-1])[0] + 1
+            answers.append(self.hits.get(alias, [])[start : start + body["size"]])
+        return answers
+
+
+def a_bind(node: str = "node1", **said: Any) -> Bind:
+    plain: dict[str, Any] = {"attempt_id": "a1", "scheduler": "hami-scheduler", "started": at(0), "uid": "uid-trainer"}
+    return Bind(**(plain | {"node": node, "at": BOUND, "bound": True, "version": 1} | said))
+
+
+async def names(audits: Audits) -> list[str]:
+    return [each.finding for each in await audits.find(LONG_AFTER)]
+
+
+async def test_what_was_written_but_not_judged_before_a_restart_is_judged_after_it() -> None:
+    index = FakeIndex()
+    index.put_stay(a_pod(), a_bind())
+    index.put_seen(seen(70, ""))
+    index.put_seen(checked(-10, a_problem()))
+    audits = Audits(None, index)
+    await audits.recall(LONG_AFTER)
+    # The devices are not known of this bind, nor that it asked for any: nothing is said of its node.
+    assert await names(audits) == ["BoundNowhere"]
+    assert await names(audits) == []
+
+
+async def test_of_a_node_the_index_is_asked_once_what_was_said_before() -> None:
+    index = FakeIndex()
+    index.put_seen(checked(-10, a_problem()))
+    index.put_seen(registered(-10, {"GPU-1": 10}))
+    index.put_stay(a_pod(), a_bind(held=(Held(uuid="GPU-1", container="main"),)))
+    audits = Audits(None, index)
+    await audits.recall(LONG_AFTER)
+    assert await names(audits) == ["StaleHandshake"]
+    asked = index.asked.count(OBSERVATIONS.alias)
+    index.put_stay(a_pod("other"), a_bind(attempt_id="a2", uid="uid-other"))
+    await audits.recall(LONG_AFTER)
+    await names(audits)
+    assert index.asked.count(OBSERVATIONS.alias) == asked + 1
+
+
+async def test_more_than_a_page_is_recalled() -> None:
+    index = FakeIndex()
+    for number in range(PAGE + 10):
+        index.put_stay(a_pod(f"pod{number}"), a_bind(attempt_id=f"a{number}", uid=f"uid-pod{number}"))
+        index.put_seen(seen(70, "", f"pod{number}"))
+    audits = Audits(None, index)
+    await audits.recall(LONG_AFTER)
+    assert len(await names(audits)) == PAGE + 10
+
+
+async def test_a_pod_on_its_chosen_node_without_a_told_bind_is_found_after_a_while() -> None:
+    index = FakeIndex()
+    index.put_attempt()
+    index.put_stay(a_pod(), Sight("uid-trainer", "node1", "Running", at(5)))
+    audits = Audits(None, index)
+    assert await audits.find(at(5) + UNTOLD_AFTER) == []
+    (finding,) = await audits.find(at(66) + UNTOLD_AFTER)
+    assert (finding.finding, finding.attempt_id, finding.node) == ("BindUntold", "a1", "node1")
+    assert finding.found_at == BOUND
+    assert finding.evidence[1].startswith(seen(5).id)
+
+
+async def test_a_bind_that_is_told_by_whomever_another_node_or_a_log_that_was_read_is_no_finding() -> None:
+    sight = Sight("uid-trainer", "node1", "Running", at(5))
+    for facts, said in (
+        ([sight, a_bind(attempt_id="another", started=at(2), at=at(3))], {}),
+        ([Sight("uid-trainer", "node2", "Running", at(5))], {}),
+        ([sight], {"summary": {"reading": {"source": "hami-log"}}}),
+    ):
+        index = FakeIndex()
+        index.put_attempt(**said)
+        index.put_stay(a_pod(), *facts)
+        assert await names(Audits(None, index)) == []
+
+
+async def test_attempts_are_looked_for_once_a_minute() -> None:
+    index = FakeIndex()
+    audits = Audits(None, index)
+    for second in range(120):
+        await audits.find(LONG_AFTER + timedelta(seconds=second))
+    assert index.asked.count(ATTEMPTS.alias) == 2
+
+
+async def test_a_document_that_says_nothing_of_an_attempt_is_passed_over() -> None:
+    index = FakeIndex()
+    index.put_attempt(attempt_id=None)
+    index.put_attempt(pod_uid=None)
+    assert await names(Audits(None, index)) == []
