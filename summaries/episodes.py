@@ -11,11 +11,15 @@ from typing import Final
 
 from schemas.documents.attempts import Digests, EpisodeOf
 from schemas.events import FITS, NOT_REACHED, PICKED, UNREGISTERED, AttemptRepeated, AttemptSummarized
+from summaries.cut import cut
 from summaries.retries import may_repeat
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
 MOST_CHANGES: Final = 20
 """Lines; what is left out is counted."""
+_STATE_BYTES: Final = 240
+"""Of what was, and of what is, in one line. An error may quote a whole API object, and every part of a summary repeats
+the lines."""
 _FIT: Final = "fit"
 
 
@@ -86,7 +90,7 @@ def _changes(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[st
     was, now = _by_node(before), _by_node(after)
     for node in sorted(was.keys() | now.keys()):
         if was.get(node) != now.get(node):
-            yield f"{node}: {was.get(node, 'not offered')} became {now.get(node, 'not offered')}"
+            yield _became(node, was.get(node, "not offered"), now.get(node, "not offered"))
 
 
 def _of_the_whole(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[str]:
@@ -96,7 +100,11 @@ def _of_the_whole(before: AttemptSummarized, after: AttemptSummarized) -> Iterat
         ("refused nodes", _counts(before), _counts(after)),
     ):
         if one != other:
-            yield f"{what}: {one or 'nothing'} became {other or 'nothing'}"
+            yield _became(what, one or "nothing", other or "nothing")
+
+
+def _became(what: str, one: str, other: str) -> str:
+    return f"{what}: {cut(one, _STATE_BYTES)} became {cut(other, _STATE_BYTES)}"
 
 
 def _bind(summary: AttemptSummarized) -> str:

@@ -15,8 +15,8 @@ from schemas.events import AttemptRepeated, AttemptSummarized
 MOST_HOURS_BACK: Final = 6
 """A repetition never refers further back, nor to the day before: what it refers to is kept as long as it is itself."""
 
-_OWN: Final = frozenset({"attempt_id", "started", "ended", "version"})
-"""What an attempt that repeats another says for itself; its ``status`` is the other's."""
+_OWN: Final = frozenset({"attempt_id", "started", "ended", "version", "changes"})
+"""What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
 
 
 def detail_digest(summary: AttemptSummarized) -> str:
@@ -40,4 +40,4 @@ def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSumma
     if whole.attempt_id != repeated.repeats:
         raise ValueError(f"attempt {repeated.attempt_id} repeats {repeated.repeats}, not {whole.attempt_id}")
     own = ("attempt_id", "pod", "scheduler", "started", "version", "status", "ended")
-    return whole.model_copy(update={name: getattr(repeated, name) for name in own})
+    return whole.model_copy(update={name: getattr(repeated, name) for name in own} | {"changes": []})

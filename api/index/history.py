@@ -73,6 +73,7 @@ async def _episodes(index: OpenSearch, runs: Sequence[Run], newest: AttemptSumma
     if newest:
         known[newest.attempt_id] = newest
         seen[newest.attempt_id] = rfc3339(newest.started)
+        changes[newest.attempt_id] = newest.changes
     # A document that is gone meanwhile has outlived its retention.
     whole = [run for run in runs if run.latest.attempt_id in known and run.first.attempt_id in seen]
     return [

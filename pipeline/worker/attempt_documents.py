@@ -96,6 +96,11 @@ def one_before(summary: AttemptSummarized) -> Question:
     return of(*days), body
 
 
+def with_changes(summary: AttemptSummarized, episode: EpisodeOf) -> AttemptSummarized:
+    """The summary as the topic carries it. The attempt's document has the changes in a field of its own."""
+    return summary.model_copy(update={"changes": list(episode.changes)}) if episode.changes else summary
+
+
 def records(
     summary: AttemptSummarized, new_lines: Sequence[Message], event: AttemptRepeated | None = None
 ) -> Iterator[Outgoing]:

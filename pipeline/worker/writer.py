@@ -154,7 +154,8 @@ class _Batch:
                 summary, lines, place.told.episode, place.told.digests, counted, origin
             )
             self.attempts[summary.attempt_id] = document
-            self.outgoing += attempt_documents.records(summary, new_lines)
+            told = attempt_documents.with_changes(summary, place.told.episode)
+            self.outgoing += attempt_documents.records(told, new_lines)
             self.devices += item.rows
         self.told[summary.attempt_id] = summary
         self.partitions[summary.attempt_id] = item.partition

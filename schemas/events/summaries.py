@@ -125,6 +125,9 @@ class AttemptSummarized(AttemptEvent):
     """What it was read from, and what that leaves open; null where the scheduler itself tells."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
+    changes: Words = Field(default_factory=list)
+    """What became different from the pod's attempt before it, a line each, of the first attempt of an episode. The
+    worker adds it when it writes the summary to the topic."""
     verdicts: Words
     """The table behind ``verdict``: ``picked``, ``fits``, ``refused``, ``unregistered``, ``not reached``."""
     refusals: list[Refusal]

@@ -305,6 +305,12 @@ def test_attempt_summarized_keeps_the_words_of_the_scheduler_it_was_read_from() 
     assert event.said.endswith("4 Preemption is not helpful for scheduling.")
 
 
+def test_attempt_summarized_says_what_changed() -> None:
+    event = golden(AttemptSummarized, "007")
+    assert event.changes == ["node3: 8/8 CardInsufficientMemory became fit"]
+    assert golden(AttemptSummarized, "006").changes == [], "a record of before the field"
+
+
 def test_a_message_says_its_line() -> None:
     failed, fitted = golden(Message, "001"), golden(Message, "002")
     assert (failed.severity, failed.reason, failed.code) == ("Warning", "FilteringFailed", "CardInsufficientMemory")

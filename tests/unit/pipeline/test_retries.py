@@ -109,13 +109,16 @@ async def test_pods_that_the_index_knows_nothing_of_cost_one_question() -> None:
 
 async def test_a_change_opens_the_next_episode_and_says_what_changed() -> None:
     tries = [a_try(0), a_try(1), a_try(2, FREED, chosen="node2"), a_try(3)]
-    index, _ = await told(*tries)
+    index, topics = await told(*tries)
     documents = [index.documents[events[0].attempt_id] for events in tries]
     episodes = [each["episode"] for each in documents]
     assert episodes == [tries[at][0].attempt_id for at in (0, 0, 2, 3)]
     assert [each.get("changes") for each in documents] == [
         [], None, ["node2: 2/2 CardCordoned became fit"], ["node2: fit became 2/2 CardCordoned"],
     ]  # fmt: skip
+    records = [decode(each.record.value, each.record.headers) for each in topics.of(ATTEMPTS.name)]
+    on_topic = {each.attempt_id: each.changes for each in records if isinstance(each, AttemptSummarized)}
+    assert on_topic == {each["attempt_id"]: each["changes"] for each in documents if "changes" in each}
 
 
 async def test_a_bind_is_part_of_what_an_episode_has_in_common() -> None:

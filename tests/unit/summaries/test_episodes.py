@@ -50,6 +50,14 @@ def test_a_bind_and_an_error_are_changes_of_the_whole() -> None:
     assert differences(refused("node1"), broken) == ["filter: nothing became calcScore failed"]
 
 
+def test_of_an_error_that_quotes_an_object_the_beginning_is_said() -> None:
+    broken = refused("node1", error="calcScore failed: " + "metadata " * 1_000)
+    (line,) = differences(broken, refused("node1"))
+    assert line.startswith("filter: calcScore failed: metadata ")
+    assert line.endswith(" more words became nothing")
+    assert len(line) < 300
+
+
 def test_of_thousands_of_changes_twenty_are_said_and_the_others_counted() -> None:
     names = [f"node{number:04}" for number in range(1_000)]
     said = differences(refused(*names), refused(*names, refusal=a_refusal(NumaNotFit=8)))
@@ -63,6 +71,7 @@ def test_of_thousands_of_changes_twenty_are_said_and_the_others_counted() -> Non
         ({"attempt_id": "b"}, True),
         ({"started": STARTED + timedelta(hours=1)}, True),
         ({"version": 9}, True),
+        ({"changes": ["node1: fit became not offered"]}, True),
         ({"score": [1.0, 0.0]}, False),
         ({"refusals": [MEMORY]}, False),
         ({"offered_nodes": 3}, False),

@@ -1,0 +1,33 @@
+"""What changed between two attempts of a pod, from the worker to the API's history."""
+
+from datetime import timedelta
+from typing import Any
+
+from tests.integration.api.serving import Served, serving, soon
+from tests.integration.pipeline.running import Pipeline
+from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt
+
+FULL = {"node1": [["CardCordoned"] * 2], "node2": [["CardCordoned"] * 2]}
+FREED = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
+
+
+def episodes(api: Served) -> Any:
+    """Both, once the bind is part of the latest."""
+    found = api.schedulerlog("changed/pod", "/history").json().get("episodes", [])
+    return found if [each["status"] for each in found] == ["succeeded", "failed"] else []
+
+
+def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running: Pipeline) -> None:
+    addresses = running.servers.bootstrap_servers, running.servers.opensearch_url
+    common = about("pod", "changed")
+    later = common | {"attempt_id": "later", "started": STARTED + timedelta(minutes=1)}
+    with serving(*addresses) as following:
+        assert soon(following.is_ready)
+        running.send([*an_attempt(FULL, **common), *an_attempt(FREED, chosen="node1", **later), a_bind(**later)])
+        from_memory = soon(lambda: episodes(following))
+    with serving(*addresses, SCHEDULERLOG_API_REPLAYED_RECORDS="0") as without_memory:
+        assert soon(without_memory.is_ready)
+        from_index = soon(lambda: episodes(without_memory))
+    changed = ["bind: nothing became bound to node1", "node1: 2/2 CardCordoned became fit"]
+    assert [each["changes"] for each in from_index] == [changed, []]
+    assert from_memory == from_index
