@@ -13,10 +13,9 @@ from pydantic import ValidationError
 from api.app import create_app
 from api.http.json_protocol import JsonProtocol
 from api.settings import PREFIX, Settings, Switch, problem
+from process.cli import application
 
-app = typer.Typer(
-    help="schedulerlog over HTTP.", no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False
-)
+app = application("schedulerlog over HTTP.")
 
 
 @app.callback()

@@ -3,7 +3,9 @@
 import shutil
 import sys
 from collections.abc import Callable
+from typing import Annotated
 
+import typer
 from rich.console import Console
 
 from bench import api, backlog, ingest, report, retries, scheduling, stages, steady, worker
@@ -30,7 +32,17 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
 }
 
 
-def main(names: list[str]) -> None:
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command()
+def main(
+    names: Annotated[
+        list[str] | None, typer.Argument(help=f"Some of: {', '.join(BENCHMARKS)}; all unless given.")
+    ] = None,
+) -> None:
+    """Run benchmarks one after the other; a table and a JSON line each."""
+    names = names or []
     if unknown := set(names) - set(BENCHMARKS):
         sys.exit(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")
     console = Console(width=160)
@@ -40,4 +52,4 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    app()

@@ -55,6 +55,10 @@ def stay_up(running: Stack) -> None:
         time.sleep(1)
 
 
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None)
+
+
+@app.command()
 def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, then end.")] = False) -> None:
     """Run the five scenarios of examples/ end to end and compare the answers with docs/demo.md."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
@@ -81,4 +85,4 @@ def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, t
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    app()

@@ -2,8 +2,6 @@
 
 import asyncio
 import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Annotated
@@ -27,13 +25,9 @@ from ingest.sniffer.service import server
 from ingest.sources.blocks import UnreadableError
 from kube.credentials import Load, from_kubeconfig, in_cluster
 from kube.errors import ApiError, KubeConfigError
+from process.cli import application, one_line_for
 
-app = typer.Typer(
-    help="Turn what unmodified schedulers say into schedulerlog's events.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
-)
+app = application("Turn the logs of unmodified schedulers into schedulerlog's events.")
 
 SomeLogs = Annotated[
     list[Path] | None,
@@ -63,13 +57,7 @@ Kafka = Annotated[str | None, typer.Option(help=f"HOST:PORT[,HOST:PORT…]; defa
 Scheduler = Annotated[str, typer.Option(help="The scheduler's name, as in the pods' spec.schedulerName.")]
 
 
-@contextmanager
-def _one_line_for_mistakes() -> Iterator[None]:
-    try:
-        yield
-    except (MistakeError, CheckpointError, UnreadableError, KafkaUnavailableError, KubeConfigError, ApiError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
+MISTAKES = (MistakeError, CheckpointError, UnreadableError, KafkaUnavailableError, KubeConfigError, ApiError)
 
 
 @app.callback()
@@ -96,7 +84,7 @@ def hami_log(
 ) -> None:
     """HAMi's scheduler log, v2.5 to v2.10, at -v=0 to 5."""
     asked = Asked("hami-log", logs or [], explain, detail, follow, checkpoint, kafka, pod, kubeconfig, metrics_port)
-    with _one_line_for_mistakes():
+    with one_line_for(*MISTAKES):
         read(asked, HamiLog(scheduler, _cards(nodes, asked), _zone(timezone)))
 
 
@@ -117,7 +105,7 @@ def kai_log(
 ) -> None:
     """KAI-Scheduler's log: v0.13 console, v0.17 JSON, and the tags of the GPU debugging patch."""
     asked = Asked("kai-log", logs or [], explain, detail, follow, checkpoint, kafka, pod, kubeconfig, metrics_port)
-    with _one_line_for_mistakes():
+    with one_line_for(*MISTAKES):
         read(asked, KaiLog(_labels(nodes)))
 
 
@@ -136,7 +124,7 @@ def sniffer(
     metrics_port: MetricsPort = None,
 ) -> None:
     """scheduler-sniffer's JSON lines, or what its scheduler sends over gRPC: pods and nodes as they change."""
-    with _one_line_for_mistakes():
+    with one_line_for(*MISTAKES):
         if listen and not logs:
             asyncio.run(_serve_sniffer(listen, SnifferLog(namespace), servers_of(kafka), metrics_port))
         elif logs and not listen:
@@ -173,7 +161,7 @@ def raw_logs(
     metrics_port: MetricsPort = None,
 ) -> None:
     """HAMi's and KAI's logs as shippers write them to the topic schedulerlog.raw-logs."""
-    with _one_line_for_mistakes():
+    with one_line_for(*MISTAKES):
         asyncio.run(_read_raw_logs(servers_of(kafka), group, metrics_port))
 
 
@@ -204,7 +192,7 @@ def kube_events(
     metrics_port: MetricsPort = None,
 ) -> None:
     """Pods, nodes and events of a Kubernetes cluster, whoever schedules there."""
-    with _one_line_for_mistakes():
+    with one_line_for(*MISTAKES):
         load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
         asyncio.run(_watch(load, namespace, servers_of(kafka), served_metrics("kube-events", metrics_port)))
 

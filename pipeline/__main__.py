@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Coroutine
 from datetime import timedelta
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
@@ -19,12 +19,11 @@ from pipeline.kube_events.command import events
 from pipeline.placements.command import placements
 from pipeline.settings import SettingError
 from pipeline.sinks.opensearch import NotProvisionedError
+from process.cli import application, fail
 
-app = typer.Typer(help=__doc__, add_completion=False, pretty_exceptions_enable=False, no_args_is_help=True)
-
-
-dead_letters = typer.Typer(help="Records that could not be understood, and documents that the index refused.")
-app.add_typer(dead_letters, name="dead-letters", no_args_is_help=True)
+app = application(__doc__)
+dead_letters = application("Records that could not be understood, and documents that the index refused.")
+app.add_typer(dead_letters, name="dead-letters")
 app.command()(events)
 app.command()(alerts)
 app.command()(placements)
@@ -32,16 +31,11 @@ app.command()(check_rules)
 app.command()(alertmanager)
 
 
-def _fail(message: str, status: int) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(status)
-
-
 def _settings(**given: Any) -> settings.Settings:
     try:
         return settings.read(**given)
     except SettingError as error:
-        _fail(str(error), 2)
+        fail(str(error), 2)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
@@ -51,7 +45,7 @@ def _run(work: Coroutine[Any, Any, None]) -> None:
     try:
         asyncio.run(work)
     except (UnreachableError, NotProvisionedError, StuckError) as error:
-        _fail(str(error), 1)
+        fail(str(error), 1)
 
 
 @app.command()
@@ -88,7 +82,7 @@ def show(offset: Annotated[int, typer.Argument(help="Of a dead letter, as `list`
 
     async def found() -> None:
         if not await commands.show_one(_settings(), offset, typer.echo):
-            _fail(f"no dead letter is at offset {offset}: `dead-letters list` shows which there are", 1)
+            fail(f"no dead letter is at offset {offset}: `dead-letters list` shows which there are", 1)
 
     _run(found())
 
@@ -100,7 +94,7 @@ def replay(
 ) -> None:
     """Put dead letters back where they came from, byte for byte; they stay in the list until they expire."""
     if bool(offset) == everything:
-        _fail("say which: --offset N (as `dead-letters list` shows it), or --all", 2)
+        fail("say which: --offset N (as `dead-letters list` shows it), or --all", 2)
     _run(commands.replay(_settings(), None if everything else set(offset or ()), typer.echo))
 
 
@@ -122,7 +116,7 @@ def worker(
     try:
         _run(run(chosen, metrics_port))
     except OSError as error:
-        _fail(f"--metrics-port {metrics_port}: {error}", 2)
+        fail(f"--metrics-port {metrics_port}: {error}", 2)
     # A consumer thread that still waits for a broker must not keep a worker that has ended.
     sys.stdout.flush()
     os._exit(0)

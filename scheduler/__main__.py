@@ -3,8 +3,6 @@
 import asyncio
 import logging
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +10,7 @@ import typer
 
 from kube.errors import KubeConfigError
 from kube.resources import Key
+from process.cli import application, one_line_for
 from scheduler import device_config, settings
 from scheduler.bind.binder import LockPolicy
 from scheduler.cluster import manifests
@@ -28,11 +27,8 @@ from scheduler.simulate import simulate as simulated
 
 NODE_POLICIES = ("binpack", "spread")
 
-app = typer.Typer(
-    help="A kube-scheduler extender that decides as HAMi does and publishes every verdict.",
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
+app = application("A kube-scheduler extender that decides as HAMi does and publishes every verdict.")
+MISTAKES = (SettingError, ManifestError, KubeConfigError, DeviceConfigError)
 
 Cluster = Annotated[Path, typer.Option(help="Nodes and pods as Kubernetes objects in YAML; followed while it runs.")]
 DeviceConfig = Annotated[
@@ -70,16 +66,6 @@ CertFile = Annotated[
     ),
 ]
 KeyFile = Annotated[Path | None, typer.Option("--key-file", "--key_file", help="Its private key.")]
-
-
-@contextmanager
-def _one_line_for_mistakes() -> Iterator[None]:
-    """What a person can mend is one line on stderr and exit code 2."""
-    try:
-        yield
-    except (SettingError, ManifestError, KubeConfigError, DeviceConfigError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
 
 
 @app.command()
@@ -147,7 +133,7 @@ def serve(
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # The producer's own complaints about a broker that is away would fill the log; `publish` says it once.
     logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
-    with _one_line_for_mistakes():
+    with one_line_for(*MISTAKES):
         chosen = Settings(
             cluster=settings.cluster(
                 cluster,
@@ -204,7 +190,7 @@ def simulate(
 ) -> None:
     """Print the schedulerlog that the pod would get on this cluster. Nothing is started, nothing is written."""
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s: %(message)s")
-    with _one_line_for_mistakes():
+    with one_line_for(*MISTAKES):
         manifest, asked = manifests.read(cluster), manifests.read_pod(pod)
         vendors = device_config.read(device_config_file)
         told = simulated(manifest, asked, name, _policy(node_policy, device_policy), now_utc(), vendors)

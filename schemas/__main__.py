@@ -5,7 +5,10 @@ import typer
 from schemas import generate
 
 app = typer.Typer(
-    help="The contract's documents: JSON Schemas, AsyncAPI, the catalogue of reasons.", add_completion=False
+    help="The contract's documents: JSON Schemas, AsyncAPI, the catalogue of reasons.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
 )
 
 

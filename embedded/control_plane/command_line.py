@@ -19,6 +19,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
 
 Folder = Annotated[Path, typer.Option("--dir", help="Where data, logs and state are kept.", resolve_path=True)]

@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
@@ -11,11 +11,7 @@ from pipeline import log
 from pipeline.alerts.rules import DEFAULTS, RuleError, load
 from pipeline.kube_events.command import Kafka
 from pipeline.sinks.opensearch import NotProvisionedError
-
-
-def _fail(message: str, status: int) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(status)
+from process.cli import fail
 
 
 def alerts(
@@ -32,14 +28,14 @@ def alerts(
     try:
         known = load(rules)
     except RuleError as error:
-        _fail(str(error), 2)
+        fail(str(error), 2)
     log.configure()
     try:
         asyncio.run(run(Settings(kafka, group, known, metrics_port)))
     except NotProvisionedError as error:
-        _fail(str(error), 1)
+        fail(str(error), 1)
     except OSError as error:
-        _fail(f"--metrics-port {metrics_port}: {error}", 2)
+        fail(f"--metrics-port {metrics_port}: {error}", 2)
 
 
 def check_rules(rules: Annotated[Path, typer.Argument(help="A file of rules.")] = DEFAULTS) -> None:
@@ -47,7 +43,7 @@ def check_rules(rules: Annotated[Path, typer.Argument(help="A file of rules.")] 
     try:
         known = load(rules)
     except RuleError as error:
-        _fail(str(error), 2)
+        fail(str(error), 2)
     typer.echo(f"{rules}: {len(known)} rules: {', '.join(rule.name for rule in known)}")
 
 
@@ -64,7 +60,7 @@ def alertmanager(
     from pipeline.alerts.alertmanager_bridge import Settings, run
 
     if not url.startswith(("http://", "https://")):
-        _fail(f"--url {url}: no URL, write for example http://127.0.0.1:9093", 2)
+        fail(f"--url {url}: no URL, write for example http://127.0.0.1:9093", 2)
     log.configure()
     links = {"api": api_url.rstrip("/"), "opensearch": opensearch_url.rstrip("/")}
     asyncio.run(run(Settings(kafka, url.rstrip("/"), timedelta(seconds=resend_seconds), links)))

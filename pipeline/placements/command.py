@@ -1,18 +1,14 @@
 """The command line of ``python -m pipeline placements``."""
 
 import asyncio
-from typing import Annotated, NoReturn
+from typing import Annotated
 
 import typer
 
 from pipeline import log
 from pipeline.settings import SettingError, read
 from pipeline.sinks.opensearch import NotProvisionedError
-
-
-def _fail(message: str, status: int) -> NoReturn:
-    typer.echo(message, err=True)
-    raise typer.Exit(status)
+from process.cli import fail
 
 
 def placements(
@@ -28,13 +24,13 @@ def placements(
     try:
         settings = read()
     except SettingError as error:
-        _fail(str(error), 2)
+        fail(str(error), 2)
     log.configure()
     places = settings.kafka_bootstrap_servers, settings.opensearch_url
     pools = expected(settings.node_pools, settings.expected_pools)
     try:
         asyncio.run(run(Settings(*places, group, metrics_port, pools)))
     except NotProvisionedError as error:
-        _fail(str(error), 1)
+        fail(str(error), 1)
     except OSError as error:
-        _fail(f"--metrics-port {metrics_port}: {error}", 2)
+        fail(f"--metrics-port {metrics_port}: {error}", 2)

@@ -6,6 +6,7 @@ prints per kind `agree N of M` with the first differences; the folder that is co
 Exits 1 if a case differs by other than the rules of docs/hami-differences.md, 2 if the folder holds no cases.
 """
 
+import argparse
 import sys
 from collections import Counter
 from pathlib import Path
@@ -17,7 +18,13 @@ COMMITTED: Final = Path(__file__).parent / "cases"
 SHOWN: Final = 10
 
 
-def main(folder: Path = COMMITTED) -> int:
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.conformance", description=__doc__)
+    parser.add_argument("folder", nargs="?", type=Path, default=COMMITTED, help="of recorded cases; default: ours")
+    return replay(parser.parse_args().folder)
+
+
+def replay(folder: Path) -> int:
     there = {name: kind for name, kind in KINDS.items() if (folder / kind.source).exists()}
     if not there:
         print(f"{folder} holds none of {', '.join(kind.source for kind in KINDS.values())}")  # noqa: T201
@@ -44,4 +51,4 @@ def report(name: str, kind: Kind, source: Path) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(*map(Path, sys.argv[1:])))
+    sys.exit(main())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conformance.__main__ import COMMITTED, main
+from tests.conformance.__main__ import COMMITTED, replay
 from tests.conformance.difference import Case
 from tests.conformance.kinds import KINDS, judged
 from tests.conformance.rules import ALL
@@ -42,20 +42,20 @@ def test_every_rule_has_its_reason_in_the_document_and_every_reason_its_rule() -
 
 
 def test_the_command_says_how_many_agree(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main() == 0
+    assert replay(COMMITTED) == 0
     told = capsys.readouterr().out
     assert all(re.search(rf"^{name}: agree \d+ of \d+; \d+ differ by rule, 0 otherwise$", told, re.M) for name in KINDS)
 
 
 def test_a_folder_without_cases_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(tmp_path) == 2
+    assert replay(tmp_path) == 2
     assert "filter_cases.jsonl" in capsys.readouterr().out
 
 
 def test_an_answer_that_nothing_explains_fails_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     wrong = (COMMITTED / "webhook_cases.jsonl").read_text().replace("pod has no containers", "pod has none")
     (tmp_path / "webhook_cases.jsonl").write_text(wrong)
-    assert main(tmp_path) == 1
+    assert replay(tmp_path) == 1
     assert "pod has none" in capsys.readouterr().out
 
 
@@ -64,5 +64,5 @@ def test_a_case_that_makes_us_crash_differs_and_the_next_is_replayed(
 ) -> None:
     lines = (COMMITTED / "codec_cases.jsonl").read_text().splitlines()[:2]
     (tmp_path / "codec_cases.jsonl").write_text("\n".join([lines[0].replace('"in"', '"was"'), lines[1]]) + "\n")
-    assert main(tmp_path) == 1
+    assert replay(tmp_path) == 1
     assert "codec: agree 1 of 2" in capsys.readouterr().out
