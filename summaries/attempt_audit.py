@@ -39,6 +39,8 @@ def _imbalance(summary: AttemptSummarized) -> Iterator[FindingReported]:
 
 
 def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
+    if _is_waiting(summary):
+        return
     taken: dict[str, list[PickedDevice]] = {}
     for each in summary.picked:
         taken.setdefault(each.uuid, []).append(each)
@@ -48,6 +50,12 @@ def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
             containers = ", ".join(summary.requests[row.container].container for row in rows)
             said = f"{summary.chosen} gave {uuid} to {summary.pod} ({containers})"
             yield _finding(summary, OVERCOMMITTED, summary.chosen or "", uuid, numbers, [said])
+
+
+def _is_waiting(summary: AttemptSummarized) -> bool:
+    """Does the pod wait until others have left its node? Then it holds nothing yet, whatever was reserved for it."""
+    is_bound = summary.bind is not None and summary.bind.bound
+    return bool(summary.nominated) and summary.nominated == summary.chosen and not is_bound
 
 
 def _beyond(rows: Sequence[PickedDevice]) -> dict[str, int]:

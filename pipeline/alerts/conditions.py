@@ -303,9 +303,12 @@ class Recent(_Remembering):
 
 def _findings(rule: Finding) -> Recent:
     def pick(seen: Seen) -> Picked | None:
-        if isinstance(seen, FindingReported) and seen.finding in rule.findings:
-            return {"finding": seen.finding, "node": seen.node}, seen.found_at, 1
-        return None
+        if not isinstance(seen, FindingReported) or seen.finding not in rule.findings:
+            return None
+        # KAI pipelines a pod when memory is about to be released: as long as the pod waits for it, nothing is wrong.
+        if seen.numbers.get("is_waiting"):
+            return None
+        return {"finding": seen.finding, "node": seen.node}, seen.found_at, 1
 
     def tell(labels: dict[str, str], count: int) -> tuple[str, Callable[[], dict[str, str]]]:
         summary = f"{labels['finding']} on {labels['node']}: {count} in {rule.window_minutes:g} minutes"

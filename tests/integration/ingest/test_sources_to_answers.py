@@ -72,7 +72,22 @@ def test_the_debugging_tags_give_a_finding_with_its_numbers_and_lines(running: P
     assert {40900, 35000, 30000, 5900} <= set(finding["numbers"].values())
     assert any("ReleasingMemory=30000" in line for line in finding["evidence"])
     assert finding in findings(api, "/api/v1/findings?node=gpu-0&device=grp-0")
-    (beyond,) = findings(api, of_pod + "?finding=Overcommitted")
+    # isPipelineOnly=true: EnoughIdle is false, so KAI waits for the memory and binds nothing. Nothing is overcommitted.
+    assert finding["numbers"]["is_waiting"] == 1
+    all_taken(running)
+    written = running.documents({"term": {"pod": "infer-0"}}, "schedulerlog-findings").values()
+    assert {each["finding"] for each in written} == {"ReleasingMemoryCounted"}
+
+
+def test_a_pod_that_is_bound_to_memory_that_others_still_hold_is_an_overcommit(
+    running: Pipeline, api: Served, tmp_path: Path
+) -> None:
+    bound = tmp_path / "bound.log"
+    text = TAGS.read_text().replace("isPipelineOnly=true", "isPipelineOnly=false")
+    bound.write_text(text.replace("infer-0", "infer-9"))
+    read(running, "kai-log", str(bound))
+    (beyond,) = findings(api, "/api/v1/namespaces/team-a/pods/infer-9/findings?finding=Overcommitted")
+    # 30000 MB are taken beside the 35000 that are in use: 65000 of 40900.
     numbers = {"memory_total_mib": 40900, "memory_used_mib": 35000, "memory_taken_mib": 30000}
     assert (beyond["device"], beyond["numbers"]) == ("grp-0", numbers)
 

@@ -82,6 +82,16 @@ def test_a_device_over_its_memory_cores_or_slots_is_found_with_its_numbers() -> 
     assert slots.numbers == {"slots_total": 4, "slots_used": 4, "slots_taken": 1}
 
 
+def test_a_placement_that_waits_for_others_to_leave_takes_nothing_yet() -> None:
+    over = taken(memory_mib=2_001)
+    assert findings(placed(over, nominated="node2")) == []
+    bind = BindOutcome(node="node2", bound=True, ended=STARTED + timedelta(seconds=1))
+    assert found(placed(over, nominated="node2", bind=bind)) == [("Overcommitted", "node2", "GPU-1")]
+    failed = bind.model_copy(update={"bound": False, "error": "timeout"})
+    assert found(placed(over, nominated="node2", bind=failed)) == []
+    assert found(placed(over, nominated="node1")) == [("Overcommitted", "node2", "GPU-1")], "waited for another node"
+
+
 def test_two_containers_on_one_device_count_together() -> None:
     summary = placed(taken(memory_mib=1_000), taken(memory_mib=1_001, slots_used=2, slots_total=5))
     assert findings(summary)[0].numbers["memory_taken_mib"] == 2_001

@@ -10,6 +10,7 @@ from ingest.kai.grammar import GRAMMAR, sentence_of
 from ingest.protocol import EVENT, NOISE, UNKNOWN
 from schemas.codec.records import Record, Rejected, decode, encode
 from schemas.events import Event
+from summaries import attempt_audit
 from summaries.answer import schedulerlog
 from tests.unit.ingest.kai.logs import CONSOLE, JSON, TAGS, block, devices, findings, read, said, summaries, texts
 
@@ -132,8 +133,22 @@ def test_memory_that_changed_between_filter_and_allocation_is_a_finding() -> Non
 
 def test_a_bound_over_commitment_is_a_finding_too() -> None:
     lines = [line.replace(b"isPipelineOnly=true", b"isPipelineOnly=false") for line in texts(TAGS)]
-    (finding,) = findings(read(lines))
+    events = read(lines)
+    (finding,) = findings(events)
     assert finding.numbers["is_waiting"] == 0
+    (attempt,) = summaries(events)
+    (over,) = attempt_audit.findings(attempt)
+    assert (over.finding, over.device) == ("Overcommitted", "grp-0")
+    assert over.numbers == {"memory_total_mib": 40900, "memory_used_mib": 35000, "memory_taken_mib": 30000}
+
+
+@pytest.mark.parametrize("case", [TAGS, CONSOLE])
+def test_a_pipelined_placement_is_no_overcommit(case: str) -> None:
+    """KAI pipelines where EnoughIdle is false: it waits until the memory is free, and then binds."""
+    attempts = summaries(read(texts(case), KaiLog({"gpu-0": 40960})))
+    (waiting,) = [each for each in attempts if each.nominated]
+    assert waiting.picked[0].memory_used_mib == 35000
+    assert attempt_audit.findings(waiting) == []
 
 
 def test_a_card_with_room_enough_is_no_finding() -> None:

@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from pipeline.alerts.inputs import Arrived, Heard, Seen, SetAside
-from schemas.events import DetailDropped, PodObserved, PodRef
+from pipeline.alerts.rules import load
+from schemas.events import DetailDropped, FindingReported, PodObserved, PodRef
 from tests.unit.pipeline.alerts.telling import (
     TRAINER,
     a_bind,
@@ -142,6 +143,16 @@ def test_a_finding_fires_until_there_was_none_for_the_window(tmp_path: Path) -> 
     labels = {"finding": "Overcommitted", "node": "node1"}
     seen = [(0, a_finding(0)), (20, a_finding(20)), (30, a_finding(30, "MemoryChanged"))]
     assert shown(run(finding, seen, 100)) == [("firing", 0.25, labels), ("resolved", 80, labels)]
+
+
+def test_a_placement_that_still_waits_for_memory_fires_nothing() -> None:
+    def counted(is_waiting: int) -> FindingReported:
+        return a_finding(0, "ReleasingMemoryCounted").model_copy(update={"numbers": {"is_waiting": is_waiting}})
+
+    shipped = load()
+    assert run(shipped, [(0, counted(1))], 10) == []
+    (alert,) = run(shipped, [(0, counted(0))], 10)
+    assert (alert.rule, alert.state) == ("Overcommitted", "firing")
 
 
 def test_a_scheduler_that_falls_silent_while_pods_wait_fires_until_it_is_heard(tmp_path: Path) -> None:
