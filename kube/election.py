@@ -19,6 +19,8 @@ from kube.resources import LEASES, Key
 log = logging.getLogger(__name__)
 
 _JITTER: Final = 0.2
+_RELEASE_PAUSES: Final = 0.1, 0.3, 1.0
+"""Seconds between tries to give the lease back: another may write it meanwhile, an API server may be restarting."""
 
 
 class Leadership(Protocol):
@@ -68,6 +70,7 @@ class Election:
         self._client, self._key, self._me, self._terms = client, key, me, terms
         self._clock, self._rng = clock, rng or Random()  # noqa: S311 - no secret
         self._seen, self._leading, self._trouble = Seen(), Leading(), ""
+        self._trying: asyncio.Task[None] | None = None
         self.term = 0
         self.leads_anew = asyncio.Event()
 
@@ -88,10 +91,21 @@ class Election:
         """Try for ever, every retry period."""
         while True:
             before = self.is_leading, self.term
-            await self._try()
+            await self._try_to_its_end()
             if before != (self.is_leading, self.term):
                 log.info("leading now" if self.is_leading else "not leading any more: %s", *self._why())
             await asyncio.sleep(self._terms.retry * (1 + _JITTER * self._rng.random()))
+
+    async def _try_to_its_end(self) -> None:
+        """A try that is cut off leaves open whether its write took place: a cancellation waits a while for it."""
+        self._trying = asyncio.create_task(self._try())
+        try:
+            await asyncio.shield(self._trying)
+        except asyncio.CancelledError:
+            await asyncio.wait([self._trying], timeout=self._terms.retry)
+            if self._trying.cancel():
+                self._trouble = "the last try had no answer yet"
+            raise
 
     def _why(self) -> tuple[str, ...]:
         return () if self.is_leading else (self.problem,)
@@ -148,15 +162,35 @@ class Election:
         self._seen = self._seen.next(found, self._clock())
 
     async def resign(self) -> None:
-        """What can't be told runs out."""
-        was_leading, self._leading = self.is_leading, Leading()
-        if not was_leading:
-            return
+        """Give the lease back, or log why not: then it runs out."""
+        self._leading = Leading()
         try:
-            freed = lease.resignation(self._seen, self._key, datetime.now(UTC))
-            await self._client.update(LEASES.item(self._key), freed)
-        except ApiError as error:
-            log.info("the lease could not be given back (%s); it runs out", error)
+            async with asyncio.timeout(self._terms.renew):
+                if self._trying:
+                    await asyncio.wait([self._trying])
+                self._leading = Leading()
+                # The last look can be wrong only where the last try failed.
+                if self._seen.holder == self._me or self._trouble:
+                    await self._give_back()
+        except (ApiError, TimeoutError) as error:
+            cause = str(error) or f"no answer within {self._terms.renew:g} s"
+            text = "lease %s/%s was not given back (%s); another scheduler may take it after %g s"
+            log.warning(text, *self._key, cause, self._terms.duration)
+
+    async def _give_back(self) -> None:
+        """Free the lease as it is now, whatever was written since our last look; leave another's alone."""
+        for pause_seconds in (*_RELEASE_PAUSES, None):
+            try:
+                await self._look()
+                if self._seen.holder == self._me:
+                    freed = lease.resignation(self._seen, self._key, datetime.now(UTC))
+                    await self._client.update(LEASES.item(self._key), freed)
+            except ApiError as error:
+                if pause_seconds is None or not (error.is_conflict or error.is_unsure):
+                    raise
+                await asyncio.sleep(pause_seconds)
+            else:
+                return
 
 
 class Neighbour:

@@ -13,6 +13,7 @@ from embedded.control_plane import ControlPlane
 from kube.client import Client
 from kube.credentials import Credentials, from_kubeconfig
 from kube.errors import ApiError
+from kube.lease import Terms
 from kube.resources import NODES
 from tests.integration.kubernetes.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
 from tests.integration.kubernetes.service_account import a_kubeconfig, service_account
@@ -20,6 +21,8 @@ from tests.unit.kube.fake_api import until
 from tests.unit.scheduler.cluster.on_fake_api import LEASE, OnApi
 
 Json = dict[str, Any]
+PATIENT = Terms(60, 50, 0.2)
+"""A machine that stands still for seconds in the middle of the test does not cost the lead."""
 
 
 def documented_rules() -> list[Json]:
@@ -49,7 +52,7 @@ async def test_a_pod_is_placed_with_the_rights_that_are_documented_and_in_four_c
     client = Client(await Credentials.open(from_kubeconfig(kubeconfig)), count=lambda *call: calls.append(call))
     with control_plane.client() as admin, created_nodes(control_plane, [a_gpu_node(node)]):
         pod = create(admin, f"/api/v1/namespaces/{namespace}/pods", a_gpu_pod("pod1", "nobody", gpumem=3000))
-        on_api = OnApi(tmp_path, client, "me")
+        on_api = OnApi(tmp_path, client, "me", PATIENT)
         running = asyncio.create_task(on_api.cluster.run())
         try:
             await until(lambda: running.done() or not on_api.cluster.problem())

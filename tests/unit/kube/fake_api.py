@@ -29,6 +29,7 @@ class FakeApi:
         self.requests: list[str] = []
         self.faults: list[tuple[str, int]] = []
         self.lost_answers: list[str] = []
+        self.held_answers: dict[str, asyncio.Event] = {}
         self.mute_watches = False
         self.delay_seconds = 0.0
         self._news = asyncio.Event()
@@ -66,6 +67,11 @@ class FakeApi:
         """The next request that starts so is carried out, and the connection is cut before the answer."""
         self.lost_answers.append(request)
 
+    def hold_answer(self, request: str) -> asyncio.Event:
+        """The next request that starts so is carried out, and answered when the event is set."""
+        self.held_answers[request] = event = asyncio.Event()
+        return event
+
     def cut_watches(self) -> None:
         self._is_cut.set()
         self._is_cut = asyncio.Event()
@@ -90,6 +96,8 @@ class FakeApi:
             return self._get(request)
         await asyncio.sleep(self.delay_seconds)
         reply = self._write(request.method, request.path, orjson.loads(await request.read()))
+        if held := self.held_answers.pop(said, None):
+            await held.wait()
         if said in self.lost_answers:
             self.lost_answers.remove(said)
             assert request.transport
@@ -209,6 +217,6 @@ async def a_client(url: str, **how: Any) -> AsyncIterator[Client]:
 
 
 async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while not holds():  # noqa: ASYNC110 - the condition is the cluster's, not ours
             await asyncio.sleep(0.01)

@@ -1,6 +1,8 @@
 """Who leads: never two, and soon somebody."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from random import Random
 from typing import Any
@@ -145,3 +147,124 @@ async def test_who_leads_with_kube_scheduler_stops_when_its_lease_moves_or_stand
         await until(lambda: "is held by pod-2_b, not by one in pod-1" in ours.problem)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
+
+
+@asynccontextmanager
+async def leading(api: FakeApi, terms: Terms, **how: Any) -> AsyncIterator[tuple[Election, asyncio.Task[None]]]:
+    """An election that leads, and the task that renews its lease; the test stops both as the scheduler does."""
+    async with serving(api) as url, a_client(url) as client:
+        election = Election(client, KEY, "me", terms, **how)
+        task = asyncio.create_task(election.run())
+        await the_leader([election])
+        yield election, task
+
+
+async def stop(election: Election, task: asyncio.Task[None]) -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    await election.resign()
+
+
+def holder(api: FakeApi) -> str:
+    return str(api.objects[LEASES.item(KEY)]["spec"]["holderIdentity"])
+
+
+OFTEN, SELDOM = Terms(60, 50, 0.01), Terms(600, 500, 400)
+
+
+async def test_a_lease_is_given_back_though_a_renewal_is_in_flight_when_it_stops() -> None:
+    api = FakeApi()
+    async with leading(api, OFTEN) as (election, task):
+        before = api.version
+        answer = api.hold_answer(f"PUT {LEASES.item(KEY)}")
+        await until(lambda: api.version > before)
+        stopping = asyncio.create_task(stop(election, task))
+        await asyncio.sleep(0)
+        answer.set()
+        await stopping
+        assert (holder(api), election.is_leading) == ("", False)
+
+
+@pytest.mark.parametrize("last", ["first claim", "renewal"])
+async def test_a_lease_is_given_back_though_the_last_write_is_never_answered(last: str) -> None:
+    api, path = FakeApi(), LEASES.item(KEY)
+    async with serving(api) as url, a_client(url) as client:
+        election = Election(client, KEY, "me", OFTEN)
+        answer = api.hold_answer(f"POST {path.rpartition('/')[0]}" if last == "first claim" else f"PUT {path}")
+        task = asyncio.create_task(election.run())
+        await until(lambda: path in api.objects and not api.held_answers)
+        await stop(election, task)
+        assert holder(api) == ""
+        answer.set()
+
+
+async def test_a_lease_is_given_back_though_the_answer_to_its_last_renewal_was_lost() -> None:
+    api, path = FakeApi(), LEASES.item(KEY)
+    async with leading(api, Terms(600, 500, 0.01)) as (election, task):
+        api.lose_answer(f"PUT {path}")
+        api.fail(*[f"GET {path}"] * 2)
+        await until(lambda: not api.lost_answers)
+        await stop(election, task)
+        assert holder(api) == ""
+
+
+async def test_a_lease_is_given_back_though_the_last_renewal_is_too_long_ago_to_lead_by_it() -> None:
+    """So it is where the machine, or its clock, stood still."""
+    api, now = FakeApi(), [0.0]
+    async with leading(api, SELDOM, clock=lambda: now[0]) as (election, task):
+        now[0] = 550.0
+        assert not election.is_leading
+        await stop(election, task)
+        assert holder(api) == ""
+
+
+@pytest.mark.parametrize("status", [409, 503])
+async def test_a_lease_is_given_back_at_the_second_try_where_the_first_is_refused(status: int) -> None:
+    api = FakeApi()
+    async with leading(api, SELDOM) as (election, task):
+        api.fail(f"PUT {LEASES.item(KEY)}", status=status)
+        await stop(election, task)
+        assert holder(api) == ""
+
+
+async def test_a_lease_that_somebody_edited_is_given_back_with_the_edit() -> None:
+    api, path = FakeApi(), LEASES.item(KEY)
+    async with leading(api, SELDOM) as (election, task):
+        found = api.objects[path]
+        api.put(path, {**found, "metadata": {"name": KEY.name, "labels": {"team": "a"}}})
+        await stop(election, task)
+        assert (holder(api), api.objects[path]["metadata"]["labels"]) == ("", {"team": "a"})
+
+
+async def test_a_lease_that_another_has_taken_meanwhile_is_left_alone() -> None:
+    api, path = FakeApi(), LEASES.item(KEY)
+    async with leading(api, SELDOM) as (election, task):
+        api.put(path, a_lease("other"))
+        await stop(election, task)
+        assert (holder(api), election.is_leading) == ("other", False)
+
+
+async def test_a_lease_that_can_not_be_given_back_is_named_in_the_log_with_the_cause(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    api, path = FakeApi(), LEASES.item(KEY)
+    async with leading(api, SELDOM) as (election, task):
+        api.fail(*[f"PUT {path}"] * 20, status=409)
+        await stop(election, task)
+        assert not election.is_leading
+    (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert line == (
+        "lease kube-system/schedulerlog-scheduler was not given back (the fault that was asked for: 409); "
+        "another scheduler may take it after 600 s"
+    )
+
+
+async def test_a_scheduler_that_only_waited_for_the_lease_writes_nothing_when_it_stops() -> None:
+    api, path = FakeApi(), LEASES.item(KEY)
+    api.put(path, a_lease("other"))
+    async with serving(api) as url, a_client(url) as client:
+        election = Election(client, KEY, "me", SELDOM)
+        task = asyncio.create_task(election.run())
+        await until(lambda: election.problem == "other leads")
+        await stop(election, task)
+    assert not [request for request in api.requests if request.startswith("PUT")]

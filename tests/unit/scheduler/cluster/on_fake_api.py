@@ -28,6 +28,7 @@ from tests.unit.scheduler_edges.builders import a_node, a_pod
 
 Json = dict[str, Any]
 LEASE = Key("kube-system", "lease")
+TERMS = Terms(3, 2, 0.05)
 
 
 def pod_path(name: str) -> str:
@@ -54,12 +55,12 @@ def a_cluster(*pods: str, cards: int = 2, slots: int = 10) -> FakeApi:
 class OnApi:
     """One scheduler process."""
 
-    def __init__(self, folder: Path, client: Client, identity: str = "") -> None:
+    def __init__(self, folder: Path, client: Client, identity: str = "", terms: Terms = TERMS) -> None:
         metrics, self.claims, self.columns = Metrics(), Claims(), ClusterColumns()
         self.spool = Spool(folder / f"spool{identity}")
         teller = Teller(self.spool, now_utc, metrics)
         observer = Observer("hami-scheduler", self.columns, self.claims, teller, now_utc)
-        self.election = Election(client, LEASE, identity, Terms(3, 2, 0.05)) if identity else None
+        self.election = Election(client, LEASE, identity, terms) if identity else None
         self.cluster = KubernetesCluster(client, observer, self.claims, self.election)
         self.binder = Binder(self.cluster, LockPolicy())
         self.binds = OpenBinds(self.spool.folder)
