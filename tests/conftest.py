@@ -8,7 +8,7 @@ from contextlib import ExitStack
 import pytest
 
 import embedded
-from tests.backends import SETTING, Addresses, addresses, chosen
+from tests.support.backends import SETTING, Addresses, addresses, chosen
 
 
 def pytest_configure() -> None:

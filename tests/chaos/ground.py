@@ -20,7 +20,7 @@ from demo.processes import Processes, free_ports
 from schemas.codec.records import Record
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES
 from tests.chaos.ledger import Seen
-from tests.unit.scheduler_edges.builders import a_card, a_node
+from tests.support.builders.kube_objects import a_card, a_node
 
 NODES = 6
 PACE: dict[str, str] = {

@@ -11,7 +11,7 @@ from typing import Any, Self
 import httpx
 
 from tests.chaos.ledger import Answer
-from tests.unit.scheduler_edges.builders import a_container, a_pod
+from tests.support.builders.kube_objects import a_container, a_pod
 
 NODE_NAMES = [f"node{number}" for number in range(1, 7)]
 

@@ -25,7 +25,7 @@ from schemas.codec import records
 from schemas.events import AttemptEvent, BindConcluded
 from schemas.topics import DEAD_LETTERS, DECISIONS
 from tests.fuzz.mutate import NAUGHTY, other_bytes, other_value
-from tests.unit.summaries.attempts import STARTED, about, an_attempt
+from tests.support.builders.attempts import STARTED, about, an_attempt
 
 PIECES_PER_ATTEMPT = 100
 

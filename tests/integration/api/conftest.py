@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.backends import Addresses
-from tests.integration.api.filling import Filling
-from tests.integration.api.serving import Served, serving, soon
+from tests.support.backends import Addresses
+from tests.support.harness.api_process import Served, serving, soon
+from tests.support.harness.index_filling import Filling
 
 
 @pytest.fixture(scope="package")

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from tests.integration.api.filling import NOW, Filling, a_finding, an_attempt
-from tests.integration.api.serving import Served
+from tests.support.harness.api_process import Served
+from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
 
 FINDINGS = "/api/v1/findings"
 

@@ -7,8 +7,8 @@ import pytest
 
 from schemas.events import Condition, NodeChecked, NodeObserved, NodeProblem, NodeRegistered, PodObserved, PodRef
 from schemas.occupancy import Held, Stay
-from tests.integration.api.filling import NOW, Filling, an_attempt
-from tests.integration.api.serving import Served
+from tests.support.harness.api_process import Served
+from tests.support.harness.index_filling import NOW, Filling, an_attempt
 
 MINUTE = timedelta(minutes=1)
 START = NOW - timedelta(hours=3)

@@ -9,8 +9,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 
 import embedded
 from schemas.topics import ATTEMPTS
-from tests.integration.api.filling import Filling, an_attempt
-from tests.integration.api.serving import serving, soon
+from tests.support.harness.api_process import serving, soon
+from tests.support.harness.index_filling import Filling, an_attempt
 
 OwnBackends = Callable[..., embedded.Backends]
 

@@ -9,9 +9,9 @@ import httpx
 import orjson
 
 from schemas.events import PodRef
-from tests.integration.api.filling import NOW, Filling, an_attempt
-from tests.integration.api.serving import Served, serving, soon
-from tests.unit.schemas.builders import devices_judged
+from tests.support.builders.events import devices_judged
+from tests.support.harness.api_process import Served, serving, soon
+from tests.support.harness.index_filling import NOW, Filling, an_attempt
 
 
 def names(answer: httpx.Response) -> list[str]:

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.backends import chosen
 from tests.chaos.bugs import BUGS
 from tests.chaos.caught import CALM_SECONDS, fault_that_shows
 from tests.chaos.faults import FAULTS
 from tests.chaos.ground import Ground, ground
 from tests.chaos.runs import run
+from tests.support.backends import chosen
 
 SLICE = [
     *(name for name in FAULTS if name.startswith("worker killed")),

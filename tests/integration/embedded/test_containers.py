@@ -19,7 +19,7 @@ import pytest
 from demo.kube_scheduler import KubeScheduler, Pod, read_pod
 from embedded import kafka, opensearch
 from embedded.ports import KAFKA_PORTS, free_port
-from tests.backends import containers
+from tests.support.backends import containers
 
 ROOT = Path(__file__).parents[3]
 COMPOSE = Path(sys.executable).with_name("docker-compose")

@@ -17,7 +17,7 @@ from aiokafka.errors import KafkaError
 import embedded
 from embedded.process import ProcessId
 from embedded.state import read_state
-from tests.backends import Addresses
+from tests.support.backends import Addresses
 
 
 async def create_topic(bootstrap_servers: str, name: str, copies: int = 1) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 import embedded
-from tests.backends import chosen
-from tests.integration.pipeline.running import Pipeline, pipeline
+from tests.support.backends import chosen
+from tests.support.harness.pipeline_process import Pipeline, pipeline
 
 
 @pytest.fixture(scope="package")

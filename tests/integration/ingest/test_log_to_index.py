@@ -19,10 +19,10 @@ from schemas.documents.attempts import summary_of
 from schemas.events import AttemptConcluded, AttemptEvent, AttemptSummarized, BindConcluded
 from summaries.answer import schedulerlog_json
 from summaries.fold import summarize
-from tests.integration.ingest import reading
-from tests.integration.ingest.reading import all_taken
-from tests.integration.pipeline.running import Pipeline, until
-from tests.integration.scheduler.scheduling import create_topics, read_topic
+from tests.support.harness import ingest_process as reading
+from tests.support.harness.ingest_process import all_taken
+from tests.support.harness.pipeline_process import Pipeline, until
+from tests.support.harness.scheduler_process import create_topics, read_topic
 
 ENDS = (AttemptConcluded, BindConcluded)
 LOGS = Path(__file__).parents[2] / "conformance" / "cases" / "logs"

@@ -16,9 +16,9 @@ from aiokafka.errors import TopicAlreadyExistsError
 from ingest.kai import KaiLog
 from schemas.codec.records import decode
 from schemas.topics import DECISIONS, NODES, PODS, RAW_LOGS
-from tests.backends import Addresses
-from tests.unit.ingest.kai.logs import CONSOLE, block, said, texts
-from tests.unit.ingest.raw_logs.shipping import FORMS, record
+from tests.support.backends import Addresses
+from tests.support.builders.kai_lines import CONSOLE, block, said, texts
+from tests.support.builders.shipped_lines import FORMS, record
 
 WAIT_SECONDS = 60
 BEGINS = "framework/session.go: Session {} with <1> Jobs, <2> Queues and <3> Nodes"

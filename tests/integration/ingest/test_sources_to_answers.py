@@ -9,13 +9,13 @@ import pytest
 from demo.processes import free_ports
 from schemas.codec.records import decode
 from schemas.events import Event, NodeObserved, PodObserved
-from tests.integration.api.serving import Served, serving, soon
-from tests.integration.ingest.reading import all_taken, read, versions
-from tests.integration.pipeline.running import Pipeline, until
-from tests.unit.ingest.sniffer.test_sniffer import DOCUMENT
+from tests.support.builders.sniffer_lines import DOCUMENT
+from tests.support.harness.api_process import Served, serving, soon
+from tests.support.harness.ingest_process import all_taken, read, versions
+from tests.support.harness.pipeline_process import Pipeline, until
 
 UNIT = Path(__file__).parents[2] / "unit"
-PROPOSAL = UNIT / "ingest" / "cases" / "scheduler-event-proposal.log"
+PROPOSAL = UNIT / "ingest" / "hami" / "cases" / "scheduler-event-proposal.log"
 KAI = UNIT / "ingest" / "kai" / "cases"
 TAGS = KAI / "seed002-debug-tags.log"
 

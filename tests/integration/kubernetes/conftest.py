@@ -12,7 +12,7 @@ from embedded.control_plane import control_plane as running_control_plane
 from embedded.control_plane.build import installed
 from embedded.control_plane.cluster import CORE
 from embedded.control_plane.steps import steps_on
-from tests.integration.kubernetes.objects import created_namespace
+from tests.support.control_plane.objects import created_namespace
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tests.integration.kubernetes.bookkeeping import Placement, Share, Told, astray, differences, overbooked, shares_in
-from tests.integration.kubernetes.objects import ALLOCATED, CARD_MEMORY_MIB, CHOSEN, Json
+from tests.support.control_plane.bookkeeping import Placement, Share, Told, astray, differences, overbooked, shares_in
+from tests.support.control_plane.objects import ALLOCATED, CARD_MEMORY_MIB, CHOSEN, Json
 
 HALF = Share("GPU-a", CARD_MEMORY_MIB // 2, 50)
 

@@ -24,9 +24,9 @@ from schemas.codec.records import encode
 from schemas.events import Message, PodRef
 from schemas.generate import ROOT
 from schemas.topics import DEAD_LETTERS, MESSAGES
-from tests.backends import Addresses
-from tests.integration.kubernetes.objects import Json, create, eventually
-from tests.integration.kubernetes.service_account import RBAC, a_kubeconfig
+from tests.support.backends import Addresses
+from tests.support.control_plane.objects import Json, create, eventually
+from tests.support.control_plane.service_account import RBAC, a_kubeconfig
 
 REFUSED = "3 nodes CardInsufficientMemory(node1,node3,node4)"
 

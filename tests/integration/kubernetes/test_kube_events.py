@@ -6,32 +6,25 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from aiokafka import AIOKafkaConsumer
 
 import embedded
 from embedded.control_plane import ControlPlane
 from ingest.kube.reader import CONDITION_SECONDS
-from schemas.codec.records import decode
-from schemas.events import AttemptEvent, AttemptSummarized, Event, NodeObserved, NodeRegistered, PodObserved
-from schemas.topics import DECISIONS, NODES
-from schemas.topics import PODS as SEEN
-from summaries.fold import AttemptFold
-from tests.backends import Addresses, chosen
-from tests.integration.ingest.reading import all_taken, versions
-from tests.integration.kubernetes.objects import Json, a_gpu_node, create, created_nodes, eventually
-from tests.integration.pipeline.running import pipeline, until
-from tests.integration.scheduler.scheduling import create_topics
-from tests.unit.ingest.kube.objects import a_pod_group
-
-SCHEDULER = "plain"
-"""kube-scheduler without an extender."""
+from schemas.events import Event, NodeObserved, NodeRegistered, PodObserved
+from tests.support.backends import Addresses, chosen
+from tests.support.builders.api_server_objects import a_pod_group
+from tests.support.control_plane.objects import Json, a_gpu_node, create, created_nodes, eventually
+from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, attempts, told
+from tests.support.harness.ingest_process import all_taken, versions
+from tests.support.harness.pipeline_process import pipeline, until
+from tests.support.harness.scheduler_process import create_topics
 
 
 @pytest.fixture
@@ -59,40 +52,6 @@ def watching(cluster: ControlPlane, namespace: str, kafka: str, log: Path) -> It
         finally:
             process.terminate()
             process.wait(timeout=20)
-
-
-async def told(kafka: str, mine: Callable[[Event], bool]) -> list[Event]:
-    """Every record on the topics that is ``mine``, in order."""
-    names = [topic.name for topic in (DECISIONS, NODES, SEEN)]
-    consumer = AIOKafkaConsumer(*names, bootstrap_servers=kafka, auto_offset_reset="earliest")
-    await consumer.start()
-    found: list[Event] = []
-    try:
-        ends: dict[Any, int] = await consumer.end_offsets(list(consumer.assignment()))
-        await consumer.seek_to_beginning()
-        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
-            for records in (await consumer.getmany(timeout_ms=500)).values():
-                events = [decode(record.value, record.headers) for record in records]
-                found += [event for event in events if isinstance(event, Event) and mine(event)]
-    finally:
-        await consumer.stop()
-    return found
-
-
-def attempts(events: list[Event]) -> list[AttemptSummarized]:
-    folds: dict[str, AttemptFold] = {}
-    for event in events:
-        if isinstance(event, AttemptEvent):
-            folds.setdefault(event.attempt_id, AttemptFold()).add(event)
-    return [fold.summarize() for fold in folds.values()]
-
-
-def a_pod(name: str, **spec: Any) -> Json:
-    """``requests``: of its one container; everything else goes into the spec."""
-    requests = spec.pop("requests", {})
-    container = {"name": "main", "image": "none", "resources": {"requests": requests, "limits": spec.pop("limits", {})}}
-    whole = {"schedulerName": SCHEDULER, "containers": [container], "terminationGracePeriodSeconds": 0}
-    return {"metadata": {"name": name}, "spec": whole | spec}
 
 
 PODS: dict[str, Json] = {

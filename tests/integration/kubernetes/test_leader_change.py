@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from embedded.control_plane import Authority, ControlPlane
-from tests.backends import Addresses
-from tests.integration.kubernetes.bookkeeping import agreed, astray, overbooked, shown
-from tests.integration.kubernetes.device_plugin import DevicePlugins
-from tests.integration.kubernetes.extending import Extender, scheduler_configuration
-from tests.integration.kubernetes.objects import (
+from tests.support.backends import Addresses
+from tests.support.control_plane.bookkeeping import agreed, astray, overbooked, shown
+from tests.support.control_plane.device_plugins import DevicePlugins
+from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.objects import (
     CARDS,
     Json,
     a_gpu_node,
@@ -22,8 +22,8 @@ from tests.integration.kubernetes.objects import (
     eventually,
     list_pods,
 )
-from tests.integration.kubernetes.tcp_proxy import TcpProxy
-from tests.integration.scheduler.scheduling import create_topics
+from tests.support.harness.scheduler_process import create_topics
+from tests.support.tcp_proxy import TcpProxy
 
 NAME = "hami-two"
 NODES = 20

@@ -18,13 +18,13 @@ import yaml
 from embedded.control_plane import ControlPlane
 from embedded.ports import KUBERNETES_PORTS, free_port
 from schemas.events import AttemptSummarized
-from tests.backends import Addresses
-from tests.integration.kubernetes.kubelet import Kubelet, serving_the_log_of
-from tests.integration.kubernetes.objects import eventually
-from tests.integration.kubernetes.service_account import a_kubeconfig, service_account
-from tests.integration.kubernetes.test_kube_events import attempts, told
-from tests.integration.scheduler.scheduling import create_topics
-from tests.unit.ingest.hami_lines import a_line, asked, failed, started, unfit
+from tests.support.backends import Addresses
+from tests.support.builders.hami_lines import a_line, asked, failed, started, unfit
+from tests.support.control_plane.kubelet import Kubelet, serving_the_log_of
+from tests.support.control_plane.objects import eventually
+from tests.support.control_plane.plain_scheduler import attempts, told
+from tests.support.control_plane.service_account import a_kubeconfig, service_account
+from tests.support.harness.scheduler_process import create_topics
 
 POD = "hami-scheduler-0"
 REFUSAL = "1/8 CardInsufficientMemory, 7/8 CardTimeSlicingExhausted"

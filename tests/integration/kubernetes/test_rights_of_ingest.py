@@ -17,9 +17,9 @@ from ingest.kube.watch import watch
 from ingest.metrics import Metrics
 from kube.credentials import in_cluster
 from schemas.events import AttemptConcluded, Event, NodeObserved, PodObserved
-from tests.integration.kubernetes.objects import Json, create, created_nodes
-from tests.integration.kubernetes.service_account import service_account
-from tests.integration.kubernetes.test_kube_events import a_pod
+from tests.support.control_plane.objects import Json, create, created_nodes
+from tests.support.control_plane.plain_scheduler import a_pod
+from tests.support.control_plane.service_account import service_account
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "sources.md"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"

@@ -15,10 +15,10 @@ from kube.credentials import Credentials, from_kubeconfig
 from kube.errors import ApiError
 from kube.lease import Terms
 from kube.resources import NODES
-from tests.integration.kubernetes.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
-from tests.integration.kubernetes.service_account import a_kubeconfig, service_account
-from tests.unit.kube.fake_api import until
-from tests.unit.scheduler.cluster.on_fake_api import LEASE, OnApi
+from tests.support.control_plane.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
+from tests.support.control_plane.service_account import a_kubeconfig, service_account
+from tests.support.fakes.api_server import until
+from tests.support.harness.scheduler_on_fake_api import LEASE, OnApi
 
 Json = dict[str, Any]
 PATIENT = Terms(60, 50, 0.2)

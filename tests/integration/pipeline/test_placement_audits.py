@@ -29,8 +29,8 @@ from schemas.events import (
 from schemas.ids import attempt_id, microseconds
 from schemas.topics import ATTEMPTS, DECISIONS, FINDINGS, NODES, PODS, Topic
 from summaries.placement_auditor import LATE
-from tests.integration.pipeline.running import Pipeline, pipeline, until
-from tests.unit.schemas.builders import a_request, a_summary
+from tests.support.builders.events import a_request, a_summary
+from tests.support.harness.pipeline_process import Pipeline, pipeline, until
 
 Told = tuple[Topic, Event]
 AGO: Final = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=20)

@@ -9,8 +9,8 @@ from pathlib import Path
 import embedded
 from demo.processes import free_ports
 from schemas.events import AttemptEvent
-from tests.integration.pipeline.running import Pipeline, pipeline, until
-from tests.unit.summaries.attempts import about, an_attempt
+from tests.support.builders.attempts import about, an_attempt
+from tests.support.harness.pipeline_process import Pipeline, pipeline, until
 
 DEVICES = {"node1": [["CardInsufficientMemory"] * 2], "node2": [["NumaNotFit"] * 2]}
 PODS = 48

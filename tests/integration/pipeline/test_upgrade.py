@@ -17,8 +17,8 @@ from schemas.documents.attempts import summary_of
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, INDICES, MAPPING_VERSION
 from summaries.fold import summarize
-from tests.integration.pipeline.running import Pipeline, until
-from tests.unit.summaries.attempts import about, an_attempt
+from tests.support.builders.attempts import about, an_attempt
+from tests.support.harness.pipeline_process import Pipeline, until
 
 CASES = Path(__file__).parent / "cases"
 OLDER = range(1, MAPPING_VERSION)

@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
-from tests.integration.api.serving import Served, serving, soon
-from tests.integration.pipeline.running import Pipeline
-from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt
+from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
+from tests.support.harness.api_process import Served, serving, soon
+from tests.support.harness.pipeline_process import Pipeline
 
 FULL = {"node1": [["CardCordoned"] * 2], "node2": [["CardCordoned"] * 2]}
 FREED = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}

@@ -17,8 +17,8 @@ from schemas.indices import INDICES
 from schemas.topics import TOPICS
 from summaries.fold import summarize
 from summaries.retries import resolve
-from tests.integration.pipeline.running import Pipeline, until
-from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt
+from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
+from tests.support.harness.pipeline_process import Pipeline, until
 
 DEVICES = {f"node{i}": [["NumaNotFit", "CardCordoned", "CardInsufficientMemory"]] for i in range(6)}
 FITTING = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}

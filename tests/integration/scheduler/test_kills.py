@@ -12,10 +12,10 @@ import pytest
 from schemas.codec.records import decode
 from schemas.events import AttemptConcluded
 from schemas.topics import DECISIONS
-from tests.backends import Addresses
-from tests.integration.scheduler.nursery import ForkedScheduler, Nursery
-from tests.integration.scheduler.scheduling import Read, SchedulerProcess, a_refused_pod, create_topics, read_topic
-from tests.unit.scheduler_edges.builders import a_pod
+from tests.support.backends import Addresses
+from tests.support.builders.kube_objects import a_pod
+from tests.support.harness.scheduler_nursery import ForkedScheduler, Nursery
+from tests.support.harness.scheduler_process import Read, SchedulerProcess, a_refused_pod, create_topics, read_topic
 
 SEEDS, LIVES = 10, 20
 CALLERS = 2

@@ -12,10 +12,10 @@ import pytest
 
 from scheduler.http import app, server
 from scheduler.http.app import create_app
-from tests.integration.scheduler.scheduling import SchedulerProcess
-from tests.unit.scheduler_edges.builders import a_node, a_pod
-from tests.unit.scheduler_edges.certificates import Secret, a_pair
-from tests.unit.scheduler_edges.serving import Serving
+from tests.support.builders.kube_objects import a_node, a_pod
+from tests.support.certificates import Secret, a_pair
+from tests.support.harness.scheduler_app import Serving
+from tests.support.harness.scheduler_process import SchedulerProcess
 
 
 @pytest.fixture

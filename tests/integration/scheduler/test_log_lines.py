@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.scheduler.scheduling import NODE_NAMES, SchedulerProcess, a_refused_pod
-from tests.unit.scheduler_edges.builders import a_pod
+from tests.support.builders.kube_objects import a_pod
+from tests.support.harness.scheduler_process import NODE_NAMES, SchedulerProcess, a_refused_pod
 
 LINE = re.compile(r'^[IE]\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ \w+\.go:\d+\] (?:"([^"]+)"|node )')
 

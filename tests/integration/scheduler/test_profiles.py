@@ -14,7 +14,7 @@ import pytest
 
 from embedded.control_plane import toolchain
 from embedded.download import user_cache
-from tests.integration.scheduler.scheduling import SchedulerProcess, a_refused_pod
+from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,9 @@ from scheduler.publish.spool.frames import Entry
 from schemas.codec.records import decode
 from schemas.events import AttemptConcluded, BindConcluded, NodeRegistered
 from schemas.topics import DECISIONS, NODES
-from tests.backends import Addresses
-from tests.integration.scheduler.scheduling import (
+from tests.support.backends import Addresses
+from tests.support.builders.kube_objects import a_pod
+from tests.support.harness.scheduler_process import (
     Read,
     SchedulerProcess,
     a_refused_pod,
@@ -21,7 +22,6 @@ from tests.integration.scheduler.scheduling import (
     read_topic,
     read_until,
 )
-from tests.unit.scheduler_edges.builders import a_pod
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from embedded.download import cache_folder, install, missing, repository
 from embedded.errors import DownloadError
 from embedded.lock import Jar
 from embedded.progress import InLines, Silent
-from tests.unit.embedded.fake_repository import FakeRepository, a_repository
+from tests.support.fakes.maven_repository import FakeRepository, a_repository
 
 CONTENT = bytes(range(256)) * 1024
 

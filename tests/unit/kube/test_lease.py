@@ -12,7 +12,7 @@ import pytest
 from kube.election import Election, Neighbour
 from kube.lease import Leading, Seen, Step, Terms, claim, led_by_host, next_step, resignation
 from kube.resources import LEASES, Key
-from tests.unit.kube.fake_api import FakeApi, a_client, serving, until
+from tests.support.fakes.api_server import FakeApi, a_client, serving, until
 
 KEY, TERMS, NOW = Key("kube-system", "schedulerlog-scheduler"), Terms(), datetime(2026, 11, 21, 3, 0, 0, 5, UTC)
 

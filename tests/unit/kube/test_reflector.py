@@ -12,7 +12,7 @@ from kube.errors import ApiError
 from kube.reflector import Patience, Reflector, Selection
 from kube.resources import PODS
 from kube.store import Ref
-from tests.unit.kube.fake_api import FakeApi, a_client, serving, until
+from tests.support.fakes.api_server import FakeApi, a_client, serving, until
 
 Json = dict[str, Any]
 PATIENCE = Patience()

@@ -16,7 +16,7 @@ from schemas.asyncapi import document
 from schemas.codec.records import encode
 from schemas.events import EVENTS, DevicesJudged
 from schemas.topics import TOPICS
-from tests.unit.schemas.builders import devices_judged
+from tests.support.builders.events import devices_judged
 
 SCHEMAS = {path: json.loads(text) for path, text in generate.files().items() if path.suffix == ".json"}
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from schemas.answers.attempts import FullSchedulerLog, Paging, SchedulerLog
 from schemas.events import AttemptSummarized, BindOutcome, Refusal, Request
 from summaries.answer import choose, detail, schedulerlog, schedulerlog_json
-from tests.unit.schemas.builders import STARTED, a_refusal, a_request, a_summary
+from tests.support.builders.events import STARTED, a_refusal, a_request, a_summary
 
 CONTAINERS = [a_request(container="container1"), a_request(container="container2")]
 

@@ -13,8 +13,8 @@ from schemas.events import (
 )
 from summaries.attempt_audit import findings
 from summaries.fold import summarize
-from tests.unit.schemas.builders import STARTED, a_summary
-from tests.unit.summaries.attempts import an_attempt
+from tests.support.builders.attempts import an_attempt
+from tests.support.builders.events import STARTED, a_summary
 
 REFUSING = {"node1": [["NumaNotFit", "CardCordoned", "CardCordoned"]], "node2": [["CardCordoned"]]}
 FITTING = {"node1": [["picked", "fits"], ["CardCordoned", "picked"]], "node2": [["NumaNotFit"] * 2, ["fits"]]}

@@ -8,7 +8,7 @@ import pytest
 from schemas.events import BindOutcome, Refusal
 from summaries.episodes import differences
 from summaries.retries import detail_digest, may_repeat
-from tests.unit.schemas.builders import STARTED, a_refusal, a_summary
+from tests.support.builders.events import STARTED, a_refusal, a_summary
 
 MEMORY = a_refusal(CardInsufficientMemory=3)
 

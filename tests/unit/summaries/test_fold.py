@@ -23,7 +23,7 @@ from schemas.events import (
     Refusal,
 )
 from summaries.fold import AttemptFold, merged, summarize, with_bind
-from tests.unit.summaries.attempts import ENDED, STARTED, a_bind, about, an_attempt, counted, refused_by
+from tests.support.builders.attempts import ENDED, STARTED, a_bind, about, an_attempt, counted, refused_by
 
 WORDS = [
     "picked",

@@ -18,8 +18,8 @@ from summaries.messages import (
     shortened,
 )
 from summaries.text import reason_text, refusal_text
-from tests.unit.schemas.builders import a_refusal, a_summary
-from tests.unit.summaries.attempts import a_bind, an_attempt
+from tests.support.builders.attempts import a_bind, an_attempt
+from tests.support.builders.events import a_refusal, a_summary
 
 BOUNDS = "node node4 has been locked within 5m0s: node lock contention"
 

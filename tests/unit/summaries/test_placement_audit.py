@@ -12,8 +12,8 @@ from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObse
 from schemas.ids import microseconds
 from summaries.placement_audit import Placed, Pools, Sighting, bind_untold, placed_of
 from summaries.placement_auditor import PlacementJudge
-from tests.unit.summaries.attempts import a_bind
-from tests.unit.summaries.placements import a_placed, a_pod, a_problem, at, checked, registered, seen
+from tests.support.builders.attempts import a_bind
+from tests.support.builders.placements import a_placed, a_pod, a_problem, at, checked, registered, seen
 
 Said: TypeAlias = Placed | PodObserved | NodeChecked | NodeRegistered
 LONG_AFTER = at(10_000)

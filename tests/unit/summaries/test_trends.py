@@ -13,7 +13,7 @@ from schemas.events import AttemptSummarized
 from schemas.ids import attempt_id, microseconds
 from summaries.fold import summarize
 from summaries.trends import Contribution, Minute, Weight, contribution, contribution_of, records
-from tests.unit.summaries.attempts import STARTED, a_bind, about, an_attempt
+from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
 
 BEGAN = STARTED.replace(second=0, microsecond=0)
 FULL = {"gpu-1": [["NumaNotFit", "CardCordoned"]], "gpu-2": [["CardCordoned"] * 2]}

@@ -12,8 +12,8 @@ from ingest.raw_logs.shippers import Stream, shipped
 from ingest.raw_logs.streams import IDLE_SECONDS, reader_for
 from schemas.codec.records import encode
 from schemas.events import Event
-from tests.unit.ingest.kai.logs import CONSOLE, JSON, TAGS, read, texts
-from tests.unit.ingest.raw_logs.shipping import FORMS, NAMES, STARTED, otel_resource, record
+from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, read, texts
+from tests.support.builders.shipped_lines import FORMS, NAMES, STARTED, otel_resource, record
 
 HAMI = b'I1121 03:06:23.217054   32118 scheduler.go:1068] "Starting schedule filter process" pod="a" namespace="b"'
 

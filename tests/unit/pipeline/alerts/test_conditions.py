@@ -5,7 +5,7 @@ from pathlib import Path
 from pipeline.alerts.inputs import Arrived, Heard, Seen, SetAside
 from pipeline.alerts.rules import load
 from schemas.events import DetailDropped, FindingReported, PodObserved, PodRef
-from tests.unit.pipeline.alerts.telling import (
+from tests.support.builders.alert_inputs import (
     TRAINER,
     a_bind,
     a_check,

@@ -13,7 +13,7 @@ from pipeline.alerts.inputs import Heard, Seen
 from pipeline.alerts.rules import Rule, RuleError, load
 from pipeline.alerts.timeline import Timeline
 from schemas.events import Alert, PodRef
-from tests.unit.pipeline.alerts.telling import a_bind, a_check, a_finding, a_refusal, a_success, at, run
+from tests.support.builders.alert_inputs import a_bind, a_check, a_finding, a_refusal, a_success, at, run
 
 DAY = 24 * 60
 

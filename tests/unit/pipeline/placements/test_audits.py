@@ -17,7 +17,7 @@ from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
 from schemas.occupancy import Held
 from summaries.occupancy import Facts
 from summaries.pod_timelines import Bind, Fact, Sight
-from tests.unit.summaries.placements import a_pod, a_problem, at, checked, registered, seen
+from tests.support.builders.placements import a_pod, a_problem, at, checked, registered, seen
 
 BOUND, LONG_AFTER = at(1), at(1_000)
 

@@ -11,7 +11,7 @@ import pytest
 from scheduler.http.app import create_app
 from scheduler.webhook.admit import Rules
 from scheduler.webhook.review import answer
-from tests.unit.scheduler_edges.serving import Serving
+from tests.support.harness.scheduler_app import Serving
 
 QUOTA = {
     "apiVersion": "v1",

@@ -1,0 +1,81 @@
+"""The queries of alerts, asked of a real API and a real index: they answer with what the alert is about."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+
+import httpx
+import orjson
+import pytest
+
+from pipeline.alerts import links
+from schemas.codec.records import encode_value
+from schemas.documents.attempts import finding_document
+from schemas.events import FindingReported, PodRef
+from schemas.indices import FINDINGS
+from tests.support.backends import Addresses
+from tests.support.harness.api_process import Served, serving, soon
+from tests.support.harness.index_filling import NOW, Filling, an_attempt
+
+ODD = 'Odd "reason" AND (more): a\\b/*'
+POD = PodRef(namespace="evidence", name="trainer", uid="uid-trainer")
+STARTED = NOW - timedelta(minutes=20)
+
+
+@pytest.fixture(scope="module")
+def filling(backends: Addresses) -> Filling:
+    filling = Filling(backends.bootstrap_servers, backends.opensearch_url)
+    filling.provision()
+    filling.index(
+        an_attempt(str(POD), started=STARTED, reason=ODD, nodes=["evidence-1", "evidence-2"]),
+        an_attempt("evidence/bound", started=STARTED, nodes=["evidence-3"], chosen="evidence-3", bound=False),
+        an_attempt("evidence/other", started=STARTED, nodes=["evidence-4"], reason="Another"),
+    )
+    finding = FindingReported(
+        attempt_id="e" * 32, pod=POD, scheduler="hami-scheduler", started=STARTED, finding="Overcommitted",
+        found_at=STARTED, node="evidence-1",
+    )  # fmt: skip
+    head = {"index": {"_index": FINDINGS.name(STARTED), "_id": finding.id}}
+    filling.bulk(b"\n".join([orjson.dumps(head), encode_value(finding_document(finding)), b""]))
+    httpx.post(f"{filling.url}/schedulerlog-*/_refresh").raise_for_status()
+    return filling
+
+
+@pytest.fixture(scope="module")
+def api(filling: Filling) -> Iterator[Served]:
+    with serving(filling.bootstrap_servers, filling.url) as api:
+        assert soon(api.is_ready)
+        yield api
+
+
+def in_index(filling: Filling, query: dict[str, str]) -> set[str]:
+    answer = httpx.get(f"{filling.url}{query['opensearch']}").raise_for_status()
+    return {hit["_source"]["pod"] for hit in answer.json()["hits"]["hits"]}
+
+
+def from_api(api: Served, query: dict[str, str]) -> set[str]:
+    answer = api.client.get(query["api"]).raise_for_status()
+    return {each["name"] for each in answer.json()["items"]}
+
+
+def test_a_reason_finds_the_attempts_that_it_refused_whatever_it_is_called(filling: Filling, api: Served) -> None:
+    query = links.of_reason(ODD, NOW - timedelta(hours=1), NOW)
+    assert from_api(api, query) == in_index(filling, query) == {"trainer"}
+    before = links.of_reason(ODD, NOW - timedelta(hours=3), NOW - timedelta(hours=2))
+    assert from_api(api, before) == in_index(filling, before) == set()
+
+
+def test_a_pod_finds_its_history(filling: Filling, api: Served) -> None:
+    query = links.of_pod(POD)
+    assert in_index(filling, query) == {"trainer"}
+    (episode,) = api.client.get(query["api"]).raise_for_status().json()["episodes"]
+    assert ODD in orjson.dumps(episode).decode().replace('\\"', '"').replace("\\\\", "\\")
+
+
+def test_a_node_finds_the_binds_that_failed_there(filling: Filling, api: Served) -> None:
+    query = links.of_node("evidence-3", STARTED, NOW, status="failed")
+    assert from_api(api, query) == in_index(filling, query) == {"bound"}
+
+
+def test_a_finding_and_a_scheduler_are_found(filling: Filling) -> None:
+    assert in_index(filling, links.of_finding("Overcommitted", "evidence-1")) == {"trainer"}
+    assert in_index(filling, links.of_scheduler("hami-scheduler"))

@@ -1,0 +1,63 @@
+"""Binds, sightings and words about nodes for tests, with what a test does not name filled in; times are seconds."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+
+from schemas.events import NodeChecked, NodeProblem, NodeRegistered, PodObserved, PodRef
+from summaries.placement_audit import Placed
+from tests.support.builders.attempts import STARTED
+
+SCHEDULER = "hami-scheduler"
+
+
+def at(seconds: float) -> datetime:
+    return STARTED + timedelta(seconds=seconds)
+
+
+def a_pod(name: str = "trainer", uid: str | None = None) -> PodRef:
+    return PodRef(namespace="ml", name=name, uid=f"uid-{name}" if uid is None else uid)
+
+
+def a_placed(
+    name: str = "trainer", node: str = "node1", *, started: float = 0, bound: float = 1, **said: Any
+) -> Placed:
+    """A pod that was judged at one time and bound at another, with the first card of its node."""
+    plain: dict[str, Any] = {
+        "attempt_id": f"attempt-{name}-{started:g}",
+        "pod": a_pod(name),
+        "scheduler": SCHEDULER,
+        "started": at(started),
+        "node": node,
+        "bound_at": at(bound),
+        "devices": (f"GPU-{node}-0",),
+        "vendors": frozenset({"NVIDIA"}),
+    }
+    return Placed(**(plain | said))
+
+
+def seen(time: float, node: str = "node1", name: str = "trainer", **said: Any) -> PodObserved:
+    plain = {"pod": a_pod(name), "observed": at(time), "phase": "Running" if node else "Pending", "node": node}
+    return PodObserved(**(plain | said))
+
+
+def a_problem(code: str = "HandshakeTooOld", vendor: str = "NVIDIA", **said: Any) -> NodeProblem:
+    return NodeProblem(code=code, vendor=vendor, message=f"the message of {code}", **said)
+
+
+def checked(time: float, *problems: NodeProblem, node: str = "node1", scheduler: str = SCHEDULER) -> NodeChecked:
+    return NodeChecked(node=node, observed=at(time), scheduler=scheduler, problems=list(problems))
+
+
+def registered(
+    time: float, memory_mib: Mapping[str, int], node: str = "node1", scheduler: str = SCHEDULER
+) -> NodeRegistered:
+    numbers = np.zeros(len(memory_mib), np.int64)
+    words = [""] * len(memory_mib)
+    return NodeRegistered(
+        node=node, observed=at(time), scheduler=scheduler, registered=bool(memory_mib), uuid=list(memory_mib),
+        model=words, mode=words, index=numbers, memory_mib=np.array(list(memory_mib.values()), np.int64),
+        cores_percent=numbers, slots=numbers, numa=numbers, healthy=[True] * len(memory_mib),
+    )  # fmt: skip

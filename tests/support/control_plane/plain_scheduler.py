@@ -1,0 +1,50 @@
+"""kube-scheduler without an extender: its pods, and what the reader of its events puts into Kafka."""
+
+from collections.abc import Callable
+from typing import Any
+
+from aiokafka import AIOKafkaConsumer
+
+from schemas.codec.records import decode
+from schemas.events import AttemptEvent, AttemptSummarized, Event
+from schemas.topics import DECISIONS, NODES
+from schemas.topics import PODS as SEEN
+from summaries.fold import AttemptFold
+from tests.support.control_plane.objects import Json
+
+SCHEDULER = "plain"
+"""kube-scheduler without an extender."""
+
+
+async def told(kafka: str, mine: Callable[[Event], bool]) -> list[Event]:
+    """Every record on the topics that is ``mine``, in order."""
+    names = [topic.name for topic in (DECISIONS, NODES, SEEN)]
+    consumer = AIOKafkaConsumer(*names, bootstrap_servers=kafka, auto_offset_reset="earliest")
+    await consumer.start()
+    found: list[Event] = []
+    try:
+        ends: dict[Any, int] = await consumer.end_offsets(list(consumer.assignment()))
+        await consumer.seek_to_beginning()
+        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
+            for records in (await consumer.getmany(timeout_ms=500)).values():
+                events = [decode(record.value, record.headers) for record in records]
+                found += [event for event in events if isinstance(event, Event) and mine(event)]
+    finally:
+        await consumer.stop()
+    return found
+
+
+def attempts(events: list[Event]) -> list[AttemptSummarized]:
+    folds: dict[str, AttemptFold] = {}
+    for event in events:
+        if isinstance(event, AttemptEvent):
+            folds.setdefault(event.attempt_id, AttemptFold()).add(event)
+    return [fold.summarize() for fold in folds.values()]
+
+
+def a_pod(name: str, **spec: Any) -> Json:
+    """``requests``: of its one container; everything else goes into the spec."""
+    requests = spec.pop("requests", {})
+    container = {"name": "main", "image": "none", "resources": {"requests": requests, "limits": spec.pop("limits", {})}}
+    whole = {"schedulerName": SCHEDULER, "containers": [container], "terminationGracePeriodSeconds": 0}
+    return {"metadata": {"name": name}, "spec": whole | spec}

@@ -1,0 +1,52 @@
+"""Service accounts of tests: a token and the rights that it has, no more."""
+
+import contextlib
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import yaml
+
+from embedded.control_plane import ControlPlane
+from tests.support.control_plane.objects import Json, create
+
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+
+
+@contextlib.contextmanager
+def service_account(cluster: ControlPlane, namespace: str, rules: Sequence[Json], folder: Path) -> Iterator[str]:
+    """The name of an account that is allowed what ``rules`` say everywhere.
+
+    ``folder`` gets what a pod finds at /var/run/secrets/kubernetes.io/serviceaccount.
+    """
+    name = f"account-{uuid.uuid4().hex[:8]}"
+    accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+    with cluster.client() as client:
+        create(client, accounts, {"metadata": {"name": name}})
+        create(client, f"{RBAC}/clusterroles", {"metadata": {"name": name}, "rules": list(rules)})
+        subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
+        binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
+        create(client, f"{RBAC}/clusterrolebindings", binding)
+        token = create(client, f"{accounts}/{name}/token", {"spec": {}})["status"]["token"]
+        folder.mkdir(exist_ok=True)
+        for file, text in {"token": token, "ca.crt": cluster.ca.read_text(), "namespace": namespace}.items():
+            (folder / file).write_text(text)
+        try:
+            yield name
+        finally:
+            for kind in ("clusterrolebindings", "clusterroles"):
+                client.delete(f"{RBAC}/{kind}/{name}")
+
+
+def a_kubeconfig(folder: Path, cluster: ControlPlane) -> Path:
+    """Of the account whose token lies in ``folder``."""
+    said = {
+        "clusters": [{"name": "c", "cluster": {"server": cluster.url, "certificate-authority": str(cluster.ca)}}],
+        "users": [{"name": "u", "user": {"tokenFile": "token"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path = folder / "kubeconfig"
+    path.write_text(yaml.safe_dump(said))
+    return path

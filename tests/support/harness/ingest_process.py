@@ -1,0 +1,37 @@
+"""``python -m ingest`` as a process, and what is in the index behind it."""
+
+import subprocess
+import sys
+from typing import Any
+
+import httpx
+
+from tests.support.harness.pipeline_process import Pipeline, until
+
+
+def ingest(running: Pipeline, *arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "ingest", *arguments, "--kafka", running.servers.bootstrap_servers]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+def read(running: Pipeline, *arguments: str) -> str:
+    """What it says when it has read to the end."""
+    process = ingest(running, *arguments)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    return said
+
+
+def all_taken(running: Pipeline) -> None:
+    """Wait until the worker has done all that lies on the topic."""
+    ends = len(running.topic("schedulerlog.decisions"))
+    assert until(running.committed, lambda committed: committed >= ends) >= ends
+
+
+def versions(running: Pipeline, query: dict[str, Any]) -> dict[str, tuple[int, Any]]:
+    """Of every document in any index: its version and content."""
+    url = f"{running.servers.opensearch_url}/schedulerlog-*"
+    httpx.post(f"{url}/_refresh", timeout=30)
+    body = {"size": 10_000, "version": True, "query": query}
+    hits = httpx.post(f"{url}/_search", json=body, timeout=30).json()["hits"]["hits"]
+    return {f"{hit['_index']}/{hit['_id']}": (hit["_version"], hit["_source"]) for hit in hits}

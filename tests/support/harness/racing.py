@@ -1,0 +1,191 @@
+"""Callers that race for scarce cards, an API server that takes its time, and a ledger kept by the callers alone."""
+
+import asyncio
+import json
+import random
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import yaml
+
+from hami import allocation
+from kube.errors import ApiError
+from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.cluster.claims import Claims
+from scheduler.cluster.cluster_api import Object, annotation
+from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.manifests import parse
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.http.extender_protocol import BindArgs, FilterArgs
+from scheduler.judge.decision import Policy
+from scheduler.metrics import Metrics
+from scheduler.observe import Observer
+from scheduler.service import Scheduler, Teller
+from tests.support.builders.kube_objects import Json, a_card, a_container, a_node, a_pod
+from tests.support.builders.spool_entries import Clock
+
+MEMORY_MIB, CORES, SLOTS = 10_000, 100, 3
+ALL = 10**9
+NODES = ("node1", "node2")
+
+
+def a_small_node(name: str) -> Json:
+    return a_node(name, cards=[a_card(f"GPU-{name}-{card}", devmem=MEMORY_MIB, count=SLOTS) for card in range(2)])
+
+
+def a_random_pod(draw: random.Random, name: str) -> Json:
+    """Often more than half of a card, sometimes two cards or an init container."""
+    asked = a_container(
+        gpus=draw.choice([1, 1, 1, 2]), gpumem=draw.randrange(500, 9_000), gpucores=draw.choice([0, 10, 30, 60, 100])
+    )
+    return a_pod(name, [asked, asked] if draw.random() < 0.1 else [asked])
+
+
+class Ledger:
+    """What each pod was told it holds. A pod that asks anew, was refused or ended holds nothing."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, list[tuple[str, int, int]]] = {}
+        self.placed = 0
+
+    def drop(self, uid: str) -> None:
+        self._held.pop(uid, None)
+
+    def book(self, uid: str, devices: str) -> None:
+        """`devices` is the annotation's text. Fails where a card is given away twice."""
+        parts = (part.split(",") for part in devices.replace(";", "").split(":") if part)
+        self._held[uid] = [(uuid, int(memory), int(cores)) for uuid, _, memory, cores in parts]
+        self.placed += 1
+        for uuid, sums in self.sums().items():
+            assert sums["memory"] <= MEMORY_MIB, (uuid, sums)
+            assert sums["cores"] <= CORES, (uuid, sums)
+            assert sums["slots"] <= SLOTS, (uuid, sums)
+
+    def sums(self) -> Mapping[str, Counter[str]]:
+        sums: dict[str, Counter[str]] = {}
+        for held in self._held.values():
+            for uuid, memory, cores in held:
+                sums.setdefault(uuid, Counter()).update(memory=memory, cores=cores, slots=1)
+        return sums
+
+
+class Late:
+    """A watch that tells everything in order, some turns of the event loop later."""
+
+    def __init__(self, watcher: Observer) -> None:
+        self._watcher, self._waiting = watcher, deque[tuple[str, tuple[Any, ...]]]()
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *said: self._waiting.append((name, said))
+
+    def tell(self, count: int) -> None:
+        """Pass on up to `count` of what waits."""
+        for _ in range(min(count, len(self._waiting))):
+            name, said = self._waiting.popleft()
+            getattr(self._watcher, name)(*said)
+
+
+class SlowCluster(FileCluster):
+    """Takes a random time over each write of a decision; now and then refuses, or does it and says that it failed."""
+
+    def __init__(self, watcher: Any, draw: random.Random) -> None:
+        super().__init__(watcher)
+        self._draw = draw
+
+    async def patch_pod(
+        self,
+        namespace: str,
+        name: str,
+        uid: str,
+        annotations: Mapping[str, str | None],
+        labels: Mapping[str, str] | None = None,
+    ) -> None:
+        await _turns(self._draw)
+        fate = self._draw.random()
+        if fate < 0.03:
+            raise ApiError(503, "the API server is overloaded")
+        await super().patch_pod(namespace, name, uid, annotations, labels)
+        await _turns(self._draw)
+        if fate > 0.97:
+            raise ApiError(504, "the answer was lost")
+
+    def end(self, pod: Object) -> None:
+        self._forget_pod((pod["metadata"]["namespace"], pod["metadata"]["name"]))
+
+
+class SlowTeller:
+    """What is told is of no interest here; until it is durable takes a random time."""
+
+    def __init__(self, draw: random.Random) -> None:
+        self._draw = draw
+
+    def tell(self, told: Iterable[object]) -> None:
+        """Forget it."""
+
+    async def settle(self) -> None:
+        await _turns(self._draw)
+
+
+async def _turns(draw: random.Random) -> None:
+    for _ in range(draw.randrange(4)):
+        await asyncio.sleep(0)
+
+
+class Race:
+    """A scheduler with four small cards, and the pods that want them."""
+
+    def __init__(self, seed: int) -> None:
+        self.draw, self.ledger, clock, metrics = random.Random(seed), Ledger(), Clock(), Metrics()
+        self.clock = clock
+        teller, columns, claims = cast("Teller", SlowTeller(self.draw)), ClusterColumns(), Claims()
+        self.watch = Late(Observer("racing", columns, claims, teller, clock))
+        self.cluster = SlowCluster(self.watch, self.draw)
+        self.cluster.apply(parse(yaml.safe_dump_all(map(a_small_node, NODES)).encode(), Path("cluster.yaml")))
+        self.watch.tell(len(NODES))
+        binder = Binder(self.cluster, LockPolicy(), clock)
+        parts = (columns, self.cluster, claims, binder, teller, clock, metrics)
+        self.scheduler = Scheduler("racing", Policy(), *parts)
+        self.pods: dict[str, Json] = {}
+
+    async def trial(self, number: int, callers: int) -> None:
+        """So many callers at once; then the watch catches up a little, and some pods end."""
+        self.clock.advance(0.001)
+        await asyncio.gather(*(self._call(f"pod-{number}-{caller}") for caller in range(callers)))
+        self.watch.tell(self.draw.choice([0, 3, 10, ALL]))
+        for uid in [uid for uid in self.pods if self.draw.random() < 0.3]:
+            self._end(uid)
+
+    async def _call(self, name: str) -> None:
+        """One pod is filtered, a new one or one that was seen before, and perhaps bound."""
+        again = [pod for pod in self.pods.values() if not pod.get("busy")]
+        pod = self.draw.choice(again) if again and self.draw.random() < 0.2 else a_random_pod(self.draw, name)
+        about, pod["busy"] = pod["metadata"], True
+        self.pods[about["uid"]] = pod
+        await _turns(self.draw)
+        self.ledger.drop(about["uid"])
+        answer = json.loads(await self.scheduler.filter(FilterArgs(_asked(pod), NODES)))
+        for node in answer["NodeNames"] or ():
+            found = self.cluster.known_pod(about["namespace"], about["name"]) or {}
+            self.ledger.book(about["uid"], annotation(found, allocation.ALLOCATED) or "")
+            if self.draw.random() < 0.3:
+                await self._bind(pod, node)
+        pod["busy"] = pod.get("bound", False)
+
+    async def _bind(self, pod: Json, node: str) -> None:
+        about = pod["metadata"]
+        asked = BindArgs(about["namespace"], about["name"], about["uid"], node)
+        pod["bound"] = True
+        self.ledger.drop(about["uid"])
+        if not json.loads(await self.scheduler.bind(asked))["Error"]:
+            found = self.cluster.known_pod(about["namespace"], about["name"]) or {}
+            self.ledger.book(about["uid"], annotation(found, allocation.ALLOCATED) or "")
+
+    def _end(self, uid: str) -> None:
+        self.cluster.end(self.pods.pop(uid))
+        self.ledger.drop(uid)
+
+
+def _asked(pod: Json) -> Json:
+    return {key: value for key, value in pod.items() if key not in ("busy", "bound")}

@@ -1,0 +1,92 @@
+"""A whole scheduler without a socket and without Kafka: its app, and what it told."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import yaml
+
+from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.cluster.claims import Claims
+from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.manifests import Manifest, parse
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.http.app import create_app
+from scheduler.judge.decision import Policy
+from scheduler.metrics import Metrics
+from scheduler.observe import Observer
+from scheduler.publish.spool.spool import Spool
+from scheduler.service import Scheduler, Teller
+from schemas.codec.records import decode
+from schemas.events import Event
+from tests.support.builders.kube_objects import Json
+from tests.support.builders.spool_entries import Clock
+
+
+def manifest_of(*objects: Json) -> Manifest:
+    """A cluster file that describes these."""
+    return parse(yaml.safe_dump_all(objects).encode(), Path("cluster.yaml"))
+
+
+class Serving:
+    """`objects` are the cluster file."""
+
+    def __init__(
+        self, folder: Path, *objects: Json, max_body_bytes: int = 10**6, simulates_whole_nodes: bool = False
+    ) -> None:
+        self.clock, self.metrics = Clock(), Metrics()
+        self.spool = Spool(folder / "spool", clock=self.clock)
+        teller = Teller(self.spool, self.clock, self.metrics)
+        self.columns, claims = ClusterColumns(), Claims()
+        self.cluster = FileCluster(Observer("hami-scheduler", self.columns, claims, teller, self.clock))
+        self.edit(*objects)
+        binder = Binder(self.cluster, LockPolicy(), self.clock)
+        self.scheduler = Scheduler(
+            "hami-scheduler", Policy(), self.columns, self.cluster, claims, binder, teller, self.clock, self.metrics
+        )
+        problems = {"spool": "", "cluster": ""}
+        app = create_app(
+            self.scheduler,
+            self.metrics,
+            lambda: problems | {"spool": self.spool.problem},
+            max_body_bytes,
+            simulates_whole_nodes=simulates_whole_nodes,
+        )
+        self.http = httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://scheduler")
+
+    async def close(self) -> None:
+        await self.http.aclose()
+        self.spool.close()
+
+    def edit(self, *objects: Json) -> None:
+        self.cluster.apply(manifest_of(*objects))
+
+    async def filter(self, pod: Json, nodes: Sequence[str] = ("node1",)) -> Json:
+        # Times differ as they do in life, where two attempts never begin in one microsecond.
+        self.clock.advance(0.001)
+        return await self.post("/filter", {"Pod": pod, "Nodes": None, "NodeNames": list(nodes)})
+
+    async def bind(self, pod: Json, node: str = "node1") -> str:
+        self.clock.advance(0.001)
+        about = pod["metadata"]
+        asked = {"PodName": about["name"], "PodNamespace": about["namespace"], "PodUID": about["uid"], "Node": node}
+        error: str = (await self.post("/bind", asked))["Error"]
+        return error
+
+    async def post(self, path: str, body: Any) -> Json:
+        response = await self.http.post(path, json=body)
+        assert response.status_code == 200, response.text
+        answer: Json = response.json()
+        return answer
+
+    def told(self) -> list[Event]:
+        """The events that were told since the last call."""
+        found: list[Event] = []
+        while batch := self.spool.next_batch():
+            for entry in batch.entries:
+                event = decode(entry.record.value, entry.record.headers)
+                assert isinstance(event, Event), event
+                found.append(event)
+            self.spool.acknowledge(batch)
+        return found

@@ -1,0 +1,100 @@
+"""A whole scheduler on the small API server: filter and bind as kube-scheduler calls them."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from kube.client import Client
+from kube.election import Election
+from kube.lease import Terms
+from kube.resources import Key
+from scheduler.bind.bind_journal import OpenBinds
+from scheduler.bind.bind_recovery import BindSettler
+from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.cluster.claims import Claims
+from scheduler.cluster.kubernetes.cluster import KubernetesCluster
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.http.extender_protocol import BindArgs, read_filter
+from scheduler.judge.decision import Policy
+from scheduler.metrics import Metrics
+from scheduler.observe import Observer
+from scheduler.publish.spool.spool import Spool, now_utc
+from scheduler.service import Scheduler, Teller
+from tests.support.builders.kube_objects import a_node, a_pod
+from tests.support.fakes.api_server import FakeApi, a_client, serving, until
+
+Json = dict[str, Any]
+LEASE = Key("kube-system", "lease")
+TERMS = Terms(3, 2, 0.05)
+
+
+def pod_path(name: str) -> str:
+    return f"/api/v1/namespaces/default/pods/{name}"
+
+
+def node_path(name: str) -> str:
+    return f"/api/v1/nodes/{name}"
+
+
+def a_cluster(*pods: str, cards: int = 2, slots: int = 10) -> FakeApi:
+    """node1 with cards, and pods that ask for one each."""
+    api = FakeApi()
+    node = a_node("node1", cards=cards)
+    (register,) = node["metadata"]["annotations"]
+    said = json.loads(node["metadata"]["annotations"][register])
+    node["metadata"]["annotations"][register] = json.dumps([card | {"count": slots} for card in said])
+    api.put(node_path("node1"), node)
+    for name in pods:
+        api.put(pod_path(name), a_pod(name))
+    return api
+
+
+class OnApi:
+    """One scheduler process."""
+
+    def __init__(self, folder: Path, client: Client, identity: str = "", terms: Terms = TERMS) -> None:
+        metrics, self.claims, self.columns = Metrics(), Claims(), ClusterColumns()
+        self.spool = Spool(folder / f"spool{identity}")
+        teller = Teller(self.spool, now_utc, metrics)
+        observer = Observer("hami-scheduler", self.columns, self.claims, teller, now_utc)
+        self.election = Election(client, LEASE, identity, terms) if identity else None
+        self.cluster = KubernetesCluster(client, observer, self.claims, self.election)
+        self.binder = Binder(self.cluster, LockPolicy())
+        self.binds = OpenBinds(self.spool.folder)
+        self.settler = BindSettler(self.binds, self.cluster, teller, now_utc)
+        parts = (self.columns, self.cluster, self.claims, self.binder, teller, now_utc, metrics)
+        self.scheduler = Scheduler("hami-scheduler", Policy(), *parts, open_binds=self.binds)
+
+    async def filter(self, pod: Json, nodes: tuple[str, ...] = ("node1",)) -> Json:
+        body = {"Pod": pod, "NodeNames": nodes}
+        answer: Json = json.loads(await self.scheduler.filter(read_filter(json.dumps(body).encode())))
+        return answer
+
+    async def bind(self, pod: Json, node: str = "node1") -> str:
+        said = pod["metadata"]
+        answer = json.loads(await self.scheduler.bind(BindArgs(said["namespace"], said["name"], said["uid"], node)))
+        return str(answer["Error"])
+
+    def slots_used(self) -> int:
+        return int(self.columns.devices["used_slots"].sum())
+
+
+@asynccontextmanager
+async def running(api: FakeApi, folder: Path, *identities: str, **how: Any) -> AsyncIterator[tuple[OnApi, ...]]:
+    """Schedulers in sync; those with an identity stand for election."""
+    async with serving(api) as url, a_client(url, **how) as client:
+        found = tuple(OnApi(folder, client, identity) for identity in identities or ("",))
+        tasks = [asyncio.create_task(each.cluster.run()) for each in found]
+        try:
+            await until(lambda: any(not each.cluster.problem() for each in found))
+            yield found
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            for each in found:
+                each.binds.close()
+                each.spool.close()

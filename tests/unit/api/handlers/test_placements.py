@@ -1,0 +1,106 @@
+"""Occupancy, nodes and observations: what is refused, what is asked of the index, what is said while it is down."""
+
+import httpx
+import orjson
+import pytest
+
+from schemas.answers.attempts import Error
+from tests.support.builders.events import STARTED, a_summary
+from tests.support.harness.api_app import Caller, down, nothing_found
+
+POD = "/api/v1/namespaces/llm/pods/deepseek-a"
+NODE = "/api/v1/nodes/node1"
+LISTS = (POD + "/occupancy", POD + "/observations", NODE + "/occupancy?from=1h")
+ALL = (*LISTS, NODE, NODE + "/occupancy")
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        (NODE + "?at=yesterday", "parameter at"),
+        (NODE + "?at=2124-01-01T00:00:00Z", "lies in the future"),
+        (NODE + "?from=1h", "'from' is unknown here; known are: at"),
+        (NODE + "?at=1h&at=2h", "given 2 times"),
+        (NODE + "/occupancy?at=1h&from=2h", "give one or the other"),
+        (NODE + "/occupancy?at=1h&limit=5", "give one or the other"),
+        (NODE + "/occupancy?from=1h&to=2h", "ends before it begins"),
+        (NODE + "/occupancy?device=", "parameter device"),
+        (NODE + "/occupancy?limit=0", "parameter limit"),
+        (NODE + "/occupancy?continue=x", "parameter continue"),
+        (POD + "/occupancy?at=1h", "'at' is unknown"),
+        (POD + "/observations?to=tomorrow", "parameter to"),
+        ("/api/v1/nodes/Node1", "parameter node"),
+        ("/api/v1/nodes/a_b/occupancy", "parameter node"),
+        ("/api/v1/nodes/%2e%2e/occupancy", "percent-encoded"),
+    ],
+)
+async def test_a_wrong_question_is_told_what_is_wrong(path: str, named: str) -> None:
+    answer = await Caller().get(path)
+    assert answer.status_code == 400
+    assert named in Error.model_validate_json(answer.content).error
+
+
+@pytest.mark.parametrize("path", ALL)
+async def test_without_the_index_nothing_is_claimed(path: str) -> None:
+    caller = Caller(down)
+    caller.remember(a_summary(ended=STARTED))
+    answer = await caller.get(path)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"]
+
+
+@pytest.mark.parametrize("path", ALL)
+async def test_what_nobody_knows_is_not_found_before_anything_was_ever_written(path: str) -> None:
+    answer = await Caller(nothing_found).get(path)
+    assert answer.status_code == 404
+    assert "python -m pipeline placements" in Error.model_validate_json(answer.content).next
+
+
+async def test_a_pod_that_was_tried_and_is_nowhere_yet_has_no_stays() -> None:
+    caller = Caller(nothing_found)
+    caller.remember(a_summary(ended=STARTED))
+    answer = await caller.get(POD + "/occupancy")
+    assert (answer.status_code, answer.json()) == (200, {"total": 0, "items": [], "continue": None})
+
+
+@pytest.mark.parametrize("path", ALL)
+async def test_a_document_that_says_nothing_of_the_kind_is_named(path: str) -> None:
+    def broken(_: httpx.Request) -> httpx.Response:
+        hits = {"total": {"value": 1}, "hits": [{"_index": "i", "_id": "abc", "_source": {"kind": "x"}, "sort": []}]}
+        latest = {"buckets": [{"schedulers": {"buckets": [{"latest": {"hits": hits}}]}}]}
+        return httpx.Response(200, json={"hits": hits, "aggregations": {"kinds": latest}})
+
+    answer = await Caller(broken).get(path)
+    assert answer.status_code == 500
+    assert "document abc" in Error.model_validate_json(answer.content).error
+
+
+async def test_pods_of_a_log_that_names_no_namespace_can_be_asked_for() -> None:
+    answer = await Caller(nothing_found).get("/api/v1/namespaces/-/pods/a/observations")
+    assert answer.status_code == 404
+
+
+async def test_a_range_asks_for_stays_that_overlap_it() -> None:
+    asked: list[bytes] = []
+
+    def keeping(request: httpx.Request) -> httpx.Response:
+        asked.append(request.content)
+        return nothing_found(request)
+
+    await Caller(keeping).get(NODE + "/occupancy?device=GPU-1&from=2026-11-21T03:00:00Z&to=2026-11-21T04:00:00Z")
+    assert orjson.loads(asked[0])["query"]["bool"]["filter"] == [
+        {"term": {"node": "node1"}},
+        {"term": {"devices": "GPU-1"}},
+        {"bool": {"must_not": [{"range": {"until": {"lte": "2026-11-21T03:00:00.000000Z"}}}]}},
+        {"range": {"@timestamp": {"lt": "2026-11-21T04:00:00.000000Z"}}},
+    ]
+
+
+async def test_every_answer_is_described() -> None:
+    document = (await Caller().get("/openapi.json")).json()
+    for path in (path.partition("?")[0] for path in ALL):
+        path = path.replace("/llm/", "/{namespace}/").replace("deepseek-a", "{name}").replace("node1", "{node}")
+        operation = document["paths"][path]["get"]
+        assert {"200", "400", "404", "503", "default"} <= set(operation["responses"])
+        assert all(each["description"] for each in operation["parameters"])
+        assert operation["description"]

@@ -1,0 +1,360 @@
+"""Requests against the whole application, without a network."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from itertools import product
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
+
+from schemas.answers.attempts import Error, FullSchedulerLog, SchedulerLog
+from schemas.events import PodRef
+from tests.support.builders.events import STARTED, a_summary
+from tests.support.harness.api_app import POD, Caller, down, holding
+
+
+@pytest.fixture
+async def caller() -> AsyncIterator[Caller]:
+    caller = Caller()
+    caller.remember(a_summary(ended=STARTED))
+    yield caller
+    await caller.client.aclose()
+
+
+async def test_the_plain_answer_has_the_proposals_fields_and_no_others(caller: Caller) -> None:
+    answer = await caller.get(POD)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"] == "application/json"
+    told = answer.json()
+    assert list(told) == ["status", "filter", "bind"]
+    assert list(told["filter"]) == ["status", "summary", "nodes"]
+    assert list(told["filter"]["nodes"][0]) == ["name", "status", "score", "containers"]
+    assert list(told["filter"]["nodes"][0]["containers"][0]) == ["name", "status", "reason"]
+    assert list(told["bind"]) == ["status", "summary"]
+
+
+async def test_a_second_reader_gets_the_same_bytes_and_a_third_who_has_them_gets_none(caller: Caller) -> None:
+    first, second = await caller.get(POD), await caller.get(POD)
+    assert first.content == second.content
+    third = await caller.get(POD, **{"If-None-Match": first.headers["etag"]})
+    assert (third.status_code, third.content) == (304, b"")
+
+
+async def test_head_answers_as_get_without_the_body_of_it(caller: Caller) -> None:
+    assert (await caller.client.head(POD)).headers["etag"] == (await caller.get(POD)).headers["etag"]
+
+
+async def test_another_question_about_the_same_attempt_is_another_answer(caller: Caller) -> None:
+    assert len((await caller.get(POD)).json()["filter"]["nodes"]) == 2
+    assert [node["name"] for node in (await caller.get(POD + "?node=node2")).json()["filter"]["nodes"]] == ["node2"]
+    assert (await caller.get(POD + "?status=passed")).json()["filter"]["nodes"] == []
+
+
+async def test_pages_lead_from_one_to_the_next_by_header_and_link(caller: Caller) -> None:
+    caller.remember(a_summary([f"node{number}" for number in range(1, 8)], version=2))
+    names: list[str] = []
+    path: str | None = POD + "?limit=3"
+    while path:
+        answer = await caller.get(path)
+        assert answer.headers["x-total-count"] == "7"
+        names += [node["name"] for node in answer.json()["filter"]["nodes"]]
+        path = answer.links["next"]["url"] if "next" in answer.links else None
+        assert (path is None) == ("x-continue" not in answer.headers)
+    assert names == [f"node{number}" for number in range(1, 8)]
+
+
+async def test_a_page_of_an_attempt_that_was_replaced_is_gone(caller: Caller) -> None:
+    token = (await caller.get(POD + "?limit=1")).headers["x-continue"]
+    caller.remember(a_summary(version=2))
+    answer = await caller.get(f"{POD}?limit=1&continue={token}")
+    assert answer.status_code == 410
+    assert "again" in answer.json()["error"]
+
+
+async def test_full_detail_stands_beside_and_says_how_many_there_are(caller: Caller) -> None:
+    full = FullSchedulerLog.model_validate_json((await caller.get(POD + "?detail=full&limit=1")).content)
+    assert full.paging.total == 2
+    assert full.paging.continue_
+    assert full.devices is None
+    assert full.detail.attempt_id == "0f" * 16
+
+
+async def test_devices_that_cannot_be_had_do_not_cost_the_answer() -> None:
+    caller = Caller(down)
+    caller.remember(a_summary())
+    full = FullSchedulerLog.model_validate_json((await caller.get(POD + "?detail=full&node=node1")).content)
+    assert full.devices is None
+    assert "OpenSearch does not answer" in full.devices_note
+
+
+async def test_a_pod_in_memory_is_answered_while_the_index_is_down() -> None:
+    caller = Caller(down)
+    caller.remember(a_summary())
+    assert (await caller.get(POD)).status_code == 200
+
+
+async def test_a_pod_that_is_not_in_memory_is_not_known_to_be_unknown_while_the_index_is_down() -> None:
+    answer = await Caller(down).get(POD)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"]
+    assert "Try again" in answer.json()["next"]
+
+
+async def test_an_unknown_pod_is_told_what_to_check_next() -> None:
+    answer = await Caller().get(POD)
+    assert answer.status_code == 404
+    for hint in ("kubectl -n llm get pod deepseek-a", "schedulerName", "limits", "/readyz", "pipeline worker"):
+        assert hint in answer.json()["next"]
+
+
+async def test_an_older_pod_comes_from_the_index() -> None:
+    answer = await Caller(holding(a_summary())).get(POD)
+    assert SchedulerLog.model_validate_json(answer.content).filter.nodes[0].name == "node1"
+
+
+async def test_while_the_brokers_are_away_the_newer_of_memory_and_index_is_answered() -> None:
+    older, newer = a_summary(["old"], version=1), a_summary(["new"], version=2)
+    for memory, index in ((older, newer), (newer, older)):
+        caller = Caller(holding(index))
+        caller.remember(memory, following=False)
+        assert (await caller.get(POD)).json()["filter"]["nodes"][0]["name"] == "new"
+
+
+async def test_while_the_brokers_and_the_index_are_away_memory_answers() -> None:
+    caller = Caller(down)
+    caller.remember(a_summary(), following=False)
+    assert (await caller.get(POD)).status_code == 200
+
+
+NAMES = [
+    "%2e%2e",
+    "..",
+    ".",
+    "a%2fb",
+    "a%2Fpods%2Fdeepseek-a",
+    "%00",
+    "a%00",
+    "a" * 254,
+    "A",
+    "a_b",
+    "%61",
+    "ä",
+    "-a",
+    "a%0a",
+]
+
+
+@pytest.mark.parametrize(("place", "name"), list(product(["namespace", "pod"], NAMES)))
+async def test_a_strange_name_never_gets_another_pods_answer(caller: Caller, place: str, name: str) -> None:
+    namespace, pod = (name, "deepseek-a") if place == "namespace" else ("llm", name)
+    answer = await caller.get(f"/api/v1/namespaces/{namespace}/pods/{pod}/schedulerlog")
+    assert answer.status_code in (400, 404), answer.text
+    Error.model_validate_json(answer.content)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/v1/namespaces/llm%2fpods%2fdeepseek-a/schedulerlog",
+        "/api/v1/namespaces/x/pods/..%2f..%2fllm%2fpods%2fdeepseek-a/schedulerlog",
+        "/api/v1/namespaces/llm/pods/deepseek-a%2fschedulerlog",
+        "/api/v1//namespaces/llm/pods/deepseek-a/schedulerlog",
+        "/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog/",
+        "/API/v1/namespaces/llm/pods/deepseek-a/schedulerlog",
+        "/api/v1/namespaces/llm/pods//schedulerlog",
+    ],
+)
+async def test_a_path_that_only_looks_like_a_pods_is_no_pods(caller: Caller, path: str) -> None:
+    answer = await caller.get(path)
+    assert answer.status_code in (400, 404)
+    Error.model_validate_json(answer.content)
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        (POD + "?nodes=node1", "'nodes' is unknown here; known are: node, status, limit, continue, detail"),
+        (POD + "?limit=0&nodes=node1", "'nodes'"),
+        (POD + "?status=refused", "status"),
+        (POD + "?detail=yes", "detail"),
+        (POD + "?limit=1&limit=2", "given 2 times"),
+        (POD + "?continue=nonsense", "continue"),
+        (POD + "/history?node=a", "'node' is unknown"),
+        (POD + "/history?continue=x", "continue"),
+        ("/api/v1/schedulerlogs?namespce=llm", "'namespce'"),
+        ("/api/v1/schedulerlogs?since=yesterday", "since"),
+        ("/api/v1/schedulerlogs?node=a&node=b", "given 2 times"),
+        ("/api/v1/schedulerlogs?limit=1000", "limit"),
+        ("/api/v1/schedulerlogs?since=1h&until=2h", "ends before it begins"),
+        ("/healthz?verbose=1", "'verbose'"),
+    ],
+)
+async def test_a_wrong_parameter_is_named(caller: Caller, path: str, named: str) -> None:
+    answer = await caller.get(path)
+    assert answer.status_code == 400
+    assert named in Error.model_validate_json(answer.content).error
+
+
+async def test_a_token_of_one_question_is_refused_by_another(caller: Caller) -> None:
+    token = (await caller.get(POD + "?limit=1")).headers["x-continue"]
+    for path in (f"{POD}?status=failed&continue={token}", f"{POD}/history?continue={token}"):
+        assert (await caller.get(path)).status_code == 400
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS"])
+async def test_other_methods_are_refused_in_json(caller: Caller, method: str) -> None:
+    answer = await caller.client.request(method, POD)
+    assert answer.status_code == 405
+    assert method in Error.model_validate_json(answer.content).error
+    assert "GET" in answer.headers["allow"]
+
+
+async def test_a_defect_of_ours_shows_no_trace() -> None:
+    caller = Caller(lambda _: httpx.Response(200, json={"unexpected": True}))
+    answer = await caller.get(POD)
+    assert answer.status_code == 500
+    Error.model_validate_json(answer.content)
+    assert "Traceback" not in answer.text
+    assert "hits" not in answer.text
+
+
+async def test_an_unreadable_document_is_named() -> None:
+    def broken(_: httpx.Request) -> httpx.Response:
+        hit = {"_index": "i", "_id": "abc", "_source": {"summary": {"version": -1}}}
+        return httpx.Response(200, json={"hits": {"hits": [hit]}})
+
+    answer = await Caller(broken).get(POD)
+    assert answer.status_code == 500
+    assert "document abc" in answer.json()["error"]
+
+
+async def test_an_index_that_answers_garbage_is_down() -> None:
+    assert (await Caller(lambda _: httpx.Response(200, content=b"<html>")).get(POD)).status_code == 503
+
+
+async def test_a_connection_closed_by_a_restart_is_tried_once_more() -> None:
+    calls = 0
+
+    def flaky(request: httpx.Request) -> httpx.Response:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise httpx.RemoteProtocolError("Server disconnected", request=request)
+        return holding(a_summary())(request)
+
+    assert (await Caller(flaky).get(POD)).status_code == 200
+
+
+async def test_ready_when_the_topic_was_replayed_also_while_the_index_is_down() -> None:
+    caller = Caller(down)
+    answer = await caller.get("/readyz")
+    assert (answer.status_code, answer.json()["ready"]) == (503, False)
+    caller.remember(a_summary())
+    answer = await caller.get("/readyz")
+    assert (answer.status_code, answer.json()["parts"]["opensearch"]["ready"]) == (200, False)
+    assert "refused" in answer.json()["parts"]["opensearch"]["why_not"]
+
+
+async def test_ready_by_the_index_alone_while_the_brokers_are_away_but_not_while_the_replay_goes_on() -> None:
+    caller = Caller()
+    assert (await caller.get("/readyz")).status_code == 503
+    caller.app.state.topic.trouble = "Kafka does not answer"
+    answer = await caller.get("/readyz")
+    assert answer.status_code == 200
+    assert answer.json()["parts"]["attempts_topic"]["why_not"] == "Kafka does not answer"
+
+
+async def test_metrics_count_requests_by_route_and_never_by_pod(caller: Caller) -> None:
+    for path in (POD, POD, "/nothing", POD + "?x=1"):
+        await caller.get(path)
+    text = (await caller.get("/metrics")).text
+    route = "/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"
+    assert f'schedulerlog_api_requests_total{{route="{route}",status="200"}} 2.0' in text
+    assert f'schedulerlog_api_requests_total{{route="{route}",status="400"}} 1.0' in text
+    assert 'schedulerlog_api_requests_total{route="unmatched",status="404"} 1.0' in text
+    assert 'schedulerlog_api_lookups_total{outcome="hit"} 2.0' in text
+    assert "schedulerlog_api_cache_pods 1.0" in text
+    assert "deepseek" not in text
+
+
+async def test_the_openapi_document_names_every_parameter_answer_and_error(caller: Caller) -> None:
+    document = (await caller.get("/openapi.json")).json()
+    assert document["openapi"].startswith("3.1")
+    operation = document["paths"][POD.replace("llm", "{namespace}").replace("deepseek-a", "{name}")]["get"]
+    assert [each["name"] for each in operation["parameters"]] == [
+        "namespace",
+        "name",
+        "node",
+        "status",
+        "limit",
+        "continue",
+        "detail",
+    ]
+    assert all(each["description"] for each in operation["parameters"])
+    assert set(operation["responses"]) == {"200", "400", "404", "410", "503", "default"}
+    answers = operation["responses"]["200"]["content"]["application/json"]["schema"]["anyOf"]
+    assert [each["$ref"].rpartition("/")[2] for each in answers] == ["SchedulerLog", "FullSchedulerLog"]
+    assert {"ETag", "Link", "X-Continue", "X-Total-Count"} == set(operation["responses"]["200"]["headers"])
+    assert "ValidationError" not in str(document)
+    schema = document | {"$ref": "#/components/schemas/SchedulerLog"}
+    Draft202012Validator(schema).validate((await caller.get(POD)).json())
+
+
+async def test_the_documentation_page_loads_nothing_from_elsewhere(caller: Caller) -> None:
+    page = await caller.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert page.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "/api/v1/schedulerlogs" in page.text
+    for answered in ("SchedulerLog", "Findings", "NodeOccupancy", "Error"):
+        assert f'<h3 id="{answered}">' in page.text
+        assert f'<a href="#{answered}">' in page.text
+    for loading in ("<script", "src=", "http://", "https://", "@import", "<link"):
+        assert loading not in page.text
+
+
+WORDS = "/ // .. %2f ? & = api v1 namespaces llm pods deepseek-a schedulerlog history schedulerlogs node status limit"
+PARAMETERS = "continue detail full since from at occupancy observations q 1 -1 %00 %ff é +"
+PIECES = st.sampled_from(WORDS.split() + PARAMETERS.split())
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(PIECES, max_size=14),
+    st.sampled_from(["GET", "HEAD", "POST", "BREW"]),
+    st.sampled_from([POD, "/api/v1/schedulerlogs", "/api/v1/findings", "/api/v1/nodes/", ""]),
+)
+def test_whatever_is_asked_the_answer_is_json_and_blames_nobody_else(
+    pieces: list[str], method: str, start: str
+) -> None:
+    async def ask() -> httpx.Response:
+        caller = Caller()
+        caller.remember(a_summary())
+        async with caller.client:
+            return await caller.client.request(method, start + "".join(pieces) or "/")
+
+    try:
+        answer = asyncio.run(ask())
+    except httpx.InvalidURL:
+        return
+    assert answer.status_code in (200, 400, 404, 405)
+    if answer.status_code != 200 and method != "HEAD":
+        assert Error.model_validate_json(answer.content).error
+
+
+async def test_many_readers_and_a_writer_at_once_always_see_a_whole_answer(caller: Caller) -> None:
+    async def read() -> Any:
+        return [(await caller.get(POD)).json() for _ in range(50)]
+
+    async def write() -> None:
+        for version in range(2, 60):
+            caller.remember(
+                a_summary([f"node{version}"], version=version, pod=PodRef(namespace="llm", name="deepseek-a"))
+            )
+            await asyncio.sleep(0)
+
+    *readings, _ = await asyncio.gather(*(read() for _ in range(4)), write())
+    assert all(each["filter"]["nodes"] for answers in readings for each in answers)

@@ -1,0 +1,23 @@
+"""docs/api.md says what the code does."""
+
+from pathlib import Path
+
+from api.http.query_params import FindingsQuery, HistoryQuery, NodeOccupancyQuery, SchedulerlogQuery, SearchQuery
+from api.settings import PREFIX, Settings
+
+TEXT = (Path(__file__).parents[4] / "docs" / "api.md").read_text(encoding="utf-8")
+
+
+def test_every_setting_is_documented_with_its_default() -> None:
+    lines = [line for line in TEXT.splitlines() if line.startswith(f"| `{PREFIX}")]
+    for name, field in Settings.model_fields.items():
+        [line] = [line for line in lines if f"`{PREFIX}{name.upper()}`" in line]
+        default = "needed" if field.is_required() else str(field.default).removesuffix(".0").replace("True", "true")
+        assert default in line, line
+
+
+def test_every_parameter_is_documented() -> None:
+    for query in (SchedulerlogQuery, HistoryQuery, SearchQuery, FindingsQuery, NodeOccupancyQuery):
+        for name, field in query.model_fields.items():
+            word = field.alias or name
+            assert f"`{word}=" in TEXT or f"&{word}=" in TEXT or f"?{word}=" in TEXT, word

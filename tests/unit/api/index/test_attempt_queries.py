@@ -1,0 +1,179 @@
+"""Questions to the index, and what is made of its documents."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+import pytest
+
+from api.http.pagination import question
+from api.http.query_params import SearchQuery
+from api.index.attempt_queries import (
+    NODE_COLUMNS,
+    SEARCHED,
+    SearchPosition,
+    filter_needs_nodes,
+    found,
+    line_needs_nodes,
+    searched,
+    without_nodes,
+)
+from api.index.client import IndexDownError, IndexRefusedError, PointInTimeGoneError, refusal
+from api.index.query_dsl import first_page, page_body
+from schemas.answers.attempts import Found
+from schemas.codec.records import Rejected, encode_value
+from schemas.documents.attempts import attempt_document
+from schemas.events import AttemptSummarized, BindOutcome
+from tests.support.builders.events import STARTED, a_summary
+
+NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+FITS: dict[str, Any] = {
+    "chosen": "node2",
+    "verdict": [0, 2],
+    "refused_by": [0, -1],
+    "refusal": [0, -1],
+    "ended": STARTED,
+}
+
+
+def a_search(**asked: str) -> SearchQuery:
+    return SearchQuery.model_validate(asked)
+
+
+def first(query: SearchQuery) -> SearchPosition:
+    return first_page(SearchPosition, query.since, query.until, NOW)
+
+
+def search(query: SearchQuery, place: SearchPosition) -> dict[str, Any]:
+    return page_body(SEARCHED, searched(query, place), place, query.limit)
+
+
+def test_every_parameter_becomes_one_condition() -> None:
+    query = a_search(
+        namespace="llm",
+        pod="a",
+        node="node1",
+        reason="NumaNotFit",
+        status="failed",
+        device="GPU-1",
+        since="2h",
+        until="2026-11-21T11:30:00Z",
+        q="locked within",
+    )
+    body = search(query, first(query))
+    assert body["query"] == {
+        "bool": {
+            "filter": [
+                {"term": {"namespace": "llm"}},
+                {"term": {"pod": "a"}},
+                {"term": {"nodes": "node1"}},
+                {"term": {"reasons": "NumaNotFit"}},
+                {"term": {"status": "failed"}},
+                {"term": {"picked_devices": "GPU-1"}},
+                {"range": {"@timestamp": {"gte": "2026-11-21T10:00:00.000000Z"}}},
+                {"range": {"@timestamp": {"lt": "2026-11-21T11:30:00.000000Z"}}},
+                {"match": {"text": {"query": "locked within", "operator": "and"}}},
+            ]
+        }
+    }
+    assert body["size"] == 51
+    assert "pit" not in body
+
+
+def test_a_later_page_keeps_what_durations_meant_at_the_first() -> None:
+    query = a_search(since="2h")
+    place = SearchPosition(pit="p", sort=(17, "a"), since="2026-11-21T10:00:00.000000Z", until=None)
+    body = search(query, place)
+    assert body["pit"]["id"] == "p"
+    assert body["search_after"] == [17, "a"]
+    assert {"range": {"@timestamp": {"gte": "2026-11-21T10:00:00.000000Z"}}} in body["query"]["bool"]["filter"]
+
+
+def test_the_page_size_may_change_from_page_to_page_and_nothing_else() -> None:
+    assert question("here", a_search(status="failed", limit="5")) == question("here", a_search(status="failed"))
+    assert question("here", a_search(status="failed")) != question("here", a_search(status="pending"))
+    assert question("here", a_search()) != question("there", a_search())
+
+
+def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:
+    """As the index gives it when the node columns are left out."""
+    document = orjson.loads(encode_value(attempt_document(summary, "")))
+    for column in NODE_COLUMNS:
+        del document["summary"][column.removeprefix("summary.")]
+    return without_nodes(document)
+
+
+def test_a_line_in_a_list_needs_no_nodes_unless_it_names_some() -> None:
+    refused = a_summary(ended=STARTED)
+    bare = stripped(refused)
+    assert isinstance(bare, AttemptSummarized)
+    assert not line_needs_nodes(bare)
+    assert found(bare) == found(refused)
+    fitting = stripped(a_summary(**FITS))
+    assert isinstance(fitting, AttemptSummarized)
+    assert line_needs_nodes(fitting)
+    bound = stripped(a_summary(**FITS, bind=BindOutcome(node="node2", bound=True, ended=STARTED)))
+    assert isinstance(bound, AttemptSummarized)
+    assert not line_needs_nodes(bound)
+    assert filter_needs_nodes(bound)
+
+
+def test_what_was_found_names_the_last_thing_said_and_where_to_read_on() -> None:
+    bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended=STARTED)
+    assert found(a_summary(**FITS, bind=bind)) == Found(
+        attempt_id="0f" * 16,
+        namespace="llm",
+        name="deepseek-a",
+        scheduler="hami-scheduler",
+        started="2026-11-21T03:06:23.217054Z",
+        ended="2026-11-21T03:06:23.217054Z",
+        status="failed",
+        complete=True,
+        chosen="node2",
+        offered_nodes=2,
+        fit_nodes=0,
+        reasons=["CardInsufficientMemory"],
+        summary="node node2 has been locked",
+        schedulerlog="/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog",
+    )
+
+
+@pytest.mark.parametrize("source", [{}, {"summary": None}, {"summary": "x"}, {"summary": {}}, {"summary": [1]}])
+def test_a_document_that_holds_no_summary_is_rejected(source: dict[str, object]) -> None:
+    assert isinstance(without_nodes(source), Rejected)
+
+
+# Answers of OpenSearch 3.8, shortened.
+@pytest.mark.parametrize(
+    ("status", "answer", "kind"),
+    [
+        (
+            404,
+            {"error": {"root_cause": [{"type": "search_context_missing_exception", "reason": "No search context"}]}},
+            PointInTimeGoneError,
+        ),
+        (
+            404,
+            {
+                "error": {
+                    "type": "search_phase_execution_exception",
+                    "reason": "all shards failed",
+                    "failed_shards": [{"reason": {"type": "search_context_missing_exception", "reason": "gone"}}],
+                }
+            },
+            PointInTimeGoneError,
+        ),
+        (429, {"error": {"type": "rejected_execution_exception", "reason": "full"}}, IndexDownError),
+        (503, {"error": {"type": "search_phase_execution_exception", "reason": "all shards failed"}}, IndexDownError),
+        (500, "oops", IndexDownError),
+        (502, None, IndexDownError),
+        (400, {"error": {"type": "parsing_exception", "reason": "unknown query"}}, IndexRefusedError),
+        (401, "Unauthorized", IndexRefusedError),
+        (404, {"error": None}, IndexRefusedError),
+        (404, {"error": {"root_cause": None, "failed_shards": [{}], "caused_by": None}}, IndexRefusedError),
+    ],
+)
+def test_an_answer_that_is_no_success_says_what_the_caller_should_do(
+    status: int, answer: object, kind: type[Exception]
+) -> None:
+    assert type(refusal(status, answer)) is kind

@@ -1,0 +1,61 @@
+"""What the index holds of a retry is put together with the attempt that it repeats."""
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from api.index import attempt_queries
+from api.index.attempt_reader import latest_of_pod, put_together
+from schemas.codec.records import encode_value
+from schemas.documents.attempts import Digests, EpisodeOf, attempt_document, repeated_document, summary_of
+from schemas.events import AttemptSummarized
+from tests.support.builders.events import STARTED, a_repetition, a_summary
+
+WHERE = "schedulerlog-attempts-2026.11.21"
+WHOLE = a_summary(attempt_id="1e" * 16, started=STARTED - timedelta(minutes=1))
+RETRY = a_repetition()
+
+
+def stored(document: dict[str, Any]) -> dict[str, Any]:
+    source: dict[str, Any] = orjson.loads(encode_value(document))
+    return source
+
+
+class Index:
+    """Holds the retry and, unless it has expired, what it repeats."""
+
+    def __init__(self, *, has_whole: bool = True) -> None:
+        text, episode = "", EpisodeOf(WHOLE.attempt_id, WHOLE.started)
+        retry = repeated_document(a_summary(), text, episode, Digests("v", "d"), RETRY)
+        self.held = {RETRY.attempt_id: stored(retry)}
+        if has_whole:
+            self.held[WHOLE.attempt_id] = stored(attempt_document(WHOLE, text))
+
+    async def search(self, _alias: str, _body: Any) -> dict[str, Any]:
+        hit = {"_index": WHERE, "_id": RETRY.attempt_id, "_source": self.held[RETRY.attempt_id]}
+        return {"hits": {"hits": [hit]}}
+
+    async def documents(self, asked: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+        return [self.held.get(each["_id"]) for each in asked]
+
+
+async def test_the_latest_attempt_of_a_pod_has_its_own_times_and_the_nodes_of_the_one_it_repeats() -> None:
+    found = await latest_of_pod(Index(), "llm", "deepseek-a")  # type: ignore[arg-type]
+    assert found is not None
+    summary, whole_id = found
+    assert (summary.attempt_id, summary.started, whole_id) == (RETRY.attempt_id, STARTED, WHOLE.attempt_id)
+    assert summary.nodes == WHOLE.nodes
+
+
+async def test_a_retry_whose_other_half_has_expired_is_left_out() -> None:
+    index = Index(has_whole=False)
+    places = [(WHERE, RETRY.attempt_id)]
+    told: dict[str, AttemptSummarized] = await put_together(
+        index,  # type: ignore[arg-type]
+        places,
+        index.held,
+        attempt_queries.WHOLE_SUMMARY,
+        summary_of,
+    )
+    assert told == {}

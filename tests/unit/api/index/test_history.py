@@ -1,0 +1,63 @@
+"""A pod's history says the same of an attempt whether memory or the index has it."""
+
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from api.index.episodes import HistoryPosition
+from api.index.history import history
+from schemas.answers.attempts import Episode
+from schemas.codec.records import encode_value
+from schemas.documents.attempts import EpisodeOf, attempt_document, verdict_digest
+from schemas.events import AttemptSummarized
+from tests.support.builders.events import STARTED, a_refusal, a_summary
+
+BECAME_FIT = ["node2: 8/8 CardInsufficientMemory became fit"]
+REFUSED = a_summary(attempt_id="1e" * 16, started=STARTED - timedelta(minutes=1), ended=STARTED)
+PLACED = a_summary(
+    ended=STARTED, chosen="node2", verdict=[0, 2], refused_by=[0, -1], refusal=[0, -1], status="pending",
+    refusals=[a_refusal(CardInsufficientMemory=8)],
+)  # fmt: skip
+
+
+class Index:
+    """Finds the attempts that it was given, latest first."""
+
+    def __init__(self, *attempts: tuple[AttemptSummarized, list[str]]) -> None:
+        self._hits: list[dict[str, Any]] = []
+        self._documents: dict[str, Any] = {}
+        for summary, changes in attempts:
+            of = EpisodeOf(summary.attempt_id, summary.started, changes)
+            self._documents[summary.attempt_id] = orjson.loads(encode_value(attempt_document(summary, "", of)))
+            said = {"attempt_id": summary.attempt_id, "status": summary.status}
+            fields = {name: [word] for name, word in (said | {"verdict_digest": verdict_digest(summary)}).items()}
+            sort = [int(summary.started.timestamp() * 1000), summary.attempt_id]
+            self._hits.append({"_index": "i", "_id": summary.attempt_id, "fields": fields, "sort": sort})
+
+    async def search(self, _alias: str, _body: Any) -> dict[str, Any]:
+        return {"hits": {"hits": self._hits}}
+
+    async def documents(self, asked: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+        return [self._documents.get(each["_id"]) for each in asked]
+
+
+async def episodes(
+    index: Index, newest: AttemptSummarized | None = None, position: HistoryPosition | None = None
+) -> list[Episode]:
+    page = await history(index, ("llm", "deepseek-a"), 20, position, newest)  # type: ignore[arg-type]
+    return page.episodes
+
+
+async def test_what_changed_is_the_same_from_memory_as_from_the_index() -> None:
+    newest = PLACED.model_copy(update={"changes": BECAME_FIT})
+    from_index = await episodes(Index((PLACED, BECAME_FIT), (REFUSED, [])))
+    assert [each.changes for each in from_index] == [BECAME_FIT, []]
+    assert await episodes(Index((REFUSED, [])), newest) == from_index, "the index does not show it yet"
+    assert await episodes(Index((PLACED, BECAME_FIT), (REFUSED, [])), newest) == from_index, "both have it"
+
+
+async def test_an_attempt_that_goes_on_with_an_episode_leaves_the_changes_of_its_first() -> None:
+    again = PLACED.model_copy(update={"attempt_id": "2e" * 16, "started": STARTED + timedelta(minutes=1)})
+    first, _ = await episodes(Index((PLACED, BECAME_FIT), (REFUSED, [])), again)
+    assert (first.attempts, first.changes) == (2, BECAME_FIT)

@@ -1,0 +1,185 @@
+"""The sink against a server that answers as OpenSearch does on its worst days: the same documents in the end."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.metrics import Metrics
+from pipeline.sinks.bulk import Document, batches, body, source
+from pipeline.sinks.bulk_result import Answer, Outcome, of_bulk, of_item, of_status
+from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, Written, client
+from schemas.indices import MAPPING_VERSION
+from tests.support.builders.index_documents import INDEX, a_document
+from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving
+
+
+@asynccontextmanager
+async def a_sink(fake: FakeOpenSearch, **how: Any) -> AsyncIterator[OpenSearchSink]:
+    async with serving(fake):
+        sink = OpenSearchSink(client(fake.url), Metrics(), max_backoff_seconds=0.002, **how)
+        try:
+            yield sink
+        finally:
+            await sink.close()
+
+
+async def written(fake: FakeOpenSearch, documents: Sequence[Document], **how: Any) -> Written:
+    async with a_sink(fake, **how) as sink:
+        return await sink.write(documents)
+
+
+def ids(fake: FakeOpenSearch) -> set[str]:
+    return {name for _, name in fake.documents}
+
+
+async def test_documents_are_written_into_an_index_that_is_made_first() -> None:
+    fake = FakeOpenSearch()
+    await written(fake, [a_document("a"), a_document("b", None)])
+    assert ids(fake) == {"a", "b"}
+    assert fake.requests.index(f"PUT /{INDEX}") < fake.requests.index("POST /_bulk")
+
+
+async def test_an_older_telling_is_a_conflict_and_changes_nothing() -> None:
+    fake = FakeOpenSearch()
+    await written(fake, [a_document("a", 5)])
+    result = await written(fake, [a_document("a", 4), a_document("b", 1)])
+    assert [each.id for each in result.conflicts] == ["a"]
+    assert fake.documents[INDEX, "a"][0] == 5
+    assert result.refused == []
+
+
+async def test_a_refused_document_does_not_keep_its_neighbours() -> None:
+    fake = FakeOpenSearch()
+    result = await written(fake, [a_document("a"), a_document("bad", poison=True), a_document("c")])
+    assert ids(fake) == {"a", "c"}
+    assert [(each.id, cause) for each, cause in result.refused] == [("bad", "400 type_400: why")]
+
+
+async def test_a_request_that_is_too_long_is_halved_until_it_fits() -> None:
+    fake = FakeOpenSearch(most_bytes=2_000)
+    many = [a_document(f"d{i}", text="x" * 300) for i in range(16)]
+    result = await written(fake, [*many, a_document("huge", text="x" * 5_000)])
+    assert ids(fake) == {f"d{i}" for i in range(16)}
+    assert [each.id for each, _ in result.refused] == ["huge"]
+
+
+async def test_without_a_template_the_sink_says_what_to_run() -> None:
+    with pytest.raises(NotProvisionedError, match=r"no index template .* run `python -m pipeline provision`"):
+        await written(FakeOpenSearch(templates={}), [a_document("a")])
+
+
+@pytest.mark.parametrize(("version", "cause"), [(0, "0, not"), (99, "99, newer than"), (None, "None, not")])
+async def test_an_index_of_another_mapping_version_is_not_written(version: object, cause: str) -> None:
+    fake = FakeOpenSearch(indices={INDEX: {"_meta": {"schedulerlog_mapping_version": version}}})
+    with pytest.raises(NotProvisionedError, match=f"mapping version {cause} {MAPPING_VERSION}"):
+        await written(fake, [a_document("a")])
+    assert ids(fake) == set()
+
+
+async def test_a_document_is_read_back_as_it_is() -> None:
+    fake = FakeOpenSearch()
+    async with a_sink(fake) as sink:
+        await sink.write([a_document("a")])
+        assert (await sink.fetch(INDEX, "a") or {})["_source"] == {"name": "a", "version": 1}
+        assert await sink.fetch(INDEX, "unknown") is None
+
+
+async def test_while_nobody_answers_the_sink_waits_and_says_so() -> None:
+    fake = FakeOpenSearch()
+    async with serving(fake):
+        pass
+    sink = OpenSearchSink(client(fake.url), Metrics(), max_backoff_seconds=0.002)
+    writing = asyncio.create_task(sink.write([a_document("a")]))
+    await asyncio.sleep(0.1)
+    assert sink.is_waiting
+    assert not writing.done()
+    writing.cancel()
+    await asyncio.gather(writing, return_exceptions=True)
+    await sink.close()
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=60, deadline=None)
+def test_any_sequence_of_troubles_ends_in_the_same_documents(seed: int) -> None:
+    asyncio.run(_troubled(random.Random(seed)))
+
+
+async def _troubled(chance: random.Random) -> None:
+    tellings = [a_document(f"a{i}", version) for i in range(6) for version in chance.sample(range(1, 9), 3)]
+    records = [a_document(f"r{i}", None) for i in range(6)]
+    poisoned = [a_document(f"p{i}", poison=True) for i in range(2)]
+    todo = [*tellings, *records, *poisoned]
+    chance.shuffle(todo)
+    fake = FakeOpenSearch(
+        iter(chance.choices(TROUBLES, k=chance.randrange(25))), most_bytes=chance.choice([500, 10**6])
+    )
+    result = await written(fake, todo, batch_documents=chance.choice([1, 3, 100]))
+    newest = {each.id: max(t.version or 0 for t in tellings if t.id == each.id) for each in tellings}
+    assert {name: version for (_, name), (version, _) in fake.documents.items() if name in newest} == newest
+    assert ids(fake) == newest.keys() | {each.id for each in records}
+    assert {each.id for each, _ in result.refused} == {"p0", "p1"}
+
+
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        (200, Outcome.DONE), (201, Outcome.DONE), (409, Outcome.CONFLICT), (413, Outcome.SPLIT),
+        (400, Outcome.REFUSED), (401, Outcome.RETRY), (403, Outcome.RETRY), (404, Outcome.RETRY),
+        (429, Outcome.RETRY), (500, Outcome.RETRY), (502, Outcome.RETRY), (503, Outcome.RETRY), (504, Outcome.RETRY),
+    ],
+)  # fmt: skip
+def test_the_outcome_follows_from_the_status(status: int, outcome: Outcome) -> None:
+    assert of_status(status).outcome is outcome
+    assert of_item({"index": {"status": status}}).outcome is outcome
+
+
+json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(json, st.integers(0, 4))
+def test_an_answer_that_makes_no_sense_is_no_success(answer: Any, documents: int) -> None:
+    answers = of_bulk(answer, documents)
+    assert len(answers) == documents
+    if not (isinstance(answer, dict) and ("items" in answer or answer.get("errors") is False)):
+        assert {each.outcome for each in answers} <= {Outcome.RETRY}
+
+
+def test_an_answer_about_another_number_of_documents_is_no_success() -> None:
+    assert of_bulk({"errors": True, "items": [{"index": {"status": 201}}]}, 2)[0].outcome is Outcome.RETRY
+    assert of_bulk({"errors": False, "items": []}, 2) == [Answer(Outcome.DONE)] * 2
+
+
+def test_a_body_is_two_lines_a_document_and_ends_with_a_line_break() -> None:
+    lines = body([a_document("a", 7), a_document("b", None)]).split(b"\n")
+    assert [orjson.loads(lines[0]), orjson.loads(lines[2])] == [
+        {"index": {"_index": INDEX, "_id": "a", "version": 7, "version_type": "external_gte"}},
+        {"create": {"_index": INDEX, "_id": "b"}},
+    ]
+    assert lines[4:] == [b""]
+
+
+def test_a_record_with_line_breaks_still_makes_one_line() -> None:
+    pretty = orjson.Fragment(orjson.dumps({"a": ["x", "y\n"]}, option=orjson.OPT_INDENT_2))
+    said = source({"record": pretty})
+    assert b"\n" not in said
+    assert orjson.loads(said) == {"record": {"a": ["x", "y\n"]}}
+
+
+@given(st.lists(st.integers(1, 500), max_size=40), st.integers(1, 10), st.integers(200, 2_000))
+def test_batches_keep_the_order_and_their_bounds(sizes: list[int], most: int, most_bytes: int) -> None:
+    documents = [Document("i", str(place), b"x" * size) for place, size in enumerate(sizes)]
+    cut = list(batches(documents, most, most_bytes))
+    assert [each.id for batch in cut for each in batch] == [each.id for each in documents]
+    assert all(len(batch) <= most for batch in cut)
+    assert all(len(batch) == 1 or sum(each.size for each in batch) <= most_bytes for batch in cut)

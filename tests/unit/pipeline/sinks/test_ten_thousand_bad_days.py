@@ -1,0 +1,71 @@
+"""Ten thousand sequences of what OpenSearch answers on its worst days end in the same documents.
+
+The server is the fake, the client is the real one: only the socket between them is left out, which
+``test_opensearch_sink`` has.
+"""
+
+import asyncio
+import random
+from typing import Any
+
+import orjson
+import pytest
+from opensearchpy import AsyncOpenSearch
+from opensearchpy._async.http_aiohttp import AsyncConnection
+from opensearchpy.exceptions import ConnectionError as NoConnectionError
+
+from pipeline.metrics import Metrics
+from pipeline.sinks.opensearch import OpenSearchSink
+from tests.support.builders.index_documents import a_document
+from tests.support.fakes.opensearch import TROUBLES, Cut, FakeOpenSearch
+
+SEQUENCES = 10_000
+pytestmark = pytest.mark.usefixtures("quiet_log")
+
+
+class NoSocket(AsyncConnection):  # type: ignore[misc]
+    """The client's connection, answered by a fake without a network between them."""
+
+    fake: FakeOpenSearch
+
+    async def perform_request(
+        self, method: str, url: str, params: Any = None, body: Any = None, *_: Any, **__: Any
+    ) -> tuple[int, dict[str, str], str]:
+        try:
+            status, answer = self.fake.answer(method, url, body or b"")
+        except Cut:
+            raise NoConnectionError("N/A", "cut", None) from None
+        said = answer if isinstance(answer, str) else orjson.dumps(answer).decode()
+        if status >= 300:
+            self._raise_error(status, said, "application/json")
+        return status, {"content-type": "application/json"}, said
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+@pytest.fixture
+def store() -> AsyncOpenSearch:
+    return AsyncOpenSearch(
+        hosts=["http://127.0.0.1:9"], connection_class=NoSocket, max_retries=0, retry_on_timeout=False
+    )
+
+
+async def test_the_documents_are_the_same(store: AsyncOpenSearch) -> None:
+    for seed in range(SEQUENCES):
+        await one(store, random.Random(seed), f"sequence {seed}")
+
+
+async def one(store: AsyncOpenSearch, chance: random.Random, name: str) -> None:
+    tellings = [a_document(f"a{i}", version) for i in range(4) for version in chance.sample(range(1, 9), 3)]
+    records = [a_document(f"r{i}", None) for i in range(4)]
+    todo = [*tellings, *records, a_document("poisoned", poison=True)]
+    chance.shuffle(todo)
+    troubles = chance.choices(TROUBLES, k=chance.randrange(25))
+    fake = NoSocket.fake = FakeOpenSearch(iter(troubles), most_bytes=chance.choice([500, 10**6]))
+    sink = OpenSearchSink(store, Metrics(), max_backoff_seconds=0, batch_documents=chance.choice([1, 3, 100]))
+    result = await asyncio.wait_for(sink.write(todo), 30)
+    newest = {each.id: max(t.version or 0 for t in tellings if t.id == each.id) for each in tellings}
+    found = {document_id: version for (_, document_id), (version, _) in fake.documents.items()}
+    assert found == newest | {each.id: 1 for each in records}, (name, troubles)
+    assert [each.id for each, _ in result.refused] == ["poisoned"], (name, troubles)

@@ -1,0 +1,112 @@
+"""Each bind is told once with its end, also where the scheduler was killed or the API server did not answer."""
+
+from copy import deepcopy
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from scheduler.bind.bind_journal import OpenBind
+from scheduler.http.extender_protocol import BindArgs
+from scheduler.publish.event_builder import Attempt
+from schemas.codec.records import decode
+from schemas.events import BindConcluded, PodRef
+from tests.support.builders.kube_objects import a_pod
+from tests.support.harness.scheduler_on_fake_api import Json, OnApi, a_cluster, pod_path, running
+
+BINDING = "POST /api/v1/namespaces/default/pods/pod1/binding"
+READING = "GET /api/v1/namespaces/default/pods/pod1"
+STARTED = datetime(2026, 11, 21, 3, 0, 0, 123456, tzinfo=UTC)
+
+
+def binds_told(scheduler: OnApi) -> list[BindConcluded]:
+    """By its spool, in all its lives."""
+    events = []
+    while batch := scheduler.spool.next_batch():
+        events += [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
+    scheduler.spool.rewind()
+    return [event for event in events if isinstance(event, BindConcluded)]
+
+
+async def bind_without_a_word(scheduler: OnApi, pod: Json) -> OpenBind:
+    """All that a scheduler does up to the API server's yes; then it is killed."""
+    said = pod["metadata"]
+    ref = PodRef(namespace=said["namespace"], name=said["name"], uid=said["uid"])
+    bind = OpenBind(Attempt.of("hami-scheduler", ref, STARTED), "node1", datetime.now(UTC))
+    await scheduler.binds.open(bind)
+    asked = BindArgs(ref.namespace, ref.name, ref.uid, bind.node)
+    assert not (await scheduler.binder.bind(asked, bind.began)).error
+    return bind
+
+
+async def test_a_bind_that_only_the_api_server_knows_of_is_told_by_the_next_life(tmp_path: Path) -> None:
+    api = a_cluster("pod1")
+    async with running(api, tmp_path) as (scheduler,):
+        bind = await bind_without_a_word(scheduler, deepcopy(api.objects[pod_path("pod1")]))
+    for _ in range(2):
+        async with running(api, tmp_path) as (scheduler,):
+            await scheduler.settler.settle()
+            (told,) = binds_told(scheduler)
+            assert (told.attempt_id, told.bound, told.node) == (bind.attempt.id, True, "node1")
+            assert (told.bind_started, told.ended) == (bind.began, bind.began)
+
+
+async def test_one_that_was_about_to_be_told_is_told_word_for_word(tmp_path: Path) -> None:
+    api = a_cluster("pod1")
+    async with running(api, tmp_path) as (scheduler,):
+        pod = deepcopy(api.objects[pod_path("pod1")])
+        await scheduler.filter(pod)
+        assert await scheduler.bind(pod) == ""
+        (first,) = binds_told(scheduler)
+    # The last step is lost.
+    journal = tmp_path / "spool" / "binds.jsonl"
+    journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+    async with running(api, tmp_path) as (scheduler,):
+        await scheduler.settler.settle()
+        again = binds_told(scheduler)
+    assert again == [first, first]
+    assert again[0].id == again[1].id
+
+
+async def test_a_binding_without_an_answer_is_told_when_it_is_known_what_became_of_it(tmp_path: Path) -> None:
+    api = a_cluster("pod1")
+    async with running(api, tmp_path) as (scheduler,):
+        pod = deepcopy(api.objects[pod_path("pod1")])
+        await scheduler.filter(pod)
+        api.lose_answer(BINDING)
+        api.fail(READING, READING)
+        assert await scheduler.bind(pod) != ""
+        await scheduler.settler.settle()
+        assert binds_told(scheduler) == []
+        await scheduler.settler.settle()
+        (told,) = binds_told(scheduler)
+        assert told.bound
+        assert len(scheduler.binds) == 0
+
+
+@pytest.mark.parametrize("is_there_another", [False, True])
+async def test_a_pod_that_is_gone_settles_nothing_nor_does_another_of_its_name(
+    tmp_path: Path, is_there_another: bool
+) -> None:
+    api = a_cluster("pod1")
+    async with running(api, tmp_path) as (scheduler,):
+        await bind_without_a_word(scheduler, deepcopy(api.objects[pod_path("pod1")]))
+    api.drop(pod_path("pod1"))
+    if is_there_another:
+        api.put(pod_path("pod1"), a_pod("pod1", uid="of-the-one-after"))
+    async with running(api, tmp_path) as (scheduler,):
+        await scheduler.settler.settle()
+        assert binds_told(scheduler) == []
+        assert len(scheduler.binds) == 0
+
+
+async def test_an_api_server_that_is_away_is_asked_again(tmp_path: Path) -> None:
+    api = a_cluster("pod1")
+    async with running(api, tmp_path) as (scheduler,):
+        await bind_without_a_word(scheduler, deepcopy(api.objects[pod_path("pod1")]))
+    async with running(api, tmp_path) as (scheduler,):
+        api.fail(READING)
+        await scheduler.settler.settle()
+        assert len(scheduler.binds) == 1
+        await scheduler.settler.settle()
+        assert [told.bound for told in binds_told(scheduler)] == [True]

@@ -1,0 +1,252 @@
+"""The file is the cluster: its edits are seen, and what was written over it stays until it says otherwise."""
+
+import asyncio
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from hami import allocation
+from hami.node_lock import LOCK
+from kube.errors import ApiError
+from scheduler.bind.binder import BIND_PHASE
+from scheduler.cluster.cluster_api import Object, annotation
+from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
+from scheduler.cluster.manifests import Manifest, parse
+from scheduler.cluster.watch_file import FileWatch
+from scheduler.metrics import Metrics
+from tests.support.builders.kube_objects import Json, a_node, a_pod
+
+
+class Seen:
+    """Remembers what it is told, as (what, name or UID)."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, str]] = []
+
+    def node_changed(self, node: Object) -> None:
+        self.told.append(("node changed", node["metadata"]["name"]))
+
+    def node_gone(self, name: str) -> None:
+        self.told.append(("node gone", name))
+
+    def pod_changed(self, pod: Object) -> None:
+        self.told.append(("pod changed", pod["metadata"]["uid"]))
+
+    def pod_gone(self, uid: str) -> None:
+        self.told.append(("pod gone", uid))
+
+    def quota_changed(self, quota: Object) -> None:
+        self.told.append(("quota changed", quota["metadata"]["name"]))
+
+    def quota_gone(self, namespace: str, name: str) -> None:
+        self.told.append(("quota gone", f"{namespace}/{name}"))
+
+    def news(self) -> list[tuple[str, str]]:
+        told, self.told = self.told, []
+        return told
+
+
+def a_file(*objects: Json) -> Manifest:
+    return parse(yaml.safe_dump_all(objects).encode(), Path("cluster.yaml"))
+
+
+def a_cluster_of(*objects: Json) -> tuple[FileCluster, Seen]:
+    seen = Seen()
+    cluster = FileCluster(seen)
+    cluster.apply(a_file(*objects))
+    seen.news()
+    return cluster, seen
+
+
+def version(cluster: FileCluster, node: str) -> str:
+    found = cluster.known_node(node)
+    assert found
+    return str(found["metadata"]["resourceVersion"])
+
+
+def node_annotation(cluster: FileCluster, node: str, key: str) -> str | None:
+    found = cluster.known_node(node)
+    assert found
+    return annotation(found, key)
+
+
+def test_only_the_difference_of_an_edit_is_told() -> None:
+    quota = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "ml"}, "spec": {"hard": {"a": "1"}}}
+    cluster, seen = a_cluster_of(a_node("same"), a_node("changed"), a_node("gone"), a_pod("ended"), quota)
+    ended = a_pod("ended") | {"status": {"phase": "Succeeded"}}
+    cluster.apply(a_file(a_node("same"), a_node("changed", cards=4), a_node("new"), ended, a_pod("fresh")))
+    assert sorted(seen.news()) == [
+        ("node changed", "changed"),
+        ("node changed", "new"),
+        ("node gone", "gone"),
+        ("pod changed", "uid-ended"),
+        ("pod changed", "uid-fresh"),
+        ("pod gone", "uid-ended"),
+        ("quota gone", "ml/q"),
+    ]
+
+
+async def test_a_patch_of_what_has_changed_meanwhile_conflicts() -> None:
+    cluster, _ = a_cluster_of(a_node("node1"))
+    old = version(cluster, "node1")
+    await cluster.patch_node("node1", {LOCK: "x"}, old)
+    with pytest.raises(ApiError, match="the object has been modified") as refused:
+        await cluster.patch_node("node1", {LOCK: "y"}, old)
+    assert refused.value.is_conflict
+
+
+@pytest.mark.parametrize(
+    "call", [lambda c: c.get_node("x"), lambda c: c.get_pod("n", "x"), lambda c: c.bind("n", "x", "", "y")]
+)
+async def test_what_is_not_there_is_not_found(call: Any) -> None:
+    cluster, _ = a_cluster_of()
+    with pytest.raises(ApiError, match='"x" not found') as refused:
+        await call(cluster)
+    assert refused.value.is_missing
+
+
+async def test_a_bound_pod_has_its_devices_and_the_node_is_free_again() -> None:
+    cluster, _ = a_cluster_of(a_node("node1"))
+    cluster.offered(a_pod("pod1"))
+    devices = "GPU-a,NVIDIA,3000,30:;;"
+    annotations = {allocation.NODE: "node1", allocation.TO_ALLOCATE: devices}
+    await cluster.patch_pod("default", "pod1", "uid-pod1", annotations, {"l": "v"})
+    await cluster.patch_node("node1", {LOCK: "2026-11-21T03:00:00Z,default,pod1"}, version(cluster, "node1"))
+    await cluster.bind("default", "pod1", "uid-pod1", "node1")
+    pod = await cluster.get_pod("default", "pod1")
+    assert pod["spec"]["nodeName"] == "node1"
+    assert (annotation(pod, BIND_PHASE), annotation(pod, allocation.TO_ALLOCATE)) == ("success", ";;")
+    assert pod["metadata"]["labels"] == {"l": "v"}
+    assert node_annotation(cluster, "node1", LOCK) is None
+
+
+async def test_another_pods_lock_is_not_released() -> None:
+    lock = "2026-11-21T03:00:00Z,default,other"
+    cluster, _ = a_cluster_of(a_node("node1", annotations={LOCK: lock}))
+    cluster.offered(a_pod("pod1"))
+    await cluster.bind("default", "pod1", "uid-pod1", "node1")
+    assert node_annotation(cluster, "node1", LOCK) == lock
+
+
+async def test_a_pod_is_bound_once() -> None:
+    cluster, _ = a_cluster_of(a_node("node1"))
+    cluster.offered(a_pod("pod1"))
+    await cluster.bind("default", "pod1", "uid-pod1", "node1")
+    with pytest.raises(ApiError, match='pod pod1 is already assigned to node "node1"'):
+        await cluster.bind("default", "pod1", "uid-pod1", "node2")
+
+
+async def test_a_pod_that_was_made_anew_is_not_bound_for_the_old_one() -> None:
+    cluster, _ = a_cluster_of(a_node("node1"))
+    cluster.offered(a_pod("pod1", uid="new"))
+    with pytest.raises(ApiError, match="UID in precondition: old, UID in object meta: new"):
+        await cluster.bind("default", "pod1", "old", "node1")
+
+
+async def test_an_edit_keeps_our_lock_unless_it_speaks_of_the_lock() -> None:
+    cluster, _ = a_cluster_of(a_node("node1"))
+    await cluster.patch_node("node1", {LOCK: "ours"}, version(cluster, "node1"))
+    cluster.apply(a_file(a_node("node1", cards=4)))
+    assert node_annotation(cluster, "node1", LOCK) == "ours"
+    cluster.apply(a_file(a_node("node1", cards=4, annotations={LOCK: "theirs"})))
+    assert node_annotation(cluster, "node1", LOCK) == "theirs"
+
+
+async def test_what_we_bound_stays_until_the_file_speaks_of_that_pod() -> None:
+    cluster, seen = a_cluster_of(a_node("node1"))
+    cluster.offered(a_pod("pod1"))
+    await cluster.patch_pod("default", "pod1", "uid-pod1", {allocation.NODE: "node1"})
+    seen.news()
+    cluster.apply(a_file(a_node("node1"), a_pod("other")))
+    assert seen.news() == [("pod changed", "uid-other")]
+    cluster.apply(a_file(a_node("node1"), a_pod("pod1")))
+    assert ("pod gone", "uid-pod1") in seen.news()
+    pod = cluster.known_pod("default", "pod1")
+    assert pod
+    assert annotation(pod, allocation.NODE) is None
+
+
+def test_a_pod_of_the_same_name_takes_the_place_of_the_one_before() -> None:
+    cluster, seen = a_cluster_of()
+    cluster.offered(a_pod("pod1", uid="first"))
+    cluster.offered(a_pod("pod1", uid="second"))
+    assert seen.news() == [("pod gone", "first")]
+
+
+async def test_pods_that_never_fit_are_forgotten_before_memory_is() -> None:
+    cluster, _ = a_cluster_of()
+    cluster.offered(a_pod("placed"))
+    await cluster.patch_pod("default", "placed", "uid-placed", {allocation.NODE: "node1"})
+    for number in range(MAX_OFFERED + 5):
+        cluster.offered(a_pod(f"pod{number}"))
+    assert cluster.known_pod("default", "placed")
+    assert cluster.known_pod("default", "pod0") is None
+    assert cluster.known_pod("default", f"pod{MAX_OFFERED + 4}")
+
+
+def test_a_kind_that_is_not_used_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    cluster, _ = a_cluster_of({"kind": "Service", "metadata": {"name": "s"}})
+    cluster.apply(
+        a_file({"kind": "Service", "metadata": {"name": "t"}}, {"kind": "Service", "metadata": {"name": "s"}})
+    )
+    assert caplog.text.count("kind Service") == 1
+
+
+class Followed:
+    """A file that is followed, and what came of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self.metrics, self.seen = folder / "cluster.yaml", Metrics(), Seen()
+        self.watch = FileWatch(self.path, FileCluster(self.seen), self.metrics)
+        self._edits = 0
+
+    def write(self, text: str) -> float:
+        """Replace the file, as editors do; its new modification time."""
+        draft = self.path.with_suffix(".draft")
+        draft.write_text(text)
+        self._edits += 1
+        os.utime(draft, (1_800_000_000 + self._edits, 1_800_000_000 + self._edits))
+        draft.replace(self.path)
+        return 1_800_000_000 + self._edits
+
+    def gauge(self, name: str) -> float | None:
+        return self.metrics.registry.get_sample_value(f"schedulerlog_{name}")
+
+    async def until(self, name: str, value: float) -> None:
+        async with asyncio.timeout(10):
+            while self.gauge(name) != value:  # noqa: ASYNC110 - a gauge has no event
+                await asyncio.sleep(0.01)
+
+
+async def test_an_edit_is_applied_and_a_broken_one_leaves_the_last_good_state(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    followed = Followed(tmp_path)
+    followed.write(yaml.safe_dump(a_node("node1")))
+    followed.watch.load()
+    task = asyncio.create_task(followed.watch.run(poll_seconds=0.01))
+    written = followed.write(yaml.safe_dump(a_node("node2")))
+    await followed.until("cluster_file_applied_timestamp_seconds", written)
+    followed.write("kind: Node\nmetadata: {}")
+    await followed.until("cluster_file_is_broken", 1)
+    await asyncio.sleep(0.05)
+    assert caplog.text.count(f"{followed.path}:2: the Node has no metadata.name") == 1
+    assert followed.gauge("cluster_file_applied_timestamp_seconds") == written
+    followed.path.unlink()
+    await asyncio.sleep(0.05)
+    again = followed.write(yaml.safe_dump(a_node("node3")))
+    await followed.until("cluster_file_applied_timestamp_seconds", again)
+    assert followed.gauge("cluster_file_is_broken") == 0
+    assert followed.seen.news() == [
+        ("node changed", "node1"),
+        ("node gone", "node1"),
+        ("node changed", "node2"),
+        ("node gone", "node2"),
+        ("node changed", "node3"),
+    ]
+    task.cancel()

@@ -1,0 +1,498 @@
+"""What was answered reaches Kafka: across restarts, damage, a full spool and a failing disk."""
+
+import asyncio
+import errno
+import logging
+import os
+import shutil
+from pathlib import Path
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from scheduler.publish.spool.frames import END, Entry, Kind
+from scheduler.publish.spool.segments import Segment
+from scheduler.publish.spool.spool import Batch, Limits, Spool, SpoolInUseError
+from schemas.codec.records import decode
+from schemas.events import DetailDropped
+from tests.support.builders.spool_entries import NOW, Clock, a_verdict, detail
+
+SMALL = Limits(segment_bytes=1000)
+
+
+def ids(entries: list[Entry]) -> list[str]:
+    return [entry.ce_id.removesuffix("/concluded") for entry in entries]
+
+
+def rest_of(spool: Spool) -> list[Entry]:
+    """Everything that the spool still hands out, acknowledged as it comes."""
+    found: list[Entry] = []
+    while batch := spool.next_batch(300):
+        found += batch.entries
+        spool.acknowledge(batch)
+    return found
+
+
+def test_entries_come_out_in_the_order_they_went_in(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, SMALL)
+    for number in range(100):
+        spool.append([a_verdict(f"{number}a"), a_verdict(f"{number}b")])
+    assert ids(rest_of(spool)) == [f"{number}{letter}" for number in range(100) for letter in "ab"]
+    assert spool.unsent_bytes == 0
+    spool.close()
+
+
+def test_files_that_are_sent_are_deleted(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, SMALL)
+    for number in range(100):
+        spool.append([a_verdict(str(number))])
+    assert len(list(tmp_path.glob("*.spool"))) > 5
+    rest_of(spool)
+    assert len(list(tmp_path.glob("*.spool"))) == 1
+    spool.close()
+
+
+def test_a_restart_goes_on_behind_the_last_acknowledgement(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, SMALL)
+    for number in range(50):
+        spool.append([a_verdict(str(number))])
+    first = spool.next_batch(1000)
+    assert first
+    spool.acknowledge(first)
+    assert spool.next_batch(1000)  # in flight, never acknowledged
+    spool.close()
+    again = Spool(tmp_path, SMALL)
+    again.append([a_verdict("new")])
+    assert ids([*first.entries, *rest_of(again)]) == [*map(str, range(50)), "new"]
+    again.close()
+
+
+def test_what_was_not_acknowledged_is_handed_out_again(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.append([a_verdict("a")])
+    assert spool.next_batch()
+    assert spool.next_batch() is None
+    spool.rewind()
+    assert ids(rest_of(spool)) == ["a"]
+    spool.close()
+
+
+def test_a_lost_checkpoint_sends_again_what_is_there(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    spool.append([a_verdict("a")])
+    spool.acknowledge(spool.next_batch())  # type: ignore[arg-type]
+    spool.append([a_verdict("b")])
+    spool.close()
+    (tmp_path / "checkpoint.json").write_text("{not json")
+    again = Spool(tmp_path)
+    assert ids(rest_of(again)) == ["a", "b"]
+    again.close()
+
+
+def test_a_file_torn_at_any_byte_keeps_what_is_intact_and_takes_more(tmp_path: Path) -> None:
+    whole = Spool(tmp_path / "whole")
+    whole.append([a_verdict("a")])
+    intact = whole.disk_bytes
+    whole.append([a_verdict("b")])
+    whole.close()
+    data = next((tmp_path / "whole").glob("*.spool")).read_bytes()
+    for cut in range(intact, len(data)):
+        folder = tmp_path / str(cut)
+        folder.mkdir()
+        (folder / "000000000001.spool").write_bytes(data[:cut])
+        spool = Spool(folder)
+        spool.append([a_verdict("c")])
+        assert ids(rest_of(spool)) == ["a", "c"]
+        assert spool.counts.torn_bytes == cut - intact
+        spool.close()
+
+
+def test_damage_in_the_middle_is_counted_and_costs_nothing_else(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spool = Spool(tmp_path)
+    for name in "abc":
+        spool.append([a_verdict(name)])
+    spool.close()
+    path = next(tmp_path.glob("*.spool"))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 4
+    path.write_bytes(data)
+    again = Spool(tmp_path)
+    assert ids(rest_of(again)) == ["a", "c"]
+    assert again.counts.damaged == 1
+    assert str(path) in caplog.text
+    again.close()
+
+
+def test_two_schedulers_can_not_share_a_folder(tmp_path: Path) -> None:
+    spool = Spool(tmp_path)
+    with pytest.raises(SpoolInUseError, match=str(tmp_path)):
+        Spool(tmp_path)
+    spool.close()
+    Spool(tmp_path).close()
+
+
+async def test_answers_at_the_same_time_share_one_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    syncs: list[int] = []
+    spool = Spool(tmp_path)
+    monkeypatch.setattr(os, "fdatasync", syncs.append)
+
+    async def answer(name: str) -> None:
+        spool.append([a_verdict(name)])
+        await spool.settle()
+
+    await asyncio.gather(*(answer(str(number)) for number in range(50)))
+    assert 1 <= len(syncs) <= 3
+    spool.close()
+
+
+async def test_nothing_waits_for_the_disk_when_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    syncs: list[int] = []
+    spool = Spool(tmp_path, Limits(sync="interval"))
+    monkeypatch.setattr(os, "fdatasync", syncs.append)
+    spool.append([a_verdict()])
+    await spool.settle()
+    assert syncs == []
+    spool.close()
+
+
+def attempt(number: int) -> list[Entry]:
+    """Three records of device detail and one verdict, told in one go."""
+    pod = f"pod{number:03}"
+    return [*(detail(pod, part) for part in range(3)), a_verdict(pod)]
+
+
+def dropped(entries: list[Entry]) -> list[DetailDropped]:
+    events = [decode(entry.record.value, entry.record.headers) for entry in entries]
+    return [event for event in events if isinstance(event, DetailDropped)]
+
+
+def test_a_full_spool_gives_up_the_oldest_device_detail_and_says_so(tmp_path: Path) -> None:
+    one = sum(len(entry.record.value) + 400 for entry in attempt(0))
+    spool = Spool(tmp_path, Limits(max_bytes=one * 20, segment_bytes=one * 3))
+    for number in range(60):
+        spool.append(attempt(number))
+        assert spool.disk_bytes <= one * 20
+    found = rest_of(spool)
+    verdicts = [entry.ce_id for entry in found if entry.ce_id.endswith("/concluded")]
+    assert verdicts == [f"pod{number:03}/concluded" for number in range(60)]
+    gone = dropped(found)
+    assert gone
+    assert [event.pod.name for event in gone] == [f"pod{number:03}" for number in range(len(gone))]
+    assert {(event.device_records, event.judged_devices) for event in gone} == {(3, 6)}
+    kept = sum(entry.kind is Kind.DETAIL for entry in found)
+    assert kept == 180 - 3 * len(gone) > 0
+    assert spool.dropped_detail == 3 * len(gone)
+    assert spool.dropped_verdicts == 0
+    spool.close()
+
+
+def test_verdicts_go_last_and_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    spool = Spool(tmp_path, Limits(max_bytes=4000))
+    for number in range(100):
+        spool.append([a_verdict(str(number))])
+    found = ids(rest_of(spool))
+    assert found == [str(number) for number in range(100 - len(found), 100)]
+    assert spool.dropped_verdicts == 100 - len(found) > 0
+    assert "lost" in caplog.text
+    spool.close()
+
+
+def test_a_batch_in_flight_is_acknowledged_right_although_its_file_was_thinned(tmp_path: Path) -> None:
+    one = sum(len(entry.record.value) + 400 for entry in attempt(0))
+    spool = Spool(tmp_path, Limits(max_bytes=one * 12, segment_bytes=one * 6))
+    spool.append(attempt(0))
+    first = spool.next_batch(one * 50)
+    assert first
+    for number in range(1, 40):
+        spool.append(attempt(number))
+    spool.acknowledge(first)
+    found = [*first.entries, *rest_of(spool)]
+    verdicts = [entry.ce_id for entry in found if entry.ce_id.endswith("/concluded")]
+    assert verdicts == [f"pod{number:03}/concluded" for number in range(40)]
+    spool.close()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(["append", "read", "acknowledge", "rewind", "restart"]), max_size=60))
+def test_whatever_happens_in_between_every_verdict_is_handed_out_in_order(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[str]
+) -> None:
+    folder = tmp_path_factory.mktemp("spool")
+    one = sum(len(entry.record.value) + 400 for entry in attempt(0))
+    limits = Limits(max_bytes=one * 12, segment_bytes=one * 2)
+    seen: list[Entry] = []
+    flying: list[Batch] = []
+    spool, told = Spool(folder, limits), 0
+    for step in [*steps, "rewind"]:
+        if step == "append":
+            spool.append(attempt(told))
+            told += 1
+        elif step == "read" and (batch := spool.next_batch(600)):
+            flying.append(batch)
+        elif step == "acknowledge" and flying:
+            batch = flying.pop(0)
+            spool.acknowledge(batch)
+            seen += batch.entries
+        elif step == "rewind":
+            spool.rewind()
+            flying = []
+        elif step == "restart":
+            spool.close()
+            spool, flying = Spool(folder, limits), []
+    seen += rest_of(spool)
+    spool.close()
+    verdicts = [entry.ce_id for entry in seen if entry.ce_id.endswith("/concluded")]
+    assert verdicts == [f"pod{number:03}/concluded" for number in range(told)]
+
+
+class FailingDisk:
+    """Makes every write to the spool's files fail, until it is mended."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.is_full = False
+        write = Segment._write
+
+        def fail(segment: Segment, file: int, parts: list[bytes]) -> None:
+            if not self.is_full:
+                return write(segment, file, parts)
+            os.pwrite(file, parts[0][: len(parts[0]) // 2], segment.size)
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(Segment, "_write", fail)
+
+
+async def test_without_disk_scheduling_goes_on_loudly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock, disk = Clock(), FailingDisk(monkeypatch)
+    spool = Spool(tmp_path, clock=clock)
+    spool.append([a_verdict("a")])
+    disk.is_full = True
+    for name in "bcd":
+        spool.append([a_verdict(name)])
+        await spool.settle()
+    errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert len(errors) == 1
+    assert str(tmp_path) in errors[0].getMessage()
+    assert "No space left on device" in spool.problem
+    assert ids(rest_of(spool)) == list("abcd")
+    spool.close()
+
+
+async def test_when_the_disk_is_back_what_waited_in_memory_moves_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, disk = Clock(), FailingDisk(monkeypatch)
+    spool = Spool(tmp_path, clock=clock)
+    disk.is_full = True
+    spool.append([a_verdict("a")])
+    spool.append([a_verdict("b")])
+    disk.is_full = False
+    clock.advance(2)
+    spool.append([a_verdict("c")])
+    assert spool.problem == ""
+    spool.close()
+    again = Spool(tmp_path)
+    assert ids(rest_of(again)) == ["a", "b", "c"]
+    assert again.counts.damaged == 0
+    again.close()
+
+
+def test_memory_is_bounded_too_and_verdicts_go_last_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = FailingDisk(monkeypatch)
+    spool = Spool(tmp_path, Limits(memory_bytes=20_000), clock=Clock())
+    disk.is_full = True
+    for number in range(20):
+        spool.append(attempt(number))
+    found = rest_of(spool)
+    assert [entry.ce_id for entry in found if entry.ce_id.endswith("/concluded")] == [
+        f"pod{number:03}/concluded" for number in range(20)
+    ]
+    assert dropped(found)
+    assert spool.dropped_detail > 0 == spool.dropped_verdicts
+    spool.close()
+
+
+def test_its_age_is_that_of_the_oldest_record_that_is_not_sent(tmp_path: Path) -> None:
+    clock = Clock()
+    spool = Spool(tmp_path, clock=clock)
+    assert spool.oldest_age_seconds() == 0
+    spool.append([a_verdict("a")])
+    clock.advance(90)
+    assert clock() != NOW
+    assert spool.oldest_age_seconds() == 90
+    rest_of(spool)
+    assert spool.oldest_age_seconds() == 0
+    spool.close()
+
+
+def test_a_folder_that_is_deleted_under_it_loses_nothing_that_is_read_in_time(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool")
+    spool.append([a_verdict("a")])
+    shutil.rmtree(tmp_path / "spool")
+    spool.append([a_verdict("b")])
+    assert ids(rest_of(spool)) == ["a", "b"]
+    spool.close()
+
+
+def test_a_disk_that_stays_full_leaves_no_heap_of_empty_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, disk = Clock(), FailingDisk(monkeypatch)
+    spool = Spool(tmp_path, clock=clock)
+    disk.is_full = True
+    for number in range(50):
+        spool.append([a_verdict(str(number))])
+        clock.advance(2)
+    assert len(list(tmp_path.glob("*.spool"))) <= 2
+    assert ids(rest_of(spool)) == [str(number) for number in range(50)]
+    spool.close()
+
+
+def test_what_is_lost_with_the_memory_is_said_at_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = FailingDisk(monkeypatch)
+    spool = Spool(tmp_path, clock=Clock())
+    disk.is_full = True
+    spool.append([a_verdict("a"), a_verdict("b")])
+    spool.close()
+    assert "2 records in memory are lost" in caplog.text
+
+
+def files(folder: Path, suffix: str) -> list[Path]:
+    return sorted(folder.glob(f"*{suffix}"))
+
+
+def a_spool_with_spares(folder: Path, limits: Limits = SMALL) -> Spool:
+    """Long in use: everything is sent, and the file that is written to, as the next, lies over what was."""
+    spool = Spool(folder, limits)
+    for number in range(100):
+        spool.append([a_verdict(f"old{number}")])
+    rest_of(spool)
+    spool._files.rotate()
+    rest_of(spool)
+    return spool
+
+
+def test_files_that_are_sent_are_written_over(tmp_path: Path) -> None:
+    spool = a_spool_with_spares(tmp_path)
+    before = {path.stat().st_ino for path in files(tmp_path, ".spare")}
+    assert before
+    for number in range(12):
+        spool.append([a_verdict(f"new{number}")])
+    assert before <= {path.stat().st_ino for path in files(tmp_path, ".spool")}
+    assert ids(rest_of(spool)) == [f"new{number}" for number in range(12)]
+    spool.close()
+
+
+def test_what_is_written_over_is_never_handed_out_again(tmp_path: Path) -> None:
+    spool = a_spool_with_spares(tmp_path)
+    for life in range(5):
+        told = [f"{life}-{number}" for number in range(life * 3)]
+        for name in told:
+            spool.append([a_verdict(name)])
+        assert ids(rest_of(spool)) == told
+    assert spool.counts.damaged == 0
+    spool.close()
+
+
+@pytest.mark.parametrize("told", range(7))
+def test_after_a_kill_the_end_is_found_although_older_records_follow(tmp_path: Path, told: int) -> None:
+    # Records of one length: the older ones lie exactly where the next would.
+    spool = a_spool_with_spares(tmp_path / "killed")
+    for number in range(told):
+        spool.append([a_verdict(f"new{number}")])
+    copy = shutil.copytree(tmp_path / "killed", tmp_path / "copy")
+    again = Spool(copy, SMALL)
+    assert ids(rest_of(again)) == [f"new{number}" for number in range(told)]
+    assert (again.counts.damaged, again.counts.torn_bytes) == (0, 0)
+    again.close()
+    spool.close()
+
+
+def test_a_record_written_over_older_ones_and_torn_at_any_byte_costs_only_itself(tmp_path: Path) -> None:
+    spool = a_spool_with_spares(tmp_path / "spool")
+    spool.append([a_verdict("a")] * 3)
+    active = files(tmp_path / "spool", ".spool")[-1]
+    before = active.read_bytes()
+    spool.append([a_verdict("b")])
+    after = active.read_bytes()
+    spool.close()
+    assert len(before) == len(after)
+    changed = [place for place in range(len(after)) if before[place : place + 1] != after[place : place + 1]]
+    for cut in range(changed[0], changed[-1] + 1):
+        folder = tmp_path / str(cut)
+        folder.mkdir()
+        (folder / active.name).write_bytes(after[:cut] + before[cut:])
+        again = Spool(folder, SMALL)
+        whole = cut + len(END) > changed[-1]
+        assert ids(rest_of(again)) == ["a"] * 3 + ["b"] * whole
+        assert bool(again.counts.torn_bytes) == (cut > changed[0])
+        again.append([a_verdict("next")])
+        assert ids(rest_of(again)) == ["next"]
+        again.close()
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_a_flipped_bit_in_a_file_with_older_records_is_counted(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    folder = tmp_path_factory.mktemp("flipped")
+    killed = a_spool_with_spares(folder / "killed")
+    for name in "ab":
+        killed.append([a_verdict(name)])
+    copy = shutil.copytree(folder / "killed", folder / "copy")
+    path = files(copy, ".spool")[-1]
+    size = killed.unsent_bytes
+    killed.close()
+    content = bytearray(path.read_bytes())
+    assert len(content) > size
+    bit = data.draw(st.integers(0, size * 8 - 1))
+    content[bit // 8] ^= 1 << (bit % 8)
+    path.write_bytes(content)
+    again = Spool(copy, SMALL)
+    assert ids(rest_of(again)) == (["b"] if bit // 8 < size // 2 else ["a"])
+    assert again.counts.damaged or again.counts.torn_bytes
+    again.close()
+
+
+def test_a_number_is_never_used_twice_although_only_spares_are_left(tmp_path: Path) -> None:
+    a_spool_with_spares(tmp_path).close()
+    spares = files(tmp_path, ".spare")
+    for path in [*files(tmp_path, ".spool"), tmp_path / "checkpoint.json"]:
+        path.unlink()
+    again = Spool(tmp_path, SMALL)
+    again.append([a_verdict("new")])
+    assert int(files(tmp_path, ".spool")[0].stem) > max(int(path.stem) for path in spares)
+    assert ids(rest_of(again)) == ["new"]
+    again.close()
+
+
+def test_spares_count_as_room_and_are_given_back_when_it_is_needed(tmp_path: Path) -> None:
+    spool = a_spool_with_spares(tmp_path, Limits(max_bytes=8000, segment_bytes=1000))
+    lost = spool.dropped_verdicts
+    for number in range(200):
+        spool.append([a_verdict(str(number))])
+        assert sum(path.stat().st_size for path in tmp_path.glob("*.sp*")) == spool.disk_bytes <= 8000
+    assert files(tmp_path, ".spare") == []
+    assert len(rest_of(spool)) == 200 - spool.dropped_verdicts + lost > 0
+    spool.close()
+
+
+def test_a_write_that_fails_over_older_records_leaves_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FailingDisk(monkeypatch)
+    spool = a_spool_with_spares(tmp_path)
+    spool.append([a_verdict("a")])
+    disk.is_full = True
+    spool.append([a_verdict("b")])
+    spool._overflow.clear()  # as a kill would
+    again = Spool(shutil.copytree(tmp_path, tmp_path / "copy"), SMALL)
+    assert ids(rest_of(again)) == ["a"]
+    assert again.counts.torn_bytes == 0
+    again.close()
+    spool.close()

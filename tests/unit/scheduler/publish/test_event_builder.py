@@ -1,0 +1,220 @@
+"""What is told about a decision is what was decided, in records that every intermediary forwards."""
+
+import random
+import uuid
+from collections import Counter
+
+import hypothesis.strategies as st
+import pytest
+import zstandard
+from hypothesis import given, settings
+
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, Failed, Policy
+from scheduler.judge.request import ContainerRequest
+from scheduler.publish.event_builder import Attempt, bind_of, events_of, failure_of, registered_of, request_of
+from schemas.codec.records import MAX_VALUE_BYTES, decode, encode
+from schemas.events import (
+    NOT_REASONS,
+    AttemptConcluded,
+    BindConcluded,
+    DevicesJudged,
+    Event,
+    NodeRegistered,
+    NodesJudged,
+    PodRef,
+)
+from tests.support.builders.kube_objects import STARTED, Json, a_card, a_cluster, a_container, a_node, a_pod
+
+ATTEMPT = Attempt.of("hami-scheduler", PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED)
+
+
+def decided(columns: ClusterColumns, pod: Json, names: list[str]) -> Decision:
+    answer = decide(columns, pod, names, Policy())
+    assert isinstance(answer, Decision)
+    return answer
+
+
+def told(decision: Decision, error: str = "") -> list[Event]:
+    """The events as a reader of Kafka gets them."""
+    records = [encode(event) for event in events_of(ATTEMPT, decision, STARTED, error)]
+    assert all(len(record.value) < MAX_VALUE_BYTES for record in records)
+    events = [decode(record.value, record.headers) for record in records]
+    assert all(isinstance(event, Event) for event in events), events
+    return [event for event in events if isinstance(event, Event)]
+
+
+def device_verdicts(events: list[Event]) -> dict[tuple[int, str], list[tuple[str, str]]]:
+    found: dict[tuple[int, str], list[tuple[str, str]]] = {}
+    for event in events:
+        if isinstance(event, DevicesJudged):
+            for row in event.each_device():
+                found.setdefault((event.container, row.node), []).append((row.uuid, row.verdict))
+    return found
+
+
+def node_verdicts(events: list[Event]) -> dict[str, tuple[str, Counter[str], str]]:
+    """Per node: verdict, typed counts of its refusal, bare reason."""
+    found = {}
+    for event in events:
+        if isinstance(event, NodesJudged):
+            for row, name in enumerate(event.nodes):
+                code = int(event.refusal[row])
+                refusal = event.refusals[code] if code >= 0 else None
+                counts = Counter(refusal.counts if refusal else {})
+                found[name] = (event.verdicts[event.verdict[row]], counts, refusal.bare if refusal else "")
+    return found
+
+
+def conclusion(events: list[Event]) -> AttemptConcluded:
+    last = events[-1]
+    assert isinstance(last, AttemptConcluded)
+    return last
+
+
+def test_every_card_of_every_node_is_told_also_when_the_pod_fits() -> None:
+    columns = a_cluster(a_node("node1"), a_node("node2", cards=2))
+    events = told(decided(columns, a_pod(), ["node1", "node2"]))
+    verdicts = device_verdicts(events)
+    assert [len(verdicts[0, name]) for name in ("node1", "node2")] == [8, 2]
+    assert {word for rows in verdicts.values() for _, word in rows} == {"picked", "not reached"}
+    assert conclusion(events).chosen == "node1"
+    assert conclusion(events).judged_devices == 10
+
+
+def test_a_node_that_is_not_registered_is_told_with_what_is_wrong_with_it() -> None:
+    columns = a_cluster(a_node("good"), a_node("bad", annotations={"hami.io/node-nvidia-register": "[{]"}))
+    events = told(decided(columns, a_pod(), ["bad", "good", "unheard-of"]))
+    judged = next(event for event in events if isinstance(event, NodesJudged))
+    causes = {
+        name: judged.refusals[code].cause for name, code in zip(judged.nodes, judged.refusal, strict=True) if code >= 0
+    }
+    assert judged.verdicts[judged.verdict[0]] == "unregistered"
+    assert "hami.io/node-nvidia-register" in causes["bad"]
+    assert causes["unheard-of"] == ""
+
+
+def test_a_decision_that_could_not_be_written_to_the_pod_chooses_nothing_and_keeps_its_verdicts() -> None:
+    events = told(decided(a_cluster(a_node()), a_pod(), ["node1"]), error='pods "pod1" not found')
+    assert conclusion(events).chosen is None
+    assert conclusion(events).error == 'pods "pod1" not found'
+    assert node_verdicts(events)["node1"][0] == "fits"
+
+
+def test_the_conclusion_counts_the_records_before_it() -> None:
+    nodes = [a_node(f"node{number}") for number in range(400)]
+    events = told(decided(a_cluster(*nodes), a_pod(), [f"node{number}" for number in range(400)]))
+    kinds = Counter(type(event) for event in events)
+    assert conclusion(events).device_records == kinds[DevicesJudged] > 1
+    assert conclusion(events).node_records == kinds[NodesJudged]
+    for kind in (DevicesJudged, NodesJudged):
+        parts = [
+            event.part for event in events if isinstance(event, (DevicesJudged, NodesJudged)) and type(event) is kind
+        ]
+        assert parts == list(range(kinds[kind]))
+
+
+def test_an_attempt_on_a_big_cluster_is_less_than_30_bytes_a_verdict_on_the_wire() -> None:
+    draw = random.Random(3)
+    names = [f"node-{number:04}" for number in range(1000)]
+    nodes = [
+        a_node(name, [a_card(f"GPU-{uuid.UUID(int=draw.getrandbits(128))}", index=card) for card in range(8)])
+        for name in names
+    ]
+    decision = decided(a_cluster(*nodes), a_pod(containers=[a_container(gpus=8, gpumem=50000)]), names)
+    records = [encode(event) for event in events_of(ATTEMPT, decision, STARTED)]
+    assert max(len(record.value) for record in records) < MAX_VALUE_BYTES
+    compress = zstandard.ZstdCompressor(level=1).compress
+    assert sum(len(compress(record.value)) for record in records) < 30 * 8000
+
+
+def test_a_share_of_the_card_is_told_as_a_percentage() -> None:
+    assert request_of(ContainerRequest("a", False, "NVIDIA", 2, 0, 50, 10)).model_dump() == {
+        "container": "a",
+        "init": False,
+        "vendor": "NVIDIA",
+        "count": 2,
+        "memory_mib": None,
+        "memory_percent": 50,
+        "cores_percent": 10,
+    }
+
+
+def test_a_container_that_asks_for_nothing_is_told_without_a_vendor() -> None:
+    assert request_of(ContainerRequest("a", True, "NVIDIA", 0, -1, 101, -7)).vendor == ""
+
+
+def test_an_attempt_that_could_not_be_judged_is_concluded_with_the_cause() -> None:
+    event = failure_of(ATTEMPT, Failed((ContainerRequest("a"),), "calcScore failed"), 7, STARTED)
+    record = encode(event)
+    again = decode(record.value, record.headers)
+    assert isinstance(again, AttemptConcluded)
+    assert (again.error, again.offered_nodes, again.judged_nodes) == ("calcScore failed", 7, 0)
+
+
+@pytest.mark.parametrize(("error", "bound"), [("", True), ("node node5 has been locked", False)])
+def test_a_bind_is_told_with_its_error(error: str, bound: bool) -> None:
+    record = encode(bind_of(ATTEMPT, "node5", error, STARTED, STARTED))
+    again = decode(record.value, record.headers)
+    assert isinstance(again, BindConcluded)
+    assert (again.bound, again.error, again.attempt_id) == (bound, error, ATTEMPT.id)
+
+
+def test_a_registration_is_told_card_by_card() -> None:
+    columns = a_cluster(a_node(cards=[a_card("GPU-a", numa=1), a_card("GPU-b", index=2**64 - 1, health=False)]))
+    record = encode(registered_of("hami", "node1", columns.registration("node1"), "", "Requesting_x", STARTED))
+    again = decode(record.value, record.headers)
+    assert isinstance(again, NodeRegistered)
+    assert (again.uuid, again.healthy, again.registered) == (["GPU-a", "GPU-b"], [True, False], True)
+    assert again.index.tolist() == [0, 2**63 - 1]
+
+
+cards = st.builds(
+    lambda uuid, memory, cores, slots, numa, model, health: a_card(
+        uuid, devmem=memory, devcore=cores, count=slots, numa=numa, type=model, health=health
+    ),
+    st.text(min_size=1, max_size=8),
+    st.integers(0, 2**31 - 1),
+    st.integers(0, 300),
+    st.integers(0, 20),
+    st.integers(-1, 3),
+    st.sampled_from(["NVIDIA A40", "NVIDIA-Tesla T4", "NVIDIA"]),
+    st.booleans(),
+)
+node_names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
+clusters = st.dictionaries(
+    node_names, st.lists(cards, min_size=1, max_size=5, unique_by=lambda card: card["id"]), max_size=5
+)
+containers = st.builds(
+    lambda gpus, memory, cores: a_container(gpus=gpus, gpumem=memory, gpucores=cores),
+    st.integers(0, 3),
+    st.integers(0, 50000),
+    st.integers(0, 100),
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(clusters, st.lists(containers, min_size=1, max_size=3), st.booleans())
+def test_what_is_decoded_is_what_was_decided(cluster: dict[str, list[Json]], asked: list[Json], numa: bool) -> None:
+    columns = a_cluster(*(a_node(name, listed) for name, listed in cluster.items()))
+    names = [*cluster, "unheard-of"]
+    annotations = {"nvidia.com/numa-bind": "true"} if numa else {}
+    answer = decide(columns, a_pod(containers=asked, annotations=annotations), names, Policy())
+    if not isinstance(answer, Decision):
+        return
+    events = told(answer)
+    rows, nodes = device_verdicts(events), node_verdicts(events)
+    reasons = answer.failed_nodes()
+    assert list(nodes) == names
+    assert conclusion(events).chosen == answer.chosen
+    for name, (verdict, counts, bare) in nodes.items():
+        assert (verdict in ("refused", "unregistered")) == (name in reasons)
+        said = ", ".join(sorted(f"{x}/{len(cluster.get(name, []))} {code}" for code, x in counts.items()))
+        assert (bare or said) == reasons.get(name, "")
+    for (_, name), judged in rows.items():
+        assert [uuid for uuid, _ in judged] == [card["id"] for card in cluster[name]]
+    for name in cluster:
+        last = max((container for container, node in rows if node == name), default=None)
+        if last is not None and name in reasons and not nodes[name][2]:
+            assert Counter(word for _, word in rows[last, name] if word not in NOT_REASONS) == nodes[name][1]

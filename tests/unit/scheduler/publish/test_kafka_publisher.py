@@ -1,0 +1,190 @@
+"""What a producer does to the spool: nothing moves on before its acknowledgement, and no failure loses or reorders."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaConnectionError, KafkaError, MessageSizeTooLargeError, OutOfOrderSequenceNumber
+
+from scheduler.metrics import Metrics
+from scheduler.publish import kafka_publisher
+from scheduler.publish.kafka_publisher import Publisher
+from scheduler.publish.spool.spool import Spool
+from tests.support.builders.spool_entries import Clock, a_verdict
+
+Sent = list[bytes]
+
+
+class FakeKafka:
+    """Plays the producers that are made one after the other; `script` says what fails, call by call."""
+
+    def __init__(self) -> None:
+        self.topics = {topic.name for topic in kafka_publisher.TOPICS}
+        self.log: Sent = []
+        self.producers = 0
+        self.refuses_start: list[Exception] = []
+        self.failures: dict[bytes, Exception] = {}
+        self.holds_back = False
+
+    def __call__(self, _: str) -> Any:
+        self.producers += 1
+        return _FakeProducer(self)
+
+
+class _FakeProducer:
+    def __init__(self, kafka: FakeKafka) -> None:
+        self._kafka, self.client = kafka, self
+
+    async def start(self) -> None:
+        if self._kafka.refuses_start:
+            raise self._kafka.refuses_start.pop(0)
+
+    async def stop(self) -> None:
+        pass
+
+    async def fetch_all_metadata(self) -> Any:
+        return self
+
+    def topics(self) -> set[str]:
+        return self._kafka.topics
+
+    async def send(self, topic: str, value: bytes, key: bytes, headers: Any) -> "asyncio.Future[None]":
+        name = dict(headers)["ce_id"].removesuffix(b"/concluded")
+        failure = self._kafka.failures.pop(name, None)
+        if isinstance(failure, MessageSizeTooLargeError):
+            raise failure
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        if failure:
+            future.set_exception(failure)
+        elif not self._kafka.holds_back:
+            self._kafka.log.append(name)
+            future.set_result(None)
+        return future
+
+
+class Publishing:
+    def __init__(self, folder: Path) -> None:
+        self.kafka, self.clock = FakeKafka(), Clock()
+        self.spool = Spool(folder, clock=self.clock)
+        self.publisher = Publisher(self.spool, "broker:9092", self.clock, Metrics(), self.kafka)
+        self.task: asyncio.Task[None] | None = None
+
+    def append(self, *names: str) -> None:
+        for name in names:
+            self.spool.append([a_verdict(name)])
+
+    def start(self) -> None:
+        self.task = asyncio.create_task(self.publisher.run())
+
+    async def until(self, is_so: Callable[[], bool]) -> None:
+        async with asyncio.timeout(10):
+            while not is_so():  # noqa: ASYNC110 - looks from outside
+                await asyncio.sleep(0.005)
+
+    async def until_sent(self) -> None:
+        await self.until(lambda: self.spool.unsent_bytes == 0)
+
+
+@pytest.fixture
+async def publishing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Publishing]:
+    monkeypatch.setattr(kafka_publisher, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(kafka_publisher, "SILENCE_SECONDS", 0.05)
+    found = Publishing(tmp_path)
+    yield found
+    if found.task:
+        found.task.cancel()
+        await asyncio.gather(found.task, return_exceptions=True)
+    found.spool.close()
+
+
+async def test_everything_is_sent_in_order(publishing: Publishing) -> None:
+    publishing.append("a", "b")
+    publishing.start()
+    await publishing.until_sent()
+    publishing.append("c")
+    await publishing.until_sent()
+    assert publishing.kafka.log == [b"a", b"b", b"c"]
+    assert publishing.publisher.problem == ""
+
+
+@pytest.mark.parametrize("failure", [OutOfOrderSequenceNumber(), KafkaError("any"), RuntimeError("a bug below us")])
+async def test_a_producer_that_fails_is_replaced_and_the_batch_sent_again(
+    publishing: Publishing, failure: Exception
+) -> None:
+    publishing.kafka.failures = {b"b": failure}
+    publishing.append("a", "b", "c")
+    publishing.start()
+    await publishing.until_sent()
+    assert publishing.kafka.producers == 2
+    assert publishing.kafka.log[-3:] == [b"a", b"b", b"c"]
+
+
+async def test_nothing_moves_on_before_the_acknowledgement(publishing: Publishing) -> None:
+    publishing.kafka.holds_back = True
+    publishing.append("a")
+    waiting = publishing.spool.unsent_bytes
+    publishing.start()
+    await publishing.until(lambda: "no acknowledgement" in publishing.publisher.problem)
+    assert publishing.spool.unsent_bytes == waiting
+
+
+async def test_brokers_that_stay_silent_are_looked_up_anew(
+    publishing: Publishing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka_publisher, "GIVE_UP_SECONDS", 0.05)
+    publishing.kafka.holds_back = True
+    publishing.append("a")
+    publishing.start()
+    await publishing.until(lambda: publishing.kafka.producers > 1)
+    publishing.kafka.holds_back = False
+    await publishing.until_sent()
+    assert publishing.kafka.log == [b"a"]
+
+
+async def test_a_missing_topic_is_named_with_the_way_out(
+    publishing: Publishing, caplog: pytest.LogCaptureFixture
+) -> None:
+    publishing.kafka.topics.clear()
+    publishing.append("a")
+    publishing.start()
+    await publishing.until(lambda: publishing.kafka.producers > 2)
+    assert (
+        "no topic schedulerlog.decisions, schedulerlog.pods, schedulerlog.nodes at broker:9092"
+        in publishing.publisher.problem
+    )
+    assert caplog.text.count("python -m pipeline provision") == 1
+    publishing.kafka.topics = {topic.name for topic in kafka_publisher.TOPICS}
+    await publishing.until_sent()
+
+
+async def test_a_broker_that_is_away_is_said_once(publishing: Publishing, caplog: pytest.LogCaptureFixture) -> None:
+    publishing.kafka.refuses_start = [KafkaConnectionError("refused") for _ in range(4)]
+    publishing.append("a")
+    publishing.start()
+    await publishing.until_sent()
+    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert len(warnings) == 1
+    assert "decisions wait in the spool" in warnings[0].getMessage()
+
+
+async def test_a_record_that_kafka_never_takes_does_not_hold_back_the_others(
+    publishing: Publishing, caplog: pytest.LogCaptureFixture
+) -> None:
+    publishing.kafka.failures = {b"b": MessageSizeTooLargeError("too big")}
+    publishing.append("a", "b", "c")
+    publishing.start()
+    await publishing.until_sent()
+    assert publishing.kafka.log == [b"a", b"c"]
+    assert "b/concluded" in caplog.text
+
+
+async def test_draining_ends_when_all_is_sent_or_the_time_is_up(publishing: Publishing) -> None:
+    publishing.append("a")
+    await publishing.publisher.drain(0.02)
+    assert publishing.spool.unsent_bytes > 0
+    publishing.start()
+    await publishing.publisher.drain(10)
+    assert publishing.spool.unsent_bytes == 0

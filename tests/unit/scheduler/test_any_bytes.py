@@ -1,0 +1,172 @@
+"""Whatever bytes and texts arrive, each reader answers in its own terms and never crashes."""
+
+import contextlib
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from decimal import Context, Decimal
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from hami import allocation, node_lock, registration
+from hami.quantities import is_quantity, rounded_up, whole
+from scheduler.devices import handshake
+from scheduler.devices.quota import Quotas
+from scheduler.devices.vendors import NVIDIA
+from scheduler.http.extender_protocol import UnusableBodyError, read_bind, read_filter
+from scheduler.judge.pod_annotations import WeightsError, parse_weights, read_wishes
+from scheduler.webhook.admit import Rules
+from scheduler.webhook.review import answer
+from tests.support.builders.kube_objects import a_container, a_node, a_pod
+
+NOW = datetime(2026, 11, 21, 3, 0, 0)  # noqa: DTZ001 - a handshake's time names no zone
+ABSURD = ["9" * 30, "-" + "9" * 30, "1e308", "1E-300", "-0", "0x10", "١٢", "1Ki", "5m", "7M", "NaN", "Infinity"]
+PIECES = st.sampled_from([",", ":", ";", "|", "[", "]", "{", "}", '"', "=", "\0", "\ud800", *ABSURD])
+TEXTS = st.one_of(st.text(max_size=60), st.lists(PIECES, max_size=25).map("".join), st.sampled_from(ABSURD))
+SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
+JSON = st.recursive(
+    SIMPLE, lambda one: st.lists(one, max_size=4) | st.dictionaries(TEXTS, one, max_size=4), max_leaves=12
+)
+TELLINGS = {
+    "filter": {"Pod": a_pod(), "Nodes": {"items": [a_node()]}, "NodeNames": ["node1"]},
+    "bind": {"PodName": "pod1", "PodNamespace": "default", "PodUID": "u", "Node": "node1"},
+    "review": {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {"uid": "u", "object": a_pod(), "namespace": "default", "operation": "CREATE"},
+    },
+}
+
+
+def a_body(told: Any, place: list[int], said: Any) -> bytes:
+    """`told` as JSON, with `said` in place of what is found by going down along `place`."""
+    told = json.loads(json.dumps(told))
+    at: Any = [told]
+    key: Any = 0
+    for step in place:
+        inner = at[key]
+        if not isinstance(inner, dict | list) or not inner:
+            break
+        keys = list(inner) if isinstance(inner, dict) else list(range(len(inner)))
+        at, key = inner, keys[step % len(keys)]
+    at[key] = said
+    return json.dumps(told).encode(errors="surrogatepass")
+
+
+def read_any(body: bytes) -> None:
+    """Every body at every reader."""
+    for read in (read_filter, read_bind):
+        with contextlib.suppress(UnusableBodyError):
+            read(body)
+    assert orjson.loads(answer(body, Rules(), Quotas()))["response"]["allowed"] in (True, False)
+
+
+@given(st.binary(max_size=200))
+@example(b"\xff\xfe{}")
+@example(b'{"Pod": {"metadata": {"name": "\xc3\x28"}}}')
+@example(b"[" * 100_000)
+@example(b'{"Pod":' * 10_000)
+@example(b'{"PodName": "\\ud800"}')
+@settings(max_examples=300, deadline=None)
+def test_any_body(body: bytes) -> None:
+    read_any(body)
+
+
+@given(st.sampled_from(sorted(TELLINGS)), st.lists(st.integers(0, 9), min_size=1, max_size=8), JSON)
+@settings(max_examples=600, deadline=None)
+def test_any_value_anywhere_in_a_body(kind: str, place: list[int], said: Any) -> None:
+    read_any(a_body(TELLINGS[kind], place, said))
+
+
+@given(st.sampled_from(sorted(TELLINGS)), st.data())
+@settings(max_examples=300, deadline=None)
+def test_any_byte_of_a_body_replaced(kind: str, data: st.DataObject) -> None:
+    body = bytearray(json.dumps(TELLINGS[kind]).encode())
+    body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
+    read_any(bytes(body))
+
+
+def test_gigantic_lists_are_read_as_any_other() -> None:
+    names = [f"node{number}" for number in range(200_000)]
+    assert len(read_filter(json.dumps({"Pod": a_pod(), "NodeNames": names}).encode()).node_names) == len(names)
+    containers = [a_container(f"c{number}") for number in range(5_000)]
+    read_any(a_body(TELLINGS["review"], [2, 1, 3, 0], containers))
+    held = allocation.decode_devices("GPU-0,NVIDIA,1,1:" * 100_000 + ";")
+    assert len(held[0]) == 100_000
+    cards = json.dumps([{"id": f"GPU-{n}", "count": 1, "devmem": 1, "devcore": 1, "type": "T"} for n in range(20_000)])
+    found = registration.decode_registration(cards)
+    assert isinstance(found, registration.Registration)
+    assert len(found.devices) == 20_000
+
+
+READERS: dict[str, tuple[Callable[[str], object], type[Exception]]] = {
+    "registration": (registration.decode_registration, AssertionError),
+    "pair scores": (registration.decode_pair_scores, AssertionError),
+    "a Metax registration": (lambda text: registration.decode_metax(text, "a", "m"), AssertionError),
+    "devices": (allocation.decode_devices, allocation.AllocationError),
+    "MIG placements": (allocation.decode_mig, allocation.AllocationError),
+    "a handshake": (lambda text: handshake.is_given_up(text, 1, NOW), AssertionError),
+    "a node lock": (node_lock.parse, node_lock.LockError),
+    "the owner of a lock": (node_lock.owner_of, AssertionError),
+    "what to do about a lock": (
+        lambda text: node_lock.next_step(text, ("d", "p"), NOW.astimezone(), timedelta(minutes=5)),
+        node_lock.LockError,
+    ),
+    "weights": (parse_weights, WeightsError),
+}
+"""What reads a text, and the one exception that it may raise; AssertionError: none."""
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(text=TEXTS)
+@settings(max_examples=150, deadline=None)
+def test_any_text(name: str, text: str) -> None:
+    read, error = READERS[name]
+    with contextlib.suppress(error):
+        read(text)
+
+
+@given(st.dictionaries(st.sampled_from([NVIDIA.pod.use_type, NVIDIA.pod.use_uuid, NVIDIA.pod.numa_bind]), TEXTS))
+@settings(max_examples=150, deadline=None)
+def test_any_wish(said: dict[str, str]) -> None:
+    read_wishes(said, "binpack", "spread", NVIDIA)
+
+
+SCALES = {
+    "": Decimal(1),
+    "m": Decimal("1e-3"),
+    "u": Decimal("1e-6"),
+    "n": Decimal("1e-9"),
+    "e3": Decimal(1000),
+    "E-2": Decimal("0.01"),
+    "k": Decimal(10**3),
+    "M": Decimal(10**6),
+    "E": Decimal(10**18),
+    "Ki": Decimal(2**10),
+    "Mi": Decimal(2**20),
+    "Gi": Decimal(2**30),
+    "Ei": Decimal(2**60),
+}
+
+
+@given(st.integers(-(10**25), 10**25) | st.integers(-9_999, 9_999), st.sampled_from(sorted(SCALES)))
+def test_a_quantity_is_its_exact_value_or_none(number: int, suffix: str) -> None:
+    exact = Context(prec=60).multiply(Decimal(number), SCALES[suffix])
+    fits = exact == exact.to_integral_value() and -(2**63) <= exact < 2**63
+    assert whole(f"{number}{suffix}") == (int(exact) if fits else None)
+
+
+@given(st.one_of(SIMPLE, JSON))
+@example(10**5_000)
+@example("9" * 5_000)
+@example("1e99999999999999999999")
+@settings(max_examples=300, deadline=None)
+def test_any_quantity_at_all(value: Any) -> None:
+    assert isinstance(is_quantity(value), bool)
+    assert -(2**63) <= rounded_up(value) < 2**63
+    number = whole(value)
+    assert number is None or -(2**63) <= number < 2**63

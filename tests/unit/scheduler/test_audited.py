@@ -1,0 +1,115 @@
+"""What our own scheduler tells is enough to find a placement that can't be right: its events through the audits."""
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scheduler.bind.binder import Binder, LockPolicy
+from scheduler.cluster.claims import Claims
+from scheduler.cluster.file_cluster import FileCluster
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.devices.handshake import HANDSHAKE
+from scheduler.http.extender_protocol import BindArgs, FilterArgs
+from scheduler.judge.decision import Policy
+from scheduler.metrics import Metrics
+from scheduler.node_check_task import CheckPolicy, NodeChecks
+from scheduler.observe import Observer
+from scheduler.publish.spool.spool import Spool
+from scheduler.service import Scheduler, Teller
+from schemas.codec.records import decode
+from schemas.events import AttemptEvent, FindingReported, NodeChecked, NodeRegistered, PodObserved
+from summaries.fold import summarize
+from summaries.placement_audit import placed_of
+from summaries.placement_auditor import PlacementJudge
+from tests.support.builders.kube_objects import Json, a_card, a_node, a_pod
+from tests.support.builders.spool_entries import Clock
+from tests.support.harness.scheduler_app import manifest_of
+
+
+class Audited:
+    """A scheduler with checks of its nodes, and what the audits find in all that it has told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock, metrics, columns, claims = Clock(), Metrics(), ClusterColumns(), Claims()
+        self.spool = Spool(folder, clock=self.clock)
+        teller = Teller(self.spool, self.clock, metrics)
+        self.checks = NodeChecks("hami", CheckPolicy(), columns, teller, self.clock, metrics)
+        self.cluster = FileCluster(Observer("hami", columns, claims, teller, self.clock, self.checks))
+        binder = Binder(self.cluster, LockPolicy(), self.clock)
+        parts = (columns, self.cluster, claims, binder, teller, self.clock, metrics)
+        self.scheduler = Scheduler("hami", Policy(), *parts)
+
+    def edit(self, *objects: Json) -> None:
+        self.clock.advance(1)
+        self.cluster.apply(manifest_of(*objects))
+
+    async def filter(self, pod: Json) -> None:
+        self.clock.advance(1)
+        await self.scheduler.filter(FilterArgs(pod, ("node1",)))
+
+    async def bind(self, pod: Json) -> None:
+        self.clock.advance(1)
+        about = pod["metadata"]
+        await self.scheduler.bind(BindArgs(about["namespace"], about["name"], about["uid"], "node1"))
+
+    def found(self) -> list[FindingReported]:
+        judge, attempt = PlacementJudge(), list[AttemptEvent]()
+        while batch := self.spool.next_batch():
+            for event in (decode(entry.record.value, entry.record.headers) for entry in batch.entries):
+                match event:
+                    case NodeChecked() | NodeRegistered():
+                        judge.see_node(event)
+                    case PodObserved():
+                        judge.see_pod(event)
+                    case AttemptEvent():
+                        attempt.append(event)
+            self.spool.acknowledge(batch)
+        summary = summarize(attempt)
+        assert summary.bind
+        assert summary.bind.bound
+        bind: Any = summary.bind
+        judge.see_bind(placed_of(summary, bind.node, bind.ended, summary.picked_devices, summary.requests))
+        return judge.settle(self.clock() + timedelta(minutes=1))
+
+
+@pytest.fixture
+def audited(tmp_path: Path) -> Iterator[Audited]:
+    found = Audited(tmp_path)
+    yield found
+    found.spool.close()
+
+
+def shaken(at: str) -> dict[str, str]:
+    return {HANDSHAKE: f"Reported {at} +0000 UTC"}
+
+
+async def test_a_placement_that_is_right_is_no_finding(audited: Audited) -> None:
+    audited.edit(a_node("node1", cards=2, annotations=shaken("2026-11-21 02:59:50")))
+    await audited.filter(a_pod())
+    await audited.bind(a_pod())
+    assert audited.found() == []
+
+
+async def test_a_node_that_fell_silent_and_was_chosen_is_found_with_the_age_of_its_handshake(audited: Audited) -> None:
+    audited.edit(a_node("node1", cards=2, annotations=shaken("2026-11-21 02:59:50")))
+    audited.clock.advance(600)
+    await audited.checks.check()
+    await audited.filter(a_pod())
+    await audited.bind(a_pod())
+    (finding,) = audited.found()
+    # Shaken ten seconds before three, noticed at 03:10:01, chosen at 03:10:02.
+    assert (finding.finding, finding.node) == ("StaleHandshake", "node1")
+    assert finding.numbers == {"handshake_age_seconds": 612, "wrong_for_seconds": 1}
+
+
+async def test_a_card_that_is_registered_with_less_memory_before_the_bind_is_found(audited: Audited) -> None:
+    audited.edit(a_node("node1", [a_card("GPU-1", devmem=46_000)]))
+    await audited.filter(a_pod())
+    audited.edit(a_node("node1", [a_card("GPU-1", devmem=23_000)]))
+    await audited.bind(a_pod())
+    (finding,) = audited.found()
+    assert (finding.finding, finding.device) == ("MemoryChanged", "GPU-1")
+    assert finding.numbers == {"memory_judged_mib": 46_000, "memory_registered_mib": 23_000}

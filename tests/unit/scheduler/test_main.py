@@ -1,0 +1,138 @@
+"""A mistake in what is typed is one line that names the setting; a simulation says what the API would."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from scheduler.__main__ import app
+from scheduler.settings import KAFKA_VARIABLE
+from tests.support.builders.kube_objects import a_container, a_node, a_pod
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Path:
+    path = tmp_path / "cluster.yaml"
+    path.write_text(yaml.safe_dump_all([a_node("node1"), a_pod("other")]))
+    return path
+
+
+def run(*words: object, **environment: str) -> Result:
+    return CliRunner().invoke(app, [str(word) for word in words], env={KAFKA_VARIABLE: None, **environment})
+
+
+def serve(cluster: Path, *words: object) -> Result:
+    https = [] if "--cert-file" in words or "--key-file" in words else ["--insecure-http"]
+    return run("serve", "--cluster", cluster, "--spool", cluster.parent / "spool", *https, *words)
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        yield listener.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "no Kafka: give --kafka HOST:PORT, set SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS, or say --no-publish"),
+        (["--kafka", "broker"], "--kafka: 'broker' is no HOST:PORT, write for example 127.0.0.1:9092"),
+        (["--kafka", "broker:99999"], "--kafka: 'broker:99999' is no HOST:PORT"),
+        (["--no-publish", "--node-lock-timeout", "5"], "--node-lock-timeout: '5' is no duration"),
+        (["--no-publish", "--node-policy", "best"], "--node-policy: 'best' is not known, write binpack or spread"),
+        (["--no-publish", "--spool-max-bytes", "0"], "--spool-max-bytes: 0 is not above 0"),
+        (["--no-publish", "--v", "high"], "--v: 'high' is no level, write 0, 2, 4 or 5"),
+        (["--no-publish", "-v=-1"], "--v: '-1' is no level, write 0, 2, 4 or 5"),
+        (["--no-publish", "--whole-nodes", "x"], "--whole-nodes: 'x' is not known, write place or simulate"),
+        (["--no-publish", "--profiling", "--profiling-address", "6060"], "--profiling-address: '6060' is no HOST:PORT"),
+        (
+            ["--no-publish", "--port", "0", "--profiling", "--profiling-address", "192.0.2.1:0"],
+            "--profiling-address: can't listen on 192.0.2.1:0: ",
+        ),
+        (["--no-publish", "--spool-sync", "never"], "--spool-sync: 'never' is not known"),
+        (["--no-publish", "--host", "192.0.2.1", "--port", "0"], "--host, --port: can't listen on 192.0.2.1:0"),
+    ],
+)
+def test_a_wrong_setting_is_one_line_that_names_it(cluster: Path, words: list[str], said: str) -> None:
+    result = serve(cluster, *words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(said)
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "no certificate: give --cert-file and --key-file, or say --insecure-http"),
+        (["--cert-file", "c.pem"], "--key-file: is missing, HTTPS needs both files"),
+        (["--key-file", "k.pem"], "--cert-file: is missing, HTTPS needs both files"),
+        (["--cert-file", "none.pem", "--key-file", "k.pem"], "--cert-file: none.pem can't be read: No such file"),
+        (["--cert-file", "c", "--key-file", "k", "--insecure-http"], "--insecure-http: a certificate is given too"),
+    ],
+)
+def test_plain_http_has_to_be_asked_for_and_a_wrong_certificate_is_named(
+    cluster: Path, words: list[str], said: str
+) -> None:
+    place = ["--cluster", cluster, "--spool", cluster.parent / "spool", "--port", 0]
+    result = run("serve", *place, "--no-publish", *words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(said)
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_busy_port_is_one_line_that_names_it(cluster: Path, taken: int) -> None:
+    result = serve(cluster, "--no-publish", "--port", taken)
+    assert result.exit_code == 2
+    assert result.stderr == f"--port: {taken} on 127.0.0.1 is in use by another process, give another port\n"
+
+
+def test_a_mistake_in_the_cluster_file_is_one_line_with_its_place(cluster: Path) -> None:
+    cluster.write_text("kind: Node\nmetadata:\n  labels: {}\n")
+    result = serve(cluster, "--no-publish", "--port", 0)
+    assert result.exit_code == 2
+    assert result.stderr == f"{cluster}:3: the Node has no metadata.name, write name: under metadata\n"
+
+
+def test_a_spool_that_can_not_be_a_folder_is_named(cluster: Path) -> None:
+    (cluster.parent / "spool").write_text("a file")
+    result = serve(cluster, "--no-publish", "--port", 0)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"--spool: {cluster.parent / 'spool'} can't be used: ")
+
+
+def simulated(cluster: Path, pod: Path, *words: str) -> Result:
+    return run("simulate", "--cluster", cluster, "--pod", pod, *words)
+
+
+@pytest.mark.parametrize("name", ["1-gpu-pod", "2-gpu-pod-default"])
+def test_a_simulation_says_of_the_filter_what_was_worked_out_by_hand(name: str) -> None:
+    result = simulated(EXAMPLES / "cluster.yaml", EXAMPLES / "pods" / f"{name}.yaml")
+    assert result.exit_code == 0, result.output
+    expected = json.loads((EXAMPLES / "expected" / f"{name}.json").read_text())
+    answer = json.loads(result.stdout)
+    assert answer["filter"] == expected["filter"]
+    assert answer["bind"] == {"status": "", "summary": ""}
+    assert answer["status"] == ("pending" if expected["status"] == "succeeded" else "failed")
+
+
+def test_a_simulation_tells_more_when_asked(cluster: Path, tmp_path: Path) -> None:
+    pod = tmp_path / "pod.yaml"
+    pod.write_text(yaml.safe_dump(a_pod()))
+    assert set(json.loads(simulated(cluster, pod).stdout)) == {"status", "filter", "bind"}
+    assert json.loads(simulated(cluster, pod, "--detail").stdout)["detail"]["chosen"] == "node1"
+
+
+def test_a_simulation_of_a_pod_without_devices_says_so(cluster: Path, tmp_path: Path) -> None:
+    pod = tmp_path / "pod.yaml"
+    pod.write_text(yaml.safe_dump(a_pod(containers=[a_container(gpus=0)])))
+    result = simulated(cluster, pod)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "asks for no device" in result.stderr

@@ -1,0 +1,205 @@
+"""What nodes say about their devices: every spelling of the handshake, and what is told when something is wrong."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import hypothesis.strategies as st
+import pytest
+from hypothesis import given
+
+from hami.registration import REGISTER
+from scheduler.cluster.claims import Claims
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.devices.handshake import HANDSHAKE
+from scheduler.devices.node_checks import problems_of, read_handshake, registerings
+from scheduler.devices.vendors import ONLY_NVIDIA
+from scheduler.metrics import Metrics
+from scheduler.node_check_task import CheckPolicy, NodeChecks
+from scheduler.observe import Observer
+from scheduler.publish.spool.spool import Spool
+from scheduler.service import Teller
+from schemas.codec.records import decode
+from schemas.events import NodeChecked
+from tests.support.builders.kube_objects import Json, a_node
+from tests.support.builders.spool_entries import Clock
+
+CHINA = timezone(timedelta(hours=8))
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "at"),
+    [
+        ("Requesting_2026-01-02 15:04:05", "Requesting", datetime(2026, 1, 2, 7, 4, 5, tzinfo=UTC)),
+        ("Requesting_2024.01.10 04:30:04", "Requesting", datetime(2024, 1, 9, 20, 30, 4, tzinfo=UTC)),
+        ("Deleted_2024.01.10 04:30:04", "Deleted", datetime(2024, 1, 9, 20, 30, 4, tzinfo=UTC)),
+        ("Reported 2026-11-21 02:59:40 +0000 UTC", "Reported", datetime(2026, 11, 21, 2, 59, 40, tzinfo=UTC)),
+        (
+            "Reported 2024-01-23 04:30:04.434037031 +0800 CST m=+1104711.777756895",
+            "Reported",
+            datetime(2024, 1, 22, 20, 30, 4, tzinfo=UTC),
+        ),
+        ("Reported_2026-01-02T15:04:05Z", "Reported", datetime(2026, 1, 2, 15, 4, 5, tzinfo=UTC)),
+        ("1767225600", "", datetime(2026, 1, 1, tzinfo=UTC)),
+        ("Requesting_soon", "Requesting", None),
+        ("Requesting_2026-02-31 00:00:00", "Requesting", None),
+        ("Requesting_0001-01-01 00:00:00", "Requesting", None),
+        ("", "", None),
+    ],
+)
+def test_every_spelling_of_a_handshake_is_read(text: str, word: str, at: datetime | None) -> None:
+    read = read_handshake(text, CHINA)
+    assert (read.word, read.at) == (word, at)
+
+
+@given(st.text(max_size=60) | st.from_regex(r"(Requesting_|Reported )?\d{1,12}[-.]\d\d[-.]\d\d \d\d:\d\d:\d\d.*"))
+def test_no_handshake_is_too_strange(text: str) -> None:
+    read_handshake(text)
+
+
+def codes(node: Json, now: str, limit_seconds: int = 300, cause: str = "") -> list[str]:
+    said = registerings(node, ONLY_NVIDIA, UTC)
+    moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
+    return [each.code for each in problems_of(said, cause, moment, timedelta(seconds=limit_seconds))]
+
+
+def a_gpu_node(handshake: str | None = None, register: str | None = "[]", allocatable: Any = "10") -> Json:
+    said = {HANDSHAKE: handshake, REGISTER: register}
+    annotations = {key: value for key, value in said.items() if value is not None}
+    status = {"allocatable": {"nvidia.com/gpu": allocatable}} if allocatable else {}
+    return {"metadata": {"name": "node1", "annotations": annotations}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("now", "expected"),
+    [
+        ("2026-01-02 00:05:00", []),
+        ("2026-01-02 00:05:01", ["HandshakeTooOld"]),
+        # A clock that goes wrong is no handshake that is too old.
+        ("2026-01-01 00:00:00", []),
+    ],
+)
+@pytest.mark.parametrize("text", ["Reported 2026-01-02 00:00:00 +0000 UTC", "Requesting_2026-01-02 00:00:00"])
+def test_a_handshake_is_too_old_after_five_minutes(text: str, now: str, expected: list[str]) -> None:
+    assert codes(a_gpu_node(text), now) == expected
+
+
+def test_the_limit_can_be_another_or_none() -> None:
+    node = a_gpu_node("Reported 2026-01-02 00:00:00 +0000 UTC")
+    assert codes(node, "2026-01-02 00:00:31", limit_seconds=30) == ["HandshakeTooOld"]
+    assert codes(node, "2026-01-03 00:00:00", limit_seconds=0) == []
+
+
+@pytest.mark.parametrize("register", [None, ""])
+def test_a_node_with_gpus_to_give_that_does_not_list_them_misses_its_registration(register: str | None) -> None:
+    assert codes(a_gpu_node(register=register), "2026-01-02") == ["RegistrationMissing"]
+
+
+def test_a_node_that_shook_hands_and_does_not_list_its_gpus_misses_its_registration() -> None:
+    node = a_gpu_node("Requesting_2026-01-02 00:00:00", None, allocatable=None)
+    assert codes(node, "2026-01-02") == ["RegistrationMissing"]
+
+
+def test_a_node_without_gpus_is_left_alone() -> None:
+    assert codes({"metadata": {"name": "cpu"}, "status": {"allocatable": {"cpu": "8"}}}, "2026-01-02") == []
+
+
+def test_a_handshake_that_can_not_be_read_is_said_to_be_that() -> None:
+    assert codes(a_gpu_node("hello"), "2026-01-02") == ["HandshakeUnreadable"]
+
+
+def test_a_plugin_that_never_answers_is_told_apart_from_one_that_stopped() -> None:
+    now, limit = datetime(2026, 1, 3, tzinfo=UTC), timedelta(seconds=300)
+    told = [
+        next(problems_of(registerings(node, ONLY_NVIDIA, UTC), "", now, limit)).message
+        for node in (
+            a_gpu_node("Requesting_2026-01-02 00:00:00"),
+            a_gpu_node("Requesting_2026-01-02 00:00:00", allocatable=None),
+            a_gpu_node("Reported 2026-01-02 00:00:00 +0000 UTC"),
+        )
+    ]
+    assert [text.split(": ", 1)[1].split(",")[0] for text in told] == [
+        "10 devices are allocatable",
+        "the device plugin does not answer",
+        "the device plugin has stopped reporting",
+    ]
+    assert all("is 86400 s old (limit 300 s)" in text for text in told)
+
+
+class Checked:
+    """A scheduler's eyes on its nodes, and what it told about them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.clock, self.metrics, columns = Clock(), Metrics(), ClusterColumns()
+        self.spool = Spool(folder, clock=self.clock)
+        teller = Teller(self.spool, self.clock, self.metrics)
+        self.checks = NodeChecks("hami-scheduler", CheckPolicy(), columns, teller, self.clock, self.metrics)
+        self.observer = Observer("hami-scheduler", columns, Claims(), teller, self.clock, self.checks)
+
+    def told(self) -> list[tuple[str, list[str]]]:
+        """(node, codes) of each event since the last call."""
+        found = []
+        while batch := self.spool.next_batch():
+            events = [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
+            found += [(each.node, [p.code for p in each.problems]) for each in events if isinstance(each, NodeChecked)]
+            self.spool.acknowledge(batch)
+        return found
+
+    def count(self, problem: str) -> float | None:
+        return self.metrics.registry.get_sample_value("schedulerlog_nodes_with_problem", {"problem": problem})
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> Iterator[Checked]:
+    checked = Checked(tmp_path)
+    yield checked
+    checked.spool.close()
+
+
+def reported(clock: Clock) -> dict[str, str]:
+    return {HANDSHAKE: f"Reported {clock():%Y-%m-%d %H:%M:%S} +0000 UTC"}
+
+
+async def test_a_node_that_falls_silent_is_told_of_once_and_again_when_it_is_back(checked: Checked) -> None:
+    checked.observer.node_changed(a_node("node1", annotations=reported(checked.clock)))
+    await checked.checks.check()
+    assert (checked.told(), checked.count("HandshakeTooOld")) == ([], 0)
+    checked.clock.advance(310)
+    for _ in range(3):
+        await checked.checks.check()
+        checked.clock.advance(15)
+    assert (checked.told(), checked.count("HandshakeTooOld")) == ([("node1", ["HandshakeTooOld"])], 1)
+    assert checked.metrics.registry.get_sample_value("schedulerlog_handshake_oldest_age_seconds") == 340
+    checked.observer.node_changed(a_node("node1", annotations=reported(checked.clock)))
+    await checked.checks.check()
+    assert (checked.told(), checked.count("HandshakeTooOld")) == ([("node1", [])], 0)
+
+
+async def test_what_is_wrong_with_a_handshake_is_told_with_its_numbers(checked: Checked) -> None:
+    checked.observer.node_changed(a_gpu_node("Requesting_0001-01-02 00:00:00"))
+    checked.observer.node_gone("node1")
+    checked.observer.node_changed(a_gpu_node("Reported 2026-01-02 00:00:00 +0000 UTC", allocatable="8"))
+    batch = checked.spool.next_batch()
+    assert batch
+    told = [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
+    first, second = [each.problems[0] for each in told if isinstance(each, NodeChecked) and each.problems]
+    # The contract knows no time before 1970.
+    assert (first.handshake_at, first.is_asked) == (None, True)
+    assert (second.handshake, second.is_asked) == ("Reported 2026-01-02 00:00:00 +0000 UTC", False)
+    assert (second.handshake_at, second.allocatable) == (datetime(2026, 1, 2, tzinfo=UTC), 8)
+
+
+async def test_a_registration_that_breaks_is_told_at_once(checked: Checked) -> None:
+    checked.observer.node_changed(a_node("node1", annotations={REGISTER: "[{"}))
+    assert checked.told() == [("node1", ["RegistrationUnusable"])]
+    await checked.checks.check()
+    assert checked.count("RegistrationUnusable") == 1
+
+
+async def test_a_node_that_is_gone_has_no_problems(checked: Checked) -> None:
+    checked.observer.node_changed(a_gpu_node(register=None))
+    checked.observer.node_gone("node1")
+    await checked.checks.check()
+    assert checked.told() == [("node1", ["RegistrationMissing"]), ("node1", [])]
+    assert checked.count("RegistrationMissing") == 0

@@ -1,0 +1,34 @@
+"""Every odd JSON document, alone and inside of records: taken or refused as the standard says, never a crash."""
+
+from typing import Any
+
+import pytest
+
+from schemas.codec.records import Rejected, decode_value, encode
+from schemas.events import AttemptConcluded, AttemptSummarized, DevicesJudged, Event, NodesJudged
+from tests.support.builders.events import a_summary, devices_judged, nodes_judged
+from tests.support.json_corpus import DOCUMENTS
+
+KINDS: tuple[type[Event], ...] = (DevicesJudged, NodesJudged, AttemptSummarized, AttemptConcluded)
+
+
+@pytest.mark.parametrize(("verdict", "document"), DOCUMENTS, ids=lambda each: repr(each)[:40])
+def test_alone_it_is_no_event_of_ours(verdict: str, document: bytes) -> None:
+    for kind in KINDS:
+        outcome = decode_value(kind, document)
+        assert isinstance(outcome, Rejected)
+        if verdict == "n":
+            assert "not JSON" in outcome.cause
+
+
+@pytest.mark.parametrize(("verdict", "document"), DOCUMENTS, ids=lambda each: repr(each)[:40])
+@pytest.mark.parametrize("event", [devices_judged(), nodes_judged(), a_summary()], ids=lambda each: type(each).__name__)
+def test_as_a_field_that_a_later_version_adds_it_is_taken_where_the_standard_says_so(
+    event: Any, verdict: str, document: bytes
+) -> None:
+    outcome = decode_value(type(event), encode(event).value[:-1] + b',"later":' + document + b"}")
+    if verdict == "y":
+        assert isinstance(outcome, type(event))
+        assert encode(outcome) == encode(event)
+    if verdict == "n":
+        assert isinstance(outcome, Rejected)

@@ -1,0 +1,289 @@
+"""An event becomes a record and comes back; bytes that say no event come back as a reason, never as an exception."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from schemas.codec.chunking import split
+from schemas.codec.records import Record, Rejected, UnencodableError, decode, encode, encode_value
+from schemas.codec.simdjson_reader import has_columns, read_columns
+from schemas.events import EVENTS, AttemptSummarized, DevicesJudged, Event, NodesJudged, PodRef
+from tests.support.builders.events import a_summary, devices_judged, nodes_judged
+
+GOLDEN = Path(__file__).parents[3] / "contract/golden"
+VALUES = [
+    (path.parent.name.encode(), path.read_bytes())
+    for path in sorted(GOLDEN.glob("*/*.json"))
+    if not path.name.endswith(".headers.json")
+]
+TYPES = [event.TYPE.encode() for event in EVENTS]
+
+anything = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.sampled_from([-1, 2**63, 2**64, "Z", ""]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+def typed(kind: bytes) -> list[tuple[str, bytes]]:
+    return [("ce_type", kind)]
+
+
+def used(event: Event) -> None:
+    """Everything that readers do with an event that was accepted."""
+    record = encode(event)
+    assert isinstance(decode(record.value, record.headers), type(event))
+    assert event.id
+    assert record.key
+    if isinstance(event, DevicesJudged):
+        assert len(list(event.each_device())) == len(event.uuid)
+    if isinstance(event, NodesJudged | AttemptSummarized):
+        assert all(event.verdicts[code] for code in event.verdict.tolist() if event.verdicts[code])
+    if isinstance(event, AttemptSummarized):
+        split(event)
+
+
+def said(value: bytes | None, headers: Any) -> None:
+    outcome = decode(value, headers)
+    if isinstance(outcome, Rejected):
+        assert outcome.cause
+        assert len(str(outcome)) < 2000
+    else:
+        used(outcome)
+
+
+@given(st.binary(), st.sampled_from(TYPES))
+def test_random_bytes_never_raise(value: bytes, kind: bytes) -> None:
+    said(value, typed(kind))
+
+
+@given(st.none() | st.binary(), st.none() | st.lists(st.tuples(st.text(), st.none() | st.binary())))
+def test_random_headers_never_raise(value: bytes | None, headers: Any) -> None:
+    said(value, headers)
+
+
+@given(anything, st.sampled_from(TYPES))
+def test_random_json_never_raises(value: Any, kind: bytes) -> None:
+    said(json.dumps(value).encode("utf-8", "surrogatepass"), typed(kind))
+
+
+@settings(max_examples=1000)
+@given(st.sampled_from(VALUES), st.data())
+def test_a_record_with_a_field_replaced_never_raises(record: tuple[bytes, bytes], data: st.DataObject) -> None:
+    kind, value = record
+    fields = json.loads(value)
+    place: Any = fields
+    key: Any = data.draw(st.sampled_from(sorted(fields)))
+    while isinstance(place[key], dict | list) and place[key] and data.draw(st.booleans()):
+        place = place[key]
+        key = data.draw(st.sampled_from(sorted(place) if isinstance(place, dict) else range(len(place))))
+    if isinstance(place, dict) and data.draw(st.booleans()):
+        del place[key]
+    else:
+        place[key] = data.draw(anything)
+    said(json.dumps(fields).encode("utf-8", "surrogatepass"), typed(kind))
+
+
+@settings(max_examples=500)
+@given(st.sampled_from(VALUES), st.data())
+def test_a_record_with_bytes_replaced_never_raises(record: tuple[bytes, bytes], data: st.DataObject) -> None:
+    kind, value = record
+    start = data.draw(st.integers(0, len(value)))
+    stop = data.draw(st.integers(start, min(start + 20, len(value))))
+    said(value[:start] + data.draw(st.binary(max_size=20)) + value[stop:], typed(kind))
+
+
+@pytest.mark.parametrize(
+    ("value", "why"),
+    [
+        (b"", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "not JSON"),
+        (b'{"uuid":' + b"[" * 1000 + b"]" * 1000 + b"}", "value.attempt_id: Field required"),
+        (b'"\\ud800"', "not JSON"),
+        (b'{"attempt_id": "\xff"}', "not JSON"),
+        (b"NaN", "not JSON"),
+        (b"[1e999]", "not JSON"),
+        (b"[1e99]", "value: Input should be"),
+        (b"null", "value: Input should be"),
+        (b"{}", "value.attempt_id: Field required"),
+        (b"\x00", "not JSON"),
+        ("{}".encode("utf-16"), "not JSON"),
+    ],
+)
+def test_what_is_no_event_is_rejected_with_its_place(value: bytes, why: str) -> None:
+    outcome = decode(value, typed(DevicesJudged.TYPE.encode()))
+    assert isinstance(outcome, Rejected)
+    assert why in str(outcome)
+
+
+def test_a_record_without_a_value_is_rejected() -> None:
+    outcome = decode(None, typed(DevicesJudged.TYPE.encode()))
+    assert str(outcome) == "value: the record has no value"
+
+
+@pytest.mark.parametrize("headers", [None, [], [("ce_type", b"")], [("ce_type", None)], [("CE_TYPE", b"x")]])
+def test_a_record_without_a_type_is_rejected(headers: Any) -> None:
+    assert str(decode(b"{}", headers)) == "header ce_type: no event type is called ''"
+
+
+def test_a_type_of_a_later_version_is_rejected_by_name() -> None:
+    outcome = decode(b"{}", typed(b"io.schedulerlog.devices.judged.v2"))
+    assert str(outcome) == "header ce_type: no event type is called 'io.schedulerlog.devices.judged.v2'"
+
+
+def test_a_huge_header_does_not_make_a_huge_rejection() -> None:
+    assert len(str(decode(b"{}", typed(b"\xff" * 1_000_000)))) < 1000
+
+
+def test_a_huge_key_does_not_make_a_huge_rejection() -> None:
+    value = orjson.loads(encode(nodes_judged()).value) | {"refusals": [{"counts": {"x" * 1_000_000: -1}}]}
+    assert len(str(decode(orjson.dumps(value), typed(NodesJudged.TYPE.encode())))) < 1000
+
+
+def test_the_last_of_two_equal_keys_counts() -> None:
+    value = encode(a_summary()).value
+    twice = value[:-1] + b',"status":"pending"}'
+    outcome = decode(twice, typed(AttemptSummarized.TYPE.encode()))
+    assert isinstance(outcome, AttemptSummarized)
+    assert outcome.status == "pending"
+
+
+def test_integers_beyond_64_bits_are_rejected_with_their_place() -> None:
+    for number in (2**63, 2**64, 10**40):
+        value = encode(devices_judged()).value.replace(b'"node_index":[0]', b'"node_index":[%d]' % number)
+        outcome = decode(value, typed(DevicesJudged.TYPE.encode()))
+        assert isinstance(outcome, Rejected)
+        assert outcome.place == "value.node_index"
+
+
+def test_names_with_nul_and_foreign_letters_travel() -> None:
+    event = nodes_judged(pod=PodRef(namespace="空间", name="a\x00b"))
+    record = encode(event)
+    assert record.key == "空间/a\x00b".encode()
+    again = decode(record.value, record.headers)
+    assert isinstance(again, NodesJudged)
+    assert again.pod == event.pod
+
+
+def test_what_utf_8_can_not_say_is_refused_with_the_place() -> None:
+    pod = PodRef.model_construct(namespace="llm", name="\ud800", uid="")
+    with pytest.raises(UnencodableError, match=r"io.schedulerlog.nodes.judged.v1: 'llm/\\ud800' has no UTF-8 form"):
+        encode(nodes_judged().model_copy(update={"pod": pod}))
+    with pytest.raises(UnencodableError, match="not valid UTF-8"):
+        encode(nodes_judged().model_copy(update={"nodes": ["\ud800"]}))
+    with pytest.raises(UnencodableError, match="no JSON form"):
+        encode_value({"nodes": object()})
+
+
+def test_columns_of_any_layout_are_written() -> None:
+    strided = nodes_judged(["a", "b", "c"], node_index=np.arange(6, dtype=">i4")[::2])
+    assert orjson.loads(encode(strided).value)["node_index"] == [0, 2, 4]
+
+
+def test_json_made_before_is_written_as_it_is() -> None:
+    event = nodes_judged()
+    fragment = event.model_copy(update={"nodes": orjson.Fragment(b'["node1"]')})
+    assert encode(fragment).value == encode(event).value
+
+
+def test_a_record_carries_the_headers_of_cloud_events_in_binary_mode() -> None:
+    record = encode(nodes_judged())
+    assert record == Record(
+        b"llm/deepseek-a",
+        record.value,
+        [
+            ("ce_specversion", b"1.0"),
+            ("ce_id", b"0f" * 16 + b"/nodes/0"),
+            ("ce_type", b"io.schedulerlog.nodes.judged.v1"),
+            ("ce_source", b"/schedulers/hami-scheduler"),
+            ("ce_time", b"2026-11-21T03:06:23.217054Z"),
+            ("content-type", b"application/json"),
+        ],
+    )
+
+
+@given(
+    st.lists(st.tuples(st.text(min_size=1, max_size=8).filter(str.isprintable), st.integers(0, 2**63 - 1)), max_size=6)
+)
+def test_what_is_encoded_decodes_to_the_same_event(refused: list[tuple[str, int]]) -> None:
+    refusals = [{"counts": {code: count}, "devices": 8} for code, count in refused]
+    nodes = [f"node{place}" for place in range(len(refused))]
+    event = nodes_judged(nodes, refusals=refusals, refusal=list(range(len(refused))))
+    record = encode(event)
+    again = decode(record.value, record.headers)
+    assert isinstance(again, NodesJudged)
+    assert again.refusals == event.refusals
+    assert again.refusal.tolist() == event.refusal.tolist()
+    assert encode(again) == record
+
+
+class TestTheTwoReaders:
+    """Records with columns are read by simdjson where it can, by orjson where it can't: nobody may see a difference."""
+
+    @pytest.mark.parametrize(("kind", "value"), VALUES)
+    def test_read_every_golden_record_alike(self, kind: bytes, value: bytes) -> None:
+        event = next(each for each in EVENTS if each.TYPE.encode() == kind)
+        quick = read_columns(event, value) if has_columns(event) else None
+        if quick is not None:
+            assert encode_value(quick) == encode_value(event.model_validate(orjson.loads(value)))
+
+    def test_the_quick_one_takes_what_producers_write(self) -> None:
+        for event in (devices_judged(), nodes_judged(), a_summary()):
+            value = encode(event).value
+            assert read_columns(type(event), value) is not None
+
+    @settings(deadline=None)
+    @given(st.data())
+    def test_the_quick_one_accepts_nothing_that_the_other_refuses(self, data: st.DataObject) -> None:
+        event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary()]))
+        plain = orjson.loads(encode(event).value)
+        name = data.draw(st.sampled_from(sorted(plain)))
+        plain[name] = data.draw(st.one_of(anything, st.lists(anything, max_size=3), nested(plain[name])))
+        value = json.dumps(plain).encode()
+        quick = read_columns(type(event), value)
+        if quick is not None:
+            assert encode_value(quick) == encode_value(type(event).model_validate(orjson.loads(value)))
+
+    @settings(deadline=None)
+    @given(st.data())
+    def test_a_byte_changed_anywhere_reads_alike(self, data: st.DataObject) -> None:
+        event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary()]))
+        value = bytearray(encode(event).value)
+        for _ in range(data.draw(st.integers(1, 3))):
+            value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
+        quick = read_columns(type(event), bytes(value))
+        if quick is not None:
+            assert encode_value(quick) == encode_value(type(event).model_validate(orjson.loads(bytes(value))))
+
+    def test_the_last_of_two_equal_names_counts_for_both(self) -> None:
+        value = encode(devices_judged()).value
+        twice = value[:-1] + b',"numa":[]}'
+        assert read_columns(DevicesJudged, twice) is None
+        assert isinstance(decode(twice, typed(DevicesJudged.TYPE.encode())), Rejected)
+
+    def test_a_column_within_a_column_is_refused_by_both(self) -> None:
+        value = encode(devices_judged()).value
+        inner = re.sub(rb'"numa":\[([^\]]*)\]', rb'"numa":[[\1]]', value)
+        assert inner != value
+        assert read_columns(DevicesJudged, inner) is None
+        assert isinstance(decode(inner, typed(DevicesJudged.TYPE.encode())), Rejected)
+
+    def test_a_byte_order_mark_is_refused_by_both(self) -> None:
+        value = b"\xef\xbb\xbf" + encode(devices_judged()).value
+        assert isinstance(decode(value, typed(DevicesJudged.TYPE.encode())), Rejected)
+
+
+def nested(value: Any) -> st.SearchStrategy[Any]:
+    """The value within a list, or with one of its entries within a list."""
+    if not isinstance(value, list) or not value:
+        return st.just([value])
+    places = st.integers(0, len(value) - 1)
+    return places.map(lambda at: [*value[:at], [value[at]], *value[at + 1 :]])

@@ -1,0 +1,187 @@
+"""Documents hold the event whole, say what they can be found by, and fit the strict mappings."""
+
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from schemas.codec.device_record_layout import as_object, divided, inventory, tail
+from schemas.codec.records import Rejected, encode, encode_value
+from schemas.documents.attempts import (
+    Digests,
+    EpisodeOf,
+    attempt_document,
+    devices_document,
+    devices_of,
+    finding_document,
+    inventory_document,
+    reason_codes,
+    repeated_document,
+    summary_of,
+    verdict_digest,
+)
+from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, Refusal
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INVENTORIES
+from tests.support.builders.events import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, devices_judged
+
+MEMORY, NUMA = a_refusal(CardInsufficientMemory=8), a_refusal(NumaNotFit=2, CardCordoned=6)
+UNREGISTERED = Refusal(bare="node unregistered", cause="hami.io/node-nvidia-register, byte 17: not JSON")
+
+
+def stored(document: dict[str, Any]) -> dict[str, Any]:
+    """As OpenSearch gives it back."""
+    source: dict[str, Any] = orjson.loads(encode_value(document))
+    return source
+
+
+def test_a_summary_comes_back_from_its_document() -> None:
+    bind = BindOutcome(node="node2", bound=True, ended=STARTED)
+    summary = a_summary(refusals=[MEMORY, UNREGISTERED], refusal=[0, 1], score=[0, 7.4607077], bind=bind, ended=STARTED)
+    again = summary_of(stored(attempt_document(summary, "text")))
+    assert isinstance(again, AttemptSummarized)
+    assert encode(again) == encode(summary)
+
+
+def test_devices_judged_come_back_from_their_document() -> None:
+    event = devices_judged(["node1", "node2"])
+    again = devices_of(stored(devices_document(event, encode(event).value)))
+    assert isinstance(again, DevicesJudged)
+    assert encode(again) == encode(event)
+
+
+def test_every_field_of_an_attempt_is_declared_in_the_strict_mapping() -> None:
+    summary, digests = a_summary(), Digests("v", "d")
+    whole = attempt_document(summary, "")
+    repeated = repeated_document(summary, "", EpisodeOf("first", STARTED), digests, a_repetition())
+    assert set(whole) | set(repeated) == set(ATTEMPTS.properties)
+
+
+def test_every_field_of_a_finding_is_declared_in_the_strict_mapping() -> None:
+    finding = FindingReported(**ATTEMPT, finding="Imbalance", found_at=STARTED, node="")
+    assert set(finding_document(finding)) == set(FINDINGS.properties)
+
+
+def test_devices_judged_come_back_from_what_was_made_of_them_and_of_their_inventory() -> None:
+    event = devices_judged(["node1", "node2"])
+    value = encode(event).value
+    rest, devices = divided(value, inventory(value, tail(value)))
+    assert "uuid" not in orjson.loads(rest)
+    kept = stored(inventory_document(as_object(devices)))
+    again = devices_of(stored(devices_document(event, rest, "its-name")), kept)
+    assert isinstance(again, DevicesJudged)
+    assert encode(again) == encode(event)
+
+
+def test_every_field_of_an_inventory_document_is_declared_in_the_strict_mapping() -> None:
+    assert set(inventory_document(b"{}")) == set(INVENTORIES.properties)
+
+
+def test_every_field_of_a_devices_document_is_declared_in_the_strict_mapping() -> None:
+    assert set(devices_document(devices_judged(), b"{}")) == set(DEVICES.properties)
+
+
+def test_an_attempt_is_found_by_its_reasons() -> None:
+    document = attempt_document(a_summary(refusals=[NUMA, UNREGISTERED, MEMORY], refusal=[0, 1]), "free text")
+    assert document["reasons"] == ["CardCordoned", "CardInsufficientMemory", "NumaNotFit", "node unregistered"]
+    assert (document["@timestamp"], document["namespace"], document["pod"]) == (
+        "2026-11-21T03:06:23.217054Z",
+        "llm",
+        "deepseek-a",
+    )
+
+
+def test_verdicts_that_are_no_refusal_are_no_reason() -> None:
+    event = devices_judged(verdicts=["picked", "fits", "not reached", "NumaNotFit"])
+    assert devices_document(event, b"{}")["reasons"] == ["NumaNotFit"]
+
+
+def test_reason_codes_of_nothing_are_none() -> None:
+    assert reason_codes([]) == []
+
+
+@pytest.mark.parametrize("source", [{}, {"summary": None}, {"summary": []}, {"summary": {"attempt_id": 1}}])
+def test_a_document_without_a_summary_is_rejected_with_its_place(source: dict[str, Any]) -> None:
+    outcome = summary_of(source)
+    assert isinstance(outcome, Rejected)
+    assert outcome.place.startswith("document.summary")
+
+
+def test_a_devices_document_without_a_record_is_rejected_with_its_place() -> None:
+    outcome = devices_of({"record": {}})
+    assert isinstance(outcome, Rejected)
+    assert outcome.place == "document.record.attempt_id"
+
+
+NODES = ["node1", "node2", "node3"]
+REFERENCE = a_summary(NODES, refusals=[MEMORY, NUMA], refusal=[0, 1, -1], verdict=[0, 0, 2], refused_by=[0, 0, -1])
+
+
+@given(st.permutations([MEMORY, NUMA, UNREGISTERED]), st.permutations(["refused", "fits", "picked", "unregistered"]))
+def test_the_order_of_the_tables_does_not_matter_to_the_digest(refusals: list[Refusal], verdicts: list[str]) -> None:
+    summary = a_summary(
+        NODES,
+        refusals=refusals,
+        refusal=[refusals.index(MEMORY), refusals.index(NUMA), -1],
+        verdicts=verdicts,
+        verdict=[verdicts.index(word) for word in ("refused", "refused", "picked")],
+        refused_by=[0, 0, -1],
+    )
+    assert verdict_digest(summary) == verdict_digest(REFERENCE)
+
+
+def test_the_order_of_counts_and_a_refusal_said_twice_do_not_matter_to_the_digest() -> None:
+    turned = Refusal(counts=dict(reversed(NUMA.counts.items())), devices=8)
+    table = [NUMA, MEMORY, MEMORY, turned]
+    summary = a_summary(NODES, refusals=table, refusal=[2, 3, -1], verdict=[0, 0, 2], refused_by=[0, 0, -1])
+    assert verdict_digest(summary) == verdict_digest(REFERENCE)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"started": "2027-01-01T00:00:00Z", "attempt_id": "other"},
+        {"score": [0, 0, 5]},
+        {"version": 99},
+        {"judged_devices": 0},
+        {"complete": False, "missing": "a record"},
+    ],
+)
+def test_times_scores_and_counts_do_not_matter_to_the_digest(changed: dict[str, Any]) -> None:
+    plain: dict[str, Any] = {"refusals": [MEMORY, NUMA], "refusal": [0, 1, -1]}
+    plain |= {"verdict": [0, 0, 2], "refused_by": [0, 0, -1]}
+    assert verdict_digest(a_summary(NODES, **plain, **changed)) == verdict_digest(REFERENCE)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"verdict": [0, 2, 0]},
+        {"verdict": [0, 0, 1]},
+        {"refusal": [1, 0, -1]},
+        {"refusal": [0, 0, -1]},
+        {"refusal": [0, -1, -1]},
+        {"refusals": [a_refusal(CardInsufficientMemory=7), NUMA]},
+        {"refusals": [a_refusal(devices=9, CardInsufficientMemory=8), NUMA]},
+        {"refusals": [Refusal(bare="CardInsufficientMemory"), NUMA]},
+        {"refused_by": [0, -1, -1]},
+        {"nodes": ["node1", "node2", "node4"]},
+        {"error": "calcScore failed"},
+        {"bind": BindOutcome(node="node3", bound=True, ended=STARTED)},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+def test_every_verdict_matters_to_the_digest(changed: dict[str, Any]) -> None:
+    plain: dict[str, Any] = {"refusals": [MEMORY, NUMA], "refusal": [0, 1, -1], "verdict": [0, 0, 2]}
+    plain |= {"nodes": NODES, "refused_by": [0, 0, -1]} | changed
+    summary = a_summary(**plain)
+    assert verdict_digest(summary) != verdict_digest(REFERENCE)
+
+
+def test_when_it_was_bound_does_not_matter_to_the_digest_but_the_error_does() -> None:
+    def bound(error: str, ended: str) -> str:
+        return verdict_digest(a_summary(bind={"node": "n", "bound": False, "error": error, "ended": ended}))
+
+    assert bound("locked", "2026-01-01T00:00:00Z") == bound("locked", "2026-01-01T00:00:09Z")
+    assert bound("locked", "2026-01-01T00:00:00Z") != bound("gone", "2026-01-01T00:00:00Z")
