@@ -1,1 +1,16 @@
-"""What HAMi writes on Kubernetes objects: annotations, registrations, allocations, locks, durations, quantities."""
+"""What HAMi writes on Kubernetes objects, read and written in one place for the scheduler and for `ingest`. Pure.
+
+annotations        names of annotations, labels and resources
+registration       the devices in a register annotation: JSON, the form up to v2.7, Metax'
+node_registration  all devices of a Node object, of every vendor
+registered_event   a node's devices as the event `node.registered`
+handshake          the handshake of a node's device plugin and the scheduler
+node_lock          the lock of a node during a bind
+allocation         the devices of a pod's containers
+mig                MIG profiles and placements
+vendors            the table of vendors, and NVIDIA's row
+vendor_catalog     the other vendors
+go_values          numbers, booleans and JSON as Go reads them
+quantities         Kubernetes quantities
+durations          durations as Go writes them
+"""

@@ -1,31 +1,23 @@
-"""The annotations that say which devices a pod's containers hold.
+"""The annotations of a pod that list the devices of its containers.
 
-`hami.io/vgpu-devices-allocated`: per device `uuid,vendor,memory MiB,cores:`, per container ended by `;`, init
+`hami.io/vgpu-devices-allocated`: per device `uuid,vendor,memory MiB,cores:`, each container ended by `;`, init
 containers first. A container without devices keeps its empty place (HAMi v2.10.0 dropped it on some nodes; the
-documented form is positional). `hami.io/vgpu-mig-allocations`: where on MIG cards the instances stand, as JSON.
+documented form is positional). `hami.io/vgpu-mig-allocations`: the MIG instances and their placements, as JSON.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import orjson
 
+from hami.go_values import INT32, go_integer
 from hami.mig import Placement
-from hami.registration import go_integer
-
-NODE: Final = "hami.io/vgpu-node"
-TIME: Final = "hami.io/vgpu-time"
-TO_ALLOCATE: Final = "hami.io/vgpu-devices-to-allocate"
-ALLOCATED: Final = "hami.io/vgpu-devices-allocated"
-MIG_ALLOCATIONS: Final = "hami.io/vgpu-mig-allocations"
-
-_INT32: Final = (-(2**31), 2**31 - 1)
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """One device held by one container, as the annotation says it."""
+class AllocatedDevice:
+    """A device, or a share of one, allocated to a container. type: the vendor's word; cores: percent of a device."""
 
     uuid: str
     type: str
@@ -34,39 +26,42 @@ class Held:
 
 
 class AllocationError(ValueError):
-    """The annotation can't be read; the message says what is wrong with which part. The pod then holds nothing."""
+    """The annotation can't be read; the message names the part and the mistake. Such a pod holds nothing."""
 
 
-def encode_devices(containers: Iterable[Iterable[Held]]) -> str:
-    """The annotation's text; `;` stands for a container without devices."""
+def encode_devices(containers: Iterable[Iterable[AllocatedDevice]]) -> str:
+    """The annotation's value; a container without devices is a `;` alone."""
     return "".join(
-        "".join(f"{held.uuid},{held.type},{held.memory_mib},{held.cores}:" for held in container) + ";"
+        "".join(f"{device.uuid},{device.type},{device.memory_mib},{device.cores}:" for device in container) + ";"
         for container in containers
     )
 
 
-def decode_devices(text: str) -> tuple[tuple[Held, ...], ...]:
-    """One tuple per container. What follows the last `;` counts as a container too, as in HAMi.
+def decode_devices(text: str) -> tuple[tuple[AllocatedDevice, ...], ...]:
+    """The devices of each container. The text after the last `;` counts as a container too, as in HAMi.
 
-    Raises AllocationError for a device with fewer than four fields or a number that is none. A part without any comma
+    Raises `AllocationError` for a device with fewer than four fields or with an invalid number. A part without a comma
     is skipped.
     """
-    return tuple(tuple(_held(part) for part in segment.split(":") if "," in part) for segment in text.split(";"))
+    return tuple(tuple(_device(part) for part in segment.split(":") if "," in part) for segment in text.split(";"))
 
 
-def _held(part: str) -> Held:
+def _device(part: str) -> AllocatedDevice:
     fields = part.split(",")
     if len(fields) < 4:
-        raise AllocationError(f"device {part!r:.80} has {len(fields)} fields, not uuid,type,memory,cores")
-    memory, cores = go_integer(fields[2], *_INT32), go_integer(fields[3], *_INT32)
+        raise AllocationError(f"device {part!r:.80} has {len(fields)} fields, write uuid,type,memory,cores")
+    memory, cores = go_integer(fields[2], *INT32), go_integer(fields[3], *INT32)
     if memory is None or cores is None:
-        raise AllocationError(f"device {part!r:.80}: memory and cores must be whole numbers of 32 bits")
-    return Held(fields[0], fields[1], memory, cores)
+        raise AllocationError(f"device {part!r:.80}: write whole numbers of 32 bits for memory and cores")
+    return AllocatedDevice(fields[0], fields[1], memory, cores)
 
 
 @dataclass(frozen=True, slots=True)
 class MigAllocation:
-    """Where one MIG instance of a pod stands. The three runtime fields are filled once the instance exists."""
+    """One MIG instance of a pod. container, device: positions in the pod and in the container.
+
+    The device plugin fills the last three fields when it has created the instance.
+    """
 
     container: int
     device: int
@@ -79,7 +74,7 @@ class MigAllocation:
 
 
 def encode_mig(allocations: Sequence[MigAllocation]) -> str:
-    """The annotation's JSON, in HAMi's field order."""
+    """The annotation's value, with HAMi's order of fields."""
     rows = [
         {
             "containerIndex": row.container,
@@ -94,7 +89,10 @@ def encode_mig(allocations: Sequence[MigAllocation]) -> str:
 
 
 def decode_mig(text: str) -> tuple[MigAllocation, ...]:
-    """Raises AllocationError unless every entry is complete, of the right types, and no device is named twice."""
+    """The MIG instances of a pod, none for an empty text.
+
+    Raises `AllocationError` for an incomplete entry, a value of a wrong type, and a device that is named twice.
+    """
     if not text:
         return ()
     try:
@@ -111,42 +109,42 @@ def decode_mig(text: str) -> tuple[MigAllocation, ...]:
 
 
 def _mig_allocation(row: Any, place: int) -> MigAllocation:
-    said = _said(row, f"entry {place}")
-    spot = _said(said.get("placement"), f"entry {place}, placement")
-    placement = Placement(_number(spot, "start", 2**32 - 1) or 0, _number(spot, "size", 2**32 - 1) or 0)
+    fields = _fields(row, f"entry {place}")
+    span = _fields(fields.get("placement"), f"entry {place}, placement")
+    placement = Placement(_number(span, "start", 2**32 - 1) or 0, _number(span, "size", 2**32 - 1) or 0)
     allocation = MigAllocation(
-        _number(said, "containerindex", 2**63 - 1) or 0,
-        _number(said, "deviceindex", 2**63 - 1) or 0,
-        _word(said, "gpuuuid"),
-        _word(said, "profile"),
+        _number(fields, "containerindex", 2**63 - 1) or 0,
+        _number(fields, "deviceindex", 2**63 - 1) or 0,
+        _string(fields, "gpuuuid"),
+        _string(fields, "profile"),
         placement,
-        _word(said, "miguuid"),
-        _number(said, "gpuinstanceid", 2**63 - 1),
-        _number(said, "computeinstanceid", 2**63 - 1),
+        _string(fields, "miguuid"),
+        _number(fields, "gpuinstanceid", 2**63 - 1),
+        _number(fields, "computeinstanceid", 2**63 - 1),
     )
     runtime = (allocation.mig_uuid or None, allocation.gpu_instance, allocation.compute_instance)
     if not (allocation.uuid and allocation.profile and placement.size):
-        raise AllocationError(f"entry {place} is incomplete: gpuUUID, profile and placement are needed")
+        raise AllocationError(f"entry {place} is incomplete, write gpuUUID, profile and placement")
     if 0 < sum(part is not None for part in runtime) < len(runtime):
-        raise AllocationError(f"entry {place} has only a part of migUUID, gpuInstanceID, computeInstanceID")
+        raise AllocationError(f"entry {place} has some of migUUID, gpuInstanceID, computeInstanceID, write all or none")
     return allocation
 
 
-def _said(row: Any, place: str) -> Mapping[str, Any]:
+def _fields(row: Any, place: str) -> Mapping[str, Any]:
     if not isinstance(row, dict | None):
         raise AllocationError(f"{place} is not a JSON object")
     return {key.lower(): value for key, value in (row or {}).items() if value is not None}
 
 
-def _number(said: Mapping[str, Any], field: str, high: int) -> int | None:
-    value = said.get(field)
+def _number(fields: Mapping[str, Any], field: str, high: int) -> int | None:
+    value = fields.get(field)
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high):
-        raise AllocationError(f"field {field} is {value!r:.40}, not a whole number from 0 to {high}")
+        raise AllocationError(f"field {field} is {value!r:.40}, write a whole number from 0 to {high}")
     return value
 
 
-def _word(said: Mapping[str, Any], field: str) -> str:
-    value = said.get(field, "")
+def _string(fields: Mapping[str, Any], field: str) -> str:
+    value = fields.get(field, "")
     if not isinstance(value, str):
-        raise AllocationError(f"field {field} is {value!r:.40}, not a string")
+        raise AllocationError(f"field {field} is {value!r:.40}, write a string")
     return value

@@ -1,8 +1,8 @@
-"""MIG cards: which profile a request gets, and where on the card it is placed.
+"""MIG: the profile that a request gets, and its placement on the device.
 
-A profile (say `2g.10gb`) may stand at a few fixed placements; two instances may not overlap. Rules as HAMi v2.10.0
-applies them: the smallest profile that holds the memory asked for and still has a free placement; one- and
-three-slice profiles are put as high as possible, the others as low as possible, so that big ones keep fitting.
+A profile (say `2g.10gb`) has a few fixed placements; two instances may not overlap. The rules are HAMi v2.10.0's: the
+smallest profile with enough memory and a free placement; profiles of one and three slices are placed as high as
+possible, the others as low as possible, so that large ones keep fitting.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class MigProfile:
-    """One way to cut an instance: its memory (MiB), cores (percent of the card) and where it may stand."""
+    """One size of instance: its memory (MiB), cores (percent of the device) and possible placements."""
 
     name: str = ""
     memory_mib: int = 0
@@ -40,7 +40,7 @@ class MigChoice:
 
 
 def choose(profiles: Iterable[MigProfile], memory_mib: int, taken: Iterable[Placement]) -> MigChoice | None:
-    """The smallest profile with at least `memory_mib` and a placement free of `taken`; None when there is none."""
+    """The smallest profile with at least `memory_mib` and a placement that overlaps none of `taken`; None for none."""
     held = tuple(taken)
     enough = (profile for profile in profiles if profile.memory_mib >= memory_mib)
     for profile in sorted(enough, key=lambda profile: (profile.memory_mib, profile.slices)):

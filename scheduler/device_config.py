@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+from hami import vendor_catalog
+from hami.vendors import NVIDIA, Vendor, Vendors
 from scheduler.cluster.yaml_lines import Mapping, YamlError, documents
-from scheduler.devices import vendor_catalog
-from scheduler.devices.vendors import NVIDIA, Vendor, Vendors
 
 SHIPPED: Final = Path(__file__).with_name("device-config.yaml")
 """HAMi's chart defaults for the vendors that we serve."""
@@ -254,5 +254,5 @@ _SINGLE: Final = {
 _LISTED: Final[dict[str, tuple[str, Callable[[str], Vendor], Fields]]] = {
     "iluvatars": ("commonWord", vendor_catalog.iluvatar, _CHIP),
     "vnpus": ("commonWord", vendor_catalog.ascend, _CHIP),
-    "vendors": ("word", vendor_catalog.another, {**_COMMON, "word": ("", "", _text)}),
+    "vendors": ("word", vendor_catalog.custom_vendor, {**_COMMON, "word": ("", "", _text)}),
 }

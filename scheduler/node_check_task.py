@@ -9,7 +9,14 @@ from typing import Any, Final
 
 from scheduler.cluster.cluster_api import Object
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.node_checks import PROBLEMS, Problem, Registering, oldest_handshake, problems_of, registerings
+from scheduler.devices.node_checks import (
+    PROBLEMS,
+    RegistrationProblem,
+    VendorRegistration,
+    oldest_handshake,
+    registration_problems,
+    vendor_registrations,
+)
 from scheduler.metrics import Metrics
 from scheduler.service import Teller
 from schemas.events import NodeChecked, NodeProblem
@@ -42,14 +49,14 @@ class NodeChecks:
     ) -> None:
         self._name, self._policy, self._columns, self._teller = name, policy, columns, teller
         self._clock, self._metrics = clock, metrics
-        self._said: dict[str, Sequence[Registering]] = {}
+        self._said: dict[str, Sequence[VendorRegistration]] = {}
         self._oldest: dict[str, datetime] = {}
         self._told: dict[str, list[tuple[str, str]]] = {}
 
     def node_changed(self, node: Object) -> None:
         """Call it when the columns know the node as it is now."""
         name = node["metadata"]["name"]
-        self._said[name] = said = registerings(node, self._columns.vendors)
+        self._said[name] = said = vendor_registrations(node, self._columns.vendors)
         self._oldest.pop(name, None)
         if (oldest := oldest_handshake(said)) is not None:
             self._oldest[name] = oldest
@@ -63,13 +70,13 @@ class NodeChecks:
 
     def _check(self, name: str, now: datetime) -> None:
         cause = self._columns.unregistered_cause(name) or ""
-        found = list(problems_of(self._said[name], cause, now, self._policy.handshake_timeout))
+        found = list(registration_problems(self._said[name], cause, now, self._policy.handshake_timeout))
         wrong = [(each.code, each.vendor) for each in found]
         if wrong != self._told.get(name, []):
             self._told[name] = wrong
             self._tell(name, found, now)
 
-    def _tell(self, name: str, found: Sequence[Problem], now: datetime) -> None:
+    def _tell(self, name: str, found: Sequence[RegistrationProblem], now: datetime) -> None:
         told = NodeChecked(node=name, observed=now, scheduler=self._name, problems=list(map(_told, found)))
         self._teller.tell([told])
 
@@ -99,16 +106,16 @@ class NodeChecks:
             await asyncio.sleep(PAUSE_SECONDS)
 
 
-def _told(found: Problem) -> NodeProblem:
+def _told(found: RegistrationProblem) -> NodeProblem:
     said: dict[str, Any] = {"code": found.code, "vendor": found.vendor, "message": found.message}
     if found.handshake:
-        at = found.handshake.at
+        at = found.handshake_at
         # The contract knows no time before 1970.
         known = at if at and at.year >= 1970 else None
         said |= {
             "handshake": found.handshake.text[:_LONG],
             "handshake_at": known,
-            "is_asked": found.handshake.is_question,
+            "is_asked": found.handshake.is_request,
         }
     if found.allocatable is not None:
         said["allocatable"] = max(found.allocatable, 0)

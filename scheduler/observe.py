@@ -4,15 +4,14 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from hami import allocation
+from hami.annotations import ASSIGNED_NODE, HANDSHAKE
+from hami.registered_event import node_registered
 from hami.registration import Registration
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.handshake import HANDSHAKE
 from scheduler.devices.pod_usage import has_ended
 from scheduler.node_check_task import NodeChecks
-from scheduler.publish.event_builder import registered_of
 from scheduler.service import Teller
 from schemas.events import PodObserved, PodRef
 
@@ -65,8 +64,9 @@ class Observer:
     def _tell(self, name: str, registration: Registration | None, cause: str, handshake: str) -> None:
         if self._told.get(name, (None, "")) != (registration, cause):
             self._told[name] = (registration, cause)
-            told = registered_of(self._name, name, registration, cause, handshake, self._clock())
-            self._teller.tell([told])
+            now = self._clock()
+            event = node_registered(name, now, registration, cause=cause, handshake=handshake, scheduler=self._name)
+            self._teller.tell([event])
 
     def pod_changed(self, pod: Object) -> None:
         if self._claims.count(pod):
@@ -76,7 +76,7 @@ class Observer:
     def _follow(self, pod: Object) -> None:
         metadata, uid = pod["metadata"], pod["metadata"]["uid"]
         node = (pod.get("spec") or {}).get("nodeName") or ""
-        if node and annotation(pod, allocation.NODE) is not None:
+        if node and annotation(pod, ASSIGNED_NODE) is not None:
             ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=uid)
             self._placed[uid] = _Placed(ref, node, (pod.get("status") or {}).get("phase") or "")
         if has_ended(pod):

@@ -10,14 +10,14 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
-from hami import allocation
+from hami.annotations import ASSIGNED_TIME
+from hami.vendors import Vendors
 from kube.errors import ApiError
 from scheduler.bind.bind_journal import End, OpenBind, OpenBinds
 from scheduler.bind.binder import Binder, Outcome
 from scheduler.cluster.claims import Claims, Mark, mark_of
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.vendors import Vendors
 from scheduler.http import extender_protocol
 from scheduler.http.extender_protocol import BindArgs, FilterArgs, Json, filter_reply
 from scheduler.judge.decide import decide, release, reserve
@@ -148,7 +148,7 @@ class Scheduler:
 
     async def _annotate(self, pod: PodRef, decision: Decision) -> str:
         """Write the decision into the pod; why not, where that fails. The reservation stands or falls with it."""
-        written = {**decision.annotations, allocation.TIME: str(int(self._clock().timestamp()))}
+        written = {**decision.annotations, ASSIGNED_TIME: str(int(self._clock().timestamp()))}
         mark = mark_of({"metadata": {"annotations": written}})
         error = "it was not done"
         try:

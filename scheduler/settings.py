@@ -6,10 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 
 from hami import durations
+from hami.vendors import ONLY_NVIDIA, Vendors
 from kube.lease import Terms
 from scheduler.bind.binder import LockPolicy
 from scheduler.cluster.kubernetes.connect import ApiServer
-from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
 from scheduler.http.tls import Pair
 from scheduler.judge.decision import Policy
 from scheduler.node_check_task import CheckPolicy

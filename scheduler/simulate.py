@@ -6,9 +6,9 @@ from typing import Any
 
 import orjson
 
+from hami.vendors import ONLY_NVIDIA, Vendors
 from scheduler.cluster.manifests import Manifest
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, Policy
 from scheduler.publish import event_builder

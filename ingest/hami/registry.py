@@ -5,12 +5,14 @@ when the scheduler starts. A card that no registration names has no node here, a
 """
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Any, NamedTuple
 
 import orjson
 
-from ingest.registrations import Device, RegistrationError, device_of, devices_of, is_registration
+from hami.go_values import InvalidValueError
+from hami.node_registration import read_node
+from hami.registration import Device, Registration, decode_registration, device_of_json
+from hami.vendor_catalog import vendors_on_node
 
 
 class Card(NamedTuple):
@@ -48,27 +50,31 @@ def _of_node(node: Any) -> Iterator[tuple[str, Card]]:
     if not isinstance(metadata, dict) or not isinstance(name := metadata.get("name"), str):
         return
     annotations = metadata.get("annotations")
-    for key, text in annotations.items() if isinstance(annotations, dict) else ():
-        if is_registration(key) and isinstance(text, str):
-            yield from cards_of_registration(name, text)
+    vendors = vendors_on_node(annotations if isinstance(annotations, dict) else ())
+    found = read_node(node, vendors).all_devices(vendors)
+    for device in found.registration.devices if found else ():
+        yield from _card(name, device)
 
 
 def cards_of_registration(node: str, text: str) -> Iterator[tuple[str, Card]]:
     """The cards of one registration annotation; none of one that can't be read."""
-    with suppress(RegistrationError):
-        for device in devices_of(text):
-            yield from _card(node, device)
+    found = decode_registration(text)
+    for device in found.devices if isinstance(found, Registration) else ():
+        yield from _card(node, device)
 
 
 def cards_of_devices(node: str, devices: Iterable[Any]) -> Iterator[tuple[str, Card]]:
     """The cards of a registration's parsed JSON; what is no device is passed over."""
-    for device in devices:
-        with suppress(RegistrationError):
-            yield from _card(node, device_of(device))
+    for item in devices:
+        try:
+            device = device_of_json(item, "")
+        except InvalidValueError:
+            continue
+        yield from _card(node, device)
 
 
 def _card(node: str, device: Device) -> Iterator[tuple[str, Card]]:
-    said = (device.memory_mib, device.cores_percent, device.slots, device.numa)
+    said = (device.memory_mib, device.cores, device.slots, device.numa)
     memory, cores, slots, numa = (amount if 0 <= amount < 2**31 else None for amount in said)
     if device.uuid:
         yield device.uuid, Card(node, device.model, memory, cores, slots, numa)

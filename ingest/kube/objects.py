@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from ingest.registrations import Registered, registered
+from hami import registered_event
+from hami.annotations import GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
+from hami.node_registration import read_node
+from hami.vendor_catalog import vendors_on_node
 from schemas.events import Condition, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
 
 Json = Mapping[str, Any]
 
-HANDSHAKE: Final = "hami.io/node-handshake"
 _MICROSECONDS: Final = 1_000_000
 
 
@@ -107,24 +109,20 @@ def node_observed(node: Json) -> NodeObserved | None:
 
 
 def node_registered(node: Json) -> NodeRegistered | None:
-    """The devices in the node's registration annotations, of all vendors; None where there is none."""
+    """The devices in the node's registrations, of all vendors; None where there is none.
+
+    It shows the annotations as they stand. A scheduler may count fewer devices: it also applies the handshake's rules.
+    """
     name, observed = text(node, "metadata", "name"), changed_at(node)
     annotations = part(node, "metadata", "annotations")
-    found = registered({key: value for key, value in annotations.items() if isinstance(value, str)})
-    if not name or observed is None or found is None:
+    vendors = vendors_on_node(annotations)
+    reading = read_node(node, vendors)
+    devices = reading.all_devices(vendors)
+    if not name or observed is None or (devices is None and reading.problem is None):
         return None
-    return _registered_event(name, observed, found, text(annotations, HANDSHAKE))
-
-
-def _registered_event(name: str, observed: datetime, found: Registered, handshake: str) -> NodeRegistered:
-    devices = found.devices
-    return NodeRegistered(
-        node=name, observed=observed, registered=not found.cause, cause=found.cause, handshake=handshake,
-        uuid=[each.uuid for each in devices], model=[each.model for each in devices],
-        mode=[each.mode for each in devices], index=[each.index for each in devices],
-        memory_mib=[each.memory_mib for each in devices], cores_percent=[each.cores_percent for each in devices],
-        slots=[each.slots for each in devices], numa=[each.numa for each in devices],
-        healthy=[each.is_healthy for each in devices],
+    return registered_event.node_registered(
+        name, observed, devices.registration if devices else None,
+        cause=str(reading.problem or ""), handshake=text(annotations, HANDSHAKE),
     )  # fmt: skip
 
 
@@ -137,13 +135,13 @@ def requests(pod: Json) -> list[Request]:
 
 def _request(container: Json, *, is_init: bool) -> Request:
     asked = {**part(container, "resources", "requests"), **part(container, "resources", "limits")}
-    count = _whole(asked.get("nvidia.com/gpu")) or 0
-    memory = _whole(asked.get("nvidia.com/gpumem")) if count else None
-    percent = _whole(asked.get("nvidia.com/gpumem-percentage")) if count and memory is None else None
+    count = _whole(asked.get(GPU_COUNT)) or 0
+    memory = _whole(asked.get(GPU_MEMORY)) if count else None
+    percent = _whole(asked.get(GPU_MEMORY_PERCENT)) if count and memory is None else None
     return Request(
         container=text(container, "name"), init=is_init, vendor="NVIDIA" if count else "", count=count,
         memory_mib=memory, memory_percent=percent,
-        cores_percent=(_whole(asked.get("nvidia.com/gpucores")) or 0) if count else 0,
+        cores_percent=(_whole(asked.get(GPU_CORES)) or 0) if count else 0,
     )  # fmt: skip
 
 

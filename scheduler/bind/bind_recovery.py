@@ -10,9 +10,10 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from hami.annotations import BIND_TIME
 from kube.errors import ApiError
 from scheduler.bind.bind_journal import End, OpenBind, OpenBinds
-from scheduler.bind.binder import BIND_TIME, bind_time
+from scheduler.bind.binder import bind_time
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
 from scheduler.publish import event_builder
 from scheduler.service import Teller

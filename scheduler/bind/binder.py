@@ -14,19 +14,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from hami import node_lock
-from hami.node_lock import LOCK, LockError, PodKey, Step
+from hami.annotations import BIND_PHASE, BIND_TIME, NODE_LOCK, PHASE_ALLOCATING, POD_GROUP
+from hami.node_lock import LockError, PodKey, Step
+from hami.vendors import ONLY_NVIDIA, Vendors
 from kube.errors import ApiError, missing
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
-from scheduler.devices.vendors import ONLY_NVIDIA, Vendors
 from scheduler.http.extender_protocol import BindArgs
 from scheduler.judge.request import container_requests
 
 log = logging.getLogger(__name__)
-
-BIND_PHASE: Final = "hami.io/bind-phase"
-BIND_TIME: Final = "hami.io/bind-time"
-POD_GROUP: Final = "scheduling.x-k8s.io/pod-group"
-"""Members of a group wait for the lock, since one that gives up holds back all."""
 
 _TRIES: Final = 5
 _FIRST_PAUSE: Final = 0.1
@@ -86,7 +82,7 @@ class Binder:
             return Outcome(str(error))
 
     async def _write(self, asked: BindArgs, began: datetime) -> Outcome:
-        marks = {BIND_PHASE: "allocating", BIND_TIME: bind_time(began)}
+        marks = {BIND_PHASE: PHASE_ALLOCATING, BIND_TIME: bind_time(began)}
         await self._api.patch_pod(asked.namespace, asked.name, asked.uid, marks)
         try:
             await self._api.bind(asked.namespace, asked.name, asked.uid, asked.node)
@@ -134,7 +130,7 @@ class Binder:
             found = (None if attempt else self._free_as_known(node)) or await self._api.get_node(node)
             if await self._is_ours_already(found, pod):
                 return
-            lock = {LOCK: node_lock.format_lock(self._clock(), pod)}
+            lock = {NODE_LOCK: node_lock.format_lock(self._clock(), pod)}
             try:
                 await self._api.patch_node(node, lock, _version(found))
             except ApiError as error:
@@ -148,12 +144,12 @@ class Binder:
     def _free_as_known(self, node: str) -> Object | None:
         """The node as last seen, where that shows it unlocked. If it is older than it seems, our write conflicts."""
         found = self._api.known_node(node)
-        is_free = found and _version(found) and annotation(found, LOCK) is None
+        is_free = found and _version(found) and annotation(found, NODE_LOCK) is None
         return found if is_free else None
 
     async def _is_ours_already(self, node: Object, pod: PodKey) -> bool:
         """Whether the lock is held by this pod; False: it may be taken. Raises `_ContendedError`."""
-        value = annotation(node, LOCK)
+        value = annotation(node, NODE_LOCK)
         step = node_lock.next_step(value, pod, self._clock(), self._policy.timeout)
         if step is Step.CONTENDED or (step is Step.ASK and value is not None and await self._has_live_owner(value)):
             raise _ContendedError
@@ -177,8 +173,8 @@ class Binder:
         for _ in range(_TRIES):
             try:
                 found = await self._api.get_node(asked.node)
-                if node_lock.is_ours_to_release(annotation(found, LOCK), pod):
-                    await self._api.patch_node(asked.node, {LOCK: None}, _version(found))
+                if node_lock.is_ours_to_release(annotation(found, NODE_LOCK), pod):
+                    await self._api.patch_node(asked.node, {NODE_LOCK: None}, _version(found))
             except ApiError as error:
                 if error.is_conflict:
                     continue

@@ -9,7 +9,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hami import allocation
+from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED
 from scheduler.cluster.cluster_api import annotation
 from scheduler.devices.pod_usage import has_ended
 
@@ -18,7 +18,7 @@ Mark = tuple[str | None, ...]
 REMEMBERED_VOID: Final = 100_000
 """Of so many pods it is known that their annotations hold nothing; of those before them they count again."""
 
-_MARKS: Final = (allocation.NODE, allocation.TIME, allocation.ALLOCATED)
+_MARKS: Final = (ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED)
 _UNMARKED: Final[Mark] = (None,) * len(_MARKS)
 
 

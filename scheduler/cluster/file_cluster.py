@@ -10,10 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from hami import allocation
-from hami.node_lock import LOCK, owner_of
+from hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK, PHASE_SUCCESS
+from hami.node_lock import owner_of
 from kube.errors import ApiError, missing
-from scheduler.bind.binder import BIND_PHASE
 from scheduler.cluster.cluster_api import Object, Watcher, annotation
 from scheduler.cluster.manifests import Manifest, PodKey
 
@@ -61,7 +60,7 @@ class FileCluster:
         self._told_kinds: set[str] = set()
 
     def locked_nodes(self) -> int:
-        return sum(annotation(node.seen(), LOCK) is not None for node in self._nodes.values())
+        return sum(annotation(node.seen(), NODE_LOCK) is not None for node in self._nodes.values())
 
     def apply(self, manifest: Manifest) -> None:
         """Take the file as it is now: tell the difference to what it said before."""
@@ -183,7 +182,7 @@ class FileCluster:
         held.labels.update(labels or {})
         held.version = self._next_version()
         self._watcher.pod_changed(held.seen())
-        if annotation(held.seen(), allocation.NODE):
+        if annotation(held.seen(), ASSIGNED_NODE):
             self._offered.pop((namespace, name), None)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
@@ -199,12 +198,12 @@ class FileCluster:
 
     async def _allocate(self, held: _Held, namespace: str, name: str, node: str) -> None:
         """The device plugin's part: hand the devices over, say so, release the node."""
-        waiting = annotation(held.seen(), allocation.TO_ALLOCATE) or ""
-        done = {allocation.TO_ALLOCATE: ";" * waiting.count(";"), BIND_PHASE: "success"}
+        waiting = annotation(held.seen(), DEVICES_TO_ALLOCATE) or ""
+        done = {DEVICES_TO_ALLOCATE: ";" * waiting.count(";"), BIND_PHASE: PHASE_SUCCESS}
         await self.patch_pod(namespace, name, _uid(held.said), done)
-        lock = annotation(self._node(node).seen(), LOCK)
+        lock = annotation(self._node(node).seen(), NODE_LOCK)
         if lock is not None and owner_of(lock) == (namespace, name):
-            await self.patch_node(node, {LOCK: None}, str(self._node(node).version))
+            await self.patch_node(node, {NODE_LOCK: None}, str(self._node(node).version))
 
 
 def _other_uid(about: str, uid: str, held: _Held) -> str:

@@ -13,15 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hami.allocation import AllocationError
-from hami.registration import Malformed, NodeDevices, Registration, cordoned, decode_node
+from hami.annotations import HANDSHAKE
+from hami.handshake import allocatable_devices
+from hami.node_registration import NodeDevices, combine, cordoned_devices, read_node
+from hami.registration import Malformed, Registration
+from hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, code_of, find_vendor
 from scheduler.devices.column_table import Table
 from scheduler.devices.fragment import NodeFragment
-from scheduler.devices.handshake import Seen, Step, allocatable_gpus, next_step
 from scheduler.devices.node_entry import MIG_MODE, DeviceKind, NodeEntry, fragment_of
-from scheduler.devices.other_vendors import further_devices, together
 from scheduler.devices.pod_usage import PodUse, has_ended, is_leaving, pod_use
 from scheduler.devices.quota import Quotas
-from scheduler.devices.vendors import NVIDIA, ONLY_NVIDIA, Vendors, code_of, named
+from scheduler.devices.registration_step import LastLook, Step, next_step
 
 USED: Final = ("used_slots", "used_cores", "used_memory")
 TOTAL: Final = ("total_slots", "total_cores", "total_memory")
@@ -39,19 +41,17 @@ class ClusterColumns:
 
     def __init__(self, vendors: Vendors = ONLY_NVIDIA, *, accepts_colon_form: bool = True) -> None:
         self.vendors = vendors
-        self._nvidia = named(vendors, NVIDIA.word)
-        self._keys = (self._nvidia or NVIDIA).node
+        self._nvidia = find_vendor(vendors, NVIDIA.word) or NVIDIA
         self._nvidia_code = code_of(vendors, NVIDIA.word)
-        self._further = tuple((code, each) for code, each in enumerate(vendors, 1) if each.word != NVIDIA.word)
         self.devices = Table(_DEVICE_COLUMNS)
         self.nodes = Table({**_NODE_COLUMNS, **{countable(code): np.int64 for code in range(1, len(vendors) + 1)}})
         self.quotas = Quotas()
-        self._own: dict[str, NodeDevices] = {}
+        self._nvidia_devices: dict[str, NodeDevices] = {}
         self._accepts_colon_form = accepts_colon_form
         self._ids: dict[str, int] = {}
         self._entries: dict[int, NodeEntry] = {}
         self._fragments: dict[int, NodeFragment] = {}
-        self._seen: dict[str, Seen] = {}
+        self._last: dict[str, LastLook] = {}
         self._causes: dict[str, str] = {}
         self._kinds: dict[DeviceKind, int] = {}
         self._kind_list: tuple[DeviceKind, ...] = ()
@@ -69,27 +69,27 @@ class ClusterColumns:
         """
         metadata = _mapping(node.get("metadata"))
         name, annotations = str(metadata.get("name", "")), _mapping(metadata.get("annotations"))
-        allocatable = allocatable_gpus(node, (self._nvidia or NVIDIA).resources.count)
-        seen = self._seen.get(name, Seen())
-        step = next_step(seen, annotations, allocatable, now, self._keys)
-        found = self._decoded(annotations)
-        self._seen[name] = Seen(allocatable, None if step is Step.DROP else seen.register)
+        keys, allocatable = self._nvidia.node, allocatable_devices(node, self._nvidia.resources.count)
+        last = self._last.get(name, LastLook())
+        step = next_step(last, annotations, allocatable, now, keys)
+        reading = read_node(node, self.vendors, now)
+        nvidia = self._accepted(reading.nvidia)
+        self._last[name] = LastLook(allocatable, None if step is Step.DROP else last.register)
         if step is Step.DROP:
-            self._own.pop(name, None)
-        if step is Step.READ and isinstance(found, NodeDevices):
-            self._seen[name] = Seen(allocatable, annotations[self._keys.register])
-            self._own[name] = found
-        further, unreadable = further_devices(node, self._further, now)
-        self._register(name, together(self._own.get(name), self._nvidia_code, self._nvidia, further))
-        self._explain(name, found if isinstance(found, Malformed) else next(iter(unreadable), found), step)
+            self._nvidia_devices.pop(name, None)
+        if step is Step.READ and isinstance(nvidia, NodeDevices):
+            self._last[name] = LastLook(allocatable, annotations[keys.register])
+            self._nvidia_devices[name] = nvidia
+        self._register(name, combine(self._nvidia_devices.get(name), reading.others, self.vendors))
+        self._explain(name, nvidia if isinstance(nvidia, Malformed) else reading.problem or nvidia, step)
         self._apply_cordon(name, annotations)
 
-    def _decoded(self, annotations: Mapping[str, Any]) -> NodeDevices | Malformed | None:
-        """What NVIDIA's annotation says."""
-        found = decode_node(annotations, self._keys.register) if self._nvidia else None
-        if isinstance(found, NodeDevices) and found.registration.form == "colon" and not self._accepts_colon_form:
-            return Malformed(self._keys.register, "", "is in the form of HAMi up to v2.7, which is switched off here")
-        return found
+    def _accepted(self, nvidia: NodeDevices | Malformed | None) -> NodeDevices | Malformed | None:
+        """NVIDIA's registration, unless it has a form that is switched off."""
+        if isinstance(nvidia, NodeDevices) and nvidia.registration.form == "colon" and not self._accepts_colon_form:
+            problem = "is in the form of HAMi up to v2.7, which is switched off here"
+            return Malformed(self._nvidia.node.register, "", problem)
+        return nvidia
 
     def _explain(self, name: str, found: NodeDevices | Malformed | None, step: Step) -> None:
         if isinstance(found, Malformed):
@@ -98,7 +98,7 @@ class ClusterColumns:
             self._causes.pop(name, None)
         else:
             why = "no GPU is allocatable any more" if step is Step.DROP else "its device plugin has not answered yet"
-            self._causes[name] = f"{why} (status.allocatable and annotation hami.io/node-handshake)"
+            self._causes[name] = f"{why} (status.allocatable and annotation {HANDSHAKE})"
 
     def _register(self, name: str, found: NodeDevices | None) -> None:
         old = self._entries.get(self._ids.get(name, -1))
@@ -157,15 +157,15 @@ class ClusterColumns:
     def _apply_cordon(self, name: str, annotations: Mapping[str, Any]) -> None:
         entry = self._entries.get(self._ids.get(name, -1))
         if entry:
-            out = cordoned(annotations)
+            out = cordoned_devices(annotations)
             block = slice(entry.start, entry.start + entry.size)
             self.devices["is_cordoned"][block] = [uuid in out for uuid in entry.fragment.uuids]
 
     def delete_node(self, name: str) -> None:
         """Forget a node. Its pods stay known, and count again if it comes back."""
         self._unregister(name)
-        self._own.pop(name, None)
-        self._seen.pop(name, None)
+        self._nvidia_devices.pop(name, None)
+        self._last.pop(name, None)
         self._causes.pop(name, None)
 
     def _unregister(self, name: str) -> None:

@@ -9,7 +9,8 @@ import orjson
 from numpy.typing import NDArray
 
 from hami.mig import MigProfile, Placement
-from hami.registration import Device, NodeDevices, Registration
+from hami.node_registration import NodeDevices
+from hami.registration import Device, Registration
 from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.pair_scores import pair_matrix
 from scheduler.devices.pod_usage import DeviceUse

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from hami import allocation
-from hami.allocation import Held, MigAllocation
+from hami.allocation import AllocatedDevice, MigAllocation
+from hami.annotations import ASSIGNED_NODE, MIG_ALLOCATIONS
 from hami.mig import Placement
-from scheduler.devices.vendors import NVIDIA, Vendors
+from hami.vendors import NVIDIA, Vendors
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
@@ -72,7 +73,7 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
     """
     metadata = _mapping(pod.get("metadata"))
     annotations = _mapping(metadata.get("annotations"))
-    node = annotations.get(allocation.NODE)
+    node = annotations.get(ASSIGNED_NODE)
     if not isinstance(node, str):
         return None
     namespace = metadata.get("namespace")
@@ -92,7 +93,7 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
 def use_of(
     node: str,
     namespace: str,
-    held: Mapping[str, Sequence[Sequence[Held]]],
+    held: Mapping[str, Sequence[Sequence[AllocatedDevice]]],
     mig: Sequence[MigAllocation],
     *,
     init_containers: int,
@@ -108,7 +109,7 @@ def use_of(
 
 def _shares(
     vendor: str,
-    containers: Sequence[Sequence[Held]],
+    containers: Sequence[Sequence[AllocatedDevice]],
     mig: Sequence[MigAllocation],
     init_containers: int,
     *,
@@ -129,7 +130,9 @@ def _shares(
     }
 
 
-def _device_use(vendor: str, init: list[Held], apps: list[Held], instances: tuple[Instance, ...]) -> DeviceUse:
+def _device_use(
+    vendor: str, init: list[AllocatedDevice], apps: list[AllocatedDevice], instances: tuple[Instance, ...]
+) -> DeviceUse:
     memory_mib, cores = _totals(apps)
     return DeviceUse(
         max(memory_mib, *(held.memory_mib for held in init)) if init else memory_mib,
@@ -140,7 +143,7 @@ def _device_use(vendor: str, init: list[Held], apps: list[Held], instances: tupl
     )
 
 
-def _totals(held: Iterable[Held]) -> tuple[int, int]:
+def _totals(held: Iterable[AllocatedDevice]) -> tuple[int, int]:
     rows = list(held)
     return sum(row.memory_mib for row in rows), sum(row.cores for row in rows)
 
@@ -163,7 +166,7 @@ def _exit_code(status: Any) -> Any:
 def _mig_allocations(annotations: Mapping[str, Any]) -> tuple[MigAllocation, ...]:
     """Unreadable placements count as none: the shares themselves stand in the device annotation."""
     try:
-        return allocation.decode_mig(_text(annotations, allocation.MIG_ALLOCATIONS))
+        return allocation.decode_mig(_text(annotations, MIG_ALLOCATIONS))
     except allocation.AllocationError:
         return ()
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from hami.quantities import whole
-from scheduler.devices.vendors import Vendor
+from hami.vendors import Vendor
 
 _PREFIX: Final = "limits."
 UNLIMITED: Final = 2**62

@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hami import allocation
-from hami.allocation import Held, MigAllocation
+from hami.allocation import AllocatedDevice, MigAllocation
+from hami.annotations import ASSIGNED_NODE, MIG_ALLOCATIONS
 from hami.mig import Placement
+from hami.vendors import Vendors
 from scheduler.devices.cluster_state import TOTAL, USED, ClusterColumns
 from scheduler.devices.pod_usage import use_of
-from scheduler.devices.vendors import Vendors
 from scheduler.judge import verdict_codes
 from scheduler.judge.batch_evaluation import Trial
 from scheduler.judge.decision import (
@@ -110,7 +111,7 @@ class _Attempt:
             chosen=given.node if given else None,
             allocation=given,
             annotations=pod_annotations(given, self.requests, columns.vendors) if given else {},
-            labels={allocation.NODE: given.node} if given else {},
+            labels={ASSIGNED_NODE: given.node} if given else {},
             unregistered_causes=self._causes(),
         )
 
@@ -190,29 +191,31 @@ def _grant(pick: Pick, vendor: str) -> Grant:
 
 def pod_annotations(given: Allocation, requests: Sequence[ContainerRequest], vendors: Vendors) -> dict[str, str]:
     """The annotations that HAMi's filter writes, each vendor's devices under its own keys; not `hami.io/vgpu-time`."""
-    written = {allocation.NODE: given.node}
+    written = {ASSIGNED_NODE: given.node}
     for word, held in _held(given, requests).items():
         devices = allocation.encode_devices(held)
         keys = next(vendor.pod for vendor in vendors if vendor.word == word)
         written |= {keys.allocated: devices, keys.to_allocate: devices}
     slices = list(_mig_allocations(given, requests))
-    return written | ({allocation.MIG_ALLOCATIONS: allocation.encode_mig(slices)} if slices else {})
+    return written | ({MIG_ALLOCATIONS: allocation.encode_mig(slices)} if slices else {})
 
 
-def _held(given: Allocation, requests: Sequence[ContainerRequest]) -> dict[str, list[list[Held]]]:
+def _held(given: Allocation, requests: Sequence[ContainerRequest]) -> dict[str, list[list[AllocatedDevice]]]:
     """By vendor that gives something, what each container of the pod holds."""
     granted = list(zip(requests, given.containers, strict=True))
     words = dict.fromkeys(request.vendor for request, grants in granted if grants)
     return {word: _held_of(word, granted) for word in words}
 
 
-def _held_of(vendor: str, granted: Sequence[tuple[ContainerRequest, tuple[Grant, ...]]]) -> list[list[Held]]:
-    containers: list[list[Held]] = []
+def _held_of(vendor: str, granted: Sequence[tuple[ContainerRequest, tuple[Grant, ...]]]) -> list[list[AllocatedDevice]]:
+    containers: list[list[AllocatedDevice]] = []
     for request, grants in granted:
         if not request.is_further:
             containers.append([])
         if request.vendor == vendor:
-            containers[-1] += [Held(grant.uuid, grant.type, grant.memory_mib, grant.cores) for grant in grants]
+            containers[-1] += [
+                AllocatedDevice(grant.uuid, grant.type, grant.memory_mib, grant.cores) for grant in grants
+            ]
     return containers
 
 

@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
-from hami.registration import go_boolean, go_integer
-from scheduler.devices.vendors import Vendor
-
-NODE_POLICY: Final = "hami.io/node-scheduler-policy"
-DEVICE_POLICY: Final = "hami.io/gpu-scheduler-policy"
-WEIGHTS: Final = "hami.io/device-scoring-weights"
+from hami.annotations import DEVICE_POLICY, NODE_POLICY, SCORING_WEIGHTS
+from hami.go_values import go_boolean, go_integer
+from hami.vendors import Vendor
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +70,7 @@ def read_wishes(annotations: Mapping[str, Any], node_policy: str, device_policy:
         mode=said.get(keys.mode, ""),
         node_policy=said.get(NODE_POLICY, node_policy),
         device_policy=said.get(DEVICE_POLICY, device_policy),
-        weights=parse_weights(said[WEIGHTS]) if WEIGHTS in said else Weights(),
+        weights=parse_weights(said[SCORING_WEIGHTS]) if SCORING_WEIGHTS in said else Weights(),
     )
 
 
@@ -119,7 +116,7 @@ def _weight(text: str, entry: str) -> tuple[str, int]:
 
 
 def _weights_error(text: str, problem: str) -> WeightsError:
-    return WeightsError(f"invalid {WEIGHTS} annotation {go_quote(text)}: {problem}")
+    return WeightsError(f"invalid {SCORING_WEIGHTS} annotation {go_quote(text)}: {problem}")
 
 
 def go_quote(text: str) -> str:

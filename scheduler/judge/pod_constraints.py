@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from hami.mig import Placement
+from hami.vendors import Vendor, code_of
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.node_entry import NodeEntry
 from scheduler.devices.pod_usage import PodUse
 from scheduler.devices.quota import Room
-from scheduler.devices.vendors import Vendor, code_of
 from scheduler.judge.device_matrix import Bools, Cards
 from scheduler.judge.pod_annotations import Wishes
 

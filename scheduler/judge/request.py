@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hami.quantities import whole
-from scheduler.devices.vendors import Vendor, Vendors
+from hami.vendors import Vendor, Vendors
 
 UNSET_PERCENTAGE: Final = 101
 """HAMi's word for "no percentage asked"."""

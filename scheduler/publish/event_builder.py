@@ -15,7 +15,6 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from hami.registration import Registration
 from scheduler.devices.node_entry import DeviceKind
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Decision, Failed
@@ -24,7 +23,7 @@ from schemas import events
 from schemas.codec.chunking import refusal_runs, runs
 from schemas.codec.code_tables import cut_refusals
 from schemas.codec.records import MAX_VALUE_BYTES, encode_value
-from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodeRegistered, NodesJudged, PodRef, Request
+from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodesJudged, PodRef, Request
 from schemas.ids import attempt_id
 
 Ints = NDArray[np.int64]
@@ -131,34 +130,6 @@ def bind_of(attempt: Attempt, node: str, error: str, bind_started: datetime, end
         bind_started=bind_started,
         ended=ended,
     )
-
-
-def registered_of(
-    scheduler: str, node: str, registration: Registration | None, cause: str, handshake: str, observed: datetime
-) -> NodeRegistered:
-    """What a node offers now; without a registration, why it offers nothing."""
-    devices = registration.devices if registration else ()
-    return NodeRegistered(
-        node=node,
-        observed=observed,
-        scheduler=scheduler,
-        registered=registration is not None,
-        cause=cause,
-        handshake=handshake,
-        uuid=[device.uuid for device in devices],
-        model=[device.model for device in devices],
-        mode=[device.mode for device in devices],
-        index=_column(device.index for device in devices),
-        memory_mib=_column(device.memory_mib for device in devices),
-        cores_percent=_column(device.cores for device in devices),
-        slots=_column(device.slots for device in devices),
-        numa=_column(device.numa for device in devices),
-        healthy=[device.is_healthy for device in devices],
-    )
-
-
-def _column(values: Iterator[int]) -> Ints:
-    return np.fromiter((min(value, _MOST) for value in values), np.int64)
 
 
 def request_of(asked: ContainerRequest) -> Request:

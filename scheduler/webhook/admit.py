@@ -5,8 +5,8 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Final
 
+from hami.vendors import ONLY_NVIDIA, Vendor, Vendors
 from scheduler.devices.quota import Quotas
-from scheduler.devices.vendors import ONLY_NVIDIA, Vendor, Vendors
 from scheduler.judge.request import container_request
 from scheduler.webhook.mutate import InvalidRequestError, Json, mutate
 

@@ -6,7 +6,7 @@ Functions change the pod they are given, a copy that `admit` owns. Quantities ar
 from typing import Any, Final
 
 from hami.quantities import rounded_up, whole
-from scheduler.devices.vendors import Vendor
+from hami.vendors import Vendor
 
 Json = dict[str, Any]
 
@@ -28,8 +28,8 @@ def mutate(pod: Json, container: Json, vendor: Vendor) -> bool:
     spec = pod["spec"]
     if is_ours and rules.runtime_class and spec.get("runtimeClassName") is None:
         spec["runtimeClassName"] = rules.runtime_class
-    if not is_ours and rules.overwrites_env and rules.hides_cards_from:
-        _append_variable(container, rules.hides_cards_from, rules.hidden_value)
+    if not is_ours and rules.overwrites_env and rules.hides_devices_by:
+        _append_variable(container, rules.hides_devices_by, rules.hidden_value)
     return is_ours
 
 

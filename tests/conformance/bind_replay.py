@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from hami import durations
-from hami.node_lock import LOCK
+from hami.annotations import NODE_LOCK
 from kube.errors import ApiError, missing
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.http.extender_protocol import BindArgs
@@ -37,7 +37,7 @@ class ScriptedApi:
         self.now += timedelta(seconds=seconds)
         after = self.faults.get("lock_released_after")
         if after and self.now - self.started >= durations.parse(after):
-            self.node.pop(LOCK, None)
+            self.node.pop(NODE_LOCK, None)
 
     def problem(self) -> str:
         return ""
@@ -95,7 +95,7 @@ class ScriptedApi:
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         self.calls += 1
         if thief := self.faults.get("lock_stolen_before_release"):
-            self.node[LOCK] = f"{self.case['clock']},{thief}"
+            self.node[NODE_LOCK] = f"{self.case['clock']},{thief}"
         if "binding" in self.faults:
             raise ApiError(409, self.faults["binding"])
 
@@ -125,14 +125,14 @@ def bind_differences(case: Case) -> Iterator[Difference]:
     theirs = case["out_node_annotations_after"]
     if theirs is not None and _but_lock_time(api.node) != _but_lock_time(theirs):
         yield Difference("", "node", api.node, theirs)
-    if not _is_as_late(api.node.get(LOCK, ""), (theirs or {}).get(LOCK, "")) and theirs is not None:
+    if not _is_as_late(api.node.get(NODE_LOCK, ""), (theirs or {}).get(NODE_LOCK, "")) and theirs is not None:
         yield Difference("", "lock", api.node, theirs)
     if api.pod != case["out_pod_annotations_after"]:
         yield Difference("", "pod", api.pod, case["out_pod_annotations_after"])
 
 
 def _but_lock_time(annotations: Mapping[str, str]) -> dict[str, str]:
-    return {key: value.split(",", 1)[-1] if key == LOCK else value for key, value in annotations.items()}
+    return {key: value.split(",", 1)[-1] if key == NODE_LOCK else value for key, value in annotations.items()}
 
 
 def _is_as_late(ours: str, theirs: str) -> bool:

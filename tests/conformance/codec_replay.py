@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, Final
 
-from hami import allocation, node_lock, registration
-from hami.allocation import Held
+from hami import allocation, node_lock, node_registration, registration
+from hami.allocation import AllocatedDevice
 from hami.registration import Device, Malformed
+from hami.vendors import NVIDIA
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.vendors import NVIDIA
 from scheduler.judge.pod_annotations import WeightsError, parse_weights, read_wishes
 from scheduler.judge.request import container_request
 from summaries.text import read_reasons, reason_text
@@ -56,8 +56,8 @@ def _devices(found: tuple[Device, ...] | Malformed) -> Any:
 
 
 def _node_devices(annotations: Mapping[str, Any]) -> Any:
-    found = registration.decode_node(annotations)
-    return _devices(found.registration.devices) if isinstance(found, registration.NodeDevices) else REFUSED
+    found = node_registration.decode_node(annotations)
+    return _devices(found.registration.devices) if isinstance(found, node_registration.NodeDevices) else REFUSED
 
 
 def _device(device: Device) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _device(device: Device) -> dict[str, Any]:
 
 
 def _pair_scores(text: str) -> Any:
-    found = registration.decode_pair_scores(text)
+    found = node_registration.decode_pair_scores(text)
     return REFUSED if isinstance(found, Malformed) else [{"uuid": k, "score": dict(v)} for k, v in found.items()]
 
 
@@ -102,7 +102,7 @@ def _pod_devices(text: str) -> Any:
 
 def _pod_devices_text(containers: list[list[Mapping[str, Any]]]) -> str:
     return allocation.encode_devices(
-        [[Held(h["uuid"], h["type"], h["usedmem"], h["usedcores"]) for h in held] for held in containers]
+        [[AllocatedDevice(h["uuid"], h["type"], h["usedmem"], h["usedcores"]) for h in held] for held in containers]
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from scheduler.devices.vendors import NVIDIA, Vendor
+from hami.vendors import NVIDIA, Vendor
 
 
 def configured(config: Mapping[str, Any]) -> Vendor:

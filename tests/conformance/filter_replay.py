@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hami import allocation
+from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DEVICES_TO_ALLOCATE, MIG_ALLOCATIONS
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge import verdict_codes
 from scheduler.judge.decide import Decision, Failed, NotOurs, decide
@@ -55,7 +55,7 @@ def _about_reply(case: Case, columns: ClusterColumns) -> Iterator[Difference]:
 
 def _written(case: Case, reply: Mapping[str, Any], about: str) -> dict[str, str]:
     said: dict[str, str] = dict(case.get(about) or {})
-    return said | {allocation.NODE: reply["NodeNames"][0]} if said else {}
+    return said | {ASSIGNED_NODE: reply["NodeNames"][0]} if said else {}
 
 
 def _annotations(case: Case, reply: Mapping[str, Any]) -> dict[str, str]:
@@ -63,16 +63,16 @@ def _annotations(case: Case, reply: Mapping[str, Any]) -> dict[str, str]:
     said = _written(case, reply, "out_pod_annotations")
     if not said:
         return {}
-    node = case["out_per_node"][said[allocation.NODE]]
+    node = case["out_per_node"][said[ASSIGNED_NODE]]
     devices = node["vgpu_devices_positional"]
-    kept = {key: said[key] for key in (allocation.NODE, allocation.TIME)}
-    slices = {allocation.MIG_ALLOCATIONS: text} if (text := _positional_slices(node)) else {}
-    return {**kept, **slices, allocation.ALLOCATED: devices, allocation.TO_ALLOCATE: devices}
+    kept = {key: said[key] for key in (ASSIGNED_NODE, ASSIGNED_TIME)}
+    slices = {MIG_ALLOCATIONS: text} if (text := _positional_slices(node)) else {}
+    return {**kept, **slices, DEVICES_ALLOCATED: devices, DEVICES_TO_ALLOCATE: devices}
 
 
 def _positional_slices(node: Mapping[str, Any]) -> str:
     """HAMi's MIG annotation, its containers counted with the empty places that v2.10.0 drops; "" for none."""
-    text: str = node["annotations_v2_10_0"].get(allocation.MIG_ALLOCATIONS, "")
+    text: str = node["annotations_v2_10_0"].get(MIG_ALLOCATIONS, "")
     if not (text and node.get("v2_10_0_drops_slot")):
         return text
     filled = [place for place, held in enumerate(node["vgpu_devices_positional"].split(";")) if held]
@@ -119,5 +119,5 @@ def _about_grants(case: Case, name: str, alone: Decision | NotOurs | Failed) -> 
     if not (isinstance(alone, Decision) and alone.allocation and their["fit"]):
         return
     ours = alone.annotations
-    yield from _differs(name, "devices", ours[allocation.ALLOCATED], their["vgpu_devices_positional"])
-    yield from _differs(name, "MIG", ours.get(allocation.MIG_ALLOCATIONS, ""), _positional_slices(their))
+    yield from _differs(name, "devices", ours[DEVICES_ALLOCATED], their["vgpu_devices_positional"])
+    yield from _differs(name, "MIG", ours.get(MIG_ALLOCATIONS, ""), _positional_slices(their))

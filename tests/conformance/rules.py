@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from hami.vendors import NVIDIA
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.vendors import NVIDIA
 from scheduler.judge.device_matrix import batches
 from scheduler.judge.device_request import ask_of
 from scheduler.judge.pod_annotations import read_wishes

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from hami import allocation
-from hami.node_lock import LOCK
+from hami.annotations import ASSIGNED_NODE, NODE_LOCK
 from kube.backoff import pauses
 from kube.client import Client
 from kube.election import Leadership
@@ -49,7 +48,7 @@ class _Nodes:
     def changed(self, found: Json) -> None:
         node, before = slim_node(found), self.known.get(found["metadata"]["name"])
         self.known[node["metadata"]["name"]] = _packed(node)
-        (self.locked.discard if annotation(node, LOCK) is None else self.locked.add)(node["metadata"]["name"])
+        (self.locked.discard if annotation(node, NODE_LOCK) is None else self.locked.add)(node["metadata"]["name"])
         if before is None or what_counts(orjson.loads(before)) != what_counts(node):
             self._watcher.node_changed(node)
 
@@ -195,7 +194,7 @@ class KubernetesCluster:
         labels: Mapping[str, str] | None = None,
     ) -> None:
         bound = ((self.known_pod(namespace, name) or {}).get("spec") or {}).get("nodeName")
-        if bound and allocation.NODE in annotations:
+        if bound and ASSIGNED_NODE in annotations:
             raise ApiError(409, f'pod {name} is already assigned to node "{bound}"')
         metadata: dict[str, Any] = {"uid": uid, "annotations": annotations} | ({"labels": labels} if labels else {})
         self._absorb_pod(await self._client.patch(PODS.item(Key(namespace, name)), {"metadata": metadata}))

@@ -6,8 +6,7 @@ Forty thousand pods as decoded JSON take a gigabyte; slim, and as JSON text, for
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hami.node_lock import LOCK
-from scheduler.bind.binder import POD_GROUP
+from hami.annotations import NODE_LOCK, POD_GROUP
 
 Json = dict[str, Any]
 
@@ -36,7 +35,7 @@ def slim_pod(pod: Mapping[str, Any]) -> Json:
 
 def what_counts(node: Mapping[str, Any]) -> Json:
     """What of a slim node a decision depends on: not its version, nor who is being bound to it."""
-    annotations = {key: value for key, value in node["metadata"]["annotations"].items() if key != LOCK}
+    annotations = {key: value for key, value in node["metadata"]["annotations"].items() if key != NODE_LOCK}
     return {"annotations": annotations, "status": node["status"]}
 
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from hami.registration import REGISTER
+from hami.annotations import REGISTER
 from scheduler.devices.cluster_state import ClusterColumns
 
 Json = dict[str, Any]

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import yaml
 
-from hami import allocation
+from hami.annotations import DEVICES_ALLOCATED
 from kube.errors import ApiError
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
@@ -168,7 +168,7 @@ class Race:
         answer = json.loads(await self.scheduler.filter(FilterArgs(_asked(pod), NODES)))
         for node in answer["NodeNames"] or ():
             found = self.cluster.known_pod(about["namespace"], about["name"]) or {}
-            self.ledger.book(about["uid"], annotation(found, allocation.ALLOCATED) or "")
+            self.ledger.book(about["uid"], annotation(found, DEVICES_ALLOCATED) or "")
             if self.draw.random() < 0.3:
                 await self._bind(pod, node)
         pod["busy"] = pod.get("bound", False)
@@ -180,7 +180,7 @@ class Race:
         self.ledger.drop(about["uid"])
         if not json.loads(await self.scheduler.bind(asked))["Error"]:
             found = self.cluster.known_pod(about["namespace"], about["name"]) or {}
-            self.ledger.book(about["uid"], annotation(found, allocation.ALLOCATED) or "")
+            self.ledger.book(about["uid"], annotation(found, DEVICES_ALLOCATED) or "")
 
     def _end(self, uid: str) -> None:
         self.cluster.end(self.pods.pop(uid))

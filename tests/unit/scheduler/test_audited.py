@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from hami.annotations import HANDSHAKE
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.handshake import HANDSHAKE
 from scheduler.http.extender_protocol import BindArgs, FilterArgs
 from scheduler.judge.decision import Policy
 from scheduler.metrics import Metrics

@@ -7,9 +7,9 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hami.vendors import NVIDIA
 from scheduler import device_config
 from scheduler.device_config import DeviceConfigError, parse
-from scheduler.devices.vendors import NVIDIA
 
 
 def test_the_shipped_table_holds_every_vendor_that_is_served() -> None:

@@ -1,20 +1,17 @@
 """What nodes say about their devices: every spelling of the handshake, and what is told when something is wrong."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import hypothesis.strategies as st
 import pytest
-from hypothesis import given
 
-from hami.registration import REGISTER
+from hami.annotations import HANDSHAKE, REGISTER
+from hami.vendors import ONLY_NVIDIA
 from scheduler.cluster.claims import Claims
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.handshake import HANDSHAKE
-from scheduler.devices.node_checks import problems_of, read_handshake, registerings
-from scheduler.devices.vendors import ONLY_NVIDIA
+from scheduler.devices.node_checks import registration_problems, vendor_registrations
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
@@ -25,43 +22,11 @@ from schemas.events import NodeChecked
 from tests.support.builders.kube_objects import Json, a_node
 from tests.support.builders.spool_entries import Clock
 
-CHINA = timezone(timedelta(hours=8))
-
-
-@pytest.mark.parametrize(
-    ("text", "word", "at"),
-    [
-        ("Requesting_2026-01-02 15:04:05", "Requesting", datetime(2026, 1, 2, 7, 4, 5, tzinfo=UTC)),
-        ("Requesting_2024.01.10 04:30:04", "Requesting", datetime(2024, 1, 9, 20, 30, 4, tzinfo=UTC)),
-        ("Deleted_2024.01.10 04:30:04", "Deleted", datetime(2024, 1, 9, 20, 30, 4, tzinfo=UTC)),
-        ("Reported 2026-11-21 02:59:40 +0000 UTC", "Reported", datetime(2026, 11, 21, 2, 59, 40, tzinfo=UTC)),
-        (
-            "Reported 2024-01-23 04:30:04.434037031 +0800 CST m=+1104711.777756895",
-            "Reported",
-            datetime(2024, 1, 22, 20, 30, 4, tzinfo=UTC),
-        ),
-        ("Reported_2026-01-02T15:04:05Z", "Reported", datetime(2026, 1, 2, 15, 4, 5, tzinfo=UTC)),
-        ("1767225600", "", datetime(2026, 1, 1, tzinfo=UTC)),
-        ("Requesting_soon", "Requesting", None),
-        ("Requesting_2026-02-31 00:00:00", "Requesting", None),
-        ("Requesting_0001-01-01 00:00:00", "Requesting", None),
-        ("", "", None),
-    ],
-)
-def test_every_spelling_of_a_handshake_is_read(text: str, word: str, at: datetime | None) -> None:
-    read = read_handshake(text, CHINA)
-    assert (read.word, read.at) == (word, at)
-
-
-@given(st.text(max_size=60) | st.from_regex(r"(Requesting_|Reported )?\d{1,12}[-.]\d\d[-.]\d\d \d\d:\d\d:\d\d.*"))
-def test_no_handshake_is_too_strange(text: str) -> None:
-    read_handshake(text)
-
 
 def codes(node: Json, now: str, limit_seconds: int = 300, cause: str = "") -> list[str]:
-    said = registerings(node, ONLY_NVIDIA, UTC)
+    registrations = vendor_registrations(node, ONLY_NVIDIA, UTC)
     moment = datetime.fromisoformat(now).replace(tzinfo=UTC)
-    return [each.code for each in problems_of(said, cause, moment, timedelta(seconds=limit_seconds))]
+    return [each.code for each in registration_problems(registrations, cause, moment, timedelta(seconds=limit_seconds))]
 
 
 def a_gpu_node(handshake: str | None = None, register: str | None = "[]", allocatable: Any = "10") -> Json:
@@ -112,7 +77,7 @@ def test_a_handshake_that_can_not_be_read_is_said_to_be_that() -> None:
 def test_a_plugin_that_never_answers_is_told_apart_from_one_that_stopped() -> None:
     now, limit = datetime(2026, 1, 3, tzinfo=UTC), timedelta(seconds=300)
     told = [
-        next(problems_of(registerings(node, ONLY_NVIDIA, UTC), "", now, limit)).message
+        next(registration_problems(vendor_registrations(node, ONLY_NVIDIA, UTC), "", now, limit)).message
         for node in (
             a_gpu_node("Requesting_2026-01-02 00:00:00"),
             a_gpu_node("Requesting_2026-01-02 00:00:00", allocatable=None),

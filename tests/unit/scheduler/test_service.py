@@ -13,8 +13,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from hami import allocation
-from hami.node_lock import LOCK
+from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DEVICES_TO_ALLOCATE, NODE_LOCK
 from kube.errors import missing
 from scheduler.cluster.cluster_api import annotation
 from schemas.events import (
@@ -96,10 +95,10 @@ async def test_the_decision_is_written_into_the_pod(serving: Serving) -> None:
     await serving.filter(a_pod())
     pod = serving.cluster.known_pod("default", "pod1")
     assert pod
-    assert annotation(pod, allocation.NODE) == "node1"
-    assert annotation(pod, allocation.TO_ALLOCATE) == annotation(pod, allocation.ALLOCATED)
-    assert annotation(pod, allocation.TIME) == str(int(serving.clock().timestamp()))
-    assert pod["metadata"]["labels"] == {allocation.NODE: "node1"}
+    assert annotation(pod, ASSIGNED_NODE) == "node1"
+    assert annotation(pod, DEVICES_TO_ALLOCATE) == annotation(pod, DEVICES_ALLOCATED)
+    assert annotation(pod, ASSIGNED_TIME) == str(int(serving.clock().timestamp()))
+    assert pod["metadata"]["labels"] == {ASSIGNED_NODE: "node1"}
 
 
 async def test_two_pods_are_bound_to_one_node_one_after_the_other(serving: Serving) -> None:
@@ -110,7 +109,7 @@ async def test_two_pods_are_bound_to_one_node_one_after_the_other(serving: Servi
 
 
 async def test_a_failed_bind_frees_the_devices_at_once(serve: Callable[..., Serving]) -> None:
-    lock = {LOCK: "2026-11-21T02:59:59Z,default,other"}
+    lock = {NODE_LOCK: "2026-11-21T02:59:59Z,default,other"}
     serving = serve(a_node("node1", cards=1, annotations=lock), a_pod("other"))
     whole = [a_container(gpucores=100)]
     first, second = a_pod("first", whole), a_pod("second", whole)
@@ -156,7 +155,7 @@ async def test_a_pod_that_fits_no_more_lets_go_of_what_it_held(serving: Serving)
 
 
 async def test_a_pod_that_ends_frees_its_devices(serve: Callable[..., Serving]) -> None:
-    holds = {allocation.NODE: "node1", allocation.ALLOCATED: "GPU-node1-0,NVIDIA,45912,100:;"}
+    holds = {ASSIGNED_NODE: "node1", DEVICES_ALLOCATED: "GPU-node1-0,NVIDIA,45912,100:;"}
     running = a_pod("running", annotations=holds) | {"status": {"phase": "Running"}}
     serving = serve(a_node("node1", cards=1), running)
     assert (await serving.filter(a_pod()))["NodeNames"] is None
@@ -175,7 +174,7 @@ async def test_a_pod_is_placed_for_real_where_whole_nodes_are_sent(serving: Serv
     assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": [sent[1]]}}
     pod = serving.cluster.known_pod("default", "pod1")
     assert pod
-    assert annotation(pod, allocation.NODE) == "node1"
+    assert annotation(pod, ASSIGNED_NODE) == "node1"
     assert AttemptConcluded in {type(event) for event in serving.told()}
     assert await serving.bind(a_pod()) == ""
 
@@ -299,7 +298,7 @@ def booked(serving: Serving, pods: list[Json]) -> Mapping[str, Counter[str]]:
     sums: dict[str, Counter[str]] = {}
     for asked in pods:
         pod = serving.cluster.known_pod("default", asked["metadata"]["name"])
-        for one in (annotation(pod, allocation.ALLOCATED) or "" if pod else "").replace(";", "").split(":"):
+        for one in (annotation(pod, DEVICES_ALLOCATED) or "" if pod else "").replace(";", "").split(":"):
             if one:
                 uuid, _, memory, cores = one.split(",")
                 sums.setdefault(uuid, Counter()).update(memory=int(memory), cores=int(cores), slots=1)
@@ -413,7 +412,7 @@ async def test_a_pod_that_held_devices_is_told_as_gone_once_and_others_are_not(s
 
 
 async def test_a_pod_that_has_ended_is_told_with_its_phase(serving: Serving) -> None:
-    annotations = {allocation.NODE: "node1"}
+    annotations = {ASSIGNED_NODE: "node1"}
     running = a_pod(annotations=annotations) | {"status": {"phase": "Running"}}
     running["spec"]["nodeName"] = "node1"
     serving.cluster._watcher.pod_changed(running)

@@ -8,8 +8,8 @@ from typing import Any
 import typer
 import yaml
 
+from hami.vendors import NVIDIA
 from scheduler.__main__ import app
-from scheduler.devices.vendors import NVIDIA
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "switching-from-hami.md").read_text()
 

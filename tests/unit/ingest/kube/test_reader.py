@@ -305,7 +305,7 @@ def test_a_registration_that_cant_be_read_says_why(said: str) -> None:
     registered = read(("node", a_node(node_nvidia_register=said)))[1]
     assert isinstance(registered, NodeRegistered)
     assert not registered.registered
-    assert registered.cause.startswith("annotation hami.io/node-nvidia-register: ")
+    assert registered.cause.startswith("annotation hami.io/node-nvidia-register, ")
 
 
 def test_a_heartbeat_tells_nothing_new() -> None:

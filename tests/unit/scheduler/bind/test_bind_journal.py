@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from hami.annotations import BIND_TIME
 from scheduler.bind.bind_journal import FILE, End, OpenBind, OpenBinds
 from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
-from scheduler.bind.binder import BIND_TIME, bind_time
+from scheduler.bind.binder import bind_time
 from scheduler.publish.event_builder import Attempt
 from schemas.events import PodRef
 from tests.support.builders.kube_objects import STARTED, Json

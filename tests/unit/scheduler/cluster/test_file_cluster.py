@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from hami import allocation
-from hami.node_lock import LOCK
+from hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK
 from kube.errors import ApiError
-from scheduler.bind.binder import BIND_PHASE
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
 from scheduler.cluster.manifests import Manifest, parse
@@ -93,9 +91,9 @@ def test_only_the_difference_of_an_edit_is_told() -> None:
 async def test_a_patch_of_what_has_changed_meanwhile_conflicts() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
     old = version(cluster, "node1")
-    await cluster.patch_node("node1", {LOCK: "x"}, old)
+    await cluster.patch_node("node1", {NODE_LOCK: "x"}, old)
     with pytest.raises(ApiError, match="the object has been modified") as refused:
-        await cluster.patch_node("node1", {LOCK: "y"}, old)
+        await cluster.patch_node("node1", {NODE_LOCK: "y"}, old)
     assert refused.value.is_conflict
 
 
@@ -113,23 +111,23 @@ async def test_a_bound_pod_has_its_devices_and_the_node_is_free_again() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1"))
     devices = "GPU-a,NVIDIA,3000,30:;;"
-    annotations = {allocation.NODE: "node1", allocation.TO_ALLOCATE: devices}
+    annotations = {ASSIGNED_NODE: "node1", DEVICES_TO_ALLOCATE: devices}
     await cluster.patch_pod("default", "pod1", "uid-pod1", annotations, {"l": "v"})
-    await cluster.patch_node("node1", {LOCK: "2026-11-21T03:00:00Z,default,pod1"}, version(cluster, "node1"))
+    await cluster.patch_node("node1", {NODE_LOCK: "2026-11-21T03:00:00Z,default,pod1"}, version(cluster, "node1"))
     await cluster.bind("default", "pod1", "uid-pod1", "node1")
     pod = await cluster.get_pod("default", "pod1")
     assert pod["spec"]["nodeName"] == "node1"
-    assert (annotation(pod, BIND_PHASE), annotation(pod, allocation.TO_ALLOCATE)) == ("success", ";;")
+    assert (annotation(pod, BIND_PHASE), annotation(pod, DEVICES_TO_ALLOCATE)) == ("success", ";;")
     assert pod["metadata"]["labels"] == {"l": "v"}
-    assert node_annotation(cluster, "node1", LOCK) is None
+    assert node_annotation(cluster, "node1", NODE_LOCK) is None
 
 
 async def test_another_pods_lock_is_not_released() -> None:
     lock = "2026-11-21T03:00:00Z,default,other"
-    cluster, _ = a_cluster_of(a_node("node1", annotations={LOCK: lock}))
+    cluster, _ = a_cluster_of(a_node("node1", annotations={NODE_LOCK: lock}))
     cluster.offered(a_pod("pod1"))
     await cluster.bind("default", "pod1", "uid-pod1", "node1")
-    assert node_annotation(cluster, "node1", LOCK) == lock
+    assert node_annotation(cluster, "node1", NODE_LOCK) == lock
 
 
 async def test_a_pod_is_bound_once() -> None:
@@ -149,17 +147,17 @@ async def test_a_pod_that_was_made_anew_is_not_bound_for_the_old_one() -> None:
 
 async def test_an_edit_keeps_our_lock_unless_it_speaks_of_the_lock() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
-    await cluster.patch_node("node1", {LOCK: "ours"}, version(cluster, "node1"))
+    await cluster.patch_node("node1", {NODE_LOCK: "ours"}, version(cluster, "node1"))
     cluster.apply(a_file(a_node("node1", cards=4)))
-    assert node_annotation(cluster, "node1", LOCK) == "ours"
-    cluster.apply(a_file(a_node("node1", cards=4, annotations={LOCK: "theirs"})))
-    assert node_annotation(cluster, "node1", LOCK) == "theirs"
+    assert node_annotation(cluster, "node1", NODE_LOCK) == "ours"
+    cluster.apply(a_file(a_node("node1", cards=4, annotations={NODE_LOCK: "theirs"})))
+    assert node_annotation(cluster, "node1", NODE_LOCK) == "theirs"
 
 
 async def test_what_we_bound_stays_until_the_file_speaks_of_that_pod() -> None:
     cluster, seen = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1"))
-    await cluster.patch_pod("default", "pod1", "uid-pod1", {allocation.NODE: "node1"})
+    await cluster.patch_pod("default", "pod1", "uid-pod1", {ASSIGNED_NODE: "node1"})
     seen.news()
     cluster.apply(a_file(a_node("node1"), a_pod("other")))
     assert seen.news() == [("pod changed", "uid-other")]
@@ -167,7 +165,7 @@ async def test_what_we_bound_stays_until_the_file_speaks_of_that_pod() -> None:
     assert ("pod gone", "uid-pod1") in seen.news()
     pod = cluster.known_pod("default", "pod1")
     assert pod
-    assert annotation(pod, allocation.NODE) is None
+    assert annotation(pod, ASSIGNED_NODE) is None
 
 
 def test_a_pod_of_the_same_name_takes_the_place_of_the_one_before() -> None:
@@ -180,7 +178,7 @@ def test_a_pod_of_the_same_name_takes_the_place_of_the_one_before() -> None:
 async def test_pods_that_never_fit_are_forgotten_before_memory_is() -> None:
     cluster, _ = a_cluster_of()
     cluster.offered(a_pod("placed"))
-    await cluster.patch_pod("default", "placed", "uid-placed", {allocation.NODE: "node1"})
+    await cluster.patch_pod("default", "placed", "uid-placed", {ASSIGNED_NODE: "node1"})
     for number in range(MAX_OFFERED + 5):
         cluster.offered(a_pod(f"pod{number}"))
     assert cluster.known_pod("default", "placed")

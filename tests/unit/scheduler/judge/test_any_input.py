@@ -6,12 +6,20 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hami import allocation, registration
+from hami.annotations import (
+    ASSIGNED_NODE,
+    CORDONED_DEVICES,
+    DEVICE_POLICY,
+    DEVICES_ALLOCATED,
+    HANDSHAKE,
+    MIG_ALLOCATIONS,
+    PAIR_SCORES,
+    REGISTER,
+    SCORING_WEIGHTS,
+)
 from hami.quantities import whole
-from scheduler.devices import handshake
+from hami.vendors import NVIDIA
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.vendors import NVIDIA
-from scheduler.judge import pod_annotations
 from scheduler.judge.decide import Decision, Policy, decide, reserve
 from tests.support.builders.nodes_to_judge import a_card, a_mig_card, a_node, a_pod, a_quota, a_running_pod, asks
 
@@ -33,10 +41,10 @@ DEVICES = st.lists(st.sampled_from(["GPU-0", "NVIDIA", "100", ",", ":", ";", "-5
 )
 KEYS = st.sampled_from(
     [
-        *(registration.REGISTER, registration.PAIR_SCORES, registration.CORDON, handshake.HANDSHAKE),
-        *(allocation.NODE, allocation.ALLOCATED, allocation.MIG_ALLOCATIONS),
+        *(REGISTER, PAIR_SCORES, CORDONED_DEVICES, HANDSHAKE),
+        *(ASSIGNED_NODE, DEVICES_ALLOCATED, MIG_ALLOCATIONS),
         *(NVIDIA.pod.use_type, NVIDIA.pod.use_uuid, NVIDIA.pod.numa_bind, NVIDIA.pod.mode),
-        *(pod_annotations.DEVICE_POLICY, pod_annotations.WEIGHTS),
+        *(DEVICE_POLICY, SCORING_WEIGHTS),
     ]
 )
 
@@ -68,7 +76,7 @@ def test_any_registration_text(text: str) -> None:
 @given(DEVICES, VALUES)
 @settings(max_examples=200, deadline=None)
 def test_any_pod_annotation(devices: str, mig: Any) -> None:
-    running = a_running_pod(devices, annotations={allocation.MIG_ALLOCATIONS: json.dumps(mig)})
+    running = a_running_pod(devices, annotations={MIG_ALLOCATIONS: json.dumps(mig)})
     survives(a_node(cards=[a_mig_card()]), running, a_quota(), a_pod())
 
 

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hami.vendors import NVIDIA, ONLY_NVIDIA
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.vendors import NVIDIA, ONLY_NVIDIA
 from scheduler.judge.batch_evaluation import Trial
 from scheduler.judge.device_matrix import batches
 from scheduler.judge.pod_annotations import read_wishes

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from hami import allocation
+from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from scheduler.judge.decide import Decision, Failed, Policy, decide
 from scheduler.klog import lines
 from scheduler.klog.writer import KlogWriter, headed
@@ -38,7 +38,7 @@ def told(decision: Decision, level: int, error: str = "") -> list[str]:
 
 
 def using(device: str, memory: int, cores: int, node: str = "node1") -> Json:
-    held = {allocation.NODE: node, allocation.ALLOCATED: f"{device},NVIDIA,{memory},{cores}:;"}
+    held = {ASSIGNED_NODE: node, DEVICES_ALLOCATED: f"{device},NVIDIA,{memory},{cores}:;"}
     return a_pod(f"on-{device}", annotations=held)
 
 

@@ -13,7 +13,7 @@ from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, Policy
 from scheduler.judge.request import ContainerRequest
-from scheduler.publish.event_builder import Attempt, bind_of, events_of, failure_of, registered_of, request_of
+from scheduler.publish.event_builder import Attempt, bind_of, events_of, failure_of, request_of
 from schemas.codec.records import MAX_VALUE_BYTES, decode, encode
 from schemas.events import (
     NOT_REASONS,
@@ -21,7 +21,6 @@ from schemas.events import (
     BindConcluded,
     DevicesJudged,
     Event,
-    NodeRegistered,
     NodesJudged,
     PodRef,
 )
@@ -159,15 +158,6 @@ def test_a_bind_is_told_with_its_error(error: str, bound: bool) -> None:
     again = decode(record.value, record.headers)
     assert isinstance(again, BindConcluded)
     assert (again.bound, again.error, again.attempt_id) == (bound, error, ATTEMPT.id)
-
-
-def test_a_registration_is_told_card_by_card() -> None:
-    columns = a_cluster(a_node(cards=[a_card("GPU-a", numa=1), a_card("GPU-b", index=2**64 - 1, health=False)]))
-    record = encode(registered_of("hami", "node1", columns.registration("node1"), "", "Requesting_x", STARTED))
-    again = decode(record.value, record.headers)
-    assert isinstance(again, NodeRegistered)
-    assert (again.uuid, again.healthy, again.registered) == (["GPU-a", "GPU-b"], [True, False], True)
-    assert again.index.tolist() == [0, 2**63 - 1]
 
 
 cards = st.builds(

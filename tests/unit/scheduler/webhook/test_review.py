@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hami.vendors import ONLY_NVIDIA
 from scheduler.devices.quota import Quotas
-from scheduler.devices.vendors import ONLY_NVIDIA
 from scheduler.webhook.admit import Rules
 from scheduler.webhook.review import answer
 

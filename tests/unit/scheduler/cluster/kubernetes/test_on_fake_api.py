@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hami import allocation
-from hami.node_lock import LOCK
+from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED, NODE_LOCK
 from tests.support.fakes.api_server import FakeApi, until
 from tests.support.harness.scheduler_on_fake_api import OnApi, a_cluster, node_path, pod_path, running
 
@@ -29,7 +28,7 @@ async def test_a_pod_takes_four_calls(tmp_path: Path) -> None:
         assert calls(api) == ["PATCH pods/pod1", "PATCH nodes/node1", "PATCH pods/pod1", "POST pods/pod1/binding"]
         bound = api.objects[pod_path("pod1")]
         assert bound["spec"]["nodeName"] == "node1"
-        assert bound["metadata"]["labels"][allocation.NODE] == "node1"
+        assert bound["metadata"]["labels"][ASSIGNED_NODE] == "node1"
         assert scheduler.slots_used() == 1
 
 
@@ -40,10 +39,10 @@ async def test_an_old_view_of_the_node_costs_one_more_look_and_no_lock_is_run_ov
         await scheduler.filter(pod)
         api.mute_watches = True
         node = deepcopy(api.objects[node_path("node1")])
-        node["metadata"]["annotations"][LOCK] = "2999-01-01T00:00:00Z,default,other"
+        node["metadata"]["annotations"][NODE_LOCK] = "2999-01-01T00:00:00Z,default,other"
         api.put(node_path("node1"), node)
         assert "node lock contention" in await scheduler.bind(pod)
-        assert api.objects[node_path("node1")]["metadata"]["annotations"][LOCK].endswith(",default,other")
+        assert api.objects[node_path("node1")]["metadata"]["annotations"][NODE_LOCK].endswith(",default,other")
         assert scheduler.slots_used() == 0
 
 
@@ -82,7 +81,7 @@ async def test_a_telling_that_arrives_while_the_decision_is_being_written_waits(
         scheduler.claims.begin(uid)
         other = deepcopy(api.objects[pod_path("pod1")])
         said = other["metadata"]["annotations"]
-        said[allocation.ALLOCATED] = said[allocation.ALLOCATED].replace("-0,", "-9,").replace("-1,", "-9,")
+        said[DEVICES_ALLOCATED] = said[DEVICES_ALLOCATED].replace("-0,", "-9,").replace("-1,", "-9,")
         api.put(pod_path("pod1"), other)
         version = api.objects[pod_path("pod1")]["metadata"]["resourceVersion"]
 
@@ -102,7 +101,7 @@ async def test_a_failed_bind_frees_at_once_and_stays_free_whatever_the_annotatio
         await scheduler.filter(pod)
         api.fail("POST /api/v1/namespaces/default/pods/pod1/binding", status=409)
         assert await scheduler.bind(pod) == "the fault that was asked for: 409"
-        assert LOCK not in api.objects[node_path("node1")]["metadata"]["annotations"]
+        assert NODE_LOCK not in api.objects[node_path("node1")]["metadata"]["annotations"]
         # kube-scheduler writes a condition into the pod, whose annotations still stand.
         api.put(pod_path("pod1"), {**api.objects[pod_path("pod1")], "status": {"conditions": []}})
         api.put(pod_path("marker"), {"metadata": {"namespace": "default"}})
@@ -147,7 +146,7 @@ async def test_a_pod_of_the_same_name_but_another_uid_is_not_written_to(tmp_path
         pod["metadata"]["uid"] = "of-the-one-before"
         assert (await scheduler.filter(pod))["Error"] == "the object has been modified"
         assert scheduler.slots_used() == 0
-        assert allocation.NODE not in api.objects[pod_path("pod1")]["metadata"].get("annotations", {})
+        assert ASSIGNED_NODE not in api.objects[pod_path("pod1")]["metadata"].get("annotations", {})
 
 
 async def test_after_a_restart_every_reservation_is_back_once_bound_or_not(tmp_path: Path) -> None:
@@ -227,7 +226,7 @@ async def test_a_nodes_heartbeat_or_lock_is_no_news_for_the_devices(tmp_path: Pa
         scheduler.columns.apply_node = lambda node, _now=None: applied.append(node)  # type: ignore[method-assign,assignment]
         node = deepcopy(api.objects[node_path("node1")])
         node["status"] = {"conditions": [{"lastHeartbeatTime": "later"}]}
-        node["metadata"]["annotations"][LOCK] = "2026-11-21T03:00:00Z,default,pod1"
+        node["metadata"]["annotations"][NODE_LOCK] = "2026-11-21T03:00:00Z,default,pod1"
         api.put(node_path("node1"), node)
         version = api.objects[node_path("node1")]["metadata"]["resourceVersion"]
         await until(lambda: (scheduler.cluster.known_node("node1") or {})["metadata"]["resourceVersion"] == version)

@@ -1,16 +1,20 @@
-"""The vendors that HAMi knows beside NVIDIA, as far as the rules that all share go: their words, keys and units.
+"""The vendors that HAMi supports besides NVIDIA: their words, annotations, resources and units.
 
 Sources: HAMi's chart (`device-configmap.yaml`), its documents on each vendor, and its docs/develop/protocol.md.
 Resource names are those of the chart; a device configuration changes them.
 """
 
-from scheduler.devices.vendors import Admission, Amounts, Form, NodeKeys, PodKeys, Resources, Vendor
+import re
+from collections.abc import Iterable
+from typing import Final
 
-_UNIT_OF_256_MIB = 256
+from hami.vendors import NVIDIA, Admission, Amounts, Form, NodeKeys, PodKeys, Resources, Vendor, Vendors
+
+_UNIT_OF_256_MIB: Final = 256
 
 
 def ascend(word: str) -> Vendor:
-    """One Ascend chip, `Ascend910B3`. Cards can be cut into certain sizes only, and only for containers with one."""
+    """One Ascend chip, `Ascend910B3`. Devices are cut into fixed sizes, and only for containers with one device."""
     return Vendor(
         word,
         Resources(f"huawei.com/{word}", f"huawei.com/{word}-memory", cores=f"huawei.com/{word}-core"),
@@ -19,13 +23,13 @@ def ascend(word: str) -> Vendor:
         admission=Admission(
             count_step=2 if word == "Ascend910C" else 1,
             shares_stand_alone=True,
-            hides_cards_from="ASCEND_VISIBLE_DEVICES",
+            hides_devices_by="ASCEND_VISIBLE_DEVICES",
         ),
     )
 
 
 def iluvatar(word: str) -> Vendor:
-    """One Iluvatar chip, `MR-V100`. Memory is asked for in units of 256 MiB; several cards are whole cards."""
+    """One Iluvatar chip, `MR-V100`. Memory is requested in units of 256 MiB; several devices are whole devices."""
     return Vendor(
         word,
         Resources(f"iluvatar.ai/{word}-vgpu", f"iluvatar.ai/{word}.vMem", cores=f"iluvatar.ai/{word}.vCore"),
@@ -45,7 +49,7 @@ def _chip_keys(word: str) -> PodKeys:
     )
 
 
-HYGON = Vendor(
+HYGON: Final = Vendor(
     "DCU",
     Resources("hygon.com/dcunum", "hygon.com/dcumem", cores="hygon.com/dcucores"),
     NodeKeys("hami.io/node-dcu-register", handshake="hami.io/node-handshake-dcu"),
@@ -59,7 +63,7 @@ HYGON = Vendor(
     ),
 )
 
-CAMBRICON = Vendor(
+CAMBRICON: Final = Vendor(
     "MLU",
     Resources("cambricon.com/vmlu", "cambricon.com/mlu.smlu.vmemory", cores="cambricon.com/mlu.smlu.vcore"),
     NodeKeys("cambricon-mlu", Form.CAPACITY),
@@ -74,7 +78,7 @@ CAMBRICON = Vendor(
     Amounts(default_cores=100, memory_unit_mib=_UNIT_OF_256_MIB),
 )
 
-METAX = Vendor(
+METAX: Final = Vendor(
     "Metax-SGPU",
     Resources("metax-tech.com/sgpu", "metax-tech.com/vmemory", cores="metax-tech.com/vcore"),
     NodeKeys("metax-tech.com/node-gpu-devices", Form.METAX),
@@ -88,8 +92,8 @@ METAX = Vendor(
 )
 
 
-def another(word: str) -> Vendor:
-    """A vendor that nothing is known of: keys in HAMi's manner, to be changed by the configuration."""
+def custom_vendor(word: str) -> Vendor:
+    """A vendor that HAMi does not support: names in HAMi's style, which the device configuration may change."""
     return Vendor(
         word,
         Resources(""),
@@ -103,3 +107,20 @@ def another(word: str) -> Vendor:
             f"hami.io/no-use-{word}-uuid",
         ),
     )
+
+
+_LISTED: Final = (NVIDIA, HYGON, CAMBRICON, METAX)
+_REGISTER: Final = re.compile(r"hami\.io/node-(?P<word>[\w.-]+)-register")
+_ASCEND_REGISTER: Final = re.compile(r"hami\.io/node-register-(?P<word>[\w.-]+)")
+
+
+def vendors_on_node(annotations: Iterable[str]) -> Vendors:
+    """The vendors whose devices a node with these annotations may list, for a reader without a device configuration."""
+    registers = {vendor.node.register for vendor in _LISTED}
+    found = list(_LISTED)
+    for name in sorted(set(annotations) - registers):
+        if chip := _ASCEND_REGISTER.fullmatch(name):
+            found.append(ascend(chip["word"]))
+        elif other := _REGISTER.fullmatch(name):
+            found.append(custom_vendor(other["word"]))
+    return tuple(found)

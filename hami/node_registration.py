@@ -1,0 +1,192 @@
+"""All devices that a Node object offers: NVIDIA's from its register annotation, other vendors' in each one's own form.
+
+`read_node` is the only reader of registrations. The scheduler applies HAMi's handshake rules to what it returns
+(`scheduler/devices/cluster_state.py`); `ingest` reports it as it is.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from hami.annotations import CORDONED_DEVICES, PAIR_SCORES, REGISTER
+from hami.go_values import (
+    INT64,
+    Fields,
+    InvalidValueError,
+    json_array,
+    json_fields,
+    json_integer,
+    json_kind,
+    json_string,
+    parse_json,
+)
+from hami.handshake import allocatable_devices, handshake_of, is_given_up
+from hami.quantities import whole
+from hami.registration import Device, Malformed, Registration, decode_metax, decode_registration
+from hami.vendors import NVIDIA, Form, Vendor, Vendors, code_of, find_vendor
+
+_SLOTS_BY_CAPACITY: Final = 100
+_CORES_BY_CAPACITY: Final = 100
+_MAX_BY_CAPACITY: Final = 1024
+"""No node has more devices; a capacity that says so is a mistake."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDevices:
+    """The devices of a node. pair_scores: how well two of them communicate, by UUID and UUID.
+
+    vendors: per device the code of its vendor, 0 for none; empty where vendors were not looked at.
+    """
+
+    registration: Registration
+    pair_scores: Mapping[str, Mapping[str, int]]
+    vendors: tuple[int, ...] = ()
+
+
+class VendorDevices(NamedTuple):
+    """The devices of one vendor other than NVIDIA. code: its place in the table of vendors."""
+
+    code: int
+    registration: Registration
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReading:
+    """What stands in a Node object. nvidia: None where NVIDIA's annotation is absent."""
+
+    nvidia: NodeDevices | Malformed | None
+    others: tuple[VendorDevices, ...]
+    malformed: tuple[Malformed, ...]
+    """Registrations of other vendors that can't be read."""
+
+    @property
+    def problem(self) -> Malformed | None:
+        """The first registration that can't be read, NVIDIA's before all others."""
+        return self.nvidia if isinstance(self.nvidia, Malformed) else next(iter(self.malformed), None)
+
+    def all_devices(self, vendors: Vendors) -> NodeDevices | None:
+        """All devices that can be read; None for none."""
+        return combine(self.nvidia if isinstance(self.nvidia, NodeDevices) else None, self.others, vendors)
+
+
+def read_node(node: Mapping[str, Any], vendors: Vendors, now: datetime | None = None) -> NodeReading:
+    """The registrations of `vendors` in a Node object.
+
+    now: the scheduler's local time without a zone; with it, other vendors' devices are left out where HAMi gives them
+    up for an unanswered handshake. NVIDIA's rule needs the node's history, so the caller applies it.
+    """
+    annotations = _mapping(_mapping(node.get("metadata")).get("annotations"))
+    nvidia = find_vendor(vendors, NVIDIA.word)
+    found = [
+        (code, _read_vendor(node, annotations, vendor, now))
+        for code, vendor in enumerate(vendors, 1)
+        if vendor.word != NVIDIA.word
+    ]
+    return NodeReading(
+        decode_node(annotations, nvidia.node.register) if nvidia else None,
+        tuple(VendorDevices(code, devices) for code, devices in found if isinstance(devices, Registration)),
+        tuple(devices for _, devices in found if isinstance(devices, Malformed)),
+    )
+
+
+def decode_node(annotations: Mapping[str, Any], register: str = REGISTER) -> NodeDevices | Malformed | None:
+    """NVIDIA's devices; None where none are registered. As in HAMi, malformed pair scores unregister the node."""
+    if register not in annotations:
+        return None
+    registration = decode_registration(annotations[register], register)
+    if isinstance(registration, Malformed):
+        return registration
+    scores = decode_pair_scores(annotations[PAIR_SCORES]) if PAIR_SCORES in annotations else {}
+    return scores if isinstance(scores, Malformed) else NodeDevices(registration, scores)
+
+
+def _read_vendor(
+    node: Mapping[str, Any], annotations: Mapping[str, Any], vendor: Vendor, now: datetime | None
+) -> Registration | Malformed | None:
+    if vendor.node.form is Form.CAPACITY:
+        return _by_capacity(node, vendor)
+    text = annotations.get(vendor.node.register)
+    if text is None:
+        return None
+    allocatable = allocatable_devices(node, vendor.resources.count)
+    if is_given_up(handshake_of(annotations, vendor.node.handshake), allocatable, now):
+        return None
+    if vendor.node.form is Form.METAX:
+        return decode_metax(text, vendor.node.register, vendor.word)
+    return decode_registration(text, vendor.node.register)
+
+
+def _by_capacity(node: Mapping[str, Any], vendor: Vendor) -> Registration | None:
+    """Devices that no annotation lists (Cambricon): one per hundred of the cores resource, with equal memory."""
+    capacity = _mapping(_mapping(node.get("status")).get("capacity"))
+    cores = whole(capacity.get(vendor.resources.cores)) or 0
+    memory = whole(capacity.get(vendor.resources.memory)) or 0
+    name = str(_mapping(node.get("metadata")).get("name", ""))
+    count = min(-(-cores // _CORES_BY_CAPACITY), _MAX_BY_CAPACITY)
+    if count <= 0:
+        return None
+    memory_mib = memory * vendor.amounts.memory_unit_mib * _CORES_BY_CAPACITY // cores
+    devices = (
+        Device(
+            uuid=f"{name}-{vendor.node.register}-{index}",
+            index=index,
+            slots=_SLOTS_BY_CAPACITY,
+            memory_mib=max(0, min(memory_mib, 2**31 - 1)),
+            cores=_CORES_BY_CAPACITY,
+            model=vendor.word,
+            is_healthy=True,
+        )
+        for index in range(count)
+    )
+    return Registration(tuple(devices), "json")
+
+
+def combine(nvidia: NodeDevices | None, others: Iterable[VendorDevices], vendors: Vendors) -> NodeDevices | None:
+    """All devices of a node, NVIDIA's first; None for none.
+
+    A device in NVIDIA's annotation is NVIDIA's only if its model contains the word; otherwise it has no vendor.
+    """
+    parts = tuple(others)
+    if nvidia is None and not parts:
+        return None
+    vendor, code = find_vendor(vendors, NVIDIA.word), code_of(vendors, NVIDIA.word)
+    devices = nvidia.registration.devices if nvidia else ()
+    codes = tuple(code if vendor and vendor.owns(device.model) else 0 for device in devices)
+    for part in parts:
+        devices += part.registration.devices
+        codes += (part.code,) * len(part.registration.devices)
+    form = nvidia.registration.form if nvidia else parts[0].registration.form
+    return NodeDevices(Registration(devices, form), nvidia.pair_scores if nvidia else {}, codes)
+
+
+def decode_pair_scores(text: object) -> dict[str, dict[str, int]] | Malformed:
+    """`{uuid: {uuid: score}}`: how well each device communicates with each other one; higher is better."""
+    if not isinstance(text, str):
+        return Malformed(PAIR_SCORES, "", f"is {type(text).__name__}, write a string")
+    try:
+        items = enumerate(json_array(parse_json(text), ""))
+        rows = [json_fields(item, _PAIR_FIELDS, f"entry {place}") for place, item in items]
+    except InvalidValueError as wrong:
+        return Malformed(PAIR_SCORES, wrong.place, wrong.problem)
+    return {row.get("uuid", ""): row.get("score", {}) for row in rows}
+
+
+def _scores(value: Any, place: str) -> dict[str, int]:
+    if not isinstance(value, dict):
+        raise InvalidValueError(place, f"is {json_kind(value)}, write a JSON object")
+    read = json_integer(*INT64)
+    return {uuid: read(score, f"{place} of {uuid}") for uuid, score in value.items() if score is not None}
+
+
+_PAIR_FIELDS: Final[Fields] = {"uuid": ("uuid", json_string), "score": ("score", _scores)}
+
+
+def cordoned_devices(annotations: Mapping[str, Any]) -> frozenset[str]:
+    """UUIDs of the devices that `hami.io/device-cordon` takes out of use."""
+    listed = annotations.get(CORDONED_DEVICES)
+    return frozenset(uuid.strip() for uuid in listed.split(",")) if isinstance(listed, str) else frozenset()
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}

@@ -1,0 +1,48 @@
+"""The `node.registered` event of a node, made in the same way whoever observed the node."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hami.registration import Registration
+from schemas.events import NodeRegistered
+
+_INT64_MAX: Final = 2**63 - 1
+
+
+def node_registered(
+    node: str,
+    observed: datetime,
+    registration: Registration | None,
+    *,
+    cause: str = "",
+    handshake: str = "",
+    scheduler: str = "",
+) -> NodeRegistered:
+    """The devices that the node offers. cause: which annotation can't be read, or why no device counts."""
+    devices = registration.devices if registration else ()
+    return NodeRegistered(
+        node=node,
+        observed=observed,
+        scheduler=scheduler,
+        registered=registration is not None,
+        cause=cause,
+        handshake=handshake,
+        uuid=[device.uuid for device in devices],
+        model=[device.model for device in devices],
+        mode=[device.mode for device in devices],
+        index=_column(device.index for device in devices),
+        memory_mib=_column(device.memory_mib for device in devices),
+        cores_percent=_column(device.cores for device in devices),
+        slots=_column(device.slots for device in devices),
+        numa=_column(device.numa for device in devices),
+        healthy=[device.is_healthy for device in devices],
+    )
+
+
+def _column(values: Iterator[int]) -> NDArray[np.int64]:
+    # An index may have 64 bits without a sign.
+    return np.fromiter((min(value, _INT64_MAX) for value in values), np.int64)
