@@ -1,16 +1,20 @@
-"""What HAMi writes on Kubernetes objects, read and written in one place for the scheduler and for `ingest`. Pure.
+"""What HAMi writes on Kubernetes objects, read and written in one place for the scheduler and for `ingest`.
 
-annotations        names of annotations, labels and resources
-registration       the devices in a register annotation: JSON, the form up to v2.7, Metax'
-node_registration  all devices of a Node object, of every vendor
-registered_event   a node's devices as the event `node.registered`
-handshake          the handshake of a node's device plugin and the scheduler
-node_lock          the lock of a node during a bind
-allocation         the devices of a pod's containers
-mig                MIG profiles and placements
-vendors            the table of vendors, and NVIDIA's row
-vendor_catalog     the other vendors
-go_values          numbers, booleans and JSON as Go reads them
-quantities         Kubernetes quantities
-durations          durations as Go writes them
+    annotations        names of annotations, labels and resources
+    registration       the devices in a register annotation: JSON, the form up to v2.7, Metax'
+    node_registration  all devices of a Node object, of every vendor
+    registered_event   a node's devices as the event `node.registered`
+    handshake          the handshake between the scheduler and a node's device plugin
+    node_lock          the lock of a node during a bind
+    allocation         the devices of a pod's containers
+    mig                MIG profiles and placements
+    requests           values in the request of a container
+    reason_codes       the codes by which devices and nodes are refused
+    vendors            the table of vendors, and NVIDIA's row
+    vendor_catalog     the other vendors
+    go_values          numbers, booleans and JSON as Go reads them
+    quantities         Kubernetes quantities
+    durations          durations as Go writes them
+
+Functions from values to values: no client, no clock, no environment.
 """

@@ -1,4 +1,8 @@
-"""Durations as Go writes and reads them (`5m0s`, `1h30m`, `500ms`): HAMi's flags and error texts use that form."""
+"""Durations as Go writes and reads them (`5m0s`, `1h30m`, `500ms`): HAMi's flags and error texts use that form.
+
+The package durationpy is not used: it also accepts what Go refuses (`1d`, `1y`, `5m, 3s`), and drops the minutes' zero
+seconds that Go prints.
+"""
 
 import re
 from datetime import timedelta
@@ -15,15 +19,15 @@ _PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|us|m|s)", re.ASCII)
 
 
 def parse(text: str) -> timedelta:
-    """Raises `ValueError` that says what to write."""
+    """Negative durations are refused: no setting of ours takes one. Raises `ValueError` that says what to write."""
     parts = list(_PART.finditer(text))
     if not parts or "".join(part[0] for part in parts) != text:
-        raise ValueError(f"{text!r} is no duration, write one such as 5m, 90s or 1h30m")
+        raise ValueError(f"{text!r} is not a duration, write one such as 5m, 90s or 1h30m")
     return sum((float(part[1]) * _UNITS[part[2]] for part in parts), timedelta())
 
 
-def text(duration: timedelta) -> str:
-    """As Go prints it: `5m0s`, `28s`, `1h0m0s`, `1.5s`, `100ms`, `0s`."""
+def format_go(duration: timedelta) -> str:
+    """The duration as Go prints it: `5m0s`, `28s`, `1h0m0s`, `1.5s`, `100ms`, `0s`."""
     micros = duration // timedelta(microseconds=1)
     if 0 < micros < 1_000_000:
         return f"{_decimal(micros, 1000)}ms" if micros >= 1000 else f"{micros}µs"

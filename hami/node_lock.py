@@ -1,7 +1,7 @@
-"""The node lock: `hami.io/mutex.lock` says which pod is being bound to a node right now (HAMi's `nodelock.go`).
+"""The node lock: `hami.io/mutex.lock` on a node names the pod that is being bound to it (HAMi's `nodelock.go`).
 
-`<RFC 3339 time>,<namespace>,<pod>`; before HAMi v2.3 the time alone. Pure: reading, writing, and what to do about a
-lock that is there. Error texts are HAMi's, those of Go's time parser included.
+`<RFC 3339 time>,<namespace>,<pod>`; before HAMi v2.3 the time alone. It is read, written and judged here. Error texts
+are HAMi's, those of Go's time parser included.
 """
 
 import re
@@ -11,8 +11,10 @@ from enum import Enum, auto
 from typing import Final
 
 from hami import durations
+from hami.reason_codes import ReasonCode
 
-LOCK: Final = "hami.io/mutex.lock"
+CONTENTION: Final = ReasonCode.NODE_LOCK_CONTENTION.value
+"""The end of every error about a lock that another pod holds."""
 
 PodKey = tuple[str, str]
 """(namespace, name)"""
@@ -32,16 +34,16 @@ _STEPS: Final = (
     (r"\d\d", "05"),
     (r"(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)", "Z07:00"),
 )
-"""What Go's parser expects one after the other, and how it names each in its errors."""
+"""The parts of a time in order: a pattern, and the name that Go's parser gives the part in its errors."""
 
 
 class LockError(ValueError):
-    """The annotation is no lock; the text is HAMi's."""
+    """The annotation is not a lock; the text is HAMi's."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """Since when a node is locked, and by which pod; owner ("", "") in the old form, which names none."""
+    """since: when the node was locked; owner: the pod that locked it, ("", "") in the old form, which has none."""
 
     since: datetime
     owner: PodKey
@@ -58,7 +60,7 @@ def parse(value: str) -> Lock:
 
 
 def owner_of(value: str) -> PodKey | None:
-    """The pod that a lock names; None where it names none, or is no lock."""
+    """The pod in a lock; None for the old form and for other texts."""
     parts = value.split(",")
     return (parts[1], parts[2]) if len(parts) == 3 else None
 
@@ -88,19 +90,20 @@ def format_lock(since: datetime, owner: PodKey) -> str:
 
 
 class Step(Enum):
-    """What to do about the lock of a node before binding a pod to it."""
+    """What the bind does about the node's lock."""
 
     TAKE = auto()
-    """Free, or ours and too old: write our own."""
+    """Write our lock: the node is free, or its lock is too old."""
     KEEP = auto()
-    """Already ours."""
-    ASK = auto()
-    """Another pod's: whoever locked may be gone; take it over then, else it is contended."""
+    """The lock is already ours."""
+    CHECK_OWNER = auto()
+    """Another pod holds the lock: take it over if that pod is gone, fail otherwise."""
     CONTENDED = auto()
+    """A lock in the old form, whose owner can't be looked up: fail."""
 
 
 def next_step(value: str | None, pod: PodKey, now: datetime, timeout: timedelta) -> Step:
-    """Raises `LockError` for an annotation that is no lock. A lock counts up to and including `timeout`."""
+    """Raises `LockError` for an annotation that is not a lock. A lock is valid up to and including `timeout`."""
     if value is None:
         return Step.TAKE
     lock = parse(value)
@@ -108,27 +111,32 @@ def next_step(value: str | None, pod: PodKey, now: datetime, timeout: timedelta)
         return Step.TAKE
     if lock.owner == pod:
         return Step.KEEP
-    return Step.ASK if all(lock.owner) else Step.CONTENDED
+    return Step.CHECK_OWNER if all(lock.owner) else Step.CONTENDED
 
 
 def is_ours_to_release(value: str | None, pod: PodKey) -> bool:
     """Whether the pod whose bind failed may remove the lock.
 
-    One that names no pod (the old form, or no lock at all) is removed by whoever fails on it, as HAMi does, so that
-    the next try gets through.
+    As in HAMi, it also removes a lock without an owner (the old form, or any other text): the next try succeeds.
     """
     return value is not None and ("," not in value or owner_of(value) == pod)
 
 
-def contended(node: str, timeout: timedelta) -> str:
-    return f"node {node} has been locked within {durations.text(timeout)}: node lock contention"
+def contention_error(node: str, timeout: timedelta) -> str:
+    return f"node {node} has been locked within {durations.format_go(timeout)}: {CONTENTION}"
 
 
-def waited_in_vain(node: str, waited: timedelta) -> str:
-    return f"timed out after {durations.text(waited)} waiting for node {node} to be unlocked: node lock contention"
+def wait_error(node: str, waited: timedelta) -> str:
+    """The error of a member of a pod group that waited for the lock."""
+    return f"timed out after {durations.format_go(waited)} waiting for node {node} to be unlocked: {CONTENTION}"
 
 
-def unsettled(node: str, cause: str) -> str:
-    """Somebody else kept changing the node while we tried to write the lock."""
+def is_contention(error: str) -> bool:
+    """Whether a bind failed because another pod holds the node's lock."""
+    return error.endswith(CONTENTION)
+
+
+def conflict_error(node: str, cause: str) -> str:
+    """The error when the node changed each time that we tried to write the lock."""
     strategy = "{Duration:100ms Factor:2 Jitter:0.5 Steps:5 Cap:0s}"
     return f"failed to set node lock (node={node}, retry strategy={strategy}): {cause}"

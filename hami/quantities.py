@@ -15,14 +15,13 @@ _SCALE: Final = {
 }
 _INT64_MAX: Final = 2**63 - 1
 _EXACT: Final = Context(prec=300)
-"""No product of what `_FORM` and `_LONGEST` let through is longer."""
-_LONGEST: Final = 64  # a longer text is either beyond 64 bits or padding that no API server writes
-
-_LONGEST_BITS: Final = 200  # no integer of so many digits is longer
+"""Enough digits for every product of what `_FORM` and `_MAX_LENGTH` accept."""
+_MAX_LENGTH: Final = 64  # a longer text is either beyond 64 bits or padding that no API server writes
+_MAX_BITS: Final = 200  # an integer of `_MAX_LENGTH` digits is not longer
 
 
 def whole(value: Any) -> int | None:
-    """The integer that a quantity stands for; None if it is no quantity, no whole number, or beyond 64 bits.
+    """The integer value of a quantity; None if it is not a quantity, not a whole number, or beyond 64 bits.
 
     A JSON number is accepted as well as a string (Go's `resource.Quantity` reads both).
     """
@@ -36,31 +35,31 @@ def whole(value: Any) -> int | None:
 
 
 def rounded_up(value: Any) -> int:
-    """Go's `Quantity.Value()`: fractions away from zero, what is beyond 64 bits its nearest; 0 for no quantity."""
+    """Go's `Quantity.Value()`: fractions are rounded away from zero, values beyond 64 bits clamped; 0 if it is none."""
     number = _number(value) or Decimal(0)
     away = number.to_integral_value(ROUND_UP)
     return max(-_INT64_MAX - 1, min(int(away), _INT64_MAX))
 
 
 def is_quantity(value: Any) -> bool:
-    """Whether an API server would take it as a quantity."""
+    """Whether an API server accepts the value as a quantity."""
     return _number(value) is not None
 
 
 def _number(value: Any) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
-    if isinstance(value, int) and value.bit_length() > _LONGEST_BITS:
-        return None  # Python itself refuses to spell huge integers
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        return None  # Python refuses to format huge integers
     text = value if isinstance(value, str) else repr(value)
-    form = _FORM.fullmatch(text) if len(text) <= _LONGEST else None
+    form = _FORM.fullmatch(text) if len(text) <= _MAX_LENGTH else None
     return _exact(form) if form else None
 
 
 def _exact(form: re.Match[str]) -> Decimal | None:
     digits, suffix, exponent = form.groups()
     power = int(exponent or 0)
-    if abs(power) > _LONGEST:
+    if abs(power) > _MAX_LENGTH:
         return Decimal(0) if Decimal(digits) == 0 else None
     scaled = _EXACT.multiply(Decimal(digits), _SCALE[suffix or ""])
     return _EXACT.multiply(scaled, _EXACT.power(Decimal(10), power))

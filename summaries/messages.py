@@ -11,6 +11,7 @@ from typing import Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from hami.reason_codes import ReasonCode
 from schemas.codec.identity_memo import of_nodes
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, Message, Refusal
 from schemas.events.base import OFFERED_NODES
@@ -19,10 +20,10 @@ from summaries.text import NODE_UNREGISTERED, refusal_text
 
 Ints = npt.NDArray[np.int64]
 
-FILTERING_SUCCEED: Final = "FilteringSucceed"
-FILTERING_FAILED: Final = "FilteringFailed"
-BINDING_SUCCEED: Final = "BindingSucceed"
-BINDING_FAILED: Final = "BindingFailed"
+FILTERING_SUCCEED: Final = ReasonCode.FILTERING_SUCCEED.value
+FILTERING_FAILED: Final = ReasonCode.FILTERING_FAILED.value
+BINDING_SUCCEED: Final = ReasonCode.BINDING_SUCCEED.value
+BINDING_FAILED: Final = ReasonCode.BINDING_FAILED.value
 
 _MORE_BYTES: Final = len("... and 1000000000 more)")
 

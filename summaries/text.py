@@ -8,9 +8,10 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from hami.reason_codes import ReasonCode
 from schemas.events import Refusal
 
-NODE_UNREGISTERED = "node unregistered"
+NODE_UNREGISTERED: Final = ReasonCode.NODE_UNREGISTERED.value
 
 _COUNTED: Final = re.compile(r"([+-]?\d{1,18})/([+-]?\d{1,18}) +(\S{1,200})", re.ASCII)
 

@@ -8,23 +8,19 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from hami.reason_codes import ReasonCode
+from hami.requests import UNSET_PERCENT
 from ingest.hami.registry import Cards
 from schemas.events import FITS, REFUSED
 
 UNKNOWN: Final = -1
 """Of a container's position: the log does not say it."""
-UNSET_PERCENT: Final = 101
-"""HAMi's way to say that no share of the card's memory is asked for."""
 
 MAX_DEVICES: Final = 400_000
 """Of one attempt: 5,000 nodes with 8 cards and ten containers. More are no attempt but noise."""
 
 NAMES_CARDS: Final = 4
 """The log level from which on every card that is tried has a line."""
-
-NODE_INSUFFICIENT_DEVICE: Final = "NodeInsufficientDevice"
-ALLOCATED_TOO_FEW: Final = "AllocatedCardsInsufficientRequest"
-NUMA_NOT_FIT: Final = "NumaNotFit"
 
 
 class Asked(NamedTuple):
@@ -150,16 +146,18 @@ class Attempt:
         place = node or (card.node if card else "")
         self.is_told_whole &= bool(place)
         for key in self.fitting.pop(place, ()) if place else ():
-            self.devices[key] = self.devices[key]._replace(verdict=NUMA_NOT_FIT)
+            self.devices[key] = self.devices[key]._replace(verdict=ReasonCode.NUMA_NOT_FIT.value)
         self.is_walking = True
 
     def refuse_node(self, node: str, reason: str, container: int) -> None:
         if container == UNKNOWN:
-            container = self._untried(node) if reason == NODE_INSUFFICIENT_DEVICE else self._refusing(node)
+            container = self._untried(node) if reason == ReasonCode.NODE_INSUFFICIENT_DEVICE else self._refusing(node)
         for key in self.fitting.pop(node, ()):
             # Cards that were taken for containers before the refusing one were not taken in vain.
             if container == UNKNOWN or key.startswith(f"{container}/"):
-                self.devices[key] = self.devices[key]._replace(verdict=ALLOCATED_TOO_FEW)
+                self.devices[key] = self.devices[key]._replace(
+                    verdict=ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST.value
+                )
         self.nodes[node] = NodeLine(REFUSED, reason=reason, container=container)
         self.is_walking = True
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import orjson
 
+from hami.reason_codes import ReasonCode
 from ingest.hami.attempt import UNKNOWN, Attempt, read_requests
 from ingest.hami.grammar import Spelling
 from ingest.hami.open_attempts import MAX_TEXT, Book, names_of
@@ -134,7 +135,7 @@ class FilterLines:
     def judge_device(self, text: bytes, spelling: Spelling) -> bool:
         if usual := _DEVICE.search(text, 0, 600):
             attempt = self._book.memory.open.get(usual[1].decode(errors="replace"))
-            if attempt and spelling.code != "NumaNotFit":
+            if attempt and spelling.code != ReasonCode.NUMA_NOT_FIT:
                 attempt.levels.add(spelling.level)
                 uuid, said = usual[2].decode(errors="replace"), usual[3].decode(errors="replace")
                 attempt.judge_device(uuid, "", spelling.code or FITS, said, self._book.memory.cards)
@@ -145,9 +146,9 @@ class FilterLines:
         """Keys in another order, a card with its node, or the first line of an attempt."""
         attempt, uuid = self._attempt(text, spelling), klog.quoted(text, b"device")
         if attempt is None or not uuid:
-            return spelling.code == "ExclusiveDeviceAllocateConflict" and attempt is not None
+            return spelling.code == ReasonCode.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT and attempt is not None
         node = klog.quoted(text, b"node") or ""
-        if spelling.code == "NumaNotFit":
+        if spelling.code == ReasonCode.NUMA_NOT_FIT:
             attempt.give_back(uuid, node, self._book.memory.cards)
             return True
         said = text[text.rfind(b'"', 0, 400) + 1 : 600].decode(errors="replace") if len(text) < 600 else ""

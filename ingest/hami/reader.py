@@ -12,6 +12,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from hami.reason_codes import ReasonCode
 from ingest.hami.bind_lines import BindLines, CardLines
 from ingest.hami.filter_lines import FilterLines
 from ingest.hami.grammar import NOISE, Spelling, grammar
@@ -117,10 +118,10 @@ class HamiLog:
         if not pod or not reason or message is None or not now or not (names := names_of(pod)):
             return False
         message = message[:MAX_LINE]
-        if reason == "FilteringSucceed":
+        if reason == ReasonCode.FILTERING_SUCCEED:
             self._filters.succeed(names, message, now, spelling)
-        elif reason == "FilteringFailed":
+        elif reason == ReasonCode.FILTERING_FAILED:
             self._filters.fail(names, message, now, spelling)
-        elif reason in ("BindingSucceed", "BindingFailed"):
-            self._binds.conclude_bind(pod, message, now, is_bound=reason == "BindingSucceed")
+        elif reason in (ReasonCode.BINDING_SUCCEED, ReasonCode.BINDING_FAILED):
+            self._binds.conclude_bind(pod, message, now, is_bound=reason == ReasonCode.BINDING_SUCCEED)
         return True

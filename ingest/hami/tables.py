@@ -6,7 +6,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ingest.hami.attempt import NOTHING, UNKNOWN, UNSET_PERCENT, Asked, Attempt, DeviceLine, NodeLine
+from hami.requests import UNSET_PERCENT
+from ingest.hami.attempt import NOTHING, UNKNOWN, Asked, Attempt, DeviceLine, NodeLine
 from ingest.hami.registry import Card, Cards
 from schemas.events import NOT_SAID, PICKED, REFUSED, UNREGISTERED, DeviceKind, Refusal, Request
 from summaries.text import read_reasons, reason_text

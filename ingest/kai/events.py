@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from hami.reason_codes import ReasonCode
 from ingest.kai.attempt import Attempt, Card, Change, JudgedNode
 from schemas.codec.chunking import HEAD_BYTES, refusal_runs, runs
 from schemas.codec.records import MAX_VALUE_BYTES
@@ -31,8 +32,8 @@ from schemas.events.base import NOT_SAID
 from schemas.ids import attempt_id
 
 SCHEDULER: Final = "kai-scheduler"
-INSUFFICIENT_MEMORY: Final = "CardInsufficientMemory"
-IN_USE: Final = "ExclusiveDeviceAllocateConflict"
+INSUFFICIENT_MEMORY: Final = ReasonCode.CARD_INSUFFICIENT_MEMORY.value
+IN_USE: Final = ReasonCode.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT.value
 GPU_REASON: Final = "Node didn't have enough resources: GPUs"
 RELEASING_MEMORY_COUNTED: Final = "ReleasingMemoryCounted"
 MEMORY_CHANGED: Final = "MemoryChanged"

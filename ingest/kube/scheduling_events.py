@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
+from hami.reason_codes import ReasonCode
 from ingest.kube.failure_messages import GRAMMAR, refused
 from ingest.kube.objects import moment, part, text
 from schemas.events import PodRef
@@ -200,10 +201,10 @@ _READERS: Final[dict[str, Callable[[_Said], Happening | None]]] = {
     "Scheduled": _scheduled,
     "Preempted": _preempted,
     "Evict": _evicted,
-    "FilteringFailed": _filtering_failed,
-    "FilteringSucceed": _filtering_succeed,
-    "BindingSucceed": _binding_succeed,
-    "BindingFailed": _not_bound,
+    ReasonCode.FILTERING_FAILED.value: _filtering_failed,
+    ReasonCode.FILTERING_SUCCEED.value: _filtering_succeed,
+    ReasonCode.BINDING_SUCCEED.value: _binding_succeed,
+    ReasonCode.BINDING_FAILED.value: _not_bound,
     "FailedBinding": _not_bound,
     "BindingError": _not_bound,
     "Bound": _bound,

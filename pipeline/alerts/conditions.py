@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Protocol
 
+from hami.node_lock import CONTENTION
 from pipeline.alerts import links
 from pipeline.alerts.firing import Case
 from pipeline.alerts.inputs import Arrived, Heard, Seen, SetAside
@@ -32,8 +33,6 @@ from pipeline.alerts.tick_counter import Buckets
 from schemas.events import Alert, BindConcluded, DetailDropped, FindingReported, Message, NodeChecked, PodObserved
 from schemas.topics import DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, NODES, PODS
 
-LOCK_CONTENTION = "node lock contention"
-"""How HAMi ends the error of a bind that finds the node locked (``nodelock.ErrNodeLockContention``)."""
 _ENDED = frozenset({"Succeeded", "Failed"})
 
 
@@ -125,7 +124,7 @@ class Locked(_Remembering):
     def see(self, seen: Seen) -> None:
         if not isinstance(seen, BindConcluded):
             return
-        if seen.bound or LOCK_CONTENTION not in seen.error:
+        if seen.bound or CONTENTION not in seen.error:
             self._spells.pop(seen.node, None)
         elif spell := self._spells.get(seen.node):
             spell.goes_on(seen.ended)

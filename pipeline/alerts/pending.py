@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from hami.reason_codes import ReasonCode
 from pipeline.alerts import links
 from pipeline.alerts.firing import Case
 from pipeline.alerts.inputs import Seen
@@ -15,7 +16,7 @@ from schemas.events import Alert, Message, PodObserved, PodRef
 from schemas.topics import MESSAGES, PODS
 
 _BINDING: Final = "Binding"
-_WHOLE: Final = "FilteringFailed"
+_WHOLE: Final = ReasonCode.FILTERING_FAILED.value
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 

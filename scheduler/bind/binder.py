@@ -112,9 +112,9 @@ class Binder:
                 await self._take(asked.node, pod)
             except _ContendedError:
                 if not waits or not self._policy.retry:
-                    raise LockError(node_lock.contended(asked.node, self._policy.timeout)) from None
+                    raise LockError(node_lock.contention_error(asked.node, self._policy.timeout)) from None
                 if self._clock() > give_up:
-                    raise LockError(node_lock.waited_in_vain(asked.node, self._policy.retry)) from None
+                    raise LockError(node_lock.wait_error(asked.node, self._policy.retry)) from None
                 await self._sleep(_POLL)
             else:
                 return
@@ -139,7 +139,7 @@ class Binder:
                 cause = str(error)
             else:
                 return
-        raise LockError(node_lock.unsettled(node, cause))
+        raise LockError(node_lock.conflict_error(node, cause))
 
     def _free_as_known(self, node: str) -> Object | None:
         """The node as last seen, where that shows it unlocked. If it is older than it seems, our write conflicts."""
@@ -151,7 +151,9 @@ class Binder:
         """Whether the lock is held by this pod; False: it may be taken. Raises `_ContendedError`."""
         value = annotation(node, NODE_LOCK)
         step = node_lock.next_step(value, pod, self._clock(), self._policy.timeout)
-        if step is Step.CONTENDED or (step is Step.ASK and value is not None and await self._has_live_owner(value)):
+        if step is Step.CONTENDED or (
+            step is Step.CHECK_OWNER and value is not None and await self._has_live_owner(value)
+        ):
             raise _ContendedError
         return step is Step.KEEP
 

@@ -11,6 +11,7 @@ from hami import allocation
 from hami.allocation import AllocatedDevice, MigAllocation
 from hami.annotations import ASSIGNED_NODE, MIG_ALLOCATIONS
 from hami.mig import Placement
+from hami.reason_codes import ReasonCode
 from hami.vendors import Vendors
 from scheduler.devices.cluster_state import TOTAL, USED, ClusterColumns
 from scheduler.devices.pod_usage import use_of
@@ -53,7 +54,7 @@ def decide(
     try:
         terms = dict(_terms(columns, metadata, requests, policy))
     except WeightsError as error:
-        return Failed(requests, f"calcScore failed {error} for pod {metadata.get('name', '')}")
+        return Failed(requests, f"{ReasonCode.CALC_SCORE_FAILED} {error} for pod {metadata.get('name', '')}")
     return _Attempt(terms, requests, tuple(node_names)).conclude()
 
 
@@ -140,7 +141,7 @@ class _Attempt:
         unknown = self.ids < 0
         if unknown.any():
             self.refusal[unknown] = len(self.refusals)
-            self.refusals.append(Refusal((), 0, verdict_codes.NODE_UNREGISTERED))
+            self.refusals.append(Refusal((), 0, ReasonCode.NODE_UNREGISTERED.value))
 
     def _causes(self) -> dict[str, str]:
         unknown = np.flatnonzero(self.ids < 0).tolist()

@@ -6,8 +6,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hami.requests import UNSET_PERCENT
 from scheduler.judge.pod_annotations import Wishes
-from scheduler.judge.request import UNSET_PERCENTAGE, ContainerRequest
+from scheduler.judge.request import ContainerRequest
 
 _WHOLE_CARD = 100
 
@@ -32,7 +33,7 @@ class Ask:
 
     def memory_of(self, total: Amount) -> Amount:
         """MiB asked of a card, or of each card of an array, with `total` MiB."""
-        if self.memory_mib > 0 or self.percentage == UNSET_PERCENTAGE:
+        if self.memory_mib > 0 or self.percentage == UNSET_PERCENT:
             return total * 0 + self.memory_mib
         return total * self.percentage // 100
 

@@ -5,10 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from hami.quantities import whole
+from hami.requests import UNSET_PERCENT
 from hami.vendors import Vendor, Vendors
-
-UNSET_PERCENTAGE: Final = 101
-"""HAMi's word for "no percentage asked"."""
 
 _INT32_MAX: Final = 2**31 - 1
 
@@ -71,7 +69,7 @@ def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendo
     if count is None or memory_mib is None:
         return ContainerRequest(name, is_init)
     percentage = _percentage(said.whole(names.percentage))
-    if memory_mib == 0 and percentage == UNSET_PERCENTAGE:
+    if memory_mib == 0 and percentage == UNSET_PERCENT:
         memory_mib, percentage = (rules.default_memory_mib, percentage) if rules.default_memory_mib else (0, 100)
     cores = said.whole(names.cores)
     return ContainerRequest(
@@ -95,7 +93,7 @@ def _memory(said: "_Said", vendor: Vendor) -> int | None:
 
 
 def _percentage(asked: int | None) -> int:
-    return UNSET_PERCENTAGE if asked is None or asked <= 0 else min(asked, 100)
+    return UNSET_PERCENT if asked is None or asked <= 0 else min(asked, 100)
 
 
 class _Said:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hami.reason_codes import ReasonCode
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Refusal
 from scheduler.judge.device_matrix import Cards, Ints
@@ -153,6 +154,6 @@ def _distinct(keys: Ints) -> tuple[Ints, Ints]:
 def _refusal(key: Ints) -> Refusal:
     *counts, devices, is_short = key.tolist()
     if is_short:
-        return Refusal((), devices, verdict_codes.NODE_INSUFFICIENT_DEVICE)
+        return Refusal((), devices, ReasonCode.NODE_INSUFFICIENT_DEVICE.value)
     named = enumerate(counts[verdict_codes.FIRST_REASON :], verdict_codes.FIRST_REASON)
     return Refusal(tuple((verdict_codes.VERDICTS[code], count) for code, count in named if count), devices)

@@ -1,58 +1,45 @@
-"""Verdict codes of devices and nodes, as small integers in arrays and as words on the wire.
-
-The words of refusals are HAMi's own (pkg/device/common/common.go), spelled as HAMi spells them.
-"""
+"""Verdicts about devices and nodes: small integers in arrays, words on the wire."""
 
 from typing import Final
 
 import numpy as np
 
+from hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
 from schemas import events
-from summaries import text
 
 PICKED: Final = 0
-FITS: Final = 1  # would do, but others were taken (topology-aware collects every feasible card)
-NOT_REACHED: Final = 2  # the walk ended before this card
-
-CARD_NOT_HEALTH: Final = 3
-CARD_CORDONED: Final = 4
-CARD_TYPE_MISMATCH: Final = 5
-NUMA_NOT_FIT: Final = 6
-CARD_UUID_MISMATCH: Final = 7
-CARD_TIME_SLICING_EXHAUSTED: Final = 8
-EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT: Final = 9
-RESOURCE_QUOTA_NOT_FIT: Final = 10
-CARD_INSUFFICIENT_MEMORY: Final = 11
-CARD_INSUFFICIENT_CORE: Final = 12
-CARD_COMPUTE_UNITS_EXHAUSTED: Final = 13
-CARD_MIG_TOPOLOGY_INFEASIBLE: Final = 14
-ALLOCATED_CARDS_INSUFFICIENT_REQUEST: Final = 15
+FITS: Final = 1  # would fit, but others were taken (topology-aware collects every device that fits)
+NOT_REACHED: Final = 2  # enough devices were taken before this one
+FIRST_REASON: Final = 3
+"""Numbers from here on are refusals."""
 
 VERDICTS: Final[tuple[str, ...]] = (
     events.PICKED,
     events.FITS,
     events.NOT_REACHED,
-    "CardNotHealth",
-    "CardCordoned",
-    "CardTypeMismatch",
-    "NumaNotFit",
-    "CardUuidMismatch",
-    "CardTimeSlicingExhausted",
-    "ExclusiveDeviceAllocateConflict",
-    "ResourceQuotaNotFit",
-    "CardInsufficientMemory",
-    "CardInsufficientCore",
-    "CardComputeUnitsExhausted",
-    "CardMigTopologyInfeasible",
-    "AllocatedCardsInsufficientRequest",
+    *(reason.value for reason in DEVICE_REASON_CODES),
 )
-"""Index a device's verdict code here to get its word."""
+"""The word of each device verdict; its number is the index."""
 
-FIRST_REASON: Final = CARD_NOT_HEALTH
-"""Codes from here on are refusals."""
 
-NODE_INSUFFICIENT_DEVICE: Final = "NodeInsufficientDevice"
-NODE_UNREGISTERED: Final = text.NODE_UNREGISTERED
+def _number(reason: ReasonCode) -> int:
+    return FIRST_REASON + DEVICE_REASON_CODES.index(reason)
+
+
+# One constant per code that our scheduler gives: comparisons in loops need plain integers.
+CARD_NOT_HEALTH: Final = _number(ReasonCode.CARD_NOT_HEALTH)
+CARD_CORDONED: Final = _number(ReasonCode.CARD_CORDONED)
+CARD_TYPE_MISMATCH: Final = _number(ReasonCode.CARD_TYPE_MISMATCH)
+NUMA_NOT_FIT: Final = _number(ReasonCode.NUMA_NOT_FIT)
+CARD_UUID_MISMATCH: Final = _number(ReasonCode.CARD_UUID_MISMATCH)
+CARD_TIME_SLICING_EXHAUSTED: Final = _number(ReasonCode.CARD_TIME_SLICING_EXHAUSTED)
+EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT: Final = _number(ReasonCode.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
+RESOURCE_QUOTA_NOT_FIT: Final = _number(ReasonCode.RESOURCE_QUOTA_NOT_FIT)
+CARD_INSUFFICIENT_MEMORY: Final = _number(ReasonCode.CARD_INSUFFICIENT_MEMORY)
+CARD_INSUFFICIENT_CORE: Final = _number(ReasonCode.CARD_INSUFFICIENT_CORE)
+CARD_COMPUTE_UNITS_EXHAUSTED: Final = _number(ReasonCode.CARD_COMPUTE_UNITS_EXHAUSTED)
+CARD_MIG_TOPOLOGY_INFEASIBLE: Final = _number(ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE)
+ALLOCATED_CARDS_INSUFFICIENT_REQUEST: Final = _number(ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST)
 
 NODE_UNKNOWN: Final = np.uint8(0)
 NODE_REFUSED: Final = np.uint8(1)
@@ -64,4 +51,4 @@ NODE_VERDICTS: Final[tuple[str, ...]] = (
     events.FITS,
     events.PICKED,
 )
-"""Index a node's verdict code here to get its word."""
+"""The word of each node verdict; its number is the index."""

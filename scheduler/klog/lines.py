@@ -16,6 +16,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import orjson
 
+from hami.node_lock import is_contention
+from hami.reason_codes import ReasonCode
 from scheduler.devices.fragment import NodeFragment
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Decision, Failed
@@ -29,10 +31,8 @@ SCORES: Final = 2
 NODES: Final = 4
 DEVICES: Final = 5
 
-_WITHOUT_EVENT: Final = (verdict_codes.NODE_INSUFFICIENT_DEVICE, verdict_codes.NODE_UNREGISTERED)
+_WITHOUT_EVENT: Final = (ReasonCode.NODE_INSUFFICIENT_DEVICE.value, ReasonCode.NODE_UNREGISTERED.value)
 """Reasons that count no devices: HAMi has no event of their own for them."""
-
-CONTENTION: Final = "node lock contention"
 
 
 class Line(NamedTuple):
@@ -83,7 +83,7 @@ def failed(attempt: Attempt, answer: Failed, ended: datetime) -> Iterator[Line]:
 
 def bound(attempt: Attempt, node: str, error: str, ended: datetime) -> Iterator[Line]:
     """A bind call; `error` is empty where it went well."""
-    if error.endswith(CONTENTION):
+    if is_contention(error):
         about = f"err={quoted(error)} node={quoted(node)} {_pod(attempt)}"
         yield Line("scheduler.go:1048", f'"Failed to lock node" {about}', "E")
     if not error:
@@ -125,11 +125,11 @@ def _nodes(pod: str, decision: Decision) -> Iterator[Line]:
         node = f"{pod} node={quoted(name)}"
         if unknown[index]:
             cause = decision.unregistered_causes.get(name, f"node {name} not found")
-            yield Line("scheduler.go:850", f'"node unregistered" {node} error={quoted(cause)}')
+            yield Line("scheduler.go:850", f'"{ReasonCode.NODE_UNREGISTERED}" {node} error={quoted(cause)}')
         elif refusal >= 0:
-            yield Line("score.go:275", f'"NodeUnfitPod" {node} reason={reasons[refusal]}')
+            yield Line("score.go:275", f'"{ReasonCode.NODE_UNFIT_POD}" {node} reason={reasons[refusal]}')
         else:
-            yield Line("score.go:343", f'"NodeFitPod" {node} score={float_text(decision.score[index])}')
+            yield Line("score.go:343", f'"{ReasonCode.NODE_FIT_POD}" {node} score={float_text(decision.score[index])}')
 
 
 def _devices(pod: str, decision: Decision) -> Iterator[Line]:
@@ -145,7 +145,7 @@ def _node_devices(node: str, rows: "_Rows", place: int, fragment: NodeFragment) 
     start, stop = rows.offsets[place], rows.offsets[place + 1]
     if rows.has_too_few[place]:
         asked = f"request devices nums={rows.request.count} node device nums (type)={rows.devices[place]}"
-        yield Line("score.go:100", f'"NodeInsufficientDevice" {node} {asked} type={rows.vendor}')
+        yield Line("score.go:100", f'"{ReasonCode.NODE_INSUFFICIENT_DEVICE}" {node} {asked} type={rows.vendor}')
     uuids = [quoted(uuid) for uuid in fragment.uuids]
     allocated = 0
     for row in range(start, stop):
@@ -156,7 +156,7 @@ def _node_devices(node: str, rows: "_Rows", place: int, fragment: NodeFragment) 
         allocated += verdict == verdict_codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST
     if allocated:
         counted = f"request={rows.request.count} allocated={allocated}"
-        yield Line("device.go:873", f'"AllocatedCardsInsufficientRequest" {node} {counted}')
+        yield Line("device.go:873", f'"{ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST}" {node} {counted}')
 
 
 class _Rows:
@@ -169,7 +169,7 @@ class _Rows:
         self.kinds = decision.kinds
         self.offsets: list[int] = judged.offsets.tolist()
         bare = np.array(
-            [refusal.bare == verdict_codes.NODE_INSUFFICIENT_DEVICE for refusal in decision.refusals] + [False]
+            [refusal.bare == ReasonCode.NODE_INSUFFICIENT_DEVICE.value for refusal in decision.refusals] + [False]
         )
         self.has_too_few: list[bool] = (~judged.passed & bare[decision.refusal[judged.nodes]]).tolist()
         self.devices: list[int] = judged.devices.tolist()
@@ -244,18 +244,22 @@ _TOLD: Final[dict[int, tuple[str, str, Callable[[_Rows, int], str]]]] = {
     verdict_codes.PICKED: _FOUND,
     verdict_codes.FITS: _FOUND,
     verdict_codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST: _FOUND,
-    verdict_codes.CARD_NOT_HEALTH: ("device.go:732", "CardNotHealth", _health),
-    verdict_codes.CARD_CORDONED: ("device.go:737", "CardCordoned", _nothing),
-    verdict_codes.CARD_TYPE_MISMATCH: ("device.go:743", "CardTypeMismatch", _type),
-    verdict_codes.NUMA_NOT_FIT: ("device.go:749", "NumaNotFit", _numa),
-    verdict_codes.CARD_UUID_MISMATCH: ("device.go:757", "CardUuidMismatch", _whole_device),
-    verdict_codes.CARD_TIME_SLICING_EXHAUSTED: ("device.go:764", "CardTimeSlicingExhausted", _slots),
-    verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT: ("device.go:769", "ExclusiveDeviceAllocateConflict", _conflict),
-    verdict_codes.RESOURCE_QUOTA_NOT_FIT: ("device.go:786", "ResourceQuotaNotFit", _quota),
-    verdict_codes.CARD_INSUFFICIENT_MEMORY: ("device.go:791", "CardInsufficientMemory", _memory),
-    verdict_codes.CARD_INSUFFICIENT_CORE: ("device.go:796", "CardInsufficientCore", _cores),
-    verdict_codes.CARD_COMPUTE_UNITS_EXHAUSTED: ("device.go:808", "CardComputeUnitsExhausted", _index),
-    verdict_codes.CARD_MIG_TOPOLOGY_INFEASIBLE: ("device.go:821", "CardMigTopologyInfeasible", _index),
+    verdict_codes.CARD_NOT_HEALTH: ("device.go:732", ReasonCode.CARD_NOT_HEALTH, _health),
+    verdict_codes.CARD_CORDONED: ("device.go:737", ReasonCode.CARD_CORDONED, _nothing),
+    verdict_codes.CARD_TYPE_MISMATCH: ("device.go:743", ReasonCode.CARD_TYPE_MISMATCH, _type),
+    verdict_codes.NUMA_NOT_FIT: ("device.go:749", ReasonCode.NUMA_NOT_FIT, _numa),
+    verdict_codes.CARD_UUID_MISMATCH: ("device.go:757", ReasonCode.CARD_UUID_MISMATCH, _whole_device),
+    verdict_codes.CARD_TIME_SLICING_EXHAUSTED: ("device.go:764", ReasonCode.CARD_TIME_SLICING_EXHAUSTED, _slots),
+    verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT: (
+        "device.go:769",
+        ReasonCode.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT,
+        _conflict,
+    ),
+    verdict_codes.RESOURCE_QUOTA_NOT_FIT: ("device.go:786", ReasonCode.RESOURCE_QUOTA_NOT_FIT, _quota),
+    verdict_codes.CARD_INSUFFICIENT_MEMORY: ("device.go:791", ReasonCode.CARD_INSUFFICIENT_MEMORY, _memory),
+    verdict_codes.CARD_INSUFFICIENT_CORE: ("device.go:796", ReasonCode.CARD_INSUFFICIENT_CORE, _cores),
+    verdict_codes.CARD_COMPUTE_UNITS_EXHAUSTED: ("device.go:808", ReasonCode.CARD_COMPUTE_UNITS_EXHAUSTED, _index),
+    verdict_codes.CARD_MIG_TOPOLOGY_INFEASIBLE: ("device.go:821", ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE, _index),
 }
 """By verdict: place in HAMi's source, message, and the keys behind the device. Not reached is not told."""
 

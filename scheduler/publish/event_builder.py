@@ -15,10 +15,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from hami.reason_codes import ReasonCode
+from hami.requests import UNSET_PERCENT
 from scheduler.devices.node_entry import DeviceKind
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Decision, Failed
-from scheduler.judge.request import UNSET_PERCENTAGE, ContainerRequest
+from scheduler.judge.request import ContainerRequest
 from schemas import events
 from schemas.codec.chunking import refusal_runs, runs
 from schemas.codec.code_tables import cut_refusals
@@ -135,7 +137,7 @@ def bind_of(attempt: Attempt, node: str, error: str, bind_started: datetime, end
 def request_of(asked: ContainerRequest) -> Request:
     if not asked.asks:
         return Request(container=asked.name, init=asked.is_init)
-    takes_share = asked.memory_mib <= 0 and asked.memory_percentage < UNSET_PERCENTAGE
+    takes_share = asked.memory_mib <= 0 and asked.memory_percentage < UNSET_PERCENT
     return Request(
         container=asked.name,
         init=asked.is_init,
@@ -312,5 +314,5 @@ def _refusals(decision: Decision) -> tuple[list[events.Refusal], Ints]:
         cause = decision.unregistered_causes.get(name)
         if cause:
             column[node] = causes.setdefault(cause, len(table) + len(causes))
-    table += [events.Refusal(bare=verdict_codes.NODE_UNREGISTERED, cause=cause) for cause in causes]
+    table += [events.Refusal(bare=ReasonCode.NODE_UNREGISTERED.value, cause=cause) for cause in causes]
     return table, column

@@ -8,9 +8,9 @@ import numpy as np
 
 from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DEVICES_TO_ALLOCATE, MIG_ALLOCATIONS
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge import verdict_codes
 from scheduler.judge.decide import Decision, Failed, NotOurs, decide
 from scheduler.judge.request import ContainerRequest
+from summaries.text import NODE_UNREGISTERED
 from tests.conformance.cluster import cluster_of, policy_of
 from tests.conformance.difference import Case, Difference
 from tests.conformance.objects import pod_object
@@ -101,7 +101,7 @@ def _about_decision(case: Case, decision: Decision) -> Iterator[Difference]:
         return
     failed = decision.failed_nodes()
     for place, name in enumerate(decision.node_names):
-        their = case["out_per_node"].get(name, {"fit": False, "reason": verdict_codes.NODE_UNREGISTERED})
+        their = case["out_per_node"].get(name, {"fit": False, "reason": NODE_UNREGISTERED})
         yield from _differs(name, "reason", failed.get(name), their.get("reason"))
         if name not in failed and their["fit"]:
             yield from _about_score(name, decision.score[place], np.float32(their["score_g"]))

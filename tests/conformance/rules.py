@@ -12,12 +12,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from hami.requests import UNSET_PERCENT
 from hami.vendors import NVIDIA
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.device_matrix import batches
 from scheduler.judge.device_request import ask_of
 from scheduler.judge.pod_annotations import read_wishes
-from scheduler.judge.request import UNSET_PERCENTAGE, ContainerRequest
+from scheduler.judge.request import ContainerRequest
 from scheduler.judge.scoring import device_scores
 from tests.conformance.cluster import cluster_of, requests_of
 from tests.conformance.difference import Case, Difference
@@ -90,7 +91,7 @@ def _wraps_at_32_bits(case: Case, difference: Difference, _: Replay) -> bool:
 
 
 def _asks_share(asked: Mapping[str, int]) -> bool:
-    return asked["Memreq"] == 0 and asked["MemPercentagereq"] != UNSET_PERCENTAGE
+    return asked["Memreq"] == 0 and asked["MemPercentagereq"] != UNSET_PERCENT
 
 
 def _held_on(case: Case, devices: Sequence[Mapping[str, Any]]) -> int:

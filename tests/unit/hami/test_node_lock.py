@@ -48,7 +48,7 @@ def test_a_lock_that_was_written_is_ours(namespace: str, name: str, since: datet
     value = node_lock.format_lock(moment, (namespace, name))
     assert node_lock.parse(value).owner == (namespace, name)
     assert node_lock.next_step(value, (namespace, name), moment, TIMEOUT) is Step.KEEP
-    assert node_lock.next_step(value, ("other", name), moment, TIMEOUT) is Step.ASK
+    assert node_lock.next_step(value, ("other", name), moment, TIMEOUT) is Step.CHECK_OWNER
     assert node_lock.next_step(value, ("other", name), moment + timedelta(seconds=302), TIMEOUT) is Step.TAKE
     assert node_lock.is_ours_to_release(value, (namespace, name))
     assert not node_lock.is_ours_to_release(value, ("other", name))
