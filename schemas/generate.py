@@ -14,25 +14,12 @@ import yaml
 from pydantic import BaseModel
 
 from schemas import asyncapi
-from schemas.answers.attempts import Detail, Error, FullSchedulerLog, History, SchedulerLog, Search
-from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, Stays
+from schemas.answers import attempts, placements
 from schemas.events import EVENTS
 from schemas.reasons import Reason, catalogue
 
 ROOT: Final = Path(__file__).parent.parent
-ANSWERS: Final[tuple[type[BaseModel], ...]] = (
-    SchedulerLog,
-    FullSchedulerLog,
-    Detail,
-    History,
-    Search,
-    Findings,
-    Stays,
-    NodeOccupancy,
-    NodeState,
-    PodObservations,
-    Error,
-)
+ANSWERS: Final[tuple[type[BaseModel], ...]] = (*attempts.ANSWERS, *placements.ANSWERS)
 
 _GENERATED: Final = Path("schemas/generated")
 _SCOPES: Final = {

@@ -1,6 +1,6 @@
 """The JSON that the API gives to people. ``SchedulerLog`` is the proposal's answer, field for field."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -161,3 +161,7 @@ class Search(Answer):
 class Error(Answer):
     error: str
     next: str = Field(description="What to check or do next.")
+
+
+ANSWERS: Final = (SchedulerLog, FullSchedulerLog, Detail, History, Search, Error)
+"""Each has a JSON Schema of its own."""

@@ -1,5 +1,7 @@
 """The JSON that the API gives to people about placements: what is wrong with them, who held what, what was seen."""
 
+from typing import Final
+
 from pydantic import Field
 
 from schemas.answers.attempts import Answer
@@ -162,3 +164,7 @@ class PodObservations(Answer):
     total: int
     items: list[PodSeen] = Field(description="Latest first; each says something that the one before it did not.")
     continue_: str | None = Field(None, alias="continue")
+
+
+ANSWERS: Final = (Findings, Stays, NodeOccupancy, NodeState, PodObservations)
+"""Each has a JSON Schema of its own."""
