@@ -29,7 +29,7 @@ class Stored:
 
     @property
     def age_order(self) -> tuple[float, int, str]:
-        return self.whole.started.timestamp(), self.version, self.attempt_id
+        return self.whole.started_at.timestamp(), self.version, self.attempt_id
 
     def summary(self) -> AttemptSummarized:
         return self.whole

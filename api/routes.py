@@ -12,7 +12,7 @@ from api.handlers.schedulerlog import Endpoints
 from api.http.direct_route import DirectRoute
 from api.http.pagination import CONTINUE, TOTAL
 from schemas.answers.attempts import Error, FullSchedulerLog, History, SchedulerLog, Search
-from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, Stays
+from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 
 POD: Final = "/api/v1/namespaces/{namespace}/pods/{name}"
 NODE: Final = "/api/v1/nodes/{node}"
@@ -47,10 +47,15 @@ def routes(endpoints: Endpoints, placements: Placements) -> list[APIRoute]:
         *_get("/api/v1/schedulerlogs", endpoints.search, Search, "Search attempts", _COUNTED, (400, 410, 503)),
         *_get("/api/v1/findings", placements.findings, Findings, "Findings", _COUNTED, (400, 410, 503)),
         *_list(POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings"),
-        *_list(POD + "/occupancy", placements.occupancy_of_pod, Stays, "Where a pod was"),
+        *_list(POD + "/occupancy", placements.occupancy_of_pod, PodPlacements, "Where a pod was"),
         *_list(POD + "/observations", placements.observations_of_pod, PodObservations, "What was seen of a pod"),
         *_get(NODE, placements.node, NodeState, "A node", {}, (400, 404, 503)),
-        *_list(NODE + "/occupancy", placements.occupancy_of_node, NodeOccupancy | Stays, "Who held a node's devices"),
+        *_list(
+            NODE + "/occupancy",
+            placements.occupancy_of_node,
+            NodeOccupancy | PodPlacements,
+            "Who held a node's devices",
+        ),
         *_get("/healthz", endpoints.healthz, Alive, "Alive?", {}, ()),
         *_get("/readyz", endpoints.readyz, Readiness, "Ready?", {}, ()),
         *_get("/metrics", endpoints.metrics_text, None, "Metrics", {}, ()),

@@ -117,7 +117,7 @@ def _documents(ended: Ended, detail: Detail) -> list[Document]:
     """As the writer makes them of an attempt that nothing came before."""
     summary = ended.summary
     digests = Digests(verdict_digest(summary), detail_digest(summary))
-    episode = EpisodeOf(summary.attempt_id, summary.started)
+    episode = EpisodeOf(summary.attempt_id, summary.started_at)
     return [
         *chain.from_iterable(map(detail.documents, ended.rows)),
         attempt_documents.document(summary, messages(summary), episode, digests),

@@ -9,7 +9,7 @@ import httpx
 from aiokafka import AIOKafkaConsumer
 
 from schemas.codec.records import decode
-from schemas.events import Message
+from schemas.events import MessageEmitted
 from schemas.topics import MESSAGES
 
 T = TypeVar("T")
@@ -39,13 +39,13 @@ class Reader:
     def search(self, **query: str) -> Json:
         return self.get("/api/v1/schedulerlogs", **query)
 
-    def messages(self, count: int, timeout_seconds: float = 30) -> list[Message]:
+    def messages(self, count: int, timeout_seconds: float = 30) -> list[MessageEmitted]:
         """The first ``count`` event messages on the topic, in the order they were said; fewer after the time."""
-        return sorted(asyncio.run(self._messages(count, timeout_seconds)), key=lambda message: message.said)
+        return sorted(asyncio.run(self._messages(count, timeout_seconds)), key=lambda message: message.reported_at)
 
-    async def _messages(self, count: int, timeout_seconds: float) -> list[Message]:
+    async def _messages(self, count: int, timeout_seconds: float) -> list[MessageEmitted]:
         servers = self._bootstrap_servers
-        found: list[Message] = []
+        found: list[MessageEmitted] = []
         async with AIOKafkaConsumer(
             MESSAGES.name, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
         ) as consumer:
@@ -53,7 +53,7 @@ class Reader:
             while len(found) < count and time.monotonic() < deadline:
                 for records in (await consumer.getmany(timeout_ms=200)).values():
                     events = (decode(record.value, record.headers) for record in records)
-                    found += [event for event in events if isinstance(event, Message)]
+                    found += [event for event in events if isinstance(event, MessageEmitted)]
         return found
 
 

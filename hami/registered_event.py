@@ -15,7 +15,7 @@ _INT64_MAX: Final = 2**63 - 1
 
 def node_registered(
     node: str,
-    observed: datetime,
+    observed_at: datetime,
     registration: Registration | None,
     *,
     cause: str = "",
@@ -26,7 +26,7 @@ def node_registered(
     devices = registration.devices if registration else ()
     return NodeRegistered(
         node=node,
-        observed=observed,
+        observed_at=observed_at,
         scheduler=scheduler,
         registered=registration is not None,
         cause=cause,

@@ -71,7 +71,7 @@ class Explanation:
     def summaries(self) -> list[AttemptSummarized]:
         """The attempts in the order in which they started."""
         told = [fold.summarize() for fold in self._folds.values()]
-        return sorted(told, key=lambda each: each.started)
+        return sorted(told, key=lambda each: each.started_at)
 
     def answer(self, *, is_full: bool) -> str | None:
         """The API's answer to the latest attempt, as JSON text; None where the pod was not found."""

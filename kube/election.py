@@ -122,7 +122,7 @@ class Election:
         except TimeoutError:
             self._trouble = f"no answer within {self._terms.renew:g} s"
 
-    async def _step(self, began: float) -> None:
+    async def _step(self, started_at: float) -> None:
         if not self.is_leading:
             await self._look()
         step = lease.next_step(self._seen, self._me, self._clock())
@@ -142,7 +142,7 @@ class Election:
         if not self.is_leading:
             self.term += 1
             self.leads_anew.set()
-        self._leading = self._leading.renewed(began, self._terms)
+        self._leading = self._leading.renewed(started_at, self._terms)
 
     async def _look(self) -> None:
         try:

@@ -120,9 +120,9 @@ class Leading:
 
     until: float = 0.0
 
-    def renewed(self, began: float, terms: Terms) -> "Leading":
+    def renewed(self, started_at: float, terms: Terms) -> "Leading":
         """After a renewal whose request began at `began`: what was in flight does not count in our favour."""
-        return replace(self, until=began + terms.renew)
+        return replace(self, until=started_at + terms.renew)
 
     def holds(self, now: float) -> bool:
         return now < self.until

@@ -77,7 +77,7 @@ class NodeChecks:
             self._tell(name, found, now)
 
     def _tell(self, name: str, found: Sequence[RegistrationProblem], now: datetime) -> None:
-        told = NodeChecked(node=name, observed=now, scheduler=self._name, problems=list(map(_told, found)))
+        told = NodeChecked(node=name, observed_at=now, scheduler=self._name, problems=list(map(_told, found)))
         self._teller.tell([told])
 
     async def check(self) -> None:

@@ -85,7 +85,9 @@ class Observer:
     def _tell_end(self, uid: str, *, is_gone: bool) -> None:
         if placed := self._placed.pop(uid, None):
             pod, node, phase = placed
-            self._teller.tell([PodObserved(pod=pod, observed=self._clock(), phase=phase, node=node, deleted=is_gone)])
+            self._teller.tell(
+                [PodObserved(pod=pod, observed_at=self._clock(), phase=phase, node=node, deleted=is_gone)]
+            )
 
     def pod_gone(self, uid: str) -> None:
         self._claims.forget(uid)

@@ -170,10 +170,10 @@ class Scheduler:
         self._claims.let_go(pod.uid, *marks, *([mark_of(known)] if known else []))
         release(self._columns, pod.uid)
 
-    def _attempt(self, pod: Json, started: datetime) -> Attempt:
+    def _attempt(self, pod: Json, started_at: datetime) -> Attempt:
         metadata = pod["metadata"]
         ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
-        attempt = Attempt.of(self._name, ref, started)
+        attempt = Attempt.of(self._name, ref, started_at)
         self._attempts[ref.uid] = attempt
         self._attempts.move_to_end(ref.uid)
         if len(self._attempts) > REMEMBERED_ATTEMPTS:
@@ -205,7 +205,7 @@ class Scheduler:
             self._open_binds.leave(bind)
             return
         self._open_binds.tell(bind, end)
-        self._teller.tell([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.began, end.at)])
+        self._teller.tell([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.at)])
         await self._teller.settle()
         self._open_binds.done(bind)
 

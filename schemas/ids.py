@@ -17,11 +17,11 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def attempt_id(scheduler: str, pod_uid: str, started: datetime) -> str:
+def attempt_id(scheduler: str, pod_uid: str, started_at: datetime) -> str:
     """The id of one scheduling try: 32 hexadecimal digits.
 
     A scheduler judges one pod once at a time, so its name, the pod's UID and the start (to the microsecond) are
     enough to tell every attempt apart.
     """
-    said = "\x1f".join((scheduler, pod_uid, str(microseconds(started))))
+    said = "\x1f".join((scheduler, pod_uid, str(microseconds(started_at))))
     return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -25,9 +25,9 @@ class Index:
     kept_while: dict[str, Any] | None = None
     """A query: a day that has a document like that is kept, however old it is."""
 
-    def name(self, started: datetime) -> str:
+    def name(self, started_at: datetime) -> str:
         """The index of the day (UTC) in which the attempt started."""
-        day = started if started.tzinfo is UTC else started.astimezone(UTC)
+        day = started_at if started_at.tzinfo is UTC else started_at.astimezone(UTC)
         return f"{self.alias}-{day.year:04}.{day.month:02}.{day.day:02}"
 
     def template(self, shards: int = 1, replicas: int = 0) -> dict[str, Any]:
@@ -78,7 +78,7 @@ ATTEMPTS: Final = Index(
         **_ATTEMPT,
         "status": _KEYWORD,
         "complete": _BOOLEAN,
-        "ended": _DATE,
+        "ended_at": _DATE,
         "chosen": _KEYWORD,
         "picked_devices": _KEYWORD,
         "offered_nodes": _COUNT,
@@ -90,7 +90,7 @@ ATTEMPTS: Final = Index(
         "detail_digest": _KEYWORD,
         "bound": _BOOLEAN,
         "episode": _KEYWORD,
-        "episode_started": _DATE,
+        "episode_started_at": _DATE,
         "changes": _TEXT,
         "repeats": _KEYWORD,
         "repeated": _STORED,
@@ -154,7 +154,7 @@ TRENDS: Final = Index(
     retention=timedelta(days=90),
 )
 
-STAY_GOES_ON: Final[dict[str, Any]] = {"bool": {"must_not": [{"exists": {"field": "until"}}]}}
+NOT_ENDED: Final[dict[str, Any]] = {"bool": {"must_not": [{"exists": {"field": "ended_at"}}]}}
 """The query for stays that have not ended."""
 
 OCCUPANCY: Final = Index(
@@ -162,17 +162,17 @@ OCCUPANCY: Final = Index(
     about="Which pod was on which node with which devices, from when to when: one document per stay",
     properties={
         **_ATTEMPT,
-        "until": _DATE,
+        "ended_at": _DATE,
         "ended_by": _KEYWORD,
         "node": _KEYWORD,
         "phase": _KEYWORD,
         "devices": _KEYWORD,
-        "held": _STORED,
+        "allocations": _STORED,
         "known": _STORED,
         "text": _TEXT,
     },
     retention=timedelta(days=90),
-    kept_while=STAY_GOES_ON,
+    kept_while=NOT_ENDED,
 )
 
 OBSERVATIONS: Final = Index(

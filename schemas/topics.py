@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Final
 
 from schemas.events import (
-    Alert,
+    AlertChanged,
     AttemptConcluded,
     AttemptRepeated,
     AttemptSummarized,
@@ -14,7 +14,7 @@ from schemas.events import (
     DevicesJudged,
     Event,
     FindingReported,
-    Message,
+    MessageEmitted,
     NodeChecked,
     NodeObserved,
     NodeRegistered,
@@ -66,7 +66,7 @@ MESSAGES: Final = Topic(
     name="schedulerlog.messages",
     about="The event texts that people see in kubectl describe",
     key="namespace/name of the pod",
-    events=(Message,),
+    events=(MessageEmitted,),
 )
 FINDINGS: Final = Topic(
     name="schedulerlog.findings",
@@ -78,7 +78,7 @@ ALERTS: Final = Topic(
     name="schedulerlog.alerts",
     about="What somebody should look at, by rules: firing, and resolved",
     key="fingerprint of the alert",
-    events=(Alert,),
+    events=(AlertChanged,),
     partitions=1,
 )
 TRENDS: Final = Topic(
@@ -112,6 +112,6 @@ DEAD_LETTER_HEADERS: Final = {
     "dead_letter_partition": "its partition",
     "dead_letter_offset": "its offset",
     "dead_letter_cause": "why it could not be understood, with the place in the record",
-    "dead_letter_time": "when it was set aside (RFC 3339)",
+    "dead_letter_at": "when it was set aside (RFC 3339)",
 }
 """Headers that a dead letter carries in front of the ones it came with."""

@@ -91,9 +91,9 @@ def filter_phase(summary: AttemptSummarized) -> tuple[PhaseStatus, str]:
     """Status and text. An attempt that is known only by its bind says nothing about its filter."""
     if summary.error:
         return "failed", filter_summary(summary)
-    if summary.ended is None and not summary.nodes:
+    if summary.ended_at is None and not summary.nodes:
         return _NOT_REACHED_PHASE
-    if summary.ended is None and summary.chosen is None:
+    if summary.ended_at is None and summary.chosen is None:
         return ("passed" if summary.fit_nodes else ""), filter_summary(summary)
     return ("passed" if summary.chosen is not None else "failed"), filter_summary(summary)
 
@@ -135,7 +135,12 @@ def _failed(summary: AttemptSummarized, verdict: int, refused_by: int, refusal: 
     """What follows the name of a node that refused."""
     names = [request.container for request in summary.requests]
     is_refused = summary.verdicts[verdict] == REFUSED
-    if is_refused and refused_by < 0 and summary.reading and sum(request.count > 0 for request in summary.requests) > 1:
+    if (
+        is_refused
+        and refused_by < 0
+        and summary.provenance
+        and sum(request.count > 0 for request in summary.requests) > 1
+    ):
         names = []  # Several ask, and the log does not say which of them was refused.
     by = refused_by if refused_by >= 0 else _first_that_asks(summary)
     containers: list[dict[str, str]] = [{"name": name, "status": "passed"} for name in names[:by]]
@@ -163,11 +168,11 @@ def detail(summary: AttemptSummarized) -> Detail:
         attempt_id=summary.attempt_id,
         scheduler=summary.scheduler,
         pod_uid=summary.pod.uid,
-        started=rfc3339(summary.started),
-        ended=rfc3339(summary.ended) if summary.ended else None,
+        started_at=rfc3339(summary.started_at),
+        ended_at=rfc3339(summary.ended_at) if summary.ended_at else None,
         complete=summary.complete,
         missing=summary.missing,
-        reading=summary.reading,
+        provenance=summary.provenance,
         requests=summary.requests,
         node_policy=summary.node_policy,
         device_policy=summary.device_policy,
@@ -179,7 +184,7 @@ def detail(summary: AttemptSummarized) -> Detail:
         picked_devices=summary.picked_devices,
         reasons=summary.refused_nodes | refused_by_code(summary),
         nominated=summary.nominated,
-        said=summary.said,
+        scheduler_message=summary.scheduler_message,
     )
 
 

@@ -78,7 +78,7 @@ def _beyond(rows: Sequence[PickedDevice]) -> dict[str, int]:
 
 def _bound(summary: AttemptSummarized) -> Iterator[FindingReported]:
     bind = summary.bind
-    if bind is None or not bind.bound or summary.ended is None or bind.node == summary.chosen:
+    if bind is None or not bind.bound or summary.ended_at is None or bind.node == summary.chosen:
         return
     if summary.chosen is None:
         said = f"the filter found no node, and {summary.pod} was bound to {bind.node}"
@@ -100,9 +100,9 @@ def _finding(
         attempt_id=summary.attempt_id,
         pod=summary.pod,
         scheduler=summary.scheduler,
-        started=summary.started,
+        started_at=summary.started_at,
         finding=finding,
-        found_at=summary.ended or summary.started,
+        found_at=summary.ended_at or summary.started_at,
         node=node,
         device=device,
         numbers=dict(numbers),

@@ -30,7 +30,7 @@ class Told:
     attempt_id: str
     scheduler: str
     pod_uid: str
-    started: datetime
+    started_at: datetime
     status: str
     digests: Digests
     episode: EpisodeOf
@@ -41,7 +41,7 @@ class Told:
     def is_before(self, summary: AttemptSummarized) -> bool:
         """Did it begin before ``summary``, and is it about the same pod and scheduler?"""
         same = (self.scheduler, self.pod_uid) == (summary.scheduler, summary.pod.uid)
-        return same and self.started < summary.started
+        return same and self.started_at < summary.started_at
 
 
 def goes_on(before: Told | None, summary: AttemptSummarized, digests: Digests) -> bool:
@@ -58,7 +58,7 @@ def repeats(before: Told | None, summary: AttemptSummarized, digests: Digests) -
         and summary.complete
         and summary.status == "failed"
         and summary.bind is None
-        and may_repeat(summary.started, before.whole_started)
+        and may_repeat(summary.started_at, before.whole_started)
     )
 
 
@@ -67,14 +67,14 @@ def repetition(before: Told, summary: AttemptSummarized) -> AttemptRepeated:
         attempt_id=summary.attempt_id,
         pod=summary.pod,
         scheduler=summary.scheduler,
-        started=summary.started,
+        started_at=summary.started_at,
         version=summary.version,
         status=summary.status,
-        ended=summary.ended,
+        ended_at=summary.ended_at,
         repeats=before.whole,
-        repeats_started=before.whole_started,
+        repeats_started_at=before.whole_started,
         episode=before.episode.first,
-        episode_started=before.episode.started,
+        episode_started_at=before.episode.started_at,
     )
 
 

@@ -50,7 +50,7 @@ class _Head(NamedTuple):
     attempt_id: str
     pod: PodRef
     scheduler: str
-    started: datetime
+    started_at: datetime
 
 
 @dataclass(slots=True)
@@ -89,7 +89,7 @@ class AttemptFold:
     def _name(self, event: AttemptEvent | Tallied) -> None:
         if self._head and self._head.attempt_id != event.attempt_id:
             raise ValueError(f"{event.id} is no record of attempt {self._head.attempt_id}")
-        head = _Head(event.id, event.attempt_id, event.pod, event.scheduler, event.started)
+        head = _Head(event.id, event.attempt_id, event.pod, event.scheduler, event.started_at)
         if self._head is None or head.id < self._head.id:
             self._head = head
 
@@ -110,7 +110,7 @@ class AttemptFold:
             raise ValueError("a summary of no events: an attempt begins with its first record")
         table = node_table(self._in_order(), self._all_tallies())
         summary = self._said_once(self._head, table)
-        for bind in sorted(self._binds.values(), key=lambda each: (each.ended, each.id)):
+        for bind in sorted(self._binds.values(), key=lambda each: (each.ended_at, each.id)):
             summary = with_bind(summary, bind)
         return summary
 
@@ -131,14 +131,14 @@ class AttemptFold:
                 attempt_id=head.attempt_id,
                 pod=head.pod,
                 scheduler=head.scheduler,
-                started=head.started,
+                started_at=head.started_at,
                 version=0,
                 part=0,
                 parts=1,
                 status="pending",
                 complete=not missing,
                 missing=missing,
-                ended=end.ended if end else None,
+                ended_at=end.ended_at if end else None,
                 requests=self._requests(),
                 node_policy=end.node_policy if end else "",
                 device_policy=end.device_policy if end else "",
@@ -150,10 +150,10 @@ class AttemptFold:
                 picked=self._picked(chosen),
                 balance=self._balance(table, "; ".join(unbalanced)),
                 error=end.error if end else "",
-                reading=end.reading if end else None,
+                provenance=end.provenance if end else None,
                 refused_nodes=end.refused_nodes if end else {},
                 nominated=end.nominated if end else "",
-                said=end.said if end else "",
+                scheduler_message=end.scheduler_message if end else "",
                 bind=None,
                 **table.columns(),
             )
@@ -190,8 +190,8 @@ class AttemptFold:
 
     def _left_open(self) -> Iterator[str]:
         """In words, what the source does not say."""
-        if self._concluded and (reading := self._concluded.reading) and reading.not_said:
-            yield f"{reading.source} does not say: {', '.join(reading.not_said)}"
+        if self._concluded and (reading := self._concluded.provenance) and reading.not_reported:
+            yield f"{reading.source} does not say: {', '.join(reading.not_reported)}"
 
     def _absent_records(self) -> Iterator[str]:
         """In words, what of the attempt has not come."""

@@ -30,13 +30,13 @@ def version_of(summary: AttemptSummarized) -> int:
     never replaces it unseen, but meets a conflict.
     """
     known = len(summary.nodes) + summary.judged_devices + len(summary.picked_devices)
-    facts = (summary.ended is not None) + summary.complete
+    facts = (summary.ended_at is not None) + summary.complete
     bind = _BIND_WEIGHT if summary.bind else 0
     return microseconds(_latest(summary)) + min(known + facts, _BIND_WEIGHT - 1) + bind
 
 
 def _latest(summary: AttemptSummarized) -> datetime:
-    times = (summary.started, summary.ended, summary.bind and summary.bind.ended)
+    times = (summary.started_at, summary.ended_at, summary.bind and summary.bind.ended_at)
     return max(time for time in times if time)
 
 
@@ -44,7 +44,7 @@ def status_of(summary: AttemptSummarized) -> Status:
     """As the API explains it: the bind decides, else whether the filter chose a node."""
     if summary.bind:
         return "succeeded" if summary.bind.bound else "failed"
-    concluded = summary.ended is not None
+    concluded = summary.ended_at is not None
     return "failed" if concluded and (summary.chosen is None or summary.error) else "pending"
 
 
@@ -55,11 +55,11 @@ def settled(summary: AttemptSummarized) -> AttemptSummarized:
 
 def with_bind(summary: AttemptSummarized, bind: BindConcluded) -> AttemptSummarized:
     """The summary, told again with the result of the bind; the same summary when it knows a later bind already."""
-    outcome = BindOutcome(node=bind.node, bound=bind.bound, error=bind.error, ended=bind.ended)
+    outcome = BindOutcome(node=bind.node, bound=bind.bound, error=bind.error, ended_at=bind.ended_at)
     known = _later(summary.bind, outcome)
     if known == summary.bind:
         return summary
-    chosen = summary.chosen if summary.ended else bind.node
+    chosen = summary.chosen if summary.ended_at else bind.node
     return settled(summary.model_copy(update={"bind": known, "chosen": chosen}))
 
 
@@ -69,7 +69,7 @@ def _later(one: BindOutcome | None, other: BindOutcome | None) -> BindOutcome | 
 
 
 def _bind_order(bind: BindOutcome) -> tuple[datetime, bool, str, str]:
-    return bind.ended, bind.bound, bind.node, bind.error
+    return bind.ended_at, bind.bound, bind.node, bind.error
 
 
 def merged(one: AttemptSummarized, other: AttemptSummarized) -> AttemptSummarized:
@@ -84,8 +84,8 @@ def merged(one: AttemptSummarized, other: AttemptSummarized) -> AttemptSummarize
         whole = fuller
     else:
         whole = fuller.model_copy(update=_all_nodes(fuller, poorer))
-    devices = fuller.judged_devices if fuller.ended else max(poorer.judged_devices, fuller.judged_devices)
-    chosen = fuller.chosen or (bind.node if bind and not fuller.ended else None)
+    devices = fuller.judged_devices if fuller.ended_at else max(poorer.judged_devices, fuller.judged_devices)
+    chosen = fuller.chosen or (bind.node if bind and not fuller.ended_at else None)
     return settled(whole.model_copy(update={"bind": bind, "judged_devices": devices, "chosen": chosen}))
 
 
@@ -99,7 +99,7 @@ def _by_fullness(one: AttemptSummarized, other: AttemptSummarized) -> tuple[Atte
 
 def _fullness(summary: AttemptSummarized) -> tuple[object, ...]:
     filtered = summary.model_copy(update={"bind": None})
-    return summary.complete, summary.ended is not None, version_of(filtered)
+    return summary.complete, summary.ended_at is not None, version_of(filtered)
 
 
 def _all_nodes(fuller: AttemptSummarized, poorer: AttemptSummarized) -> Said:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from hami.reason_codes import ReasonCode
 from schemas.codec.identity_memo import of_nodes
-from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, Message, Refusal
+from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, MessageEmitted, Refusal
 from schemas.events.base import OFFERED_NODES
 from summaries.cut import MAX_BYTES, cut
 from summaries.text import NODE_UNREGISTERED, refusal_text
@@ -28,14 +28,14 @@ BINDING_FAILED: Final = ReasonCode.BINDING_FAILED.value
 _MORE_BYTES: Final = len("... and 1000000000 more)")
 
 
-def messages(summary: AttemptSummarized) -> list[Message]:
+def messages(summary: AttemptSummarized) -> list[MessageEmitted]:
     """The lines about an attempt, in the order they are said; none about a phase that is not known."""
     return [*_filter_messages(summary), *_bind_messages(summary)]
 
 
 def filter_summary(summary: AttemptSummarized) -> str:
     """The filter in one line: its event message; for an attempt whose end is not known, words that say so."""
-    if summary.ended is None:
+    if summary.ended_at is None:
         return "" if summary.bind and not summary.nodes else f"not told to its end: {summary.missing}"
     if summary.error:
         return cut(summary.error)
@@ -47,52 +47,56 @@ def bind_summary(summary: AttemptSummarized) -> str:
     return next((each.message for each in _bind_messages(summary)), "")
 
 
-def search_text(summary: AttemptSummarized, lines: Sequence[Message] | None = None) -> str:
+def search_text(summary: AttemptSummarized, lines: Sequence[MessageEmitted] | None = None) -> str:
     """What free-text search looks at: the messages, and every distinct refusal in words.
 
     ``lines`` are the attempt's messages where they are known already.
     """
     said = [each.message for each in (messages(summary) if lines is None else lines)] or [filter_summary(summary)]
     return "\n".join(
-        [*said, *sorted(map(refusal_text, summary.refusals)), *filter(None, [summary.said, summary.missing])]
+        [
+            *said,
+            *sorted(map(refusal_text, summary.refusals)),
+            *filter(None, [summary.scheduler_message, summary.missing]),
+        ]
     )
 
 
-def _filter_messages(summary: AttemptSummarized) -> list[Message]:
-    if summary.ended is None:
+def _filter_messages(summary: AttemptSummarized) -> list[MessageEmitted]:
+    if summary.ended_at is None:
         return []
     last = filter_summary(summary)
     if _fits(summary):
-        return [_message(summary, summary.ended, "Normal", FILTERING_SUCCEED, last)]
+        return [_message(summary, summary.ended_at, "Normal", FILTERING_SUCCEED, last)]
     named = () if summary.error else _named_lines(summary)
     counted = [(code, f"{count} nodes {code}") for code, count in sorted(summary.refused_nodes.items())]
     lines = [*named, *counted, ("", last)]
-    return [_message(summary, summary.ended, "Warning", FILTERING_FAILED, line, code) for code, line in lines]
+    return [_message(summary, summary.ended_at, "Warning", FILTERING_FAILED, line, code) for code, line in lines]
 
 
-def _bind_messages(summary: AttemptSummarized) -> list[Message]:
+def _bind_messages(summary: AttemptSummarized) -> list[MessageEmitted]:
     if not (bind := summary.bind):
         return []
     if bind.bound:
         line = f"Successfully binding node [{bind.node}] to {summary.pod}"
-        return [_message(summary, bind.ended, "Normal", BINDING_SUCCEED, line)]
-    return [_message(summary, bind.ended, "Warning", BINDING_FAILED, cut(bind.error))]
+        return [_message(summary, bind.ended_at, "Normal", BINDING_SUCCEED, line)]
+    return [_message(summary, bind.ended_at, "Warning", BINDING_FAILED, cut(bind.error))]
 
 
 def _message(
     summary: AttemptSummarized,
-    said: datetime,
+    reported_at: datetime,
     severity: Literal["Normal", "Warning"],
     reason: str,
     line: str,
     code: str = "",
-) -> Message:
-    return Message.model_construct(
+) -> MessageEmitted:
+    return MessageEmitted.model_construct(
         attempt_id=summary.attempt_id,
         pod=summary.pod,
         scheduler=summary.scheduler,
-        started=summary.started,
-        said=said,
+        started_at=summary.started_at,
+        reported_at=reported_at,
         severity=severity,
         reason=reason,
         code=code,
@@ -125,7 +129,7 @@ def _failure(summary: AttemptSummarized) -> str:
 
 def _offered_is_known(summary: AttemptSummarized) -> bool:
     """A log may leave it open, and no number is made up then."""
-    return not summary.reading or OFFERED_NODES not in summary.reading.not_said
+    return not summary.provenance or OFFERED_NODES not in summary.provenance.not_reported
 
 
 def _best_last(summary: AttemptSummarized, fit: list[tuple[float, str]]) -> list[tuple[float, str]]:

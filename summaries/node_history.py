@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from schemas.events import NodeChecked, NodeRegistered
 
-_TIME = attrgetter("observed")
+_TIME = attrgetter("observed_at")
 
 
 class NodeHistory:
@@ -47,9 +47,9 @@ class NodeHistory:
 
 
 def _put(known: list[NodeChecked] | list[NodeRegistered], event: NodeChecked | NodeRegistered) -> None:
-    place = bisect_right(known, event.observed, key=_TIME)
+    place = bisect_right(known, event.observed_at, key=_TIME)
     # Two of one time and one source have one id, so they are one.
-    if not place or known[place - 1].observed != event.observed:
+    if not place or known[place - 1].observed_at != event.observed_at:
         known.insert(place, event)  # type: ignore[arg-type]
 
 

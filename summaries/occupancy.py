@@ -13,7 +13,7 @@ from itertools import zip_longest
 from typing import Final
 
 from schemas.events import PodObserved, PodRef
-from schemas.occupancy import Stay
+from schemas.placements import PodPlacement
 from summaries.pod_timelines import DELETED, ENDS, Bind, Fact, Part, Sight, by_time, knowledge, order, parts
 
 REPLACED: Final = "replaced"
@@ -27,7 +27,7 @@ MOST_SIGHTS: Final = 128
 class Made:
     """A stay, and what it is made from: enough to make it again."""
 
-    stay: Stay
+    stay: PodPlacement
     binds: tuple[Bind, ...]
     sights: tuple[Sight, ...]
     bind: Bind | None
@@ -39,8 +39,10 @@ def sight_of(event: PodObserved) -> Sight | None:
     state = DELETED if event.deleted else event.phase
     if not event.node and state not in ENDS:
         return None
-    said = (each.since for each in event.conditions if each.type == "PodScheduled" and each.status == "True")
-    return Sight(event.pod.uid, event.node, state, event.observed, next(said, None) if event.node else None)
+    said = (
+        each.last_transition_at for each in event.conditions if each.type == "PodScheduled" and each.status == "True"
+    )
+    return Sight(event.pod.uid, event.node, state, event.observed_at, next(said, None) if event.node else None)
 
 
 class Facts:
@@ -86,21 +88,21 @@ class Facts:
 
     def _made(self, part: Part, later: "Part | None") -> Made:
         until, ended_by = part.end or (None, "")
-        if later and (until is None or until > later.began):
+        if later and (until is None or until > later.started_at):
             is_same = part.uid and (part.uid, part.again) == (later.uid, later.again)
-            until, ended_by = later.began, MOVED if is_same else REPLACED
+            until, ended_by = later.started_at, MOVED if is_same else REPLACED
         bind = part.bind
-        stay = Stay.model_construct(
+        stay = PodPlacement.model_construct(
             id=part.id(f"{self.namespace}/{self.name}"),
             pod=PodRef(namespace=self.namespace, name=self.name, uid=part.uid),
             node=part.node,
-            began=part.began,
-            until=max(until, part.began) if until else None,
+            started_at=part.started_at,
+            ended_at=max(until, part.started_at) if until else None,
             ended_by=ended_by,
             scheduler=bind.scheduler if bind else "",
             attempt_id=bind.attempt_id if bind else "",
             phase=part.phase,
-            held=list(bind.held) if bind else [],
+            allocations=list(bind.held) if bind else [],
         )
         sights = sorted(part.sights + part.before, key=by_time)
         return Made(stay, tuple(sorted(part.binds, key=by_time)), tuple(sights), bind)

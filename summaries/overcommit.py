@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from schemas.codec.records import rfc3339
 from schemas.events import FindingReported, NodeRegistered
-from schemas.occupancy import Held, Stay
+from schemas.placements import DeviceAllocation, PodPlacement
 from summaries.attempt_audit import OVERCOMMITTED
 
 LASTS: Final = timedelta(seconds=5)
@@ -20,8 +20,8 @@ LASTS: Final = timedelta(seconds=5)
 class Holding(NamedTuple):
     """A stay, and when the attempt began that placed it."""
 
-    stay: Stay
-    started: datetime
+    stay: PodPlacement
+    started_at: datetime
 
 
 class Amounts(NamedTuple):
@@ -50,7 +50,7 @@ def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]
     """Each total as long as it held, by time. A registration without the device leaves it as it was: who holds it does
     so still."""
     found: list[Total] = []
-    for event in sorted(registrations, key=lambda event: event.observed):
+    for event in sorted(registrations, key=lambda event: event.observed_at):
         if uuid not in event.uuid:
             continue
         row = event.uuid.index(uuid)
@@ -58,11 +58,11 @@ def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]
             *(int(max(column[row], 0)) for column in (event.memory_mib, event.cores_percent, event.slots))
         )
         if not found or found[-1].amounts != amounts:
-            found.append(Total(event.observed, amounts))
+            found.append(Total(event.observed_at, amounts))
     return found
 
 
-def taken(held: Iterable[Held], uuid: str) -> Amounts:
+def taken(held: Iterable[DeviceAllocation], uuid: str) -> Amounts:
     """Of one device by one pod at most: init containers run before the others, one after the other."""
     first, then = Amounts(), Amounts()
     for each in held:
@@ -79,7 +79,7 @@ def overcommitted(
 
     All that happened before ``until`` is known. Equal whenever it is asked again.
     """
-    beginnings = {each.stay.began for each in holdings} | {each.since for each in totals[1:]}
+    beginnings = {each.stay.started_at for each in holdings} | {each.since for each in totals[1:]}
     for at in sorted(beginnings):
         if not totals or at + LASTS > until:
             continue
@@ -87,7 +87,7 @@ def overcommitted(
         total = next((each for each in reversed(totals) if each.since <= at), totals[0]).amounts
         held = Amounts()
         for each in there:
-            held = held.plus(taken(each.stay.held, uuid))
+            held = held.plus(taken(each.stay.allocations, uuid))
         if there and (numbers := _beyond(total, held)):
             yield _finding(uuid, at, there, numbers)
 
@@ -103,13 +103,13 @@ def _beyond(total: Amounts, held: Amounts) -> dict[str, int]:
 
 def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[str, int]) -> FindingReported:
     """About the placement that came last."""
-    by_time = sorted(there, key=lambda each: (each.stay.began, each.stay.id))
+    by_time = sorted(there, key=lambda each: (each.stay.started_at, each.stay.id))
     stay, started = by_time[-1]
     return FindingReported.model_construct(
         attempt_id=stay.attempt_id,
         pod=stay.pod,
         scheduler=stay.scheduler,
-        started=started,
+        started_at=started,
         finding=OVERCOMMITTED,
         found_at=at,
         node=stay.node,
@@ -119,7 +119,7 @@ def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[st
     )
 
 
-def _line(stay: Stay, uuid: str) -> str:
-    parts = zip(taken(stay.held, uuid), _NAMES, strict=True)
+def _line(stay: PodPlacement, uuid: str) -> str:
+    parts = zip(taken(stay.allocations, uuid), _NAMES, strict=True)
     amounts = ", ".join(f"{number} {unit}" for number, (_, unit) in parts)
-    return f"{stay.pod} holds {amounts} since {rfc3339(stay.began)}: {stay.scheduler}, attempt {stay.attempt_id}"
+    return f"{stay.pod} holds {amounts} since {rfc3339(stay.started_at)}: {stay.scheduler}, attempt {stay.attempt_id}"

@@ -57,7 +57,7 @@ class Placed:
     attempt_id: str
     pod: PodRef
     scheduler: str
-    started: datetime
+    started_at: datetime
     node: str
     bound_at: datetime
     devices: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ def placed_of(
     """`devices` and `requests` are those of the attempt's summary."""
     vendors = frozenset(request.vendor for request in requests if request.count)
     uuids = tuple(dict.fromkeys(devices))
-    return Placed(attempt.attempt_id, attempt.pod, attempt.scheduler, attempt.started, node, at, uuids, vendors)
+    return Placed(attempt.attempt_id, attempt.pod, attempt.scheduler, attempt.started_at, node, at, uuids, vendors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def bad_registration(placed: Placed, nodes: NodeHistory) -> Iterator[FindingRepo
     if not placed.devices and not placed.vendors:
         return
     said: dict[str, list[tuple[NodeChecked, NodeProblem]]] = {}
-    for check in nodes.checked(placed.node, placed.started):
+    for check in nodes.checked(placed.node, placed.started_at):
         for problem in check.problems:
             if (name := _FINDING_OF.get(problem.code)) and _concerns(problem, placed):
                 said.setdefault(name, []).append((check, problem))
@@ -120,14 +120,14 @@ def _concerns(problem: NodeProblem, placed: Placed) -> bool:
 def _ages(placed: Placed, problems: Iterable[tuple[NodeChecked, NodeProblem]]) -> dict[str, int]:
     """Seconds before the attempt began: of the oldest handshake, and of the first word that something is wrong."""
     shaken = [problem.handshake_at for _, problem in problems if problem.handshake_at]
-    wrong_since = min(check.observed for check, _ in problems)
-    numbers = {"wrong_for_seconds": _seconds(placed.started - wrong_since)}
-    return numbers | ({"handshake_age_seconds": _seconds(placed.started - min(shaken))} if shaken else {})
+    wrong_since = min(check.observed_at for check, _ in problems)
+    numbers = {"wrong_for_seconds": _seconds(placed.started_at - wrong_since)}
+    return numbers | ({"handshake_age_seconds": _seconds(placed.started_at - min(shaken))} if shaken else {})
 
 
 def memory_changed(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported]:
     """Devices that the scheduler registered otherwise after it had judged them and before they were bound."""
-    before, after = nodes.registered(placed.node, placed.scheduler, placed.started, placed.bound_at)
+    before, after = nodes.registered(placed.node, placed.scheduler, placed.started_at, placed.bound_at)
     if before is None or after is None:
         return
     judged, registered = _memory(before), _memory(after)
@@ -140,8 +140,8 @@ def memory_changed(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReport
                 MEMORY_CHANGED,
                 numbers,
                 [
-                    f"{before.id}: as it was judged at {rfc3339(placed.started)}",
-                    f"{after.id}: {how} at {rfc3339(after.observed)}",
+                    f"{before.id}: as it was judged at {rfc3339(placed.started_at)}",
+                    f"{after.id}: {how} at {rfc3339(after.observed_at)}",
                     placed.told,
                 ],
                 uuid,
@@ -199,7 +199,7 @@ def finding(
         attempt_id=placed.attempt_id,
         pod=placed.pod,
         scheduler=placed.scheduler,
-        started=placed.started,
+        started_at=placed.started_at,
         finding=name,
         found_at=placed.bound_at,
         node=placed.node,

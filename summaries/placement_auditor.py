@@ -75,12 +75,12 @@ class PlacementJudge:
         # Of a pod that is gone nothing was seen now. And a pod that runs has a node, whether it is said or not.
         if event.deleted or not event.pod.uid or not (event.node or event.phase == "Pending"):
             return
-        pod = self._pod(str(event.pod), event.observed)
-        pod.sightings[event.id] = Sighting(event.id, event.pod.uid, event.node, event.observed)
+        pod = self._pod(str(event.pod), event.observed_at)
+        pod.sightings[event.id] = Sighting(event.id, event.pod.uid, event.node, event.observed_at)
         if len(pod.sightings) > _MOST_SIGHTINGS:
             del pod.sightings[min(pod.sightings, key=lambda each: pod.sightings[each].at)]
         if pod.placed:
-            heappush(self._due, (event.observed + LATE, str(event.pod)))
+            heappush(self._due, (event.observed_at + LATE, str(event.pod)))
 
     def see_node(self, event: NodeChecked | NodeRegistered) -> None:
         self._nodes.see(event)

@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import Final, NamedTuple, TypeAlias
 
 from schemas.ids import microseconds
-from schemas.occupancy import Held
+from schemas.placements import DeviceAllocation
 
 DELETED: Final = "deleted"
 ENDS: Final = frozenset(("Succeeded", "Failed", DELETED))
@@ -31,14 +31,14 @@ class Bind:
 
     attempt_id: str
     scheduler: str
-    started: datetime
+    started_at: datetime
     """The attempt's."""
     uid: str
     node: str
     at: datetime
     bound: bool
     version: int
-    held: tuple[Held, ...] = ()
+    held: tuple[DeviceAllocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Part:
         return max(self.binds, key=lambda bind: (bool(bind.held), *knowledge(bind), bind.attempt_id), default=None)
 
     @property
-    def began(self) -> datetime:
+    def started_at(self) -> datetime:
         if bind := self.bind:
             return bind.at
         here = [sight for sight in self.sights if sight.node == self.node]
@@ -99,13 +99,13 @@ class Part:
     def id(self, pod: str) -> str:
         """Of a pod without UID the bind tells this stay from others, else its beginning."""
         bind = self.bind
-        which = self.uid or (bind.attempt_id if bind else str(microseconds(self.began)))
+        which = self.uid or (bind.attempt_id if bind else str(microseconds(self.started_at)))
         said = "\x1f".join(("uid" if self.uid else "name", "" if self.uid else pod, which, self.again, self.node))
         return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def order(part: Part) -> tuple[datetime, str, str]:
-    return part.began, part.uid, part.node
+    return part.started_at, part.uid, part.node
 
 
 class _Span(NamedTuple):
@@ -113,7 +113,7 @@ class _Span(NamedTuple):
 
     uid: str
     node: str
-    began: datetime
+    started_at: datetime
     until: datetime | None
 
 
@@ -205,8 +205,8 @@ def _spans(lives: Mapping[str, Life]) -> list[_Span]:
     parts = sorted(_parts_of(lives), key=order)
     spans = []
     for part, later in zip_longest(parts, parts[1:]):
-        ends = [*([part.end[0]] if part.end else []), *([later.began] if later else [])]
-        spans.append(_Span(part.uid, part.node, part.began, min(ends, default=None)))
+        ends = [*([part.end[0]] if part.end else []), *([later.started_at] if later else [])]
+        spans.append(_Span(part.uid, part.node, part.started_at, min(ends, default=None)))
     return spans
 
 
@@ -217,7 +217,7 @@ def _bound(bind: Bind, spans: Sequence[_Span]) -> str | None:
         for each in spans
         if each.node == bind.node
         and (each.until is None or each.until > bind.at)
-        and each.began - bind.at <= ADOPTED_WITHIN
+        and each.started_at - bind.at <= ADOPTED_WITHIN
     )
     return next(fits, None)
 
@@ -227,7 +227,9 @@ def _seen(sight: Sight, spans: Sequence[_Span]) -> str | None:
     fits = [
         each.uid
         for each in spans
-        if sight.node in ("", each.node) and each.began <= sight.at and (each.until is None or sight.at <= each.until)
+        if sight.node in ("", each.node)
+        and each.started_at <= sight.at
+        and (each.until is None or sight.at <= each.until)
     ]
     return fits[-1] if fits else None
 
@@ -250,7 +252,7 @@ def _tell_apart(parts: Iterable[Part]) -> None:
     """One that ended in the instant in which the next is said to have been scheduled begins when that one does."""
     before: Counter[tuple[datetime, str]] = Counter()
     for part in parts:
-        begins = part.began, part.node
+        begins = part.started_at, part.node
         part.again = str(before[begins] or "")
         before[begins] += 1
 

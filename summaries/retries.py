@@ -15,7 +15,7 @@ from schemas.events import AttemptRepeated, AttemptSummarized
 MOST_HOURS_BACK: Final = 6
 """A repetition never refers further back, nor to the day before: what it refers to is kept as long as it is itself."""
 
-_OWN: Final = frozenset({"attempt_id", "started", "ended", "version", "changes"})
+_OWN: Final = frozenset({"attempt_id", "started_at", "ended_at", "version", "changes"})
 """What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
 
 
@@ -30,14 +30,14 @@ def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
     return blake2b(encode_value([getattr(summary, name) for name in NODE_COLUMNS]), digest_size=16).digest()
 
 
-def may_repeat(started: datetime, whole_started: datetime) -> bool:
+def may_repeat(started_at: datetime, whole_started: datetime) -> bool:
     """Is the whole summary near enough to be referred to?"""
-    return started.date() == whole_started.date() and started - whole_started <= timedelta(hours=MOST_HOURS_BACK)
+    return started_at.date() == whole_started.date() and started_at - whole_started <= timedelta(hours=MOST_HOURS_BACK)
 
 
 def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSummarized:
     """The whole summary of a repetition. Raises ``ValueError`` where ``whole`` is not what it refers to."""
     if whole.attempt_id != repeated.repeats:
         raise ValueError(f"attempt {repeated.attempt_id} repeats {repeated.repeats}, not {whole.attempt_id}")
-    own = ("attempt_id", "pod", "scheduler", "started", "version", "status", "ended")
+    own = ("attempt_id", "pod", "scheduler", "started_at", "version", "status", "ended_at")
     return whole.model_copy(update={name: getattr(repeated, name) for name in own} | {"changes": []})

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from schemas.events import (
     NOT_REASONS,
-    NOT_SAID,
+    NOT_REPORTED,
     PICKED,
     AttemptEvent,
     DeviceInventory,
@@ -74,7 +74,7 @@ class Tallied:
     attempt_id: str
     pod: PodRef
     scheduler: str
-    started: datetime
+    started_at: datetime
     part: int
     nodes: Words
     tally: Tally
@@ -116,7 +116,7 @@ def tallied(event: DevicesJudged) -> Tallied:
 def tallied_of(about: AttemptEvent, verdicts: DeviceVerdicts, inventory: Inventory, at: int = -1) -> Tallied:
     """Of a record that says these three, the inventory ``at`` its place. The halves agree (``check_rows``)."""
     return Tallied(
-        about.attempt_id, about.pod, about.scheduler, about.started,
+        about.attempt_id, about.pod, about.scheduler, about.started_at,
         verdicts.part, inventory.devices.nodes, tally(verdicts, inventory), inventory.name, at,
     )  # fmt: skip
 
@@ -192,7 +192,7 @@ def _models(devices: DeviceInventory) -> dict[str, int]:
 
 
 def _number(said: Any) -> int | None:
-    return None if said == NOT_SAID else int(said)
+    return None if said == NOT_REPORTED else int(said)
 
 
 def by_model(tallies: Sequence[Tally]) -> dict[str, int]:

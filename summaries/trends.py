@@ -128,7 +128,7 @@ class _Sum:
 class Minute:
     """The attempts that began in one minute, of one partition."""
 
-    began: datetime
+    started_at: datetime
     partition: int
     contributions: dict[str, Contribution] = field(default_factory=dict)
     told: set[Key] = field(default_factory=set)
@@ -150,7 +150,7 @@ class Minute:
                 found = self._sums[key] = _Sum()
             found.add(each.pod, weight)
         self.contributions[each.attempt_id] = each
-        self.version += each.version - (known.version if known else microseconds(self.began))
+        self.version += each.version - (known.version if known else microseconds(self.started_at))
         return True
 
     def rows(self) -> list[Row]:
@@ -173,7 +173,7 @@ def records(minute: Minute) -> Iterator[TrendsCounted]:
         namespace, result, dimension, value = ([row.key[place] for row in cut] for place in range(4))
         counts = {name: [getattr(row, name) for row in cut] for name in ("attempts", "pods", "nodes", "devices")}
         yield TrendsCounted(
-            minute=minute.began,
+            started_at=minute.started_at,
             partition=minute.partition,
             version=version,
             part=part,

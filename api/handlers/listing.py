@@ -51,7 +51,7 @@ async def listed(
     """The page, and the answer that holds it. ``about`` are the path's parameters; ``conditions`` knows the range."""
     asked = question(listing.name, query, **about)
     place = position_of(query.continue_, asked, listing.position)
-    place = place or first_page(listing.position, query.from_, query.to, datetime.now(UTC))
+    place = place or first_page(listing.position, query.since, query.until, datetime.now(UTC))
     page = await read_page(index, listing.kind, conditions(place), place, query.limit)
     token = seal(asked, page.following) if page.following else None
     items = [_item(listing, hit) for hit in page.hits]

@@ -75,7 +75,9 @@ class Endpoints:
         # Neither kept nor tagged: the devices may come into the index, or leave it, without a new attempt.
         summary = known.summary()
         try:
-            rows, note = await attempt_reader.devices_of_nodes(self.index, known.whole_id, summary.started, query.node)
+            rows, note = await attempt_reader.devices_of_nodes(
+                self.index, known.whole_id, summary.started_at, query.node
+            )
             if known.whole_id != known.attempt_id:
                 note = " ".join(filter(None, (attempt_reader.REPEATED.format(known.whole_id), note)))
             devices = [row.model_dump() for row in rows]

@@ -201,10 +201,8 @@ class SearchQuery(Query):
 class RangeQuery(Query):
     """A list over a time, in pages."""
 
-    from_: When | None = Field(
-        None, alias="from", description="Then or later: RFC 3339, or 15m, 2h, 7d ago.", examples=["2h"]
-    )
-    to: When | None = Field(None, description="Before: RFC 3339, or 15m, 2h, 7d ago.")
+    since: When | None = Field(None, description="Then or later: RFC 3339, or 15m, 2h, 7d ago.", examples=["2h"])
+    until: When | None = Field(None, description="Before: RFC 3339, or 15m, 2h, 7d ago.")
     limit: Annotated[int, Whole] = Field(DEFAULT_SEARCH, ge=1, le=MAX_SEARCH, description="At most so many.")
     continue_: Token | None = Field(None, alias="continue", description=CONTINUE)
 

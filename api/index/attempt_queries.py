@@ -86,7 +86,7 @@ def without_nodes(source: Json) -> AttemptSummarized | Rejected:
 
 def filter_needs_nodes(summary: AttemptSummarized) -> bool:
     """Does the filter's line name nodes, so that it is not to be had without the node columns?"""
-    return summary.ended is None or (summary.chosen is not None and not summary.error)
+    return summary.ended_at is None or (summary.chosen is not None and not summary.error)
 
 
 def line_needs_nodes(summary: AttemptSummarized) -> bool:
@@ -101,8 +101,8 @@ def found(summary: AttemptSummarized) -> Found:
         namespace=namespace,
         name=name,
         scheduler=summary.scheduler,
-        started=rfc3339(summary.started),
-        ended=rfc3339(summary.ended) if summary.ended else None,
+        started_at=rfc3339(summary.started_at),
+        ended_at=rfc3339(summary.ended_at) if summary.ended_at else None,
         status=summary.status,
         complete=summary.complete,
         chosen=summary.chosen,

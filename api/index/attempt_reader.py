@@ -108,26 +108,26 @@ def readable(read: Callable[[Json], T | Rejected], source: Json, name: str) -> T
 
 
 async def devices_of_nodes(
-    index: OpenSearch, attempt_id: str, started: datetime, nodes: Sequence[str]
+    index: OpenSearch, attempt_id: str, started_at: datetime, nodes: Sequence[str]
 ) -> tuple[list[DeviceLog], str]:
     """Every device of ``nodes`` as it was judged, by node and container; a note where that is not all of them.
 
     ``started`` is a time on the day of the attempt.
     """
     body = attempt_queries.devices_of_nodes(attempt_id, nodes, MAX_DEVICE_RECORDS)
-    answer = await index.search(DEVICES.name(started), body)
-    records = await _device_records(index, started, answer["hits"]["hits"])
+    answer = await index.search(DEVICES.name(started_at), body)
+    records = await _device_records(index, started_at, answer["hits"]["hits"])
     wanted = frozenset(nodes)
     rows = [row for record in records for row in _rows(record, wanted)]
     rows.sort(key=lambda row: row.node)
     return rows, _note(len(records), len(answer["hits"]["hits"]), answer["hits"]["total"]["value"])
 
 
-async def _device_records(index: OpenSearch, started: datetime, hits: list[Json]) -> list[DevicesJudged]:
+async def _device_records(index: OpenSearch, started_at: datetime, hits: list[Json]) -> list[DevicesJudged]:
     """In order; a record whose inventory is gone is left out."""
     sources: dict[str, Json] = {hit["_id"]: hit["_source"] for hit in hits}
     named = {name: source["inventory"] for name, source in sources.items() if source.get("inventory")}
-    places = [(INVENTORIES.name(started), inventory) for inventory in sorted(set(named.values()))]
+    places = [(INVENTORIES.name(started_at), inventory) for inventory in sorted(set(named.values()))]
     inventories = await documents(index, places, ["record"])
     records = [
         readable(partial(devices_of, inventory=inventories.get(named.get(name, ""))), source, name)

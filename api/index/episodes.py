@@ -89,8 +89,8 @@ def episode(run: Run, latest: AttemptSummarized, first_seen: str, changes: list[
     filter_status, filter_text = filter_phase(latest)
     bind_status, bind_text = bind_phase(latest)
     return Episode(
-        first_seen=first_seen,
-        last_seen=rfc3339(latest.started),
+        first_seen_at=first_seen,
+        last_seen_at=rfc3339(latest.started_at),
         attempts=run.attempts,
         attempt_ids=run.attempt_ids,
         status=latest.status,

@@ -27,7 +27,7 @@ def finding(hit: Json) -> Finding:
         **said,
         namespace=namespace,
         name=name,
-        started=source["@timestamp"],
+        started_at=source["@timestamp"],
         schedulerlog=schedulerlog_path(namespace, name),
     )
 

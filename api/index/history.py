@@ -61,7 +61,7 @@ async def _attempts(
 
 
 def _tried(summary: AttemptSummarized) -> Tried:
-    started_ms = int(summary.started.timestamp() * 1000)
+    started_ms = int(summary.started_at.timestamp() * 1000)
     return Tried(summary.attempt_id, verdict_digest(summary), summary.status, started_ms, index="")
 
 
@@ -72,7 +72,7 @@ async def _episodes(index: OpenSearch, runs: Sequence[Run], newest: AttemptSumma
     changes = {name: list(source.get("changes") or []) for name, source in firsts.items()}
     if newest:
         known[newest.attempt_id] = newest
-        seen[newest.attempt_id] = rfc3339(newest.started)
+        seen[newest.attempt_id] = rfc3339(newest.started_at)
         changes[newest.attempt_id] = newest.changes
     # A document that is gone meanwhile has outlived its retention.
     whole = [run for run in runs if run.latest.attempt_id in known and run.first.attempt_id in seen]

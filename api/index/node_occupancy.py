@@ -8,19 +8,23 @@ from datetime import datetime
 from functools import reduce
 
 from api.index.attempt_queries import schedulerlog_path
-from schemas.answers.placements import DeviceHeld, DeviceRegistered, Holder, NodeOccupancy, PodHere
+from schemas.answers.placements import DeviceOccupancy, DeviceRegistered, Holder, NodeOccupancy, PodOnNode
 from schemas.codec.records import rfc3339
-from schemas.occupancy import Held, Stay
+from schemas.placements import DeviceAllocation, PodPlacement
 from summaries.overcommit import Amounts, taken
 
 
 def node_occupancy(
-    node: str, at: datetime, stays: Iterable[Stay], registered: Iterable[DeviceRegistered], device: str | None = None
+    node: str,
+    at: datetime,
+    stays: Iterable[PodPlacement],
+    registered: Iterable[DeviceRegistered],
+    device: str | None = None,
 ) -> NodeOccupancy:
     """Of all ``registered`` devices in their order and of others that were held, or of ``device`` alone."""
-    here = sorted((each for each in stays if each.is_on(at)), key=lambda each: (each.began, str(each.pod)))
+    here = sorted((each for each in stays if each.is_on(at)), key=lambda each: (each.started_at, str(each.pod)))
     offers: dict[str, DeviceRegistered | None] = {each.uuid: each for each in registered}
-    offers |= {row.uuid: None for stay in here for row in stay.held if row.uuid not in offers}
+    offers |= {row.uuid: None for stay in here for row in stay.allocations if row.uuid not in offers}
     return NodeOccupancy(
         node=node,
         at=rfc3339(at),
@@ -29,12 +33,12 @@ def node_occupancy(
     )
 
 
-def _device_held(uuid: str, offer: DeviceRegistered | None, here: Sequence[Stay]) -> DeviceHeld:
-    holding = [(stay, rows) for stay in here if (rows := [row for row in stay.held if row.uuid == uuid])]
+def _device_held(uuid: str, offer: DeviceRegistered | None, here: Sequence[PodPlacement]) -> DeviceOccupancy:
+    holding = [(stay, rows) for stay in here if (rows := [row for row in stay.allocations if row.uuid == uuid])]
     rows = [row for _, held in holding for row in held]
     amounts = _sum(taken(held, uuid) for _, held in holding)
     said = next((row.model for row in rows if row.model), "")
-    return DeviceHeld(
+    return DeviceOccupancy(
         uuid=uuid,
         model=offer.model if offer else said,
         memory_total_mib=offer.memory_mib if offer else None,
@@ -52,7 +56,7 @@ def _sum(amounts: Iterable[Amounts]) -> Amounts:
     return reduce(Amounts.plus, amounts, Amounts())
 
 
-def _holder(stay: Stay, row: Held) -> Holder:
+def _holder(stay: PodPlacement, row: DeviceAllocation) -> Holder:
     said = {
         "namespace": stay.pod.namespace,
         "name": stay.pod.name,
@@ -61,20 +65,20 @@ def _holder(stay: Stay, row: Held) -> Holder:
         "memory_mib": row.memory_mib,
         "cores_percent": row.cores_percent,
         "slots": row.slots,
-        "from": rfc3339(stay.began),
+        "started_at": rfc3339(stay.started_at),
         "attempt_id": stay.attempt_id,
     }
     return Holder.model_validate(said)
 
 
-def _pod_here(stay: Stay) -> PodHere:
+def _pod_here(stay: PodPlacement) -> PodOnNode:
     said = {
         "namespace": stay.pod.namespace,
         "name": stay.pod.name,
         "pod_uid": stay.pod.uid,
         "phase": stay.phase,
-        "from": rfc3339(stay.began),
-        "devices": list(dict.fromkeys(row.uuid for row in stay.held)),
+        "started_at": rfc3339(stay.started_at),
+        "devices": list(dict.fromkeys(row.uuid for row in stay.allocations)),
         "schedulerlog": schedulerlog_path(stay.pod.namespace, stay.pod.name),
     }
-    return PodHere.model_validate(said)
+    return PodOnNode.model_validate(said)

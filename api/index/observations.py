@@ -12,8 +12,8 @@ from schemas.answers.placements import (
     CheckLog,
     DeviceRegistered,
     NodeState,
+    PodObservation,
     PodObservations,
-    PodSeen,
     RegistrationLog,
     StatusLog,
 )
@@ -38,10 +38,10 @@ def conditions(asked: Mapping[str, str | None], within: SeenPosition) -> list[Js
     return [term("kind", "pod-observed"), *terms_of(asked), *between("@timestamp", within)]
 
 
-def _pod_seen(hit: Json) -> PodSeen:
+def _pod_seen(hit: Json) -> PodObservation:
     event = readable(_pod_observed, hit["_source"], hit["_id"])
-    return PodSeen(
-        observed=rfc3339(event.observed),
+    return PodObservation(
+        observed_at=rfc3339(event.observed_at),
         pod_uid=event.pod.uid,
         phase=event.phase,
         node=event.node,
@@ -86,12 +86,12 @@ def said_of_node(answer: Json, at: datetime) -> list[Observed]:
     """What the answer to ``latest_of_node`` holds: the latest of every kind and scheduler."""
     kinds = answer.get("aggregations", {}).get("kinds", {}).get("buckets", [])
     found = (_latest(each["latest"]["hits"]["hits"], at) for kind in kinds for each in kind["schedulers"]["buckets"])
-    return sorted(filter(None, found), key=lambda each: (each.source, each.observed))
+    return sorted(filter(None, found), key=lambda each: (each.source, each.observed_at))
 
 
 def _latest(hits: Iterable[Json], at: datetime) -> Observed | None:
-    events = [event for event in map(_event, hits) if event.observed <= at]
-    return max(events, key=lambda each: each.observed, default=None)
+    events = [event for event in map(_event, hits) if event.observed_at <= at]
+    return max(events, key=lambda each: each.observed_at, default=None)
 
 
 def seen_of_node(node: str) -> Json:
@@ -109,7 +109,7 @@ def first_seen(answer: Json) -> datetime | None:
 def node_state(node: str, at: datetime, said: Iterable[Observed]) -> NodeState:
     known = list(said)
     moment = rfc3339(at)
-    statuses = sorted((each for each in known if isinstance(each, NodeObserved)), key=lambda each: each.observed)
+    statuses = sorted((each for each in known if isinstance(each, NodeObserved)), key=lambda each: each.observed_at)
     return NodeState(
         node=node,
         at=moment,
@@ -122,7 +122,7 @@ def node_state(node: str, at: datetime, said: Iterable[Observed]) -> NodeState:
 
 def _said(event: Observed) -> dict[str, str]:
     scheduler = "" if isinstance(event, PodObserved) else event.scheduler
-    return {"observed": rfc3339(event.observed), "by": scheduler or "cluster"}
+    return {"observed_at": rfc3339(event.observed_at), "reported_by": scheduler or "cluster"}
 
 
 def _registration(event: NodeRegistered) -> RegistrationLog:

@@ -12,11 +12,11 @@ from api.handlers.listing import Listing
 from api.index.attempt_queries import schedulerlog_path
 from api.index.attempt_reader import readable
 from api.index.query_dsl import Kind, PagePosition, all_of, by, latest_by, terms_of
-from schemas.answers.placements import StayLog, Stays
+from schemas.answers.placements import PlacementLog, PodPlacements
 from schemas.codec.records import rfc3339
-from schemas.documents.attempts import stay_of
+from schemas.documents.attempts import placement_of
 from schemas.indices import OCCUPANCY
-from schemas.occupancy import Stay
+from schemas.placements import PodPlacement
 
 Json = dict[str, Any]
 
@@ -52,31 +52,31 @@ def at_time(node: str, device: str | None, at: datetime) -> Json:
 
 
 def _not_over(word: str, moment: str) -> Json:
-    return {"bool": {"must_not": [{"range": {"until": {word: moment}}}]}}
+    return {"bool": {"must_not": [{"range": {"ended_at": {word: moment}}}]}}
 
 
-def stay(hit: Json) -> Stay:
+def stay(hit: Json) -> PodPlacement:
     """Raises ``UnreadableError``."""
-    return readable(partial(stay_of, hit["_id"]), hit["_source"], hit["_id"])
+    return readable(partial(placement_of, hit["_id"]), hit["_source"], hit["_id"])
 
 
-def _stay_log(hit: Json) -> StayLog:
+def _stay_log(hit: Json) -> PlacementLog:
     here = stay(hit)
     said = {
         "namespace": here.pod.namespace,
         "name": here.pod.name,
         "pod_uid": here.pod.uid,
         "node": here.node,
-        "from": rfc3339(here.began),
-        "until": rfc3339(here.until) if here.until else None,
+        "started_at": rfc3339(here.started_at),
+        "ended_at": rfc3339(here.ended_at) if here.ended_at else None,
         "ended_by": here.ended_by,
         "phase": here.phase,
         "scheduler": here.scheduler,
         "attempt_id": here.attempt_id,
-        "devices": here.held,
+        "devices": here.allocations,
         "schedulerlog": schedulerlog_path(here.pod.namespace, here.pod.name),
     }
-    return StayLog.model_validate(said)
+    return PlacementLog.model_validate(said)
 
 
-LISTING: Final = Listing("stays", _KIND, StaysPosition, _stay_log, Stays)
+LISTING: Final = Listing("stays", _KIND, StaysPosition, _stay_log, PodPlacements)

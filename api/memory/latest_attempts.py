@@ -22,7 +22,7 @@ class Held:
 
     attempt_id: str
     version: int
-    started: float
+    started_at: float
     values: tuple[bytes, ...]
     repeated: AttemptRepeated | None = None
     """The attempt itself, where ``values`` are those of the attempt that it repeats."""
@@ -35,7 +35,7 @@ class Held:
     @property
     def age_order(self) -> tuple[float, int, str]:
         """Greater is newer; of one attempt, the telling that knows more."""
-        return self.started, self.version, self.attempt_id
+        return self.started_at, self.version, self.attempt_id
 
     def summary(self) -> AttemptSummarized:
         parts = [decode_value(AttemptSummarized, value) for value in self.values]
@@ -58,7 +58,7 @@ class LatestAttempts:
         somewhere must not keep a pod for ever.
         """
         with self._lock:
-            pod, started = str(part.pod), part.started.timestamp()
+            pod, started = str(part.pod), part.started_at.timestamp()
             known = self.pods.peek(pod)
             if known and known.age_order >= (started, part.version, part.attempt_id):
                 return
@@ -73,7 +73,7 @@ class LatestAttempts:
         Without that attempt the pod is forgotten: what is held is out of date, and the index has all of it.
         """
         with self._lock:
-            pod, started = str(event.pod), event.started.timestamp()
+            pod, started = str(event.pod), event.started_at.timestamp()
             known = self.pods.peek(pod)
             if known is None or known.age_order >= (started, event.version, event.attempt_id):
                 return

@@ -64,7 +64,7 @@ class Attempt:
     namespace: str
     name: str
     uid: str
-    started: datetime
+    started_at: datetime
     last: datetime
     """When the latest of its lines was written."""
     levels: set[int] = field(default_factory=set)
@@ -91,7 +91,7 @@ class Attempt:
     """UUIDs taken, by container."""
     offered: int | None = None
     error: str = ""
-    ended: datetime | None = None
+    ended_at: datetime | None = None
     node_policy: str = ""
     codes: dict[str, list[str]] = field(default_factory=dict)
     """From the event lines: reason code to the nodes refused for it."""

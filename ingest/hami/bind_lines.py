@@ -33,8 +33,8 @@ class BindLines:
         if error is None or not now:
             return False
         pod = self._bind_of(text)
-        if pod and (bind := self._book.memory.binds.get(pod)) and not bind.ended:
-            self._book.memory.binds[pod] = replace(bind, error=error[:MAX_TEXT] or "unknown error", ended=now)
+        if pod and (bind := self._book.memory.binds.get(pod)) and not bind.ended_at:
+            self._book.memory.binds[pod] = replace(bind, error=error[:MAX_TEXT] or "unknown error", ended_at=now)
             if b"Failed to get pod" in text[:200]:  # HAMi has no pod to record an event for
                 self._book.finish_bind(pod)
         return True
@@ -46,20 +46,20 @@ class BindLines:
             return name
         if name and namespace:
             return f"{namespace}/{name}"
-        going_on = [pod for pod, bind in self._book.memory.binds.items() if bind.node == node and not bind.ended]
+        going_on = [pod for pod, bind in self._book.memory.binds.items() if bind.node == node and not bind.ended_at]
         return going_on[0] if len(going_on) == 1 else None
 
     def bound(self, text: bytes, _: Spelling) -> bool:
         pod, now = self._bind_of(text), self._book.time_of(text)
         if pod and now and (bind := self._book.memory.binds.get(pod)):
-            self._book.memory.binds[pod] = replace(bind, ended=now)
+            self._book.memory.binds[pod] = replace(bind, ended_at=now)
         return bool(now)
 
     def conclude_bind(self, pod: str, message: str, now: datetime, *, is_bound: bool) -> None:
         said = _BOUND.match(message)
         bind = self._book.memory.binds.get(pod) or Bind(said[1] if said else self._book.chosen(pod), now)
         error = "" if is_bound else bind.error or message[:MAX_TEXT] or "unknown error"
-        self._book.memory.binds[pod] = replace(bind, error=error, ended=bind.ended or now)
+        self._book.memory.binds[pod] = replace(bind, error=error, ended_at=bind.ended_at or now)
         self._book.finish_bind(pod)
 
 

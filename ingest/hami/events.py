@@ -24,7 +24,7 @@ from schemas.events import (
     DevicesJudged,
     NodesJudged,
     PodRef,
-    Reading,
+    Provenance,
     Request,
 )
 from schemas.events.base import OFFERED_NODES
@@ -60,29 +60,29 @@ class Bind:
     """A bind as far as its lines were read."""
 
     node: str
-    started: datetime
+    started_at: datetime
     error: str = ""
-    ended: datetime | None = None
+    ended_at: datetime | None = None
 
 
 def about(attempt: Attempt, scheduler: str) -> dict[str, Any]:
     """What every event of the attempt says alike. A pod whose UID the log does not say is told apart by its name."""
     return {
-        "attempt_id": attempt_id(scheduler, attempt.uid or attempt.pod, attempt.started),
+        "attempt_id": attempt_id(scheduler, attempt.uid or attempt.pod, attempt.started_at),
         "pod": PodRef(namespace=attempt.namespace, name=attempt.name, uid=attempt.uid),
         "scheduler": scheduler,
-        "started": attempt.started,
+        "started_at": attempt.started_at,
     }
 
 
-def tell_bind(said: dict[str, Any], bind: Bind, ended: datetime) -> BindConcluded:
-    ended = bind.ended or ended
-    started = min(bind.started, ended)
+def tell_bind(said: dict[str, Any], bind: Bind, ended_at: datetime) -> BindConcluded:
+    ended_at = bind.ended_at or ended_at
+    started = min(bind.started_at, ended_at)
     outcome = {"node": bind.node, "bound": not bind.error, "error": bind.error}
-    return BindConcluded(**said, **outcome, bind_started=started, ended=ended)
+    return BindConcluded(**said, **outcome, bind_started_at=started, ended_at=ended_at)
 
 
-def tell(attempt: Attempt, cards: Cards, scheduler: str) -> tuple[list[AttemptEvent], Reading]:
+def tell(attempt: Attempt, cards: Cards, scheduler: str) -> tuple[list[AttemptEvent], Provenance]:
     """All events of the attempt; without a conclusion where its end was not read."""
     telling = _Telling(attempt, cards, about(attempt, scheduler))
     return telling.events(), telling.reading()
@@ -102,15 +102,15 @@ class _Telling:
         devices = list(self._devices())
         nodes = list(self._nodes())
         events: list[AttemptEvent] = [*devices, *nodes]
-        if self._attempt.ended:
-            events.append(self._conclusion(self._attempt.ended, devices, len(nodes)))
+        if self._attempt.ended_at:
+            events.append(self._conclusion(self._attempt.ended_at, devices, len(nodes)))
         return events
 
-    def _conclusion(self, ended: datetime, devices: Sequence[DevicesJudged], nodes: int) -> AttemptConcluded:
+    def _conclusion(self, ended_at: datetime, devices: Sequence[DevicesJudged], nodes: int) -> AttemptConcluded:
         attempt = self._attempt
         return AttemptConcluded(
             **self._about,
-            ended=max(ended, attempt.started),
+            ended_at=max(ended_at, attempt.started_at),
             requests=self._requests,
             node_policy=attempt.node_policy,
             offered_nodes=max(attempt.offered or 0, len(self._names)),
@@ -120,11 +120,11 @@ class _Telling:
             node_records=nodes,
             chosen=attempt.chosen or None if not attempt.error else None,
             error=attempt.error,
-            reading=self.reading(),
+            provenance=self.reading(),
         )
 
-    def reading(self) -> Reading:
-        return Reading(source=SOURCE, levels=sorted(self._attempt.levels), not_said=list(self._open()))
+    def reading(self) -> Provenance:
+        return Provenance(source=SOURCE, levels=sorted(self._attempt.levels), not_reported=list(self._open()))
 
     def _open(self) -> Iterator[str]:
         """What the log leaves open, in words. An attempt that ended before any node was judged has no nodes to name."""

@@ -176,7 +176,7 @@ class FilterLines:
         now = self._book.time_of(text)
         if (attempt := self._book.by_name(name)) and now:
             attempt.levels.add(spelling.level)
-            attempt.ended, attempt.last, attempt.is_walking = now, now, True
+            attempt.ended_at, attempt.last, attempt.is_walking = now, now, True
         return bool(name)
 
     def choose(self, text: bytes, spelling: Spelling) -> bool:
@@ -191,7 +191,7 @@ class FilterLines:
         attempt = self._book.memory.open.get(f"{namespace}/{name}") or self._book.open(namespace, name, "", now)
         attempt.levels.add(spelling.level)
         attempt.pick(node, picked)
-        attempt.ended, attempt.last = now, now
+        attempt.ended_at, attempt.last = now, now
         return True
 
     def succeed(self, names: tuple[str, str], message: str, now: datetime, spelling: Spelling) -> None:
@@ -215,7 +215,7 @@ class FilterLines:
             attempt = waiting.pop(0)
             if not waiting:
                 self._book.memory.waiting.pop(pod, None)
-            if not attempt.ended or attempt.chosen == chosen:
+            if not attempt.ended_at or attempt.chosen == chosen:
                 break
             self._book.finish(attempt)
         else:
@@ -224,7 +224,7 @@ class FilterLines:
             self._book.memory.open.pop(pod, None)
         attempt.levels.add(spelling.level)
         attempt.codes = self._book.memory.codes.pop(pod, {})
-        attempt.ended = now
+        attempt.ended_at = now
         return attempt
 
     def fail(self, names: tuple[str, str], message: str, now: datetime, spelling: Spelling) -> None:

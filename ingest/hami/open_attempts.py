@@ -30,7 +30,7 @@ class Finished:
     """What a bind has to know of the attempt that chose the node."""
 
     uid: str
-    started: datetime
+    started_at: datetime
     chosen: str
 
 
@@ -97,7 +97,7 @@ class Book:
         if len(held) <= MAX_OPEN and rows <= MAX_ROWS and now - min(each.last for each in held) <= PATIENCE:
             return
         for attempt in sorted(held, key=lambda each: each.last):
-            if attempt.started == now or (
+            if attempt.started_at == now or (
                 len(held) <= MAX_OPEN and rows <= MAX_ROWS and now - attempt.last <= PATIENCE
             ):
                 break
@@ -105,7 +105,7 @@ class Book:
             rows -= len(attempt.devices) + len(attempt.nodes)
             self._drop(attempt)
             self.finish(attempt)
-        for pod in [pod for pod, bind in memory.binds.items() if now - bind.started > PATIENCE]:
+        for pod in [pod for pod, bind in memory.binds.items() if now - bind.started_at > PATIENCE]:
             self.finish_bind(pod)
 
     def held(self, pod: str) -> list[Attempt]:
@@ -124,17 +124,17 @@ class Book:
 
     def finish(self, attempt: Attempt) -> None:
         """Tell it, and remember who it was: a bind may follow."""
-        if not attempt.nodes and not attempt.ended and not attempt.devices:
+        if not attempt.nodes and not attempt.ended_at and not attempt.devices:
             return
         told, reading = tell(attempt, self.memory.cards, self.scheduler)
         self.told += told
-        if attempt.ended and not reading.not_said:
+        if attempt.ended_at and not reading.not_reported:
             self.counts.attempts_complete += 1
         else:
             self.counts.attempts_incomplete += 1
         finished = self.memory.finished
         finished.pop(attempt.pod, None)
-        finished[attempt.pod] = Finished(attempt.uid, attempt.started, "" if attempt.error else attempt.chosen)
+        finished[attempt.pod] = Finished(attempt.uid, attempt.started_at, "" if attempt.error else attempt.chosen)
         while len(finished) > MAX_REMEMBERED:
             del finished[next(iter(finished))]
 
@@ -145,19 +145,19 @@ class Book:
     def finish_bind(self, pod: str) -> None:
         """Tell a bind whose outcome was read; one without an outcome says nothing."""
         bind = self.memory.binds.pop(pod, None)
-        if not bind or not bind.ended or not (names := names_of(pod)):
+        if not bind or not bind.ended_at or not (names := names_of(pod)):
             return
         attempt = self._chooser(names, pod, bind)
-        self.told.append(tell_bind(about(attempt, self.scheduler), bind, bind.ended))
+        self.told.append(tell_bind(about(attempt, self.scheduler), bind, bind.ended_at))
 
     def _chooser(self, names: tuple[str, str], pod: str, bind: Bind) -> Attempt:
         """The attempt that chose the node: the latest that was told, or one that still waits for its event line."""
         for attempt in reversed(self.held(pod)):
-            if attempt.chosen and attempt.started <= bind.started:
+            if attempt.chosen and attempt.started_at <= bind.started_at:
                 return attempt
         if finished := self.memory.finished.get(pod):
-            return Attempt(*names, finished.uid, finished.started, finished.started)
-        return Attempt(*names, "", bind.started, bind.started)
+            return Attempt(*names, finished.uid, finished.started_at, finished.started_at)
+        return Attempt(*names, "", bind.started_at, bind.started_at)
 
     def take(self) -> list[AttemptEvent]:
         told, self.told = self.told, []
@@ -168,7 +168,7 @@ class Book:
         """The attempts and binds that were begun and not told."""
         memory = self.memory
         held = [*memory.open.values(), *(each for waiting in memory.waiting.values() for each in waiting)]
-        return {f"{each.pod} {each.started}" for each in held} | {f"bind {pod}" for pod in memory.binds}
+        return {f"{each.pod} {each.started_at}" for each in held} | {f"bind {pod}" for pod in memory.binds}
 
     def close(self) -> None:
         """Let go of everything."""

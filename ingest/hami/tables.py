@@ -9,7 +9,7 @@ import numpy as np
 from hami.requests import UNSET_PERCENT
 from ingest.hami.attempt import NOTHING, UNKNOWN, Asked, Attempt, DeviceLine, NodeLine
 from ingest.hami.registry import Card, Cards
-from schemas.events import NOT_SAID, PICKED, REFUSED, UNREGISTERED, DeviceKind, Refusal, Request
+from schemas.events import NOT_REPORTED, PICKED, REFUSED, UNREGISTERED, DeviceKind, Refusal, Request
 from summaries.text import read_reasons, reason_text
 
 _NUMBERS: Final = {
@@ -119,9 +119,9 @@ def numbers_of(rows: Sequence[tuple[str, DeviceLine]], cards: Cards) -> tuple[li
             said.get("slots", card.slots),
         )
         columns["kind"].append(places.setdefault(kind, len(places)))
-        columns["numa"].append(NOT_SAID if card.numa is None else card.numa)
+        columns["numa"].append(NOT_REPORTED if card.numa is None else card.numa)
         for name in ("memory_used_mib", "cores_used_percent", "slots_used"):
-            columns[name].append(said.get(name, NOT_SAID))
+            columns[name].append(said.get(name, NOT_REPORTED))
     kinds = [
         DeviceKind(model=model, memory_mib=memory, cores_percent=cores, slots=slots)
         for model, memory, cores, slots in places

@@ -65,7 +65,7 @@ class Attempt:
     pod: str
     """``namespace/name``."""
     session: str
-    started: datetime
+    started_at: datetime
     last: datetime
     levels: set[int] = field(default_factory=set)
     """Of which log levels there were lines about it."""

@@ -24,11 +24,11 @@ from schemas.events import (
     FindingReported,
     NodesJudged,
     PodRef,
-    Reading,
+    Provenance,
     Refusal,
     Request,
 )
-from schemas.events.base import NOT_SAID
+from schemas.events.base import NOT_REPORTED
 from schemas.ids import attempt_id
 
 SCHEDULER: Final = "kai-scheduler"
@@ -70,7 +70,7 @@ def events_of(attempt: Attempt, node_count: int = 0) -> Iterator[AttemptEvent]:
     if attempt.bind_failed_at and attempt.chosen:
         yield BindConcluded(
             **head, node=attempt.chosen, bound=False, error=attempt.bind_error,
-            bind_started=attempt.bind_failed_at, ended=attempt.bind_failed_at,
+            bind_started_at=attempt.bind_failed_at, ended_at=attempt.bind_failed_at,
         )  # fmt: skip
 
 
@@ -79,10 +79,10 @@ def _head(attempt: Attempt) -> dict[str, Any]:
     # Without a session nothing but the place in the log tells two attempts of a pod apart that have no time.
     who = "/".join((attempt.pod, attempt.session or f"line {attempt.ordinal}"))
     return {
-        "attempt_id": attempt_id(SCHEDULER, who, attempt.started),
+        "attempt_id": attempt_id(SCHEDULER, who, attempt.started_at),
         "pod": PodRef(namespace=namespace, name=name),
         "scheduler": SCHEDULER,
-        "started": attempt.started,
+        "started_at": attempt.started_at,
     }
 
 
@@ -204,7 +204,7 @@ def _columns(nodes: list[tuple[int, _Told]]) -> dict[str, Any]:
     totals = sorted(set(card_totals), key=lambda total: (total is None, total or 0))
     verdict_codes = {verdict: code for code, verdict in enumerate(verdicts)}
     kind_codes = {total: code for code, total in enumerate(totals)}
-    not_said = [NOT_SAID] * len(rows)
+    not_said = [NOT_REPORTED] * len(rows)
     return {
         "verdicts": verdicts,
         "kinds": [DeviceKind(memory_mib=total) for total in totals],
@@ -216,7 +216,7 @@ def _columns(nodes: list[tuple[int, _Told]]) -> dict[str, Any]:
         "uuid": list(chain.from_iterable(node.groups for _, node in nodes)),
         "kind": list(map(kind_codes.__getitem__, card_totals)),
         "numa": not_said,
-        "memory_used_mib": [NOT_SAID if card.allocated_mib is None else card.allocated_mib for card in cards],
+        "memory_used_mib": [NOT_REPORTED if card.allocated_mib is None else card.allocated_mib for card in cards],
         "cores_used_percent": not_said,
         "slots_used": not_said,
     }
@@ -278,7 +278,7 @@ def _concluded(
     devices, judged = records
     return AttemptConcluded(
         **head,
-        ended=attempt.last,
+        ended_at=attempt.last,
         requests=[request],
         offered_nodes=max(node_count, len(nodes), *counts.values(), 0),
         judged_nodes=len(nodes),
@@ -289,8 +289,10 @@ def _concluded(
         nominated=attempt.chosen if attempt.is_placed and attempt.is_pipelined else "",
         error="" if attempt.is_placed or is_reasoned or (counts and not (fit and fit.gang)) else _error(attempt),
         refused_nodes={} if names_refused else counts,
-        said="" if attempt.is_placed or not fit else fit.text,
-        reading=Reading(source="kai-log", levels=sorted(attempt.levels), not_said=_not_said(attempt, request, nodes)),
+        scheduler_message="" if attempt.is_placed or not fit else fit.text,
+        provenance=Provenance(
+            source="kai-log", levels=sorted(attempt.levels), not_reported=_not_said(attempt, request, nodes)
+        ),
     )
 
 

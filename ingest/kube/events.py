@@ -20,7 +20,7 @@ from schemas.events import (
     NodesJudged,
     PodObserved,
     PodRef,
-    Reading,
+    Provenance,
     Refusal,
     Request,
 )
@@ -94,15 +94,19 @@ def _is_of(bind: Happening, attempt: AttemptConcluded) -> bool:
 
 
 def _head_of(attempt: AttemptConcluded) -> dict[str, Any]:
-    return {name: getattr(attempt, name) for name in ("attempt_id", "pod", "scheduler", "started")}
+    return {name: getattr(attempt, name) for name in ("attempt_id", "pod", "scheduler", "started_at")}
 
 
 def _pushed_out(happening: Happening, facts: PodFacts) -> PodObserved:
     condition = Condition(
-        type=PUSHED_OUT, status="True", reason=happening.reason, message=happening.text, since=happening.time
+        type=PUSHED_OUT,
+        status="True",
+        reason=happening.reason,
+        message=happening.text,
+        last_transition_at=happening.time,
     )
     return PodObserved(
-        pod=_pod(happening, facts), observed=happening.time, phase="", node=happening.node or facts.node,
+        pod=_pod(happening, facts), observed_at=happening.time, phase="", node=happening.node or facts.node,
         conditions=[condition],
     )  # fmt: skip
 
@@ -117,7 +121,7 @@ def _head(group: Group, first: Happening, facts: PodFacts, known_by: datetime) -
         "attempt_id": attempt_id(first.scheduler, pod.uid or str(pod), known_by),
         "pod": pod,
         "scheduler": first.scheduler,
-        "started": group.started,
+        "started_at": group.started_at,
     }
 
 
@@ -247,7 +251,7 @@ def _concluded(
     ends = [each.time for each in group.happenings if each.kind not in ("bound", "not bound", "pushed out")]
     return AttemptConcluded(
         **head,
-        ended=max([*ends, group.started]),
+        ended_at=max([*ends, group.started_at]),
         requests=list(facts.requests) or [Request(container="")],
         offered_nodes=max(nodes.total, len(nodes.verdicts)),
         judged_nodes=len(nodes.verdicts),
@@ -258,8 +262,8 @@ def _concluded(
         error="" if chosen else nodes.error,
         refused_nodes={} if chosen else nodes.counts,
         nominated=nodes.nominated,
-        said=nodes.said,
-        reading=Reading(source="kube-events", not_said=_not_said(nodes, chosen)),
+        scheduler_message=nodes.said,
+        provenance=Provenance(source="kube-events", not_reported=_not_said(nodes, chosen)),
     )
 
 
@@ -277,5 +281,10 @@ def _not_said(nodes: _Nodes, chosen: str | None) -> list[str]:
 def _bind(head: dict[str, Any], bind: Happening, node: str) -> BindConcluded:
     is_bound = bind.kind == "bound"
     return BindConcluded(
-        **head, node=node, bound=is_bound, error="" if is_bound else bind.text, bind_started=bind.time, ended=bind.time
+        **head,
+        node=node,
+        bound=is_bound,
+        error="" if is_bound else bind.text,
+        bind_started_at=bind.time,
+        ended_at=bind.time,
     )

@@ -35,7 +35,7 @@ class Group:
         return {each.kind for each in self.happenings}
 
     @property
-    def started(self) -> datetime:
+    def started_at(self) -> datetime:
         """kube-scheduler's own time where there is one: it has microseconds, and is the same after a restart."""
         # A bind may come late or by itself: it never moves the start.
         tried = [each.time for each in self.happenings if each.kind not in _BINDS] or [self.happenings[0].time]

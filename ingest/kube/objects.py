@@ -68,7 +68,7 @@ def conditions(found: Json) -> list[Condition]:
     return [
         Condition(
             type=text(each, "type"), status=text(each, "status"), reason=text(each, "reason"),
-            message=text(each, "message"), since=moment(text(each, "lastTransitionTime")),
+            message=text(each, "message"), last_transition_at=moment(text(each, "lastTransitionTime")),
         )
         for each in entries(found, "status", "conditions")
         if text(each, "type")
@@ -87,7 +87,7 @@ def pod_observed(pod: Json) -> PodObserved | None:
     if ref is None or observed is None:
         return None
     return PodObserved(
-        pod=ref, observed=observed, phase=text(pod, "status", "phase"), node=text(pod, "spec", "nodeName"),
+        pod=ref, observed_at=observed, phase=text(pod, "status", "phase"), node=text(pod, "spec", "nodeName"),
         conditions=conditions(pod),
     )  # fmt: skip
 
@@ -103,7 +103,7 @@ def node_observed(node: Json) -> NodeObserved | None:
     if not name or observed is None:
         return None
     return NodeObserved(
-        node=name, observed=observed, capacity=quantities(node, "capacity"),
+        node=name, observed_at=observed, capacity=quantities(node, "capacity"),
         allocatable=quantities(node, "allocatable"), conditions=conditions(node),
     )  # fmt: skip
 

@@ -72,7 +72,7 @@ class KubeEvents:
         self._explained.pop(pod, None)
         self._chosen.pop(pod, None)
         self._told.pop(f"pod {ref.uid or pod}", None)
-        return self._counted([PodObserved(pod=ref, observed=at, phase=facts.phase, node=facts.node, deleted=True)])
+        return self._counted([PodObserved(pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True)])
 
     def settle(self, now: float) -> list[Event]:
         """What is ripe: attempts whose events have come in, conditions that no event explains."""
@@ -88,7 +88,7 @@ class KubeEvents:
 
     def _counted(self, told: list[Event]) -> list[Event]:
         ends = [event for event in told if isinstance(event, AttemptConcluded)]
-        incomplete = sum(1 for each in ends if each.reading and each.reading.not_said)
+        incomplete = sum(1 for each in ends if each.provenance and each.provenance.not_reported)
         self.counts.events += len(told)
         self.counts.attempts_incomplete += incomplete
         self.counts.attempts_complete += len(ends) - incomplete
@@ -125,14 +125,16 @@ class KubeEvents:
             _remember(self._told, what, digests[what])
             yield said[what]
 
-    def _note_condition(self, pod: Mapping[str, Any], observed: PodObserved, now: float) -> None:
-        name = str(observed.pod)
+    def _note_condition(self, pod: Mapping[str, Any], observation: PodObserved, now: float) -> None:
+        name = str(observation.pod)
         scheduler = objects.text(pod, "spec", "schedulerName")
-        condition = next((each for each in observed.conditions if each.type == "PodScheduled"), None)
+        condition = next((each for each in observation.conditions if each.type == "PodScheduled"), None)
         if condition is None or condition.status != "False" or condition.reason not in _SINCE_ONLY:
             self._conditions.pop(name, None)
-        elif scheduler and condition.since and condition.message and name not in self._explained:
-            happening = Happening("refused", condition.since, scheduler, observed.pod, condition.message)
+        elif scheduler and condition.last_transition_at and condition.message and name not in self._explained:
+            happening = Happening(
+                "refused", condition.last_transition_at, scheduler, observation.pod, condition.message
+            )
             self._wait_for_event(happening, now)
 
     def _wait_for_event(self, happening: Happening, now: float) -> None:
@@ -188,7 +190,7 @@ class KubeEvents:
         An event has microseconds, the condition that says the same whole seconds. Where one is told without the other
         (events are kept for an hour), it is the same attempt nevertheless.
         """
-        started = group.started
+        started = group.started_at
         if not group.kinds & {"refused", "failed"}:
             return started
         second = started.replace(microsecond=0)
@@ -205,17 +207,17 @@ def _sample(kind: Kind, found: Mapping[str, Any]) -> bytes:
     return " ".join((kind, *said) if any(said) else (kind, str(found))).encode("utf-8", "replace")
 
 
-def _facts(pod: Mapping[str, Any], observed: PodObserved) -> PodFacts:
-    scheduled = next((each for each in observed.conditions if each.type == "PodScheduled"), None)
+def _facts(pod: Mapping[str, Any], observation: PodObserved) -> PodFacts:
+    scheduled = next((each for each in observation.conditions if each.type == "PodScheduled"), None)
     return PodFacts(
-        observed.pod, tuple(objects.requests(pod)), objects.text(pod, "status", "nominatedNodeName"), observed.node,
-        scheduled.message if scheduled else "", observed.phase,
+        observation.pod, tuple(objects.requests(pod)), objects.text(pod, "status", "nominatedNodeName"),
+        observation.node, scheduled.message if scheduled else "", observation.phase,
     )  # fmt: skip
 
 
 def _digest(event: PodObserved | NodeObserved | NodeRegistered) -> bytes:
     """Of what the event says, apart from when; of a handshake only which step it is at."""
-    said = {name: value for name, value in event.__dict__.items() if name != "observed"}
+    said = {name: value for name, value in event.__dict__.items() if name != "observed_at"}
     if isinstance(event, NodeRegistered):
         said["handshake"] = event.handshake.partition("_")[0].partition(" ")[0]
     return blake2b(encode_value(said), digest_size=16).digest()

@@ -118,7 +118,7 @@ class SnifferLog:
             # What is said of the name from here on is about another pod.
             del self._state.pods[str(ref)]
         return PodObserved(
-            pod=ref, observed=_behind(pod, _apart(time, datum)), phase=pod.phase, node=pod.node,
+            pod=ref, observed_at=_behind(pod, _apart(time, datum)), phase=pod.phase, node=pod.node,
             conditions=list(pod.conditions.values()), deleted=is_gone,
         )  # fmt: skip
 
@@ -129,7 +129,7 @@ class SnifferLog:
         node.capacity.update(_starting(datum, _CAPACITY))
         node.allocatable.update(_starting(datum, _ALLOCATABLE))
         return NodeObserved(
-            node=datum.name, observed=_behind(node, _apart(time, datum)), capacity=dict(node.capacity),
+            node=datum.name, observed_at=_behind(node, _apart(time, datum)), capacity=dict(node.capacity),
             allocatable=dict(node.allocatable), conditions=list(node.conditions.values()),
         )  # fmt: skip
 
@@ -155,7 +155,9 @@ def _behind(known: _Pod | _Node, time: datetime) -> datetime:
 
 def _condition(datum: Datum) -> Condition:
     """The watcher writes a condition only while it holds."""
-    return Condition(type=datum.event, status="True", reason=datum.reason, message=datum.message, since=datum.time)
+    return Condition(
+        type=datum.event, status="True", reason=datum.reason, message=datum.message, last_transition_at=datum.time
+    )
 
 
 def _starting(datum: Datum, start: str) -> dict[str, str]:

@@ -15,7 +15,7 @@ from pipeline.alerts.alertmanager import Latest, body
 from pipeline.runtime import until_stopped
 from pipeline.sinks.backoff import Backoff
 from schemas.codec.records import decode
-from schemas.events import Alert
+from schemas.events import AlertChanged
 from schemas.topics import ALERTS
 
 logger = logging.getLogger(__name__)
@@ -54,7 +54,7 @@ async def _read(settings: Settings, latest: Latest, news: asyncio.Event) -> None
                 for records in (await consumer.getmany(timeout_ms=500)).values():
                     for record in records:
                         event = decode(record.value, record.headers)
-                        if isinstance(event, Alert):
+                        if isinstance(event, AlertChanged):
                             latest.put(event)
                 if all([await consumer.position(each) >= end for each, end in ends.items()]):
                     news.set()
@@ -94,7 +94,7 @@ async def _post(settings: Settings, latest: Latest, news: asyncio.Event) -> None
             await asyncio.sleep(min(1.0, settings.resend.total_seconds()))
 
 
-async def _post_some(session: Any, settings: Settings, alerts: list[Alert], now: datetime) -> None:
+async def _post_some(session: Any, settings: Settings, alerts: list[AlertChanged], now: datetime) -> None:
     """Raises ``aiohttp.ClientError`` for what is worth another try."""
     said = orjson.dumps(body(alerts, now, settings.resend, settings.links))
     headers = {"Content-Type": "application/json"}

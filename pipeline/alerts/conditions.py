@@ -30,7 +30,15 @@ from pipeline.alerts.rules import (
 )
 from pipeline.alerts.rules import Pending as PendingRule
 from pipeline.alerts.tick_counter import Buckets
-from schemas.events import Alert, BindConcluded, DetailDropped, FindingReported, Message, NodeChecked, PodObserved
+from schemas.events import (
+    AlertChanged,
+    BindConcluded,
+    DetailDropped,
+    FindingReported,
+    MessageEmitted,
+    NodeChecked,
+    PodObserved,
+)
 from schemas.topics import DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, NODES, PODS
 
 _ENDED = frozenset({"Succeeded", "Failed"})
@@ -45,13 +53,13 @@ class Condition(Protocol):
 
     def holds(self, now: datetime) -> Iterator[Case]: ...
 
-    def restore(self, alert: Alert) -> None: ...
+    def restore(self, alert: AlertChanged) -> None: ...
 
 
 class _Remembering:
     """Nothing to restore: what was read back says it all."""
 
-    def restore(self, alert: Alert) -> None:
+    def restore(self, alert: AlertChanged) -> None:
         del alert
 
 
@@ -69,10 +77,10 @@ class Surging(_Remembering):
         return {MESSAGES.name: self._window + self._before}
 
     def see(self, seen: Seen) -> None:
-        if isinstance(seen, Message):
-            self._first = min(self._first or seen.said, seen.said)
+        if isinstance(seen, MessageEmitted):
+            self._first = min(self._first or seen.reported_at, seen.reported_at)
             if seen.severity == "Warning" and seen.code:
-                self._counts[seen.code].add(seen.said)
+                self._counts[seen.code].add(seen.reported_at)
 
     def holds(self, now: datetime) -> Iterator[Case]:
         start = now - self._window
@@ -127,9 +135,9 @@ class Locked(_Remembering):
         if seen.bound or CONTENTION not in seen.error:
             self._spells.pop(seen.node, None)
         elif spell := self._spells.get(seen.node):
-            spell.goes_on(seen.ended)
+            spell.goes_on(seen.ended_at)
         else:
-            self._spells[seen.node] = _Spell(seen.ended, seen.ended)
+            self._spells[seen.node] = _Spell(seen.ended_at, seen.ended_at)
 
     def holds(self, now: datetime) -> Iterator[Case]:
         for node, spell in sorted(self._spells.items()):
@@ -159,7 +167,7 @@ class Mishandled:
         if isinstance(seen, NodeChecked):
             key = seen.node, seen.scheduler
             found = [problem.message for problem in seen.problems if problem.code in self._codes]
-            since = self._wrong.pop(key, (seen.observed, ""))[0]
+            since = self._wrong.pop(key, (seen.observed_at, ""))[0]
             if found:
                 self._wrong[key] = since, "; ".join(found)
 
@@ -173,10 +181,10 @@ class Mishandled:
                     partial(links.of_node, node, since, now),
                 )
 
-    def restore(self, alert: Alert) -> None:
+    def restore(self, alert: AlertChanged) -> None:
         key = alert.labels.get("node", ""), alert.labels.get("scheduler", "")
         _, _, message = alert.summary.partition(": ")
-        self._wrong[key] = alert.began - self._for, message
+        self._wrong[key] = alert.started_at - self._for, message
 
 
 class Silenced:
@@ -196,10 +204,10 @@ class Silenced:
     def see(self, seen: Seen) -> None:
         if isinstance(seen, (Heard, Arrived)):
             self._hear(seen.scheduler, seen.at)
-        elif isinstance(seen, Message):
+        elif isinstance(seen, MessageEmitted):
             waiting = self._waiting[seen.scheduler]
             if seen.severity == "Warning":
-                waiting[str(seen.pod)] = seen.said
+                waiting[str(seen.pod)] = seen.reported_at
             else:
                 waiting.pop(str(seen.pod), None)
         elif isinstance(seen, PodObserved) and (seen.node or seen.phase in _ENDED):
@@ -223,8 +231,8 @@ class Silenced:
                 numbers = {"silent_minutes": passed, "waiting_pods": float(count)}
                 yield Case({"scheduler": scheduler}, summary, numbers, partial(links.of_scheduler, scheduler))
 
-    def restore(self, alert: Alert) -> None:
-        scheduler, heard = alert.labels.get("scheduler", ""), alert.began - self._for
+    def restore(self, alert: AlertChanged) -> None:
+        scheduler, heard = alert.labels.get("scheduler", ""), alert.started_at - self._for
         if scheduler not in self._heard:
             self._heard[scheduler] = heard
             self._waiting[scheduler][""] = heard

@@ -13,7 +13,7 @@ from schemas.events import (
     DetailDropped,
     Event,
     FindingReported,
-    Message,
+    MessageEmitted,
     NodeChecked,
     PodObserved,
 )
@@ -22,7 +22,15 @@ from schemas.topics import DEAD_LETTERS, DECISIONS, NODES
 _SCHEDULERS: Final = "/schedulers/"
 _WANTED: Final = frozenset(
     kind.TYPE.encode()
-    for kind in (AttemptConcluded, BindConcluded, DetailDropped, FindingReported, Message, NodeChecked, PodObserved)
+    for kind in (
+        AttemptConcluded,
+        BindConcluded,
+        DetailDropped,
+        FindingReported,
+        MessageEmitted,
+        NodeChecked,
+        PodObserved,
+    )
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -57,8 +65,8 @@ def _of_event(event: object, topic: str, at: datetime) -> list[Seen]:
         return []  # a clock that is so wrong would keep the matter open for ever
     if isinstance(event, AttemptConcluded):
         # What was read from a log says nothing about a spool.
-        late = (at - event.ended).total_seconds()
-        return [] if event.reading else [Arrived(event.scheduler, at, late)]
+        late = (at - event.ended_at).total_seconds()
+        return [] if event.provenance else [Arrived(event.scheduler, at, late)]
     if isinstance(event, FindingReported) and topic == DECISIONS.name:
         return []  # the worker passes it on to the topic of findings
     return [event] if isinstance(event, Event) else []  # type: ignore[list-item]

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
 
-from schemas.events import BindConcluded, DetailDropped, FindingReported, Message, NodeChecked, PodObserved
+from schemas.events import BindConcluded, DetailDropped, FindingReported, MessageEmitted, NodeChecked, PodObserved
 
 
 class Heard(NamedTuple):
@@ -31,5 +31,13 @@ class SetAside(NamedTuple):
 
 
 Seen: TypeAlias = (
-    Message | BindConcluded | DetailDropped | FindingReported | NodeChecked | PodObserved | Heard | Arrived | SetAside
+    MessageEmitted
+    | BindConcluded
+    | DetailDropped
+    | FindingReported
+    | NodeChecked
+    | PodObserved
+    | Heard
+    | Arrived
+    | SetAside
 )

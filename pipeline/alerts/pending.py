@@ -12,7 +12,7 @@ from pipeline.alerts.firing import Case
 from pipeline.alerts.inputs import Seen
 from pipeline.alerts.rules import Pending as Rule
 from pipeline.alerts.rules import minutes
-from schemas.events import Alert, Message, PodObserved, PodRef
+from schemas.events import AlertChanged, MessageEmitted, PodObserved, PodRef
 from schemas.topics import MESSAGES, PODS
 
 _BINDING: Final = "Binding"
@@ -33,16 +33,16 @@ class _Pod:
     current: dict[str, datetime] = field(default_factory=dict)
     """``since`` for the reasons of the latest attempt that is told to its end."""
 
-    def refuse(self, message: Message) -> None:
+    def refuse(self, message: MessageEmitted) -> None:
         if message.attempt_id != self.attempt:
-            if message.said < self.last:
+            if message.reported_at < self.last:
                 return  # told again
             self.attempt, self.said_now = message.attempt_id, set()
             self.attempts += 1
         reason = message.code or message.reason
-        self.last = max(self.last, message.said)
+        self.last = max(self.last, message.reported_at)
         self.said_now.add(reason)
-        self.since.setdefault(reason, message.said)
+        self.since.setdefault(reason, message.reported_at)
         if not message.code:
             self._end()
 
@@ -64,18 +64,18 @@ class Pending:
         return {MESSAGES.name: back, PODS.name: self._forget}
 
     def see(self, seen: Seen) -> None:
-        if isinstance(seen, Message):
+        if isinstance(seen, MessageEmitted):
             self._hear(seen)
         elif isinstance(seen, PodObserved) and (seen.node or seen.phase in _ENDED):
             self._pods.pop(str(seen.pod), None)
 
-    def _hear(self, message: Message) -> None:
+    def _hear(self, message: MessageEmitted) -> None:
         key = str(message.pod)
         known = self._pods.get(key)
         if known and known.pod.uid != message.pod.uid and message.pod.uid:
             known = None
         if message.severity == "Warning":
-            known = self._pods[key] = known or _Pod(message.pod, message.said)
+            known = self._pods[key] = known or _Pod(message.pod, message.reported_at)
             known.refuse(message)
         elif message.reason.startswith(_BINDING):
             self._pods.pop(key, None)
@@ -107,5 +107,5 @@ class Pending:
         numbers = {"pending_minutes": waited, "attempts": float(pod.attempts)}
         return Case(labels, summary, numbers, partial(links.of_pod, pod.pod))
 
-    def restore(self, alert: Alert) -> None:
+    def restore(self, alert: AlertChanged) -> None:
         """Nothing: a pod that still waits was tried within what is read back."""

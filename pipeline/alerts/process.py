@@ -25,7 +25,7 @@ from pipeline.runtime import administration, partitions_of, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import Outgoing, TopicsSink
 from schemas.codec.records import decode, encode, rfc3339
-from schemas.events import Alert
+from schemas.events import AlertChanged
 from schemas.topics import ALERTS, NODES
 
 logger = logging.getLogger(__name__)
@@ -220,7 +220,7 @@ def _moment(said: str) -> datetime | None:
         return None
 
 
-async def _told(consumer: Any) -> list[Alert]:
+async def _told(consumer: Any) -> list[AlertChanged]:
     """Everything on the alerts topic."""
     consumer.assign([_ALERTS])
     await consumer.seek_to_beginning(_ALERTS)
@@ -229,7 +229,7 @@ async def _told(consumer: Any) -> list[Alert]:
     while await consumer.position(_ALERTS) < end:
         for records in (await consumer.getmany(timeout_ms=500)).values():
             events = (decode(record.value, record.headers) for record in records if record.offset < end)
-            told += [event for event in events if isinstance(event, Alert)]
+            told += [event for event in events if isinstance(event, AlertChanged)]
     return told
 
 

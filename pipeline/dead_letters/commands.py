@@ -31,7 +31,7 @@ def line(record: Any) -> str:
     place = "{dead_letter_topic}[{dead_letter_partition}]@{dead_letter_offset}".format_map(_OrUnknown(why))
     key = (record.key or b"").decode(errors="replace")
     said = (
-        f"{record.offset}  {why.get('dead_letter_time', '?')}  {place}  key {key[:200]!r}"
+        f"{record.offset}  {why.get('dead_letter_at', '?')}  {place}  key {key[:200]!r}"
         f"  {len(record.value or b'')} bytes  {why.get('dead_letter_cause', '?')[:500]}"
     )
     return _printable(said)

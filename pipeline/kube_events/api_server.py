@@ -12,7 +12,7 @@ from kube.errors import ApiError
 from kube.resources import EVENTS, PODS, Json, Key
 from pipeline.kube_events.event_object import MANAGED_BY, OURS, more, new_event, told_of
 from pipeline.kube_events.event_series import Book, Told
-from schemas.events import Message
+from schemas.events import MessageEmitted
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ async def uid_of(api: Api, namespace: str, pod: str) -> str:
     return str(found["metadata"]["uid"])
 
 
-async def tell(api: Api, book: Book, name: str, messages: Sequence[Message]) -> int:
+async def tell(api: Api, book: Book, name: str, messages: Sequence[MessageEmitted]) -> int:
     """Have the event count the messages that it does not count yet; gives how many those were.
 
     Raises ``ApiError``; after one that leaves it open whether the write took place the same call finds out.
@@ -85,7 +85,7 @@ async def tell(api: Api, book: Book, name: str, messages: Sequence[Message]) -> 
     raise ApiError(409, f"event {namespace}/{name} changes faster than it can be written")
 
 
-async def _write(api: Api, namespace: str, name: str, told: Told | None, fresh: Sequence[Message]) -> Json:
+async def _write(api: Api, namespace: str, name: str, told: Told | None, fresh: Sequence[MessageEmitted]) -> Json:
     if told is None:
         return await api.create(EVENTS.collection(namespace), new_event(name, fresh))
     return await api.patch(EVENTS.item(Key(namespace, name)), more(told, fresh))

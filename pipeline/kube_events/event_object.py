@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pipeline.kube_events.event_series import Counted, Told, series_of
 from schemas.codec.records import rfc3339
-from schemas.events import Message
+from schemas.events import MessageEmitted
 from summaries.cut import cut
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
@@ -18,7 +18,7 @@ COUNTED: Final = "schedulerlog.io/counted"
 _CONTROLLER: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
 
 
-def new_event(name: str, messages: Sequence[Message]) -> dict[str, Any]:
+def new_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
     """The event that ``messages``, one or more of one series, begin. The first says its text."""
     first = messages[0]
     body = {
@@ -30,7 +30,7 @@ def new_event(name: str, messages: Sequence[Message]) -> dict[str, Any]:
             "labels": {MANAGED_BY: OURS, SERIES: series_of(first)},
             "annotations": {COUNTED: Counted().with_more(messages).write()},
         },
-        "eventTime": rfc3339(min(each.said for each in messages)),
+        "eventTime": rfc3339(min(each.reported_at for each in messages)),
         "type": first.severity,
         "reason": first.reason[:128],
         "action": _action(first.reason),
@@ -46,7 +46,7 @@ def new_event(name: str, messages: Sequence[Message]) -> dict[str, Any]:
         },
     }
     count = len({each.attempt_id for each in messages})
-    return body | (_series(count, max(each.said for each in messages)) if count > 1 else {})
+    return body | (_series(count, max(each.reported_at for each in messages)) if count > 1 else {})
 
 
 def _action(reason: str) -> str:
@@ -57,12 +57,12 @@ def _series(count: int, last: datetime) -> dict[str, Any]:
     return {"series": {"count": count, "lastObservedTime": rfc3339(last)}}
 
 
-def more(told: Told, messages: Sequence[Message]) -> dict[str, Any]:
+def more(told: Told, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
     """The change of an event that counts ``messages`` too; refused where the event has changed since."""
     count = told.count + len({each.attempt_id for each in messages})
     counted = told.counted.with_more(messages).write()
     metadata = {"resourceVersion": told.version, "annotations": {COUNTED: counted}}
-    return {"metadata": metadata} | _series(count, max([told.last, *(each.said for each in messages)]))
+    return {"metadata": metadata} | _series(count, max([told.last, *(each.reported_at for each in messages)]))
 
 
 def told_of(found: Any) -> Told:
@@ -73,7 +73,7 @@ def told_of(found: Any) -> Told:
         return Told(
             name=metadata["name"],
             series=metadata["labels"][SERIES],
-            began=began,
+            started_at=began,
             last=datetime.fromisoformat(series["lastObservedTime"]) if series else began,
             count=int(series.get("count", 1)),
             counted=Counted.read(metadata["annotations"][COUNTED]),

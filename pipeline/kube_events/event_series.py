@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final, Self
 
-from schemas.events import Message
+from schemas.events import MessageEmitted
 from schemas.ids import microseconds
 
 FRESH: Final = timedelta(minutes=10)
@@ -31,13 +31,13 @@ def _digest(*said: str) -> str:
     return blake2b("\x1f".join(said).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def series_of(message: Message) -> str:
+def series_of(message: MessageEmitted) -> str:
     """What Kubernetes would take for one series, and the reason code."""
     pod = message.pod
     return _digest(pod.namespace, pod.name, pod.uid, message.scheduler, message.reason, message.code)
 
 
-def name_of(message: Message) -> str:
+def name_of(message: MessageEmitted) -> str:
     """The name of the event that a message begins: equal whenever it is derived."""
     return f"{message.pod.name[:200].rstrip('.-')}.{series_of(message)}{_digest(message.message)[:8]}"
 
@@ -51,12 +51,12 @@ class Counted:
     latest: tuple[tuple[int, str], ...] = ()
     """When it was said, and the attempt, shortened; ascending."""
 
-    def has(self, message: Message) -> bool:
-        said = microseconds(message.said)
+    def has(self, message: MessageEmitted) -> bool:
+        said = microseconds(message.reported_at)
         return said <= self.floor or (said, message.attempt_id[:_SHORT]) in self.latest
 
-    def with_more(self, messages: Iterable[Message]) -> Self:
-        more = {(microseconds(each.said), each.attempt_id[:_SHORT]) for each in messages}
+    def with_more(self, messages: Iterable[MessageEmitted]) -> Self:
+        more = {(microseconds(each.reported_at), each.attempt_id[:_SHORT]) for each in messages}
         every = sorted({*self.latest, *more})
         gone, kept = every[:-REMEMBERED], every[-REMEMBERED:]
         return type(self)(max([self.floor, *(said for said, _ in gone)]), tuple(kept))
@@ -88,14 +88,14 @@ class Told:
 
     name: str
     series: str
-    began: datetime
+    started_at: datetime
     last: datetime
     count: int
     counted: Counted
     version: str
     """Its resourceVersion."""
 
-    def uncounted(self, messages: Iterable[Message]) -> list[Message]:
+    def uncounted(self, messages: Iterable[MessageEmitted]) -> list[MessageEmitted]:
         return [each for each in messages if not self.counted.has(each)]
 
 
@@ -130,28 +130,28 @@ class Book:
             if now - told.last > FORGOTTEN_AFTER:
                 self.drop(namespace, name)
 
-    def assign(self, messages: Sequence[Message]) -> dict[tuple[str, str], list[Message]]:
+    def assign(self, messages: Sequence[MessageEmitted]) -> dict[tuple[str, str], list[MessageEmitted]]:
         """By namespace and name of the event that counts them, in the order they were read."""
         begun: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
-        assigned: dict[tuple[str, str], list[Message]] = {}
+        assigned: dict[tuple[str, str], list[MessageEmitted]] = {}
         for message in messages:
             series = message.pod.namespace, series_of(message)
             known = begun.setdefault(series, self._begun(series))
             name = _counting(message, known)
             if name not in (each for _, each in known):
-                known.append((message.said, name))
+                known.append((message.reported_at, name))
             assigned.setdefault((message.pod.namespace, name), []).append(message)
         return assigned
 
     def _begun(self, series: tuple[str, str]) -> list[tuple[datetime, str]]:
-        return [(self._told[series[0], name].began, name) for name in self._of_series.get(series, ())]
+        return [(self._told[series[0], name].started_at, name) for name in self._of_series.get(series, ())]
 
 
-def _counting(message: Message, begun: Sequence[tuple[datetime, str]]) -> str:
+def _counting(message: MessageEmitted, begun: Sequence[tuple[datetime, str]]) -> str:
     """The event with the message's own text, unless it began later; else the newest if it is fresh; else its own."""
     own = name_of(message)
-    before = [(began, name) for began, name in begun if began <= message.said]
+    before = [(began, name) for began, name in begun if began <= message.reported_at]
     if any(name == own for _, name in before) or not before:
         return own
     began, newest = max(before)
-    return newest if message.said - began < FRESH else own
+    return newest if message.reported_at - began < FRESH else own

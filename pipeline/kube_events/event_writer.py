@@ -15,7 +15,7 @@ from pipeline.kube_events.metrics import Metrics
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import Outgoing
 from schemas.codec.records import decode
-from schemas.events import Message
+from schemas.events import MessageEmitted
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Topics(Protocol):
 
 
 class Read(NamedTuple):
-    message: Message
+    message: MessageEmitted
     source: Source
 
 
@@ -85,7 +85,7 @@ class Teller:
 
     async def _read(self, record: Source, now: datetime) -> Read | None:
         event = decode(record.value, record.headers)
-        if isinstance(event, Message):
+        if isinstance(event, MessageEmitted):
             outcome = self._outcome(event, now)
             if not outcome:
                 return Read(event, record)
@@ -95,11 +95,11 @@ class Teller:
             self._count("rejected")
         return None
 
-    def _outcome(self, message: Message, now: datetime) -> str:
+    def _outcome(self, message: MessageEmitted, now: datetime) -> str:
         """Why it is not written; empty where it is."""
         if self._policy.schedulers and message.scheduler not in self._policy.schedulers:
             return "passed_over"
-        return "too_old" if now - message.said > self._policy.most_age else ""
+        return "too_old" if now - message.reported_at > self._policy.most_age else ""
 
     async def _with_uid(self, read: Read) -> Read | None:
         """``kubectl describe`` finds the events of a pod by its UID; None where there is no such pod."""
@@ -118,7 +118,9 @@ class Teller:
                 return None
             return Read(message.model_copy(update={"pod": pod.model_copy(update={"uid": uid})}), read.source)
 
-    async def _tell_event(self, book: Book, name: str, messages: Sequence[Message], sources: Sequence[Source]) -> None:
+    async def _tell_event(
+        self, book: Book, name: str, messages: Sequence[MessageEmitted], sources: Sequence[Source]
+    ) -> None:
         while True:
             try:
                 async with self._room:

@@ -11,10 +11,10 @@ from typing import Any, Final
 from pipeline.placements.occupancy_queries import PAGE, Stored, facts_of, stored
 from pipeline.sinks.msearch import Question, by_time, of, page
 from schemas.codec.records import Rejected, read, rfc3339
-from schemas.documents.attempts import observation_of, stay_of
+from schemas.documents.attempts import observation_of, placement_of
 from schemas.events import AttemptEvent, NodeChecked, NodeRegistered, PodObserved, PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY, Index
-from schemas.occupancy import Stay
+from schemas.placements import PodPlacement
 from summaries.placement_audit import Placed, Sighting, placed_of
 from summaries.pod_timelines import Bind, Sight
 
@@ -51,12 +51,12 @@ def chosen_without_bind(since: datetime, until: datetime, after: list[Any] | Non
         "scheduler",
         "chosen",
         "picked_devices",
-        "ended",
+        "ended_at",
         "@timestamp",
     ]
     when = {"range": {"@timestamp": {"gte": rfc3339(since), "lt": rfc3339(until)}}}
     filters = [{"term": {"status": "pending"}}, {"exists": {"field": "chosen"}}, when]
-    return page(ATTEMPTS, filters, "attempt_id", PAGE, after, _source=[*fields, "summary.reading"])
+    return page(ATTEMPTS, filters, "attempt_id", PAGE, after, _source=[*fields, "summary.provenance"])
 
 
 def stays_on(chosen: Placed) -> Question:
@@ -75,17 +75,17 @@ def _from(since: datetime) -> dict[str, Any]:
 def placed_in(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
     """The binds that stays began with. Of which vendor their devices are is not said there."""
     for document in stored(hits):
-        stay = stay_of(document.id, document.source)
+        stay = placement_of(document.id, document.source)
         if not isinstance(stay, Rejected):
             yield from _placed(stay, document)
 
 
-def _placed(stay: Stay, document: Stored) -> Iterator[Placed]:
+def _placed(stay: PodPlacement, document: Stored) -> Iterator[Placed]:
     for bind in facts_of(document):
         if isinstance(bind, Bind) and bind.bound:
             devices = tuple(dict.fromkeys(each.uuid for each in bind.held))
             pod = stay.pod.model_copy(update={"uid": bind.uid})
-            yield Placed(bind.attempt_id, pod, bind.scheduler, bind.started, bind.node, bind.at, devices)
+            yield Placed(bind.attempt_id, pod, bind.scheduler, bind.started_at, bind.node, bind.at, devices)
 
 
 def said_in(hits: Iterable[dict[str, Any]]) -> Iterator[PodObserved | NodeChecked | NodeRegistered]:
@@ -96,8 +96,8 @@ def said_in(hits: Iterable[dict[str, Any]]) -> Iterator[PodObserved | NodeChecke
 
 
 def began_last(hits: Iterable[dict[str, Any]]) -> datetime | None:
-    stays = (stay_of(document.id, document.source) for document in stored(hits))
-    return max((stay.began for stay in stays if not isinstance(stay, Rejected)), default=None)
+    stays = (placement_of(document.id, document.source) for document in stored(hits))
+    return max((stay.started_at for stay in stays if not isinstance(stay, Rejected)), default=None)
 
 
 def chosen_in(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
@@ -105,14 +105,14 @@ def chosen_in(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
     for document in (hit["_source"] for hit in hits):
         pod = {"namespace": document.get("namespace"), "name": document.get("pod"), "uid": document.get("pod_uid")}
         said = {name: document.get(name) for name in ("attempt_id", "scheduler")}
-        attempt = read(AttemptEvent, said | {"pod": pod, "started": document.get("@timestamp")}, "document")
+        attempt = read(AttemptEvent, said | {"pod": pod, "started_at": document.get("@timestamp")}, "document")
         if isinstance(attempt, AttemptEvent) and attempt.pod.uid and not _was_read(document):
-            ended = datetime.fromisoformat(document.get("ended") or document["@timestamp"])
+            ended = datetime.fromisoformat(document.get("ended_at") or document["@timestamp"])
             yield placed_of(attempt, document["chosen"], ended, document.get("picked_devices") or (), ())
 
 
 def _was_read(document: dict[str, Any]) -> bool:
-    return bool((document.get("summary") or {}).get("reading"))
+    return bool((document.get("summary") or {}).get("provenance"))
 
 
 def untold_on(chosen: Placed, hits: Iterable[dict[str, Any]], until: datetime) -> Sighting | None:
@@ -126,4 +126,4 @@ def untold_on(chosen: Placed, hits: Iterable[dict[str, Any]], until: datetime) -
 
 
 def _sighting(pod: PodRef, node: str, at: datetime) -> Sighting:
-    return Sighting(PodObserved(pod=pod, observed=at, phase="", node=node).id, pod.uid, node, at)
+    return Sighting(PodObserved(pod=pod, observed_at=at, phase="", node=node).id, pod.uid, node, at)

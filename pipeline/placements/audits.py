@@ -40,7 +40,7 @@ class Audits:
             self._see(said)
         elif said.bind.bound:
             bind = said.bind
-            self._judge.see_bind(placed_of(said, bind.node, bind.ended, said.picked_devices, said.requests))
+            self._judge.see_bind(placed_of(said, bind.node, bind.ended_at, said.picked_devices, said.requests))
 
     def _see(self, event: object) -> None:
         if isinstance(event, PodObserved):

@@ -22,7 +22,7 @@ from schemas.events import (
     Request,
     Words,
 )
-from schemas.occupancy import Held
+from schemas.placements import DeviceAllocation
 from summaries.pod_timelines import Bind
 
 
@@ -66,7 +66,7 @@ def said_in(value: bytes | None, headers: Iterable[tuple[str, bytes]], now: date
 
 def _not_ahead(said: Any, now: datetime) -> Said | Rejected:
     """A stay that begins in a far future would never be dropped."""
-    at = said.bind.ended if isinstance(said, BoundAttempt) else getattr(said, "observed", now)
+    at = said.bind.ended_at if isinstance(said, BoundAttempt) else getattr(said, "observed_at", now)
     if at - now > _AHEAD:
         return Rejected(f"it happened at {at:%Y-%m-%d %H:%M} by the clock of whoever says so, which is wrong", "time")
     answer: Said | Rejected = said
@@ -77,28 +77,28 @@ def bind_of(attempt: BoundAttempt) -> Bind:
     return Bind(
         attempt.attempt_id,
         attempt.scheduler,
-        attempt.started,
+        attempt.started_at,
         attempt.pod.uid,
         attempt.bind.node,
-        attempt.bind.ended,
+        attempt.bind.ended_at,
         attempt.bind.bound,
         attempt.version,
         tuple(_held(attempt)) if attempt.bind.bound else (),
     )
 
 
-def _held(attempt: BoundAttempt) -> list[Held]:
+def _held(attempt: BoundAttempt) -> list[DeviceAllocation]:
     """Of a bind to another node than the chosen one the devices are not known."""
     if attempt.chosen not in (None, attempt.bind.node):
         return []
     told = [_row(attempt, each) for each in attempt.picked]
     known = {each.uuid for each in told}
-    return told + [Held(uuid=uuid, container="") for uuid in attempt.picked_devices if uuid not in known]
+    return told + [DeviceAllocation(uuid=uuid, container="") for uuid in attempt.picked_devices if uuid not in known]
 
 
-def _row(attempt: BoundAttempt, device: PickedDevice) -> Held:
+def _row(attempt: BoundAttempt, device: PickedDevice) -> DeviceAllocation:
     of = attempt.requests[device.container] if device.container < len(attempt.requests) else Request(container="")
-    return Held(
+    return DeviceAllocation(
         uuid=device.uuid,
         container=of.container,
         init=of.init,

@@ -23,7 +23,7 @@ class Known(NamedTuple):
 
 def digest_of(event: Observed) -> str:
     """Equal for two that say the same; of a handshake counts only which step it is at, its time changes all along."""
-    said = {name: value for name, value in event.__dict__.items() if name != "observed"}
+    said = {name: value for name, value in event.__dict__.items() if name != "observed_at"}
     if isinstance(event, NodeRegistered):
         said["handshake"] = event.handshake.partition("_")[0].partition(" ")[0]
     return blake2b(encode_value(said), digest_size=16).hexdigest()

@@ -11,8 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 from pipeline.placements.observation_dedup import KEPT, Known
 from pipeline.sinks.msearch import Question, by_time, of, page
 from schemas.codec.records import Rejected, rfc3339
-from schemas.documents.attempts import OBSERVATION_KINDS, Observed, observation_of, stay_of
-from schemas.indices import FINDINGS, OBSERVATIONS, OCCUPANCY, STAY_GOES_ON
+from schemas.documents.attempts import OBSERVATION_KINDS, Observed, observation_of, placement_of
+from schemas.indices import FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
 from summaries.occupancy import Made
 from summaries.overcommit import Holding
 from summaries.pod_timelines import Bind, Fact, Sight
@@ -83,7 +83,7 @@ def _observed(query: dict[str, Any], size: int) -> dict[str, Any]:
 
 def holdings_since(since: datetime, after: list[Any] | None) -> Question:
     """Stays with devices that go on, or ended since then; a page."""
-    recent = {"bool": {"should": [STAY_GOES_ON, {"range": {"until": {"gte": rfc3339(since)}}}]}}
+    recent = {"bool": {"should": [NOT_ENDED, {"range": {"ended_at": {"gte": rfc3339(since)}}}]}}
     filters = [{"exists": {"field": "devices"}}, recent]
     return page(OCCUPANCY, filters, "attempt_id", PAGE, after, version=True)
 
@@ -105,10 +105,10 @@ def observed(hits: Iterable[dict[str, Any]]) -> Iterator[tuple[Known, Observed]]
     for hit in hits:
         event = observation_of(hit["_source"])
         if not isinstance(event, Rejected):
-            yield Known(event.observed, hit["_id"], hit["_source"].get("digest") or ""), event
+            yield Known(event.observed_at, hit["_id"], hit["_source"].get("digest") or ""), event
 
 
 def holding_of(document: Stored) -> Holding | None:
-    stay = stay_of(document.id, document.source)
+    stay = placement_of(document.id, document.source)
     bind = next((each for each in facts_of(document) if isinstance(each, Bind)), None)
-    return None if isinstance(stay, Rejected) else Holding(stay, bind.started if bind else stay.began)
+    return None if isinstance(stay, Rejected) else Holding(stay, bind.started_at if bind else stay.started_at)

@@ -19,7 +19,7 @@ from pipeline.placements.input_decoder import BoundAttempt, Said, bind_of
 from pipeline.placements.observation_dedup import Known, Latest, digest_of
 from pipeline.placements.occupancy_queries import Stored
 from pipeline.sinks.bulk import Document, source
-from schemas.documents.attempts import Observed, observation_document, observation_kind, stay_document
+from schemas.documents.attempts import Observed, observation_document, observation_kind, placement_document
 from schemas.events import FindingReported, NodeRegistered, PodObserved
 from schemas.ids import microseconds
 from schemas.indices import OBSERVATIONS, OCCUPANCY
@@ -81,7 +81,7 @@ class _Node:
 
     def register(self, event: NodeRegistered) -> bool:
         """Are the devices others than before?"""
-        known = sorted([*self.registrations, event], key=lambda each: each.observed)
+        known = sorted([*self.registrations, event], key=lambda each: each.observed_at)
         kept = [each for at, each in enumerate(known) if not at or _devices(each) != _devices(known[at - 1])]
         is_news = kept != self.registrations
         self.registrations = kept[-_REGISTRATIONS:]
@@ -158,17 +158,17 @@ class Book:
 
     def _see_pod(self, event: PodObserved, now: datetime, origin: Origin) -> list[Document]:
         key, digest = PodKey(event.pod.namespace, event.pod.name), digest_of(event)
-        is_new = self._pods[key].latest.add(Known(event.observed, event.id, digest))
+        is_new = self._pods[key].latest.add(Known(event.observed_at, event.id, digest))
         told = [_observation(event, digest, origin)] if is_new else []
         return [*told, *self._learn(key, sight_of(event), now, origin)]
 
     def _see_node(self, event: Observed, origin: Origin) -> list[Document]:
         node, digest = self._nodes[str(event.node)], digest_of(event)
         latest = node.latest.setdefault(_stream(event), Latest())
-        if not latest.add(Known(event.observed, event.id, digest)):
+        if not latest.add(Known(event.observed_at, event.id, digest)):
             return []
         if isinstance(event, NodeRegistered) and node.register(event):
-            self.ledger.changed(event.node, event.observed)
+            self.ledger.changed(event.node, event.observed_at)
         return [_observation(event, digest, origin)]
 
     def _learn(self, key: PodKey, fact: Fact | None, now: datetime, origin: Origin) -> list[Document]:
@@ -188,9 +188,9 @@ class Book:
         What a document no longer says another one says by then, wherever this is cut off: new ones come first, those
         that are gone last.
         """
-        wanted = {_Place(OCCUPANCY.name(each.stay.began), each.stay.id): each for each in made}
+        wanted = {_Place(OCCUPANCY.name(each.stay.started_at), each.stay.id): each for each in made}
         for place in sorted(wanted, key=pod.written.__contains__):
-            said = source(stay_document(wanted[place].stay, occupancy_queries.known(wanted[place])))
+            said = source(placement_document(wanted[place].stay, occupancy_queries.known(wanted[place])))
             known, digest = pod.written.get(place), _digest(orjson.loads(said))
             if known is None or known.digest != digest:
                 version = self._next_version(now, known.version if known else 0)
@@ -235,12 +235,12 @@ def _stream(event: Observed) -> tuple[str, str]:
 
 
 def _holdings(made: Iterable[Made]) -> list[Holding]:
-    return [Holding(each.stay, each.bind.started) for each in made if each.bind]
+    return [Holding(each.stay, each.bind.started_at) for each in made if each.bind]
 
 
 def _observation(event: Observed, digest: str, origin: Origin) -> Document:
     written = source(observation_document(event, digest))
-    return Document(OBSERVATIONS.name(event.observed), event.id, written, None, origin)
+    return Document(OBSERVATIONS.name(event.observed_at), event.id, written, None, origin)
 
 
 def _digest(document: object) -> bytes:

@@ -24,7 +24,7 @@ from schemas.events import (
     DevicesJudged,
     Event,
     FindingReported,
-    Message,
+    MessageEmitted,
 )
 from summaries.tally import Tallied
 
@@ -124,7 +124,7 @@ class Decisions:
         if isinstance(event, Rejected):
             await self._set_aside(partition, record, str(event))
         elif not isinstance(event, AttemptEvent | Tallied) or isinstance(
-            event, AttemptSummarized | AttemptRepeated | Message
+            event, AttemptSummarized | AttemptRepeated | MessageEmitted
         ):
             self._pass_over(partition, record, event, "passed_over")
         elif isinstance(event, FindingReported):

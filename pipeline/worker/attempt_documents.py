@@ -18,7 +18,7 @@ from schemas.documents.attempts import (
     finding_document,
     repeated_document,
 )
-from schemas.events import AttemptRepeated, AttemptSummarized, FindingReported, Message
+from schemas.events import AttemptRepeated, AttemptSummarized, FindingReported, MessageEmitted
 from schemas.indices import ATTEMPTS, FINDINGS
 from schemas.topics import ATTEMPTS as ATTEMPTS_TOPIC
 from schemas.topics import FINDINGS as FINDINGS_TOPIC
@@ -34,7 +34,7 @@ _LOOKED_BACK: Final = timedelta(0), timedelta(days=1)
 
 def document(
     summary: AttemptSummarized,
-    lines: Sequence[Message],
+    lines: Sequence[MessageEmitted],
     episode: EpisodeOf | None = None,
     digests: Digests | None = None,
     counted: Counted | None = None,
@@ -42,7 +42,7 @@ def document(
 ) -> Document:
     """The attempt's document: of two tellings the one that knows more stays. ``lines`` are its messages."""
     written = source(attempt_document(summary, search_text(summary, lines), episode, digests, counted))
-    return Document(ATTEMPTS.name(summary.started), summary.attempt_id, written, summary.version, origin)
+    return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, written, summary.version, origin)
 
 
 def repeated(
@@ -51,19 +51,19 @@ def repeated(
     """The document of an attempt that repeats another."""
     text = filter_summary(summary)[:_REPEATED_TEXT]
     written = source(repeated_document(summary, text, told.episode, told.digests, event, counted))
-    return Document(ATTEMPTS.name(summary.started), summary.attempt_id, written, summary.version, origin)
+    return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, written, summary.version, origin)
 
 
 def finding(event: FindingReported, version: int | None = None, origin: object = None) -> tuple[Document, Outgoing]:
     """Where a finding goes. A later telling of the same one, with other numbers, has a greater ``version``."""
     written = source(finding_document(event))
-    document = Document(FINDINGS.name(event.started), event.id, written, version, origin)
+    document = Document(FINDINGS.name(event.started_at), event.id, written, version, origin)
     return document, Outgoing(FINDINGS_TOPIC.name, encode(event))
 
 
 def known_pods(summaries: Sequence[AttemptSummarized]) -> Question:
     """Which of their pods have an attempt at all, of the days that ``one_before`` looks at: a hit for each UID."""
-    days = {ATTEMPTS.name(each.started - back) for each in summaries for back in _LOOKED_BACK}
+    days = {ATTEMPTS.name(each.started_at - back) for each in summaries for back in _LOOKED_BACK}
     uids = sorted({each.pod.uid for each in summaries})
     body = {
         "query": {"bool": {"filter": [{"terms": {"pod_uid": uids}}]}},
@@ -77,7 +77,7 @@ def known_pods(summaries: Sequence[AttemptSummarized]) -> Question:
 
 def one_before(summary: AttemptSummarized) -> Question:
     """The pod's latest attempt before this one, of the same day or the one before."""
-    days = [ATTEMPTS.name(summary.started - back) for back in _LOOKED_BACK]
+    days = [ATTEMPTS.name(summary.started_at - back) for back in _LOOKED_BACK]
     about = {
         "namespace": summary.pod.namespace,
         "pod": summary.pod.name,
@@ -85,7 +85,7 @@ def one_before(summary: AttemptSummarized) -> Question:
         "scheduler": summary.scheduler,
     }
     terms: list[dict[str, Any]] = [{"term": {name: value}} for name, value in about.items()]
-    earlier = {"range": {"@timestamp": {"lt": rfc3339(summary.started)}}}
+    earlier = {"range": {"@timestamp": {"lt": rfc3339(summary.started_at)}}}
     body = {
         "query": {"bool": {"filter": [*terms, earlier]}},
         "sort": [by_time("desc")],
@@ -102,7 +102,7 @@ def with_changes(summary: AttemptSummarized, episode: EpisodeOf) -> AttemptSumma
 
 
 def records(
-    summary: AttemptSummarized, new_lines: Sequence[Message], event: AttemptRepeated | None = None
+    summary: AttemptSummarized, new_lines: Sequence[MessageEmitted], event: AttemptRepeated | None = None
 ) -> Iterator[Outgoing]:
     """The summary in its parts, or what of it is its own, then what people are told now."""
     for part in [event] if event else split(summary):
@@ -111,7 +111,7 @@ def records(
         yield Outgoing(MESSAGES_TOPIC.name, encode(message))
 
 
-def unsaid(lines: Sequence[Message], known: AttemptSummarized | None) -> list[Message]:
+def unsaid(lines: Sequence[MessageEmitted], known: AttemptSummarized | None) -> list[MessageEmitted]:
     """The lines that were not said when ``known`` was told. One that says something else now is said again."""
     said = {(each.id, each.message) for each in messages(known)} if known else set()
     return [each for each in lines if (each.id, each.message) not in said]

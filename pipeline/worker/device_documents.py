@@ -25,7 +25,7 @@ class Detail:
         if not inventory:
             return [verdicts(rows, rows.value, None)]
         rest, devices = divided(rows.value, rows.event.inventory_at)
-        index, told = INVENTORIES.name(rows.event.started), verdicts(rows, rest, inventory)
+        index, told = INVENTORIES.name(rows.event.started_at), verdicts(rows, rest, inventory)
         if not self._is_new(index, inventory):
             return [told]
         kept = source(inventory_document(as_object(devices)))
@@ -48,4 +48,4 @@ def verdicts(rows: Rows, value: bytes, inventory: str | None) -> Document:
     """The document of one record of device verdicts: there is only one telling of it."""
     event = rows.event
     written = source(devices_document(event, value, inventory))
-    return Document(DEVICES.name(event.started), event.id, written, origin=rows.origin)
+    return Document(DEVICES.name(event.started_at), event.id, written, origin=rows.origin)

@@ -32,7 +32,7 @@ _FIELDS: Final = ("attempt_id", "pod_uid", "namespace", "pod", "status", "counts
 
 class Which(NamedTuple):
     partition: int
-    began: datetime
+    started_at: datetime
 
 
 def pools_of(said: str) -> PoolOf | None:
@@ -84,7 +84,7 @@ class Minutes:
 
     def load(self, which: Which, attempts: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> None:
         """Begin with what the index has of a minute: documents of its attempts, and of its rows."""
-        minute = self._minutes[which] = Minute(which.began, which.partition)
+        minute = self._minutes[which] = Minute(which.started_at, which.partition)
         for document in attempts:
             if (known := contribution_of(document)) is not None:
                 minute.put(known)
@@ -93,9 +93,9 @@ class Minutes:
         # Whoever wrote the attempts may have ended before it counted them.
         self._change(which)
 
-    def put(self, partition: int, started: datetime, each: Contribution) -> None:
+    def put(self, partition: int, started_at: datetime, each: Contribution) -> None:
         """Count an attempt in its minute. A minute that was forgotten meanwhile is counted by who has it now."""
-        which = minute_of(partition, started)
+        which = minute_of(partition, started_at)
         minute = self._minutes.get(which)
         if minute is None:
             return
@@ -144,23 +144,26 @@ class Minutes:
         self._written.pop(which, None)
 
 
-def minute_of(partition: int, started: datetime) -> Which:
-    return Which(partition, started.replace(second=0, microsecond=0))
+def minute_of(partition: int, started_at: datetime) -> Which:
+    return Which(partition, started_at.replace(second=0, microsecond=0))
 
 
 def attempts_question(which: Which, after: str) -> Question:
     """The attempts of the minute behind the id ``after``, a page of them, sorted by id."""
-    day = ATTEMPTS.name(which.began)
+    day = ATTEMPTS.name(which.started_at)
     return _question(day, which, {"size": PAGE, "sort": [{"attempt_id": "asc"}], "_source": list(_FIELDS)}, after)
 
 
 def rows_question(which: Which) -> Question:
     wanted = ["namespace", "result", "dimension", "value"]
-    return _question(TRENDS.name(which.began), which, {"size": 10_000, "_source": wanted})
+    return _question(TRENDS.name(which.started_at), which, {"size": 10_000, "_source": wanted})
 
 
 def _question(index: str, which: Which, how: dict[str, Any], after: str = "") -> Question:
-    within = {"gte": rfc3339(which.began), "lte": rfc3339(which.began.replace(second=59, microsecond=999_999))}
+    within = {
+        "gte": rfc3339(which.started_at),
+        "lte": rfc3339(which.started_at.replace(second=59, microsecond=999_999)),
+    }
     terms: list[dict[str, Any]] = [{"term": {"partition": which.partition}}, {"range": {"@timestamp": within}}]
     if after:
         terms.append({"range": {"attempt_id": {"gt": after}}})
@@ -168,15 +171,15 @@ def _question(index: str, which: Which, how: dict[str, Any], after: str = "") ->
 
 
 def _documents(minute: Minute) -> Iterator[Document]:
-    version, began = minute.version, rfc3339(minute.began)
+    version, began = minute.version, rfc3339(minute.started_at)
     for row in minute.rows():
-        yield Document(TRENDS.name(minute.began), _id(minute, row), source(_document(minute, began, row)), version)
+        yield Document(TRENDS.name(minute.started_at), _id(minute, row), source(_document(minute, began, row)), version)
 
 
-def _document(minute: Minute, began: str, row: Row) -> dict[str, Any]:
+def _document(minute: Minute, started_at: str, row: Row) -> dict[str, Any]:
     namespace, result, dimension, value = row.key
     return {
-        "@timestamp": began,
+        "@timestamp": started_at,
         "partition": minute.partition,
         "namespace": namespace,
         "result": result,
@@ -190,4 +193,4 @@ def _document(minute: Minute, began: str, row: Row) -> dict[str, Any]:
 
 
 def _id(minute: Minute, row: Row) -> str:
-    return blake2b(orjson.dumps([rfc3339(minute.began), minute.partition, *row.key]), digest_size=16).hexdigest()
+    return blake2b(orjson.dumps([rfc3339(minute.started_at), minute.partition, *row.key]), digest_size=16).hexdigest()

@@ -44,7 +44,7 @@ class Pods:
     def put(self, summary: AttemptSummarized, told: Told, before: Told | None) -> None:
         key = _key(summary)
         pod = self._pods.pop(key, None)
-        newer = pod is not None and pod.latest.started > told.started
+        newer = pod is not None and pod.latest.started_at > told.started_at
         self._pods[key] = pod if pod is not None and newer else _Pod(before, told)
         if len(self._pods) > self._most:
             self._pods.popitem(last=False)
@@ -66,12 +66,12 @@ def told_of(document: dict[str, Any]) -> Told | None:
             attempt_id=document["attempt_id"],
             scheduler=document["scheduler"],
             pod_uid=document["pod_uid"],
-            started=started,
+            started_at=started,
             status=document["status"],
             digests=Digests(document["verdict_digest"], document["detail_digest"] or ""),
-            episode=EpisodeOf(document["episode"], datetime.fromisoformat(document["episode_started"])),
+            episode=EpisodeOf(document["episode"], datetime.fromisoformat(document["episode_started_at"])),
             whole=repeated.get("repeats", document["attempt_id"]),
-            whole_started=datetime.fromisoformat(repeated["repeats_started"]) if repeated else started,
+            whole_started=datetime.fromisoformat(repeated["repeats_started_at"]) if repeated else started,
         )
     except (KeyError, ValueError, TypeError):
         return None

@@ -37,7 +37,7 @@ _KINDS: Final[dict[bytes, type[DevicesJudged] | type[NodesJudged]]] = {
 }
 _SEED: Final = secrets.randbits(64)
 """Nobody can prepare two records that look alike to this process."""
-_OWN: Final = frozenset({"attempt_id", "pod", "scheduler", "started"})
+_OWN: Final = frozenset({"attempt_id", "pod", "scheduler", "started_at"})
 """What a record says in front of its tail, and nothing else."""
 
 
@@ -124,7 +124,7 @@ def _agree(verdicts: DeviceVerdicts, devices: DeviceInventory) -> bool:
 def _told_by(head: AttemptEvent, known: _Known, cut: int) -> Event | Tallied:
     if isinstance(known, _Counted):
         return Tallied(
-            head.attempt_id, head.pod, head.scheduler, head.started,
+            head.attempt_id, head.pod, head.scheduler, head.started_at,
             known.part, known.nodes, known.tally, known.inventory, known.inventory_at + cut,
         )  # fmt: skip
     own: dict[str, Any] = {name: getattr(head, name) for name in _OWN}

@@ -28,7 +28,7 @@ from pipeline.worker.open_attempts import Rows
 from pipeline.worker.pod_history import Before, Pods, told_of
 from schemas.codec.records import Rejected
 from schemas.documents.attempts import Counted, Digests, EpisodeOf, repeated_of, summary_of, verdict_digest
-from schemas.events import AttemptSummarized, FindingReported, Message
+from schemas.events import AttemptSummarized, FindingReported, MessageEmitted
 from schemas.indices import ATTEMPTS
 from summaries.attempt_audit import findings
 from summaries.episodes import Told, differences, goes_on, repeats, repetition
@@ -141,7 +141,7 @@ class _Batch:
         place: _Place,
         item: Telling,
         counted: Counted,
-    ) -> list[Message]:
+    ) -> list[MessageEmitted]:
         """Gives the messages that are new."""
         lines = messages(summary)
         new_lines, origin = attempt_documents.unsaid(lines, known), item.origin
@@ -263,7 +263,7 @@ class Writer:
         batch = _Batch()
         told = [item for item in items if isinstance(item, Telling)]
         looked_up = await self._look_up([item.summary for item in told])
-        await self._load_minutes([minute_of(item.partition, item.summary.started) for item in told])
+        await self._load_minutes([minute_of(item.partition, item.summary.started_at) for item in told])
         for item in items:
             match item:
                 case Devices():
@@ -332,7 +332,7 @@ class Writer:
         adds = contribution(whole, self.minutes.pool_of)
         counted = Counted(item.partition, adds.plain())
         self._count(whole, batch.tell(whole, known, place, item, counted))
-        self.minutes.put(item.partition, whole.started, adds)
+        self.minutes.put(item.partition, whole.started_at, adds)
         self.remembered.put(whole)
         self.pods.put(whole, place.told, place.before)
         if not place.is_repetition:
@@ -346,10 +346,10 @@ class Writer:
         if told and goes_on(told, summary, digests):
             episode = told.episode._replace(changes=())
         else:
-            episode = EpisodeOf(summary.attempt_id, summary.started, await self._changes(told, summary))
-        whole = (told.whole, told.whole_started) if told and is_repetition else (summary.attempt_id, summary.started)
+            episode = EpisodeOf(summary.attempt_id, summary.started_at, await self._changes(told, summary))
+        whole = (told.whole, told.whole_started) if told and is_repetition else (summary.attempt_id, summary.started_at)
         now = Told(
-            summary.attempt_id, summary.scheduler, summary.pod.uid, summary.started, summary.status,
+            summary.attempt_id, summary.scheduler, summary.pod.uid, summary.started_at, summary.status,
             digests, episode, *whole,
         )  # fmt: skip
         return _Place(now, told, is_repetition)
@@ -366,15 +366,15 @@ class Writer:
         return known if known or summary.complete else await self._indexed(summary)
 
     async def _indexed(self, summary: AttemptSummarized) -> AttemptSummarized | None:
-        return await self._stored(summary.attempt_id, summary.started)
+        return await self._stored(summary.attempt_id, summary.started_at)
 
-    async def _stored(self, attempt_id: str, started: datetime) -> AttemptSummarized | None:
-        found = await self._index.fetch(ATTEMPTS.name(started), attempt_id)
+    async def _stored(self, attempt_id: str, started_at: datetime) -> AttemptSummarized | None:
+        found = await self._index.fetch(ATTEMPTS.name(started_at), attempt_id)
         if found is None or not isinstance(document := found.get("_source"), dict):
             return None
         event = repeated_of(document)
         if event is not None and not isinstance(event, Rejected):
-            whole = await self._stored(event.repeats, event.repeats_started)
+            whole = await self._stored(event.repeats, event.repeats_started_at)
             return resolve(event, whole) if whole else None
         known = summary_of(document)
         if isinstance(known, Rejected):
@@ -414,7 +414,7 @@ class Writer:
         self._metrics.dead_letters(kind).inc()
         batch.outgoing.append(dead_letter(source, cause, datetime.now(UTC)))
 
-    def _count(self, summary: AttemptSummarized, new_lines: Sequence[Message]) -> None:
+    def _count(self, summary: AttemptSummarized, new_lines: Sequence[MessageEmitted]) -> None:
         self._metrics.attempts(summary.status, str(summary.complete).lower()).inc()
         for message in new_lines:
             self._metrics.messages(message.reason).inc()

@@ -42,12 +42,12 @@ class OpenBind:
 
     attempt: Attempt
     node: str
-    began: datetime
+    started_at: datetime
     end: End | None = None
 
     @property
     def key(self) -> str:
-        return f"{self.attempt.id}/{microseconds(self.began)}"
+        return f"{self.attempt.id}/{microseconds(self.started_at)}"
 
 
 class OpenBinds:
@@ -171,9 +171,9 @@ def _opened(bind: OpenBind) -> dict[str, Any]:
         "pod": attempt.pod.name,
         "uid": attempt.pod.uid,
         "scheduler": attempt.scheduler,
-        "started": attempt.started.isoformat(),
+        "started_at": attempt.started_at.isoformat(),
         "node": bind.node,
-        "began": bind.began.isoformat(),
+        "bind_started_at": bind.started_at.isoformat(),
     }
 
 
@@ -186,7 +186,7 @@ def _take(found: dict[str, OpenBind], line: bytes) -> None:
         elif "told" in said:
             known = found[said["told"]]
             end = End(said["error"], datetime.fromisoformat(said["at"]))
-            found[known.key] = OpenBind(known.attempt, known.node, known.began, end)
+            found[known.key] = OpenBind(known.attempt, known.node, known.started_at, end)
         else:
             bind = _read(said)
             found[bind.key] = bind
@@ -196,5 +196,5 @@ def _take(found: dict[str, OpenBind], line: bytes) -> None:
 
 def _read(said: dict[str, Any]) -> OpenBind:
     pod = PodRef(namespace=said["namespace"], name=said["pod"], uid=said["uid"])
-    attempt = Attempt(said["attempt"], pod, said["scheduler"], datetime.fromisoformat(said["started"]))
-    return OpenBind(attempt, said["node"], datetime.fromisoformat(said["began"]))
+    attempt = Attempt(said["attempt"], pod, said["scheduler"], datetime.fromisoformat(said["started_at"]))
+    return OpenBind(attempt, said["node"], datetime.fromisoformat(said["bind_started_at"]))

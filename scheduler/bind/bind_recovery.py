@@ -32,10 +32,10 @@ def end_of(bind: OpenBind, pod: Object, now: datetime) -> End | None:
     The times are those that another look would find too, so that telling it twice is telling the same.
     """
     node = (pod.get("spec") or {}).get("nodeName")
-    if node == bind.node and annotation(pod, BIND_TIME) == bind_time(bind.began):
-        return End("", max(_scheduled_at(pod), bind.began))
-    if node or now - bind.began > IN_FLIGHT:
-        return End(NOT_BOUND, bind.began)
+    if node == bind.node and annotation(pod, BIND_TIME) == bind_time(bind.started_at):
+        return End("", max(_scheduled_at(pod), bind.started_at))
+    if node or now - bind.started_at > IN_FLIGHT:
+        return End(NOT_BOUND, bind.started_at)
     return None
 
 
@@ -90,6 +90,6 @@ class BindSettler:
     async def _tell(self, bind: OpenBind, end: End) -> None:
         log.info("pod %s, node %s: %s", bind.attempt.pod, bind.node, end.error or "was bound")
         self._binds.tell(bind, end)
-        self._teller.tell([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.began, end.at)])
+        self._teller.tell([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.at)])
         await self._teller.settle()
         self._binds.done(bind)

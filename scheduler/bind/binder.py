@@ -64,7 +64,7 @@ class Binder:
         self._vendors = vendors
         self._api, self._policy, self._clock, self._sleep = api, policy, clock, sleep
 
-    async def bind(self, asked: BindArgs, began: datetime) -> Outcome:
+    async def bind(self, asked: BindArgs, started_at: datetime) -> Outcome:
         """`began` stands in the pod afterwards, as its bind time."""
         pod = self._api.known_pod(asked.namespace, asked.name)
         if pod is None:
@@ -75,14 +75,14 @@ class Binder:
         try:
             if locks:
                 await self._lock(asked, waits=_is_member(pod))
-            return await self._write(asked, began)
+            return await self._write(asked, started_at)
         except (ApiError, LockError) as error:
             if locks:
                 await self._release(asked)
             return Outcome(str(error))
 
-    async def _write(self, asked: BindArgs, began: datetime) -> Outcome:
-        marks = {BIND_PHASE: PHASE_ALLOCATING, BIND_TIME: bind_time(began)}
+    async def _write(self, asked: BindArgs, started_at: datetime) -> Outcome:
+        marks = {BIND_PHASE: PHASE_ALLOCATING, BIND_TIME: bind_time(started_at)}
         await self._api.patch_pod(asked.namespace, asked.name, asked.uid, marks)
         try:
             await self._api.bind(asked.namespace, asked.name, asked.uid, asked.node)
@@ -185,9 +185,9 @@ class Binder:
             return
 
 
-def bind_time(began: datetime) -> str:
+def bind_time(started_at: datetime) -> str:
     """As HAMi writes it: seconds since 1970."""
-    return str(int(began.timestamp()))
+    return str(int(started_at.timestamp()))
 
 
 def needs_lock(pod: Object, vendors: Vendors) -> bool:

@@ -59,7 +59,7 @@ def float_text(number: float) -> str:
     return np.format_float_positional(value, trim="-")
 
 
-def decided(attempt: Attempt, decision: Decision, ended: datetime, error: str, level: int) -> Iterator[Line]:
+def decided(attempt: Attempt, decision: Decision, ended_at: datetime, error: str, level: int) -> Iterator[Line]:
     """Everything about one filter call. `error`: why the decision could not be written to the pod."""
     pod = _pod(attempt)
     yield from _asked(attempt, decision.containers)
@@ -72,16 +72,16 @@ def decided(attempt: Attempt, decision: Decision, ended: datetime, error: str, l
         if decision.chosen is None:
             name = quoted(attempt.pod.name)
             yield Line("scheduler.go:1110", f'"No available nodes meet the required scores" pod={name}')
-    yield from _events(attempt, _summary(attempt, decision, ended, error))
+    yield from _events(attempt, _summary(attempt, decision, ended_at, error))
 
 
-def failed(attempt: Attempt, answer: Failed, ended: datetime) -> Iterator[Line]:
+def failed(attempt: Attempt, answer: Failed, ended_at: datetime) -> Iterator[Line]:
     """A filter call that ended before any node was judged."""
     yield from _asked(attempt, answer.containers)
-    yield from _events(attempt, _said(attempt, ended=ended, error=answer.error))
+    yield from _events(attempt, _said(attempt, ended_at=ended_at, error=answer.error))
 
 
-def bound(attempt: Attempt, node: str, error: str, ended: datetime) -> Iterator[Line]:
+def bound(attempt: Attempt, node: str, error: str, ended_at: datetime) -> Iterator[Line]:
     """A bind call; `error` is empty where it went well."""
     if is_contention(error):
         about = f"err={quoted(error)} node={quoted(node)} {_pod(attempt)}"
@@ -90,7 +90,7 @@ def bound(attempt: Attempt, node: str, error: str, ended: datetime) -> Iterator[
         pod = attempt.pod
         about = f"pod={quoted(pod.name)} namespace={quoted(pod.namespace)} node={quoted(node)}"
         yield Line("scheduler.go:1063", f'"Successfully bound pod to node" {about}')
-    outcome = BindOutcome(node=node, bound=not error, error=error, ended=ended)
+    outcome = BindOutcome(node=node, bound=not error, error=error, ended_at=ended_at)
     yield from _events(attempt, _said(attempt, bind=outcome))
 
 
@@ -273,10 +273,10 @@ def _events(attempt: Attempt, summary: AttemptSummarized) -> Iterator[Line]:
         yield Line("event.go:389", f'"Event occurred" {about} message={quoted(said.message)}')
 
 
-def _summary(attempt: Attempt, decision: Decision, ended: datetime, error: str) -> AttemptSummarized:
+def _summary(attempt: Attempt, decision: Decision, ended_at: datetime, error: str) -> AttemptSummarized:
     return _said(
         attempt,
-        ended=ended,
+        ended_at=ended_at,
         error=error,
         chosen=decision.chosen,
         node_policy=decision.node_policy,

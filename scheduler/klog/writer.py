@@ -38,21 +38,21 @@ Render = Callable[[], Iterable[Line]]
 class Klog(Protocol):
     """What the scheduler tells of its calls."""
 
-    def decided(self, attempt: Attempt, decision: Decision, ended: datetime, error: str) -> None: ...
-    def failed(self, attempt: Attempt, answer: Failed, ended: datetime) -> None: ...
-    def bound(self, attempt: Attempt, node: str, error: str, ended: datetime) -> None: ...
+    def decided(self, attempt: Attempt, decision: Decision, ended_at: datetime, error: str) -> None: ...
+    def failed(self, attempt: Attempt, answer: Failed, ended_at: datetime) -> None: ...
+    def bound(self, attempt: Attempt, node: str, error: str, ended_at: datetime) -> None: ...
 
 
 class Silent:
     """Tells nobody."""
 
-    def decided(self, attempt: Attempt, decision: Decision, ended: datetime, error: str) -> None:
+    def decided(self, attempt: Attempt, decision: Decision, ended_at: datetime, error: str) -> None:
         pass
 
-    def failed(self, attempt: Attempt, answer: Failed, ended: datetime) -> None:
+    def failed(self, attempt: Attempt, answer: Failed, ended_at: datetime) -> None:
         pass
 
-    def bound(self, attempt: Attempt, node: str, error: str, ended: datetime) -> None:
+    def bound(self, attempt: Attempt, node: str, error: str, ended_at: datetime) -> None:
         pass
 
 
@@ -71,15 +71,15 @@ class KlogWriter:
         self._thread = threading.Thread(target=self._run, name="klog", daemon=True)
         self._thread.start()
 
-    def decided(self, attempt: Attempt, decision: Decision, ended: datetime, error: str) -> None:
+    def decided(self, attempt: Attempt, decision: Decision, ended_at: datetime, error: str) -> None:
         rows = sum(len(judged.verdict) for judged in decision.judgements)
-        self._hand_over(lambda: lines.decided(attempt, decision, ended, error, self.level), ended, rows)
+        self._hand_over(lambda: lines.decided(attempt, decision, ended_at, error, self.level), ended_at, rows)
 
-    def failed(self, attempt: Attempt, answer: Failed, ended: datetime) -> None:
-        self._hand_over(lambda: lines.failed(attempt, answer, ended), ended)
+    def failed(self, attempt: Attempt, answer: Failed, ended_at: datetime) -> None:
+        self._hand_over(lambda: lines.failed(attempt, answer, ended_at), ended_at)
 
-    def bound(self, attempt: Attempt, node: str, error: str, ended: datetime) -> None:
-        self._hand_over(lambda: lines.bound(attempt, node, error, ended), ended)
+    def bound(self, attempt: Attempt, node: str, error: str, ended_at: datetime) -> None:
+        self._hand_over(lambda: lines.bound(attempt, node, error, ended_at), ended_at)
 
     def _hand_over(self, render: Render, said: datetime, rows: int = 0) -> None:
         weight = rows + _ATTEMPT_WEIGHT

@@ -63,19 +63,19 @@ class Attempt:
     id: str
     pod: PodRef
     scheduler: str
-    started: datetime
+    started_at: datetime
 
     @classmethod
-    def of(cls, scheduler: str, pod: PodRef, started: datetime) -> "Attempt":
-        return cls(attempt_id(scheduler, pod.uid, started), pod, scheduler, started)
+    def of(cls, scheduler: str, pod: PodRef, started_at: datetime) -> "Attempt":
+        return cls(attempt_id(scheduler, pod.uid, started_at), pod, scheduler, started_at)
 
     @property
     def said_in_every_event(self) -> dict[str, Any]:
-        return {"attempt_id": self.id, "pod": self.pod, "scheduler": self.scheduler, "started": self.started}
+        return {"attempt_id": self.id, "pod": self.pod, "scheduler": self.scheduler, "started_at": self.started_at}
 
 
 def events_of(
-    attempt: Attempt, decision: Decision, ended: datetime, error: str = ""
+    attempt: Attempt, decision: Decision, ended_at: datetime, error: str = ""
 ) -> Iterator[DevicesJudged | NodesJudged | AttemptConcluded]:
     """Everything that was decided about one pod.
 
@@ -92,7 +92,7 @@ def events_of(
         yield judged
     yield AttemptConcluded.model_construct(
         **about,
-        ended=ended,
+        ended_at=ended_at,
         requests=requests,
         node_policy=decision.node_policy,
         device_policy=decision.device_policy,
@@ -107,11 +107,11 @@ def events_of(
     )
 
 
-def failure_of(attempt: Attempt, failed: Failed, offered_nodes: int, ended: datetime) -> AttemptConcluded:
+def failure_of(attempt: Attempt, failed: Failed, offered_nodes: int, ended_at: datetime) -> AttemptConcluded:
     """The conclusion of an attempt that ended before any node was judged."""
     return AttemptConcluded.model_construct(
         **attempt.said_in_every_event,
-        ended=ended,
+        ended_at=ended_at,
         requests=[request_of(container) for container in failed.containers],
         offered_nodes=offered_nodes,
         judged_nodes=0,
@@ -123,14 +123,14 @@ def failure_of(attempt: Attempt, failed: Failed, offered_nodes: int, ended: date
     )
 
 
-def bind_of(attempt: Attempt, node: str, error: str, bind_started: datetime, ended: datetime) -> BindConcluded:
+def bind_of(attempt: Attempt, node: str, error: str, bind_started_at: datetime, ended_at: datetime) -> BindConcluded:
     return BindConcluded(
         **attempt.said_in_every_event,
         node=node,
         bound=not error,
         error=error,
-        bind_started=bind_started,
-        ended=ended,
+        bind_started_at=bind_started_at,
+        ended_at=ended_at,
     )
 
 

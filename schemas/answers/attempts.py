@@ -4,7 +4,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.events import Reading, Request
+from schemas.events import Provenance, Request
 
 PhaseStatus = Literal["passed", "failed", ""]
 """Empty: the phase was not reached."""
@@ -57,11 +57,11 @@ class Detail(Answer):
     attempt_id: str
     scheduler: str
     pod_uid: str
-    started: str
-    ended: str | None
+    started_at: str
+    ended_at: str | None
     complete: bool
     missing: str
-    reading: Reading | None = Field(
+    provenance: Provenance | None = Field(
         None, description="What it was read from, and what that leaves open; null where the scheduler itself tells."
     )
     requests: list[Request]
@@ -77,7 +77,7 @@ class Detail(Answer):
     picked_devices: list[str]
     reasons: dict[str, int] = Field(description="Reason code to the number of nodes that were refused for it.")
     nominated: str = Field("", description="The node that the pod waits for until others have left it.")
-    said: str = Field("", description="The end in the words of the scheduler that it was read from.")
+    scheduler_message: str = Field("", description="The end in the words of the scheduler that it was read from.")
 
 
 class DeviceLog(Answer):
@@ -111,8 +111,8 @@ class FullSchedulerLog(SchedulerLog):
 class Episode(Answer):
     """Attempts in a row with the same verdicts."""
 
-    first_seen: str
-    last_seen: str
+    first_seen_at: str
+    last_seen_at: str
     attempts: int
     attempt_ids: list[str]
     status: Literal["succeeded", "failed", "pending"]
@@ -140,8 +140,8 @@ class Found(Answer):
     namespace: str
     name: str
     scheduler: str
-    started: str
-    ended: str | None
+    started_at: str
+    ended_at: str | None
     status: Literal["succeeded", "failed", "pending"]
     complete: bool
     chosen: str | None

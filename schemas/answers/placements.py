@@ -6,7 +6,7 @@ from pydantic import Field
 
 from schemas.answers.attempts import Answer
 from schemas.events import Condition, NodeProblem
-from schemas.occupancy import Held
+from schemas.placements import DeviceAllocation
 
 
 class Finding(Answer):
@@ -19,7 +19,7 @@ class Finding(Answer):
     name: str
     pod_uid: str
     attempt_id: str
-    started: str = Field(description="When the attempt began.")
+    started_at: str = Field(description="When the attempt began.")
     node: str
     device: str = Field(description="Empty where it is about the whole node.")
     numbers: dict[str, int] = Field(description="What proves it, by name with the unit.")
@@ -33,28 +33,28 @@ class Findings(Answer):
     continue_: str | None = Field(None, alias="continue")
 
 
-class StayLog(Answer):
+class PlacementLog(Answer):
     """A pod's time on a node, from ``from`` until just before ``until``."""
 
     namespace: str
     name: str
     pod_uid: str
     node: str
-    from_: str = Field(alias="from", description="When it was bound, or first seen there where no bind is known.")
-    until: str | None = Field(description="Null while it stays.")
+    started_at: str = Field(description="When it was bound, or first seen there where no bind is known.")
+    ended_at: str | None = Field(description="Null while it stays.")
     ended_by: str = Field(
         description="Succeeded, Failed, deleted, replaced (another pod of its name), moved. Empty while it stays."
     )
     phase: str = Field(description="As last seen.")
     scheduler: str = Field(description="Who bound it; empty where no bind is known.")
     attempt_id: str
-    devices: list[Held] = Field(description="What its containers held; empty for a pod without devices.")
+    devices: list[DeviceAllocation] = Field(description="What its containers held; empty for a pod without devices.")
     schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
 
 
-class Stays(Answer):
+class PodPlacements(Answer):
     total: int
-    items: list[StayLog] = Field(description="Latest first.")
+    items: list[PlacementLog] = Field(description="Latest first.")
     continue_: str | None = Field(None, alias="continue")
 
 
@@ -68,11 +68,11 @@ class Holder(Answer):
     memory_mib: int | None
     cores_percent: int | None
     slots: int
-    from_: str = Field(alias="from")
+    started_at: str
     attempt_id: str
 
 
-class DeviceHeld(Answer):
+class DeviceOccupancy(Answer):
     """A device at one time. Null is a number that nobody said."""
 
     uuid: str
@@ -87,12 +87,12 @@ class DeviceHeld(Answer):
     held_by: list[Holder]
 
 
-class PodHere(Answer):
+class PodOnNode(Answer):
     namespace: str
     name: str
     pod_uid: str
     phase: str
-    from_: str = Field(alias="from")
+    started_at: str
     devices: list[str]
     schedulerlog: str
 
@@ -102,8 +102,10 @@ class NodeOccupancy(Answer):
 
     node: str
     at: str
-    devices: list[DeviceHeld] = Field(description="Those that were registered, in their order, and any other held.")
-    pods: list[PodHere] = Field(description="Every pod that was there, also those without devices.")
+    devices: list[DeviceOccupancy] = Field(
+        description="Those that were registered, in their order, and any other held."
+    )
+    pods: list[PodOnNode] = Field(description="Every pod that was there, also those without devices.")
 
 
 class DeviceRegistered(Answer):
@@ -118,23 +120,23 @@ class DeviceRegistered(Answer):
     healthy: bool
 
 
-class Said(Answer):
-    observed: str
-    by: str = Field(description="The scheduler that said so, or `cluster`: the cluster itself.")
+class Observation(Answer):
+    observed_at: str
+    reported_by: str = Field(description="The scheduler that said so, or `cluster`: the cluster itself.")
 
 
-class RegistrationLog(Said):
+class RegistrationLog(Observation):
     registered: bool = Field(description="False where the scheduler can't use the registration; cause says why.")
     cause: str
     handshake: str
     devices: list[DeviceRegistered]
 
 
-class CheckLog(Said):
+class CheckLog(Observation):
     problems: list[NodeProblem] = Field(description="Empty when what was wrong before was right again.")
 
 
-class StatusLog(Said):
+class StatusLog(Observation):
     capacity: dict[str, str]
     allocatable: dict[str, str]
     conditions: list[Condition]
@@ -151,8 +153,8 @@ class NodeState(Answer):
     occupancy: str = Field(description="The path of what was held at that time.")
 
 
-class PodSeen(Answer):
-    observed: str
+class PodObservation(Answer):
+    observed_at: str
     pod_uid: str
     phase: str
     node: str
@@ -162,9 +164,9 @@ class PodSeen(Answer):
 
 class PodObservations(Answer):
     total: int
-    items: list[PodSeen] = Field(description="Latest first; each says something that the one before it did not.")
+    items: list[PodObservation] = Field(description="Latest first; each says something that the one before it did not.")
     continue_: str | None = Field(None, alias="continue")
 
 
-ANSWERS: Final = (Findings, Stays, NodeOccupancy, NodeState, PodObservations)
+ANSWERS: Final = (Findings, PodPlacements, NodeOccupancy, NodeState, PodObservations)
 """Each has a JSON Schema of its own."""

@@ -101,7 +101,7 @@ def _with_short_texts(summary: AttemptSummarized) -> AttemptSummarized:
     texts = {
         "error": _shortened(summary.error),
         "missing": _shortened(summary.missing),
-        "said": _shortened(summary.said),
+        "scheduler_message": _shortened(summary.scheduler_message),
     }
     return summary.model_copy(update=texts | {"bind": bind})
 

@@ -31,7 +31,7 @@ from schemas.events import (
     Request,
     Words,
 )
-from schemas.occupancy import Stay
+from schemas.placements import PodPlacement
 
 
 class EpisodeOf(NamedTuple):
@@ -39,7 +39,7 @@ class EpisodeOf(NamedTuple):
 
     first: str
     """The id of the first of them."""
-    started: datetime
+    started_at: datetime
     changes: Sequence[str] = ()
     """Of the first: what became different from the attempt before it, a line each."""
 
@@ -78,7 +78,7 @@ class RowsOfDevices(Protocol):
     @property
     def scheduler(self) -> str: ...
     @property
-    def started(self) -> datetime: ...
+    def started_at(self) -> datetime: ...
     @property
     def request(self) -> Request: ...
     @property
@@ -127,7 +127,7 @@ def _in_order(table: list[str], codes: npt.NDArray[np.int64]) -> tuple[list[str]
 
 def _about(event: AttemptEvent | RowsOfDevices) -> dict[str, Any]:
     return {
-        "@timestamp": rfc3339(event.started),
+        "@timestamp": rfc3339(event.started_at),
         "attempt_id": event.attempt_id,
         "namespace": event.pod.namespace,
         "pod": event.pod.name,
@@ -174,7 +174,7 @@ def _searched(
     return _about(summary) | {
         "status": summary.status,
         "complete": summary.complete,
-        "ended": rfc3339(summary.ended) if summary.ended else None,
+        "ended_at": rfc3339(summary.ended_at) if summary.ended_at else None,
         "chosen": summary.chosen,
         "offered_nodes": summary.offered_nodes,
         "fit_nodes": summary.fit_nodes,
@@ -184,7 +184,7 @@ def _searched(
         "detail_digest": digests.detail if digests else None,
         "bound": summary.bind.bound if summary.bind else None,
         "episode": episode.first if episode else summary.attempt_id,
-        "episode_started": rfc3339(episode.started if episode else summary.started),
+        "episode_started_at": rfc3339(episode.started_at if episode else summary.started_at),
         "partition": counted.partition if counted else None,
         "counts": counted.counts if counted else None,
         "text": text,
@@ -237,14 +237,14 @@ def devices_of(document: dict[str, Any], inventory: dict[str, Any] | None = None
     return read(DevicesJudged, said | devices if said and devices else said, "document.record")
 
 
-def stay_document(stay: Stay, known: dict[str, Any]) -> dict[str, Any]:
+def placement_document(stay: PodPlacement, known: dict[str, Any]) -> dict[str, Any]:
     """The document of a stay; its id is the stay's id. ``known`` is what it was made from."""
-    devices = list(dict.fromkeys(each.uuid for each in stay.held))
+    devices = list(dict.fromkeys(each.uuid for each in stay.allocations))
     words = [str(stay.pod), stay.node, stay.scheduler, stay.phase, stay.ended_by, *devices]
-    words += dict.fromkeys(each.model for each in stay.held)
+    words += dict.fromkeys(each.model for each in stay.allocations)
     return {
-        "@timestamp": rfc3339(stay.began),
-        "until": rfc3339(stay.until) if stay.until else None,
+        "@timestamp": rfc3339(stay.started_at),
+        "ended_at": rfc3339(stay.ended_at) if stay.ended_at else None,
         "ended_by": stay.ended_by or None,
         "attempt_id": stay.attempt_id or None,
         "namespace": stay.pod.namespace,
@@ -254,18 +254,20 @@ def stay_document(stay: Stay, known: dict[str, Any]) -> dict[str, Any]:
         "node": stay.node,
         "phase": stay.phase,
         "devices": devices,
-        "held": stay.held,
+        "allocations": stay.allocations,
         "known": known,
         "text": " ".join(word for word in words if word),
     }
 
 
-def stay_of(document_id: str, document: dict[str, Any]) -> Stay | Rejected:
+def placement_of(document_id: str, document: dict[str, Any]) -> PodPlacement | Rejected:
     """The stay that a document of the occupancy index says (its ``_id`` and ``_source``)."""
-    names = ("until", "ended_by", "scheduler", "attempt_id", "node", "phase", "held")
+    names = ("ended_at", "ended_by", "scheduler", "attempt_id", "node", "phase", "allocations")
     said = {name: document[name] for name in names if document.get(name) is not None}
     pod = {"namespace": document.get("namespace"), "name": document.get("pod"), "uid": document.get("pod_uid") or ""}
-    return read(Stay, said | {"id": document_id, "pod": pod, "began": document.get("@timestamp")}, "document")
+    return read(
+        PodPlacement, said | {"id": document_id, "pod": pod, "started_at": document.get("@timestamp")}, "document"
+    )
 
 
 def observation_kind(event: Observed) -> str:
@@ -276,7 +278,7 @@ def observation_document(event: Observed, digest: str) -> dict[str, Any]:
     """The document of an observation; its id is the event's id. ``digest`` is equal for two that say the same."""
     about = _about_node(event) if isinstance(event, NodeEvent) else _about_pod(event)
     text = " ".join(word for word in (event.key, *_words(event)) if word)
-    head = {"@timestamp": rfc3339(event.observed), "kind": observation_kind(event), "node": event.node}
+    head = {"@timestamp": rfc3339(event.observed_at), "kind": observation_kind(event), "node": event.node}
     return head | about | {"digest": digest, "text": text, "event": event}
 
 

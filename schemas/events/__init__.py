@@ -27,12 +27,12 @@ understood. Fields are only ever added; readers ignore fields they do not know.
 
 from typing import Final
 
-from schemas.events.alerts import Alert
+from schemas.events.alerts import AlertChanged
 from schemas.events.base import (
     FITS,
     NOT_REACHED,
     NOT_REASONS,
-    NOT_SAID,
+    NOT_REPORTED,
     PICKED,
     REFUSED,
     TYPE_PREFIX,
@@ -45,7 +45,7 @@ from schemas.events.base import (
     Model,
     Moment,
     PodRef,
-    Reading,
+    Provenance,
     Refusal,
     Request,
     Words,
@@ -78,7 +78,7 @@ from schemas.events.summaries import (
     AttemptSummarized,
     Balance,
     BindOutcome,
-    Message,
+    MessageEmitted,
     PickedDevice,
     Status,
 )
@@ -90,12 +90,12 @@ __all__ = [
     "MAX_PARTS",
     "NOT_REACHED",
     "NOT_REASONS",
-    "NOT_SAID",
+    "NOT_REPORTED",
     "PICKED",
     "REFUSED",
     "TYPE_PREFIX",
     "UNREGISTERED",
-    "Alert",
+    "AlertChanged",
     "AttemptConcluded",
     "AttemptEvent",
     "AttemptRepeated",
@@ -114,7 +114,7 @@ __all__ = [
     "Event",
     "FindingReported",
     "Integer",
-    "Message",
+    "MessageEmitted",
     "Model",
     "Moment",
     "NodeChecked",
@@ -126,7 +126,7 @@ __all__ = [
     "PickedDevice",
     "PodObserved",
     "PodRef",
-    "Reading",
+    "Provenance",
     "Refusal",
     "Request",
     "Status",
@@ -145,12 +145,12 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     FindingReported,
     AttemptSummarized,
     AttemptRepeated,
-    Message,
+    MessageEmitted,
     TrendsCounted,
     NodeRegistered,
     NodeObserved,
     NodeChecked,
     PodObserved,
-    Alert,
+    AlertChanged,
 )
 """Every event type of the contract."""

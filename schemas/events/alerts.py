@@ -16,14 +16,14 @@ def fingerprint(rule: str, labels: Mapping[str, str]) -> str:
     return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-class Alert(Event):
+class AlertChanged(Event):
     """A rule's condition began to hold for something, or holds no more.
 
     ``rule`` and ``labels`` name the alert; between a ``firing`` and its ``resolved`` it is told again once a day with
     the same id, so that it never outlives its topic.
     """
 
-    TYPE: ClassVar[str] = TYPE_PREFIX + "alert.v1"
+    TYPE: ClassVar[str] = TYPE_PREFIX + "alert.changed.v1"
 
     rule: Annotated[str, Field(min_length=1)]
     """The rule's name."""
@@ -32,9 +32,9 @@ class Alert(Event):
     state: Literal["firing", "resolved"]
     severity: str
     """As the rule says: ``info``, ``warning``, ``critical``."""
-    began: Moment
+    started_at: Moment
     """When it began to fire."""
-    changed: Moment
+    changed_at: Moment
     """When it came to this state."""
     summary: str
     """For people, in one line."""
@@ -50,7 +50,7 @@ class Alert(Event):
 
     @property
     def id(self) -> str:
-        return f"{self.fingerprint}/{self.state}/{microseconds(self.began)}"
+        return f"{self.fingerprint}/{self.state}/{microseconds(self.started_at)}"
 
     @property
     def key(self) -> str:
@@ -58,7 +58,7 @@ class Alert(Event):
 
     @property
     def time(self) -> datetime:
-        return self.changed
+        return self.changed_at
 
     @property
     def source(self) -> str:

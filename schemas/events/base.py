@@ -24,7 +24,7 @@ UNREGISTERED: Final = "unregistered"
 NOT_REASONS: Final = frozenset({PICKED, FITS, NOT_REACHED})
 """The verdicts of a device that are not reason codes."""
 
-NOT_SAID: Final = -1
+NOT_REPORTED: Final = -1
 """In a column of numbers about devices: the source does not say it."""
 
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -129,14 +129,14 @@ OFFERED_NODES: Final = "offered nodes"
 """In what a source leaves open: how many nodes the scheduler was asked about."""
 
 
-class Reading(Model):
+class Provenance(Model):
     """How an attempt came to be known that its scheduler did not tell itself: what it was read from."""
 
     source: str
     """Which reader: ``hami-log``, ``kai-log``, …"""
     levels: list[Count] = Field(default_factory=list)
     """Of which log levels lines about the attempt were there, ascending; empty where the source has no levels."""
-    not_said: Words = Field(default_factory=list)
+    not_reported: Words = Field(default_factory=list)
     """What the source leaves open, in words: ``offered nodes``, ``devices``, … Empty where it says everything."""
 
 
@@ -179,7 +179,7 @@ class AttemptEvent(Event):
     pod: PodRef
     scheduler: str
     """The name of the scheduler that decided."""
-    started: Moment
+    started_at: Moment
     """When the attempt began."""
 
     @property
@@ -188,7 +188,7 @@ class AttemptEvent(Event):
 
     @property
     def time(self) -> datetime:
-        return self.started
+        return self.started_at
 
     @property
     def source(self) -> str:

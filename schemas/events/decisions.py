@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from schemas.events.base import (
-    NOT_SAID,
+    NOT_REPORTED,
     TYPE_PREFIX,
     AttemptEvent,
     Count,
@@ -16,7 +16,7 @@ from schemas.events.base import (
     Flag,
     Model,
     Moment,
-    Reading,
+    Provenance,
     Refusal,
     Request,
     Words,
@@ -148,7 +148,7 @@ class DevicesJudged(DeviceInventory, DeviceVerdicts, AttemptEvent):
         columns = (getattr(self, name).tolist() for name in names)
         for node, uuid, verdict, code, *numbers in zip(owners, self.uuid, *columns, strict=True):
             kind = self.kinds[code]
-            numa, memory, cores, slots = (None if number == NOT_SAID else number for number in numbers)
+            numa, memory, cores, slots = (None if number == NOT_REPORTED else number for number in numbers)
             yield DeviceRow(
                 self.nodes[node], uuid, self.verdicts[verdict], kind.model, numa,
                 kind.memory_mib, memory, kind.cores_percent, cores, kind.slots, slots,
@@ -199,7 +199,7 @@ class AttemptConcluded(AttemptEvent):
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.concluded.v1"
 
-    ended: Moment
+    ended_at: Moment
     requests: list[Request]
     """Every container of the pod, init containers first, in the pod's order."""
     node_policy: str = ""
@@ -218,13 +218,13 @@ class AttemptConcluded(AttemptEvent):
     """The chosen node; null when none fits."""
     error: str = ""
     """Why the attempt ended without judging, as the scheduler says it."""
-    reading: Reading | None = None
+    provenance: Provenance | None = None
     """What it was read from, and what that leaves open; null where the scheduler itself tells."""
     refused_nodes: dict[str, Count] = Field(default_factory=dict)
     """Reason to number of nodes, of a scheduler that counts nodes without naming them; a node may count repeatedly."""
     nominated: str = ""
     """The node that the pod waits for until others have left it."""
-    said: str = ""
+    scheduler_message: str = ""
     """The end in the scheduler's own words, where it was read and not made here."""
 
     @property
@@ -233,7 +233,7 @@ class AttemptConcluded(AttemptEvent):
 
     @property
     def time(self) -> datetime:
-        return self.ended
+        return self.ended_at
 
 
 class BindConcluded(AttemptEvent):
@@ -245,16 +245,16 @@ class BindConcluded(AttemptEvent):
     bound: Flag
     error: str = ""
     """Why not, as the scheduler or the API server says it; empty when bound."""
-    bind_started: Moment
-    ended: Moment
+    bind_started_at: Moment
+    ended_at: Moment
 
     @property
     def id(self) -> str:
-        return f"{self.attempt_id}/bind/{microseconds(self.ended)}"
+        return f"{self.attempt_id}/bind/{microseconds(self.ended_at)}"
 
     @property
     def time(self) -> datetime:
-        return self.ended
+        return self.ended_at
 
 
 class DetailDropped(AttemptEvent):

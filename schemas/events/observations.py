@@ -13,7 +13,7 @@ from schemas.ids import microseconds
 class NodeEvent(Event):
     node: Annotated[str, Field(min_length=1)]
     """The node's name."""
-    observed: Moment
+    observed_at: Moment
     scheduler: str = ""
     """Who registered it; empty where the cluster itself says so."""
 
@@ -23,12 +23,12 @@ class NodeEvent(Event):
 
     @property
     def time(self) -> datetime:
-        return self.observed
+        return self.observed_at
 
     @property
     def id(self) -> str:
         kind = self.TYPE.removeprefix(TYPE_PREFIX)
-        return f"{self.scheduler}/{self.node}/{kind}/{microseconds(self.observed)}"
+        return f"{self.scheduler}/{self.node}/{kind}/{microseconds(self.observed_at)}"
 
     @property
     def source(self) -> str:
@@ -100,7 +100,7 @@ class Condition(Model):
     """``True``, ``False`` or ``Unknown``."""
     reason: str = ""
     message: str = ""
-    since: Moment | None = None
+    last_transition_at: Moment | None = None
     """When the status last changed."""
 
 
@@ -120,7 +120,7 @@ class PodObserved(Event):
     TYPE: ClassVar[str] = TYPE_PREFIX + "pod.observed.v1"
 
     pod: PodRef
-    observed: Moment
+    observed_at: Moment
     phase: str
     """``Pending``, ``Running``, …"""
     node: str = ""
@@ -131,7 +131,7 @@ class PodObserved(Event):
 
     @property
     def id(self) -> str:
-        return f"{self.pod.uid or self.pod}/observed/{microseconds(self.observed)}"
+        return f"{self.pod.uid or self.pod}/observed/{microseconds(self.observed_at)}"
 
     @property
     def key(self) -> str:
@@ -139,7 +139,7 @@ class PodObserved(Event):
 
     @property
     def time(self) -> datetime:
-        return self.observed
+        return self.observed_at
 
     @property
     def source(self) -> str:

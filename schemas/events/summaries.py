@@ -13,7 +13,7 @@ from schemas.events.base import (
     Integer,
     Model,
     Moment,
-    Reading,
+    Provenance,
     Refusal,
     Request,
     Words,
@@ -30,7 +30,7 @@ class BindOutcome(Model):
     bound: Flag
     error: str = ""
     """Why not; empty when bound."""
-    ended: Moment
+    ended_at: Moment
 
 
 Status = Literal["succeeded", "failed", "pending"]
@@ -96,7 +96,7 @@ class AttemptSummarized(AttemptEvent):
     complete: Flag = True
     """False when records of the attempt are missing; ``missing`` says which."""
     missing: str = ""
-    ended: Moment | None = None
+    ended_at: Moment | None = None
     """When the filter ended; null when its end is not known."""
     requests: list[Request]
     """Every container of the pod, init containers first, in the pod's order."""
@@ -119,9 +119,9 @@ class AttemptSummarized(AttemptEvent):
     """Reason to number of nodes, of a scheduler that counts nodes without naming them."""
     nominated: str = ""
     """The node that the pod waits for until others have left it."""
-    said: str = ""
+    scheduler_message: str = ""
     """The end in the words of the scheduler that it was read from."""
-    reading: Reading | None = None
+    provenance: Provenance | None = None
     """What it was read from, and what that leaves open; null where the scheduler itself tells."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
@@ -172,15 +172,15 @@ class AttemptRepeated(AttemptEvent):
     version: Count
     """As of a summary."""
     status: Status
-    ended: Moment | None = None
+    ended_at: Moment | None = None
     """When the filter ended."""
     repeats: Annotated[str, Field(min_length=1)]
     """The id of the attempt that has the rest."""
-    repeats_started: Moment
+    repeats_started_at: Moment
     """When that attempt began."""
     episode: str
     """The id of the first of the attempts in a row that ended so."""
-    episode_started: Moment
+    episode_started_at: Moment
 
     @property
     def id(self) -> str:
@@ -191,12 +191,12 @@ class AttemptRepeated(AttemptEvent):
         return "/pipeline"
 
 
-class Message(AttemptEvent):
+class MessageEmitted(AttemptEvent):
     """One line of event text about a pod, as ``kubectl describe`` shows it."""
 
-    TYPE: ClassVar[str] = TYPE_PREFIX + "message.v1"
+    TYPE: ClassVar[str] = TYPE_PREFIX + "message.emitted.v1"
 
-    said: Moment
+    reported_at: Moment
     severity: Literal["Normal", "Warning"]
     reason: str
     """``FilteringFailed``, ``FilteringSucceed``, ``BindingFailed``, ``BindingSucceed``."""
@@ -211,7 +211,7 @@ class Message(AttemptEvent):
 
     @property
     def time(self) -> datetime:
-        return self.said
+        return self.reported_at
 
     @property
     def source(self) -> str:

@@ -19,7 +19,7 @@ class TrendsCounted(Event):
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "trends.counted.v1"
 
-    minute: Moment
+    started_at: Moment
     """Its beginning."""
     partition: Count
     version: Count
@@ -49,7 +49,7 @@ class TrendsCounted(Event):
 
     @property
     def id(self) -> str:
-        return f"trends/{microseconds(self.minute)}/{self.partition}/{self.version}/{self.part}"
+        return f"trends/{microseconds(self.started_at)}/{self.partition}/{self.version}/{self.part}"
 
     @property
     def key(self) -> str:
@@ -57,7 +57,7 @@ class TrendsCounted(Event):
 
     @property
     def time(self) -> datetime:
-        return self.minute
+        return self.started_at
 
     @property
     def source(self) -> str:

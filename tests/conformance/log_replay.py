@@ -82,7 +82,7 @@ def by_attempt(events: list[AttemptEvent]) -> dict[str, list[AttemptEvent]]:
 def _by_pod(told: Mapping[str, list[AttemptEvent]]) -> dict[str, list[list[AttemptEvent]]]:
     """The attempts with a filter, in the order in which they started."""
     filters: dict[str, list[list[AttemptEvent]]] = {}
-    for events in sorted(told.values(), key=lambda each: each[0].started):
+    for events in sorted(told.values(), key=lambda each: each[0].started_at):
         if filtered := [event for event in events if not isinstance(event, BindConcluded)]:
             filters.setdefault(str(events[0].pod), []).append(filtered)
     return filters

@@ -102,7 +102,7 @@ PRINTED = [
         [ATTEMPTS[0], ATTEMPTS[1].replace('"part": 1', '"part": 0'), ATTEMPTS[2]],
         [
             (
-                '{"started":"2026-06-30T23:59:59.999999Z","pod":"train/llama-70b-worker-3",'
+                '{"started_at":"2026-06-30T23:59:59.999999Z","pod":"train/llama-70b-worker-3",'
                 '"codes":["ExclusiveDeviceAllocateConflict","node unregistered"]}'
             )
         ],

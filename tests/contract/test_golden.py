@@ -19,7 +19,7 @@ from schemas.events import (
     DevicesJudged,
     Event,
     FindingReported,
-    Message,
+    MessageEmitted,
     NodeChecked,
     NodeObserved,
     NodeRegistered,
@@ -165,7 +165,7 @@ def test_a_mig_card_may_have_a_row_for_each_time_it_was_looked_at() -> None:
     assert (last.numa, last.cores_total_percent, last.cores_used_percent, last.slots_total, last.slots_used) == (
         None,
     ) * 5
-    assert event.started.isoformat() == "2026-05-01T00:00:00+00:00"
+    assert event.started_at.isoformat() == "2026-05-01T00:00:00+00:00"
     assert (event.request.memory_percent, event.request.cores_percent, event.pod.uid) == (None, 0, "")
 
 
@@ -226,7 +226,7 @@ def test_attempt_concluded_counts_nodes_where_the_scheduler_names_none() -> None
     event = golden(AttemptConcluded, "003")
     assert event.refused_nodes == {"Insufficient nvidia.com/gpu": 3, "node(s) had untolerated taint(s)": 2}
     assert (event.offered_nodes, event.judged_nodes, event.nominated) == (5, 0, "gpu-1")
-    assert event.said.startswith("0/5 nodes are available: ")
+    assert event.scheduler_message.startswith("0/5 nodes are available: ")
 
 
 def test_a_finding_says_what_proves_it() -> None:
@@ -241,7 +241,7 @@ def test_a_finding_says_what_proves_it() -> None:
 def test_bind_concluded_says_where_it_was_bound_and_how_long_that_took() -> None:
     event = golden(BindConcluded, "001")
     assert (event.node, event.bound, event.error) == ("node3", True, "")
-    assert (event.ended - event.bind_started).total_seconds() == 0.601001
+    assert (event.ended_at - event.bind_started_at).total_seconds() == 0.601001
 
 
 def test_bind_concluded_says_why_it_was_not_bound() -> None:
@@ -274,7 +274,7 @@ def test_trends_count_attempts_pods_nodes_and_devices() -> None:
 def test_a_repetition_names_the_attempt_that_has_the_rest_and_the_first_of_its_episode() -> None:
     event = golden(AttemptRepeated, "001")
     assert event.repeats == event.episode != event.attempt_id
-    assert event.repeats_started == event.episode_started < event.started
+    assert event.repeats_started_at == event.episode_started_at < event.started_at
     assert golden(AttemptRepeated, "002").id != event.id
 
 
@@ -295,14 +295,14 @@ def test_attempt_summarized_says_which_part_it_is() -> None:
 
 def test_attempt_summarized_says_when_something_is_missing() -> None:
     event = golden(AttemptSummarized, "003")
-    assert (event.complete, event.missing, event.ended, event.parts) == (False, "its conclusion", None, 1)
+    assert (event.complete, event.missing, event.ended_at, event.parts) == (False, "its conclusion", None, 1)
     assert event.score.tolist()[1] == pytest.approx(7.4607077, abs=5e-7)
 
 
 def test_attempt_summarized_keeps_the_words_of_the_scheduler_it_was_read_from() -> None:
     event = golden(AttemptSummarized, "004")
     assert sum(event.refused_nodes.values()) == event.offered_nodes
-    assert event.said.endswith("4 Preemption is not helpful for scheduling.")
+    assert event.scheduler_message.endswith("4 Preemption is not helpful for scheduling.")
 
 
 def test_attempt_summarized_says_what_changed() -> None:
@@ -312,7 +312,7 @@ def test_attempt_summarized_says_what_changed() -> None:
 
 
 def test_a_message_says_its_line() -> None:
-    failed, fitted = golden(Message, "001"), golden(Message, "002")
+    failed, fitted = golden(MessageEmitted, "001"), golden(MessageEmitted, "002")
     assert (failed.severity, failed.reason, failed.code) == ("Warning", "FilteringFailed", "CardInsufficientMemory")
     assert failed.message == "3 nodes CardInsufficientMemory(node1,node3,node4)"
     assert (fitted.severity, fitted.code) == ("Normal", "")
@@ -345,7 +345,7 @@ def test_node_checked_says_what_is_wrong_and_once_more_when_nothing_is() -> None
 
 def test_node_observed_says_what_the_cluster_says() -> None:
     assert golden(NodeObserved, "001").capacity["memory"] == "32512128Ki"
-    assert golden(NodeObserved, "002").conditions[0].since is None
+    assert golden(NodeObserved, "002").conditions[0].last_transition_at is None
 
 
 def test_pod_observed_says_what_the_cluster_says() -> None:

@@ -157,5 +157,5 @@ def _an_attempt(number: int) -> list[AttemptEvent]:
         "node4": [["NumaNotFit", "CardTimeSlicingExhausted"]],
     }
     common = about(f"pod-{number}")
-    bound = BindConcluded(**common, node="node1", bound=True, bind_started=STARTED, ended=STARTED)
+    bound = BindConcluded(**common, node="node1", bound=True, bind_started_at=STARTED, ended_at=STARTED)
     return [*an_attempt(devices, chosen="node1", unregistered=["node5"], **common), bound]

@@ -52,7 +52,7 @@ def _told(detail: list[Entry], dropped_at: datetime, cause: str) -> Entry | None
         attempt_id=about.attempt_id,
         pod=about.pod,
         scheduler=about.scheduler,
-        started=about.started,
+        started_at=about.started_at,
         dropped_at=dropped_at,
         device_records=len(detail),
         judged_devices=sum(entry.rows for entry in detail),

@@ -28,7 +28,7 @@ def test_findings_are_narrowed_by_every_field(filling: Filling, api: Served) -> 
     assert found(finding="Overcommitted") == "ac"
     assert found(scheduler="hami-scheduler") == "abc"
     assert found(scheduler="kai-scheduler") == ""
-    assert found(**{"from": "90m"}) == "a"
+    assert found(since="90m") == "a"
     assert found(to=(NOW - 2 * hour).isoformat()) == "c"
     assert found(**{"from": (NOW - 3 * hour).isoformat(), "to": (NOW - hour).isoformat()}) == "bc"
     of_pod = api.get("/api/v1/namespaces/api-found/pods/b/findings").json()["items"]

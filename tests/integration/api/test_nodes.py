@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from schemas.events import Condition, NodeChecked, NodeObserved, NodeProblem, NodeRegistered, PodObserved, PodRef
-from schemas.occupancy import Held, Stay
+from schemas.placements import DeviceAllocation, PodPlacement
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
 
@@ -29,7 +29,7 @@ def registered(
     numbers = {"memory_mib": memory_mib, "cores_percent": 100, "slots": 10, "numa": 0}
     return NodeRegistered.model_validate(
         {
-            "node": node, "observed": at(minutes), "scheduler": scheduler, "registered": True,
+            "node": node, "observed_at": at(minutes), "scheduler": scheduler, "registered": True,
             "handshake": "Reported 2026-11-21 12:00:00", "uuid": list(uuids), "model": ["NVIDIA A100"] * count,
             "mode": ["hami-core"] * count, "index": list(range(count)), "healthy": [True] * count,
         } | {name: [number] * count for name, number in numbers.items()}
@@ -37,25 +37,29 @@ def registered(
 
 
 def observed(node: str, minutes: float, ready: str = "True", cpu: str = "12") -> NodeObserved:
-    conditions = [Condition(type="Ready", status=ready, reason="KubeletReady", since=at(minutes))]
+    conditions = [Condition(type="Ready", status=ready, reason="KubeletReady", last_transition_at=at(minutes))]
     return NodeObserved(
-        node=node, observed=at(minutes), capacity={"cpu": cpu}, allocatable={"cpu": cpu}, conditions=conditions
+        node=node, observed_at=at(minutes), capacity={"cpu": cpu}, allocatable={"cpu": cpu}, conditions=conditions
     )
 
 
-def a_stay(pod: str, node: str, begin: float, end: float | None = None, *devices: str, memory_mib: int = 1000) -> Stay:
+def a_stay(
+    pod: str, node: str, begin: float, end: float | None = None, *devices: str, memory_mib: int = 1000
+) -> PodPlacement:
     namespace, name = pod.split("/")
-    return Stay(
+    return PodPlacement(
         id=f"{pod}/{begin}",
         pod=PodRef(namespace=namespace, name=name, uid=f"uid-{name}-{begin}"),
         node=node,
-        began=at(begin),
-        until=None if end is None else at(end),
+        started_at=at(begin),
+        ended_at=None if end is None else at(end),
         ended_by="" if end is None else "Succeeded",
         scheduler="hami-scheduler",
         attempt_id=an_attempt(pod).attempt_id,
         phase="Running" if end is None else "Succeeded",
-        held=[Held(uuid=uuid, container="main", memory_mib=memory_mib, cores_percent=10) for uuid in devices],
+        allocations=[
+            DeviceAllocation(uuid=uuid, container="main", memory_mib=memory_mib, cores_percent=10) for uuid in devices
+        ],
     )
 
 
@@ -63,7 +67,7 @@ def a_stay(pod: str, node: str, begin: float, end: float | None = None, *devices
 def node_with_a_history(filling: Filling) -> None:
     problem = NodeProblem(code="HandshakeTooOld", vendor="NVIDIA", message="the handshake is of 12:00:00")
     checks = [
-        NodeChecked(node="n-node1", observed=at(minute), scheduler="hami-scheduler", problems=problems)
+        NodeChecked(node="n-node1", observed_at=at(minute), scheduler="hami-scheduler", problems=problems)
         for minute, problems in ((10, [problem]), (20, []))
     ]
     filling.index_observations(
@@ -93,24 +97,30 @@ def node(api: Served, **query: str) -> dict[str, Any]:
 def test_a_node_is_told_as_it_is_now_each_part_with_when_and_by_whom(api: Served) -> None:
     told = node(api)
     assert told["status"] == {
-        "observed": said(40),
-        "by": "cluster",
+        "observed_at": said(40),
+        "reported_by": "cluster",
         "capacity": {"cpu": "8"},
         "allocatable": {"cpu": "8"},
         "conditions": [
-            {"type": "Ready", "status": "False", "reason": "KubeletReady", "message": "", "since": said(40)}
+            {
+                "type": "Ready",
+                "status": "False",
+                "reason": "KubeletReady",
+                "message": "",
+                "last_transition_at": said(40),
+            }
         ],
     }
     hami, other = told["registrations"]
-    assert (hami["by"], hami["observed"], [each["uuid"] for each in hami["devices"]]) == (
+    assert (hami["reported_by"], hami["observed_at"], [each["uuid"] for each in hami["devices"]]) == (
         "hami-scheduler", said(30), ["GPU-n-0"]
     )  # fmt: skip
-    assert (other["by"], other["observed"]) == ("other-scheduler", said(5))
+    assert (other["reported_by"], other["observed_at"]) == ("other-scheduler", said(5))
     assert hami["devices"][0] == {
         "uuid": "GPU-n-0", "model": "NVIDIA A100", "mode": "hami-core", "index": 0, "memory_mib": 40960,
         "cores_percent": 100, "slots": 10, "numa": 0, "healthy": True,
     }  # fmt: skip
-    assert told["checks"] == [{"observed": said(20), "by": "hami-scheduler", "problems": []}]
+    assert told["checks"] == [{"observed_at": said(20), "reported_by": "hami-scheduler", "problems": []}]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +147,7 @@ def test_of_two_sayings_in_one_millisecond_the_later_counts(filling: Filling, ap
     base = START.replace(microsecond=5_000)
     for microseconds in (900, 100, 500):
         event = NodeObserved(
-            node="n-quick", observed=base + timedelta(microseconds=microseconds), capacity={"cpu": str(microseconds)}
+            node="n-quick", observed_at=base + timedelta(microseconds=microseconds), capacity={"cpu": str(microseconds)}
         )
         filling.index_observations(event)
     assert api.get("/api/v1/nodes/n-quick").json()["status"]["capacity"] == {"cpu": "900"}
@@ -197,7 +207,7 @@ def test_the_history_of_a_node_holds_every_stay_that_overlaps_the_range(api: Ser
 
 def test_the_stays_of_a_pod_say_where_with_what_from_when_until_when(api: Served) -> None:
     told = api.get("/api/v1/namespaces/api-held/pods/a/occupancy").json()
-    assert [(item["node"], item["from"], item["until"], item["ended_by"]) for item in told["items"]] == [
+    assert [(item["node"], item["started_at"], item["ended_at"], item["ended_by"]) for item in told["items"]] == [
         ("n-node1", said(80), None, ""),
         ("n-node2", said(60), said(70), "Succeeded"),
         ("n-node1", said(10), said(50), "Succeeded"),
@@ -213,16 +223,16 @@ def test_the_stays_of_a_pod_say_where_with_what_from_when_until_when(api: Served
 
 def test_the_observations_of_a_pod_say_phase_node_and_conditions_over_time(filling: Filling, api: Served) -> None:
     pod = PodRef(namespace="api-seen", name="a", uid="u1")
-    scheduled = Condition(type="PodScheduled", status="True", since=at(1))
+    scheduled = Condition(type="PodScheduled", status="True", last_transition_at=at(1))
     filling.index_observations(
-        PodObserved(pod=pod, observed=at(0), phase="Pending"),
-        PodObserved(pod=pod, observed=at(1), phase="Pending", node="n-node1", conditions=[scheduled]),
-        PodObserved(pod=pod, observed=at(2), phase="Running", node="n-node1", conditions=[scheduled]),
-        PodObserved(pod=pod, observed=at(9), phase="Running", node="n-node1", deleted=True),
+        PodObserved(pod=pod, observed_at=at(0), phase="Pending"),
+        PodObserved(pod=pod, observed_at=at(1), phase="Pending", node="n-node1", conditions=[scheduled]),
+        PodObserved(pod=pod, observed_at=at(2), phase="Running", node="n-node1", conditions=[scheduled]),
+        PodObserved(pod=pod, observed_at=at(9), phase="Running", node="n-node1", deleted=True),
     )
     path = "/api/v1/namespaces/api-seen/pods/a/observations"
     told = api.get(path).json()
-    assert [(item["observed"], item["phase"], item["node"], item["deleted"]) for item in told["items"]] == [
+    assert [(item["observed_at"], item["phase"], item["node"], item["deleted"]) for item in told["items"]] == [
         (said(9), "Running", "n-node1", True),
         (said(2), "Running", "n-node1", False),
         (said(1), "Pending", "n-node1", False),
@@ -230,11 +240,11 @@ def test_the_observations_of_a_pod_say_phase_node_and_conditions_over_time(filli
     ]
     assert told["items"][1]["conditions"][0]["type"] == "PodScheduled"
     within = api.get(path, **{"from": said(1), "to": said(9)}).json()
-    assert [item["observed"] for item in within["items"]] == [said(2), said(1)]
+    assert [item["observed_at"] for item in within["items"]] == [said(2), said(1)]
 
 
 def test_what_nobody_has_seen_is_not_found_and_says_what_to_check(filling: Filling, api: Served) -> None:
-    for rest in ("", "/occupancy", "/occupancy?to=1h"):
+    for rest in ("", "/occupancy", "/occupancy?until=1h"):
         answer = api.client.get("/api/v1/nodes/n-nobody" + rest)
         assert answer.status_code == 404
         assert "kubectl get node n-nobody" in answer.json()["next"]

@@ -68,7 +68,7 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         servers.kafka[0].kill()
         assert api.schedulerlog("default/told").status_code == 200
         assert soon(lambda: "does not answer" in api.part("attempts_topic")["why_not"])
-        newer = an_attempt("default/told", nodes=["node7"], started=an_attempt().started.replace(year=2027))
+        newer = an_attempt("default/told", nodes=["node7"], started_at=an_attempt().started_at.replace(year=2027))
         filling.index(newer)
         assert api.schedulerlog("default/told").json()["filter"]["nodes"][0]["name"] == "node7"
         assert api.is_ready()

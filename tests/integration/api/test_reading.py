@@ -79,14 +79,16 @@ def test_a_replay_is_bounded(filling: Filling, api: Served) -> None:
 
 
 def test_an_older_pod_comes_from_the_index_by_its_latest_attempt(filling: Filling, api: Served) -> None:
-    tries = [an_attempt("api-older/a", started=NOW - timedelta(days=2, minutes=m), nodes=[f"n{m}"]) for m in (5, 1, 9)]
+    tries = [
+        an_attempt("api-older/a", started_at=NOW - timedelta(days=2, minutes=m), nodes=[f"n{m}"]) for m in (5, 1, 9)
+    ]
     filling.index(*tries)
     assert names(api.schedulerlog("api-older/a")) == ["n1"]
 
 
 def test_the_devices_of_a_named_node_come_with_the_full_detail(filling: Filling, api: Served) -> None:
     attempt = an_attempt("api-devices/a")
-    said: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started": attempt.started}
+    said: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
     filling.index(attempt)
     assert "no device records" in _full(api)["devices_note"]
     record = devices_judged(("node1", "node2"), each=3, **said)
@@ -102,7 +104,7 @@ def test_devices_that_were_written_apart_come_back_whole_and_a_missing_inventory
     filling: Filling, api: Served
 ) -> None:
     attempt = an_attempt("api-devices/b")
-    said: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started": attempt.started}
+    said: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
     filling.index(attempt)
     record = devices_judged(("node1", "node2"), each=3, **said)
     filling.index_divided(record)
@@ -124,10 +126,10 @@ def _full(api: Served, pod: str = "a") -> dict[str, Any]:
 def test_a_search_narrows_by_every_field(filling: Filling, api: Served) -> None:
     day = timedelta(days=1)
     filling.index(
-        an_attempt("api-search/a", started=NOW - day, reason="NumaNotFit", nodes=["node1", "s-node7"]),
-        an_attempt("api-search/b", started=NOW - 2 * day, chosen="node1", bound=True, devices=["GPU-s-1"]),
-        an_attempt("api-search/c", started=NOW - 3 * day, chosen="node2", bound=False),
-        an_attempt("api-search/d", started=NOW - 4 * day, chosen="node2"),
+        an_attempt("api-search/a", started_at=NOW - day, reason="NumaNotFit", nodes=["node1", "s-node7"]),
+        an_attempt("api-search/b", started_at=NOW - 2 * day, chosen="node1", bound=True, devices=["GPU-s-1"]),
+        an_attempt("api-search/c", started_at=NOW - 3 * day, chosen="node2", bound=False),
+        an_attempt("api-search/d", started_at=NOW - 4 * day, chosen="node2"),
     )
 
     def found(**query: str) -> str:
@@ -162,7 +164,7 @@ def test_a_search_narrows_by_every_field(filling: Filling, api: Served) -> None:
 def test_a_search_is_paged_through_while_attempts_are_written(filling: Filling, api: Served) -> None:
     # Twelve attempts share each millisecond, so pages end between attempts that only their ids tell apart.
     pods = [(f"api-paged/p{n}", NOW - timedelta(hours=9, milliseconds=n // 12)) for n in range(1_250)]
-    filling.index(*(an_attempt(pod, started=started, nodes=["node1"]) for pod, started in pods))
+    filling.index(*(an_attempt(pod, started_at=started, nodes=["node1"]) for pod, started in pods))
     seen: list[str] = []
     query = {"namespace": "api-paged", "limit": "200"}
     for page in range(20):
@@ -172,8 +174,8 @@ def test_a_search_is_paged_through_while_attempts_are_written(filling: Filling, 
         seen += [item["name"] for item in told.json()["items"]]
         filling.index(
             an_attempt(f"api-paged/new{page}", nodes=["node1"]),
-            an_attempt(f"api-paged/late{page}", started=NOW - timedelta(hours=9, microseconds=50 * page)),
-            an_attempt(pods[page][0], started=pods[page][1], chosen="node1", nodes=["node1"], bound=True),
+            an_attempt(f"api-paged/late{page}", started_at=NOW - timedelta(hours=9, microseconds=50 * page)),
+            an_attempt(pods[page][0], started_at=pods[page][1], chosen="node1", nodes=["node1"], bound=True),
         )
         if told.json()["continue"] is None:
             break
@@ -215,7 +217,7 @@ def test_a_search_read_to_its_end_leaves_nothing_open(filling: Filling, api: Ser
 
 def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Served) -> None:
     def tried(minute: int, reason: str = "NumaNotFit", **said: Any) -> None:
-        attempt = an_attempt("api-history/a", started=NOW + timedelta(minutes=minute), reason=reason, **said)
+        attempt = an_attempt("api-history/a", started_at=NOW + timedelta(minutes=minute), reason=reason, **said)
         filling.index(attempt)
 
     for minute in range(3):
@@ -235,14 +237,14 @@ def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Se
     latest, *_, first = told["episodes"]
     assert latest["filter"]["summary"] == "find fit node(node2), 1 nodes not fit, 1 nodes fit(node2:11.58)"
     assert latest["bind"] == {"status": "passed", "summary": "Successfully binding node [node2] to api-history/a"}
-    assert first["first_seen"] == NOW.isoformat().replace("+00:00", "Z")
-    assert first["last_seen"] == (NOW + timedelta(minutes=2)).isoformat().replace("+00:00", "Z")
+    assert first["first_seen_at"] == NOW.isoformat().replace("+00:00", "Z")
+    assert first["last_seen_at"] == (NOW + timedelta(minutes=2)).isoformat().replace("+00:00", "Z")
     assert len(first["attempt_ids"]) == 3
     assert told["continue"] is None
 
 
 def test_a_history_shows_an_attempt_that_the_index_does_not_show_yet(filling: Filling, api: Served) -> None:
-    first, second = (an_attempt("api-history/b", started=NOW + timedelta(minutes=m)) for m in range(2))
+    first, second = (an_attempt("api-history/b", started_at=NOW + timedelta(minutes=m)) for m in range(2))
     filling.index(first)
     filling.tell(second)
     assert soon(lambda: api.schedulerlog("api-history/b").status_code == 200)
@@ -254,7 +256,7 @@ def test_a_history_shows_an_attempt_that_the_index_does_not_show_yet(filling: Fi
 def test_a_history_of_thousands_is_counted_and_paged(filling: Filling, api: Served) -> None:
     reasons = ["NumaNotFit"] * 2_500 + ["CardInsufficientMemory"] * 3 + ["NumaNotFit"] * 2
     attempts = [
-        an_attempt("api-history/long", started=NOW - timedelta(minutes=minute), reason=reason, nodes=["node1"])
+        an_attempt("api-history/long", started_at=NOW - timedelta(minutes=minute), reason=reason, nodes=["node1"])
         for minute, reason in enumerate(reasons)
     ]
     filling.index(*attempts)

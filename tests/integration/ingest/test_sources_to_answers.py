@@ -155,7 +155,7 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
     read(running, "sniffer", str(log))
     node = "/api/v1/nodes/kind-control-plane"
     status = answered(api, node, lambda told: told["status"] and told["status"]["capacity"])["status"]
-    assert (status["by"], status["observed"][:19]) == ("cluster", "2024-04-22T01:08:24")
+    assert (status["reported_by"], status["observed_at"][:19]) == ("cluster", "2024-04-22T01:08:24")
     assert status["capacity"]["cpu"] == "12"
     assert status["capacity"]["memory"] == status["allocatable"]["memory"] == "32512128Ki"
     (ready,) = status["conditions"]
@@ -164,15 +164,17 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
     # The log names no namespace.
     pod = "/api/v1/namespaces/-/pods/local-path-provisioner-7577fdbbfb-w84m2"
     seen = answered(api, pod + "/observations", lambda told: told["total"] == 2)["items"]
-    conditions = {each["type"]: (each["status"], each["since"]) for item in seen for each in item["conditions"]}
+    conditions = {
+        each["type"]: (each["status"], each["last_transition_at"]) for item in seen for each in item["conditions"]
+    }
     assert conditions == {
         "ContainersReady": ("True", "2024-04-20T18:22:03Z"),
         "PodScheduled": ("True", "2024-04-20T18:22:00Z"),
     }
 
     job = "/api/v1/namespaces/-/pods/job-0/occupancy"
-    (stay,) = answered(api, job, lambda told: told["items"][0]["until"])["items"]
-    assert (stay["node"], stay["from"][:19], stay["until"][:19], stay["ended_by"]) == (
+    (stay,) = answered(api, job, lambda told: told["items"][0]["ended_at"])["items"]
+    assert (stay["node"], stay["started_at"][:19], stay["ended_at"][:19], stay["ended_by"]) == (
         "kind-control-plane", "2024-04-22T02:00:00", "2024-04-22T02:10:00", "Succeeded"
     )  # fmt: skip
     for moment, pods in (("01:59:59", []), ("02:00:01", ["job-0"]), ("02:09:59", ["job-0"]), ("02:10:01", [])):

@@ -21,7 +21,7 @@ from aiokafka.errors import TopicAlreadyExistsError
 
 from embedded.control_plane import ControlPlane
 from schemas.codec.records import encode
-from schemas.events import Message, PodRef
+from schemas.events import MessageEmitted, PodRef
 from schemas.generate import ROOT
 from schemas.topics import DEAD_LETTERS, MESSAGES
 from tests.support.backends import Addresses
@@ -73,23 +73,23 @@ def documented_rights(control_plane: ControlPlane, namespace: str, tmp_path: Pat
             client.delete(f"{RBAC}/{kind}/{name}")
 
 
-def retries(pod: PodRef, count: int, first: int = 0, **said: Any) -> list[Message]:
+def retries(pod: PodRef, count: int, first: int = 0, **said: Any) -> list[MessageEmitted]:
     """One message each of so many attempts, the latest a moment ago."""
     began = datetime.now(UTC) - timedelta(minutes=20)
     common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
     return [
-        Message.model_validate(
+        MessageEmitted.model_validate(
             common
             | {"pod": pod, "code": "CardInsufficientMemory", "message": REFUSED}
             | {"attempt_id": uuid.uuid5(uuid.NAMESPACE_URL, f"{pod}{number}").hex}
-            | {"started": began + timedelta(seconds=number), "said": began + timedelta(seconds=number)}
+            | {"started_at": began + timedelta(seconds=number), "reported_at": began + timedelta(seconds=number)}
             | said
         )
         for number in range(first, first + count)
     ]
 
 
-async def send(kafka: str, messages: Sequence[Message]) -> None:
+async def send(kafka: str, messages: Sequence[MessageEmitted]) -> None:
     async with AIOKafkaProducer(bootstrap_servers=kafka, enable_idempotence=True) as producer:
         for record in map(encode, messages):
             await producer.send(MESSAGES.name, record.value, key=record.key, headers=record.headers)
@@ -158,7 +158,7 @@ async def test_a_thousand_retries_are_one_event_also_when_killed_and_read_again(
         with writing(control_plane, kafka, f"{group}-again", log):
             await all_acknowledged(kafka, f"{group}-again", log)
         assert events_of(client, namespace) == before
-    assert before[0]["eventTime"] == attempts[0].said.isoformat().replace("+00:00", "Z")
+    assert before[0]["eventTime"] == attempts[0].reported_at.isoformat().replace("+00:00", "Z")
     described = control_plane.kubectl("describe", "pod", "trainer", "-n", namespace)
     assert REFUSED in described
     assert "x1000 over" in described

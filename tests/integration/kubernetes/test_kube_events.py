@@ -120,7 +120,7 @@ async def _eventually_equal(client: httpx.Client, kafka: str, namespace: str, na
     """As many attempts as the API server's events tell of, each once."""
     for _ in range(60):
         found = await told(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace)
-        starts = [each.started for each in attempts(found) if each.pod.name == name]
+        starts = [each.started_at for each in attempts(found) if each.pod.name == name]
         said = {datetime.fromisoformat(stamp) for stamp in tried_at(client, namespace, name)}
         if said <= set(starts):
             break
@@ -220,4 +220,4 @@ async def test_kais_pod_groups_are_watched_where_the_cluster_has_them(
                 found = attempts(await told_of(kafka, namespace, {"infer-0"}, log))
         finally:
             client.delete(f"{definitions}/{POD_GROUPS['metadata']['name']}")
-    assert [(each.scheduler, each.said) for each in found] == [("kai-scheduler", why)]
+    assert [(each.scheduler, each.scheduler_message) for each in found] == [("kai-scheduler", why)]

@@ -56,9 +56,9 @@ def bound(name: str, node: str) -> list[Told]:
     """Judged at 0 s, bound at 10 s, with the node's one card."""
     uuid, pod = f"GPU-{node}", a_pod(name)
     plain: dict[str, Any] = {
-        "attempt_id": attempt_id(SCHEDULER, pod.uid, at(0)), "pod": pod, "started": at(0), "ended": at(1),
+        "attempt_id": attempt_id(SCHEDULER, pod.uid, at(0)), "pod": pod, "started_at": at(0), "ended_at": at(1),
         "version": microseconds(at(10)), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
-        "requests": [a_request(count=1)], "bind": BindOutcome(node=node, bound=True, ended=at(10)),
+        "requests": [a_request(count=1)], "bind": BindOutcome(node=node, bound=True, ended_at=at(10)),
     }  # fmt: skip
     return [(ATTEMPTS, part) for part in split(a_summary([node], **plain))]
 
@@ -67,7 +67,8 @@ def chosen_alone(name: str, node: str) -> Told:
     """The end of a filter whose bind nobody tells."""
     pod = a_pod(name)
     event = AttemptConcluded(
-        attempt_id=attempt_id(SCHEDULER, pod.uid, at(0)), pod=pod, scheduler=SCHEDULER, started=at(0), ended=at(1),
+        attempt_id=attempt_id(SCHEDULER, pod.uid, at(0)), pod=pod, scheduler=SCHEDULER,
+        started_at=at(0), ended_at=at(1),
         requests=[a_request(count=1)], offered_nodes=0, judged_nodes=0, judged_devices=0, device_records=0,
         node_records=0, chosen=node,
     )  # fmt: skip
@@ -75,12 +76,14 @@ def chosen_alone(name: str, node: str) -> Told:
 
 
 def seen(name: str, node: str, seconds: float) -> Told:
-    return PODS, PodObserved(pod=a_pod(name), observed=at(seconds), phase="Running" if node else "Pending", node=node)
+    return PODS, PodObserved(
+        pod=a_pod(name), observed_at=at(seconds), phase="Running" if node else "Pending", node=node
+    )
 
 
 def registered(node: str, seconds: float, memory_mib: int) -> Told:
     event = NodeRegistered(
-        node=node, observed=at(seconds), scheduler=SCHEDULER, registered=True, uuid=[f"GPU-{node}"], model=["A100"],
+        node=node, observed_at=at(seconds), scheduler=SCHEDULER, registered=True, uuid=[f"GPU-{node}"], model=["A100"],
         mode=["hami-core"], index=[0], memory_mib=[memory_mib], cores_percent=[100], slots=[10], numa=[0],
         healthy=[True],
     )  # fmt: skip
@@ -89,7 +92,7 @@ def registered(node: str, seconds: float, memory_mib: int) -> Told:
 
 def checked(node: str, seconds: float, *codes: str) -> Told:
     problems = [NodeProblem(code=code, vendor="NVIDIA", message="of old", handshake_at=at(-500)) for code in codes]
-    return NODES, NodeChecked(node=node, observed=at(seconds), scheduler=SCHEDULER, problems=problems)
+    return NODES, NodeChecked(node=node, observed_at=at(seconds), scheduler=SCHEDULER, problems=problems)
 
 
 WRONG: Final = {

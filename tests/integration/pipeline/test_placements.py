@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaProducer
 import embedded
 from schemas.codec.chunking import split
 from schemas.codec.records import decode, encode
-from schemas.documents.attempts import stay_of
+from schemas.documents.attempts import placement_of
 from schemas.events import (
     BindOutcome,
     Event,
@@ -61,7 +61,7 @@ def a_registration(node: int) -> Told:
         "numa": [0], "healthy": [True],
     }  # fmt: skip
     event = NodeRegistered(
-        node=f"node{node}", observed=at(-60), scheduler="hami-scheduler", registered=True, uuid=uuids,
+        node=f"node{node}", observed_at=at(-60), scheduler="hami-scheduler", registered=True, uuid=uuids,
         index=list(range(CARDS)), **{name: values * CARDS for name, values in same.items()},
     )  # fmt: skip
     return NODES, event
@@ -72,18 +72,18 @@ def bound(ref: PodRef, node: str, uuid: str, seconds: float, memory_mib: int = 1
     started, ended = at(seconds - 2), at(seconds)
     picked = PickedDevice(container=0, uuid=uuid, model="A100", memory_mib=memory_mib, cores_percent=25)
     plain: dict[str, Any] = {
-        "attempt_id": attempt_id("hami-scheduler", ref.uid, started), "pod": ref, "started": started,
+        "attempt_id": attempt_id("hami-scheduler", ref.uid, started), "pod": ref, "started_at": started,
         "version": microseconds(ended), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
         "picked": [picked], "requests": [a_request(count=1)],
     }  # fmt: skip
-    bind = BindOutcome(node=node, bound=True, ended=ended)
+    bind = BindOutcome(node=node, bound=True, ended_at=ended)
     first = a_summary([node], **(plain | {"version": microseconds(started), "status": "pending"}))
     whole = a_summary([node], **(plain | {"bind": bind} | said))
     return [(ATTEMPTS, part) for summary in (first, whole) for part in split(summary)]
 
 
 def seen(ref: PodRef, node: str, seconds: float, phase: str = "Running", **said: Any) -> Told:
-    return PODS, PodObserved(pod=ref, observed=at(seconds), phase=phase, node=node, **said)
+    return PODS, PodObserved(pod=ref, observed_at=at(seconds), phase=phase, node=node, **said)
 
 
 def lives(count: int) -> tuple[list[Told], dict[tuple[str, str], tuple[Any, ...]]]:
@@ -123,10 +123,10 @@ async def _send(servers: str, told: Sequence[Told]) -> None:
 def stays(running: Pipeline) -> dict[tuple[str, str], tuple[Any, ...]]:
     found = {}
     for document_id, document in documents(running, "schedulerlog-occupancy").items():
-        stay = stay_of(document_id, document["_source"])
+        stay = placement_of(document_id, document["_source"])
         until = (stay.until - HOUR_AGO).total_seconds() if stay.until else None  # type: ignore[union-attr]
         devices = tuple(each.uuid for each in stay.held)  # type: ignore[union-attr]
-        began = (stay.began - HOUR_AGO).total_seconds()  # type: ignore[union-attr]
+        began = (stay.started_at - HOUR_AGO).total_seconds()  # type: ignore[union-attr]
         found[stay.pod.name, stay.pod.uid] = (stay.node, devices, began, until, stay.ended_by)  # type: ignore[union-attr]
     return found
 
@@ -219,7 +219,7 @@ def test_records_that_say_nothing_are_set_aside_and_their_neighbours_taken(runni
     ref = PodRef(namespace="odd", name="after", uid="uid-odd")
     running.start_placements()
     before = len(running.topic("schedulerlog.dead-letters"))
-    late = PodObserved(pod=ref, observed=datetime.now(UTC) + timedelta(days=400), phase="Running", node="node1")
+    late = PodObserved(pod=ref, observed_at=datetime.now(UTC) + timedelta(days=400), phase="Running", node="node1")
     asyncio.run(_send_bytes(running.servers.bootstrap_servers, b"{"))
     send(running, [(PODS, late), seen(ref, "node1", 5)])
     assert until(lambda: ("after", "uid-odd") in stays(running), bool)

@@ -40,7 +40,10 @@ def test_only_whole_days_past_their_age_are_dropped(own_backends: Callable[..., 
 def test_a_day_in_which_a_stay_began_that_goes_on_is_kept(own_backends: Callable[..., embedded.Backends]) -> None:
     url = own_backends(only="opensearch").opensearch_url
     over, goes_on = "schedulerlog-occupancy-2020.01.01", "schedulerlog-occupancy-2020.01.02"
-    for name, stays in {over: [{"until": "2020-01-03"}], goes_on: [{"until": "2020-01-03"}, {"pod": "a"}]}.items():
+    for name, stays in {
+        over: [{"ended_at": "2020-01-03"}],
+        goes_on: [{"ended_at": "2020-01-03"}, {"pod": "a"}],
+    }.items():
         for stay in stays:
             httpx.post(f"{url}/{name}/_doc", json=stay, params={"refresh": "true"}, timeout=30).raise_for_status()
     assert f"index {over}: dropped" in retention(url)

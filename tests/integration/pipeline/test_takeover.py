@@ -24,7 +24,7 @@ def on_all_partitions(namespace: str) -> list[AttemptEvent]:
         event
         for number in range(PODS)
         for event in an_attempt(
-            DEVICES, **about(f"pod-{number}", namespace) | {"started": started + timedelta(milliseconds=number)}
+            DEVICES, **about(f"pod-{number}", namespace) | {"started_at": started + timedelta(milliseconds=number)}
         )
     ]
 

@@ -72,7 +72,7 @@ def test_an_index_of_an_older_version_is_brought_up_to_date_and_written_on(runni
     assert f"index {day}: mapping version was {version}, is now {MAPPING_VERSION}" in said
     assert version_of(url, day) == MAPPING_VERSION
     running.start()
-    events = an_attempt(DEVICES, **about("upgraded", f"upgraded-{version}") | {"started": began})
+    events = an_attempt(DEVICES, **about("upgraded", f"upgraded-{version}") | {"started_at": began})
     running.send(events)
     (document,) = until(lambda: running.attempts(f"upgraded-{version}"), bool, 30).values()
     summary = summary_of(document)
@@ -97,11 +97,11 @@ def test_a_worker_that_finds_a_newer_version_ends_and_says_so(
     else:
         httpx.put(f"{url}/{day}", timeout=30).raise_for_status()
         httpx.put(f"{url}/{day}/_mapping", json=mapping, timeout=30).raise_for_status()
-        running.send(an_attempt(DEVICES, **about("early", "newer") | {"started": began}))
+        running.send(an_attempt(DEVICES, **about("early", "newer") | {"started_at": began}))
     assert said_and_ended(running, f"has mapping version {newer}, newer than {MAPPING_VERSION} of this worker")
     running.processes.run("provision", "pipeline", "provision")
     running.start()
-    running.send(an_attempt(DEVICES, **about("late", "newer") | {"started": began}))
+    running.send(an_attempt(DEVICES, **about("late", "newer") | {"started_at": began}))
     wanted = {"early", "late"} if place == "index" else {"late"}
     found = until(
         lambda: {each["pod"] for each in running.attempts("newer").values()}, lambda found: found >= wanted, 30

@@ -20,7 +20,7 @@ def episodes(api: Served) -> Any:
 def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running: Pipeline) -> None:
     addresses = running.servers.bootstrap_servers, running.servers.opensearch_url
     common = about("pod", "changed")
-    later = common | {"attempt_id": "later", "started": STARTED + timedelta(minutes=1)}
+    later = common | {"attempt_id": "later", "started_at": STARTED + timedelta(minutes=1)}
     with serving(*addresses) as following:
         assert soon(following.is_ready)
         running.send([*an_attempt(FULL, **common), *an_attempt(FREED, chosen="node1", **later), a_bind(**later)])

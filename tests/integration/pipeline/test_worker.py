@@ -12,7 +12,7 @@ import httpx
 from schemas.codec.chunking import join
 from schemas.codec.records import Record, decode, encode, encode_value
 from schemas.documents.attempts import devices_of, repeated_of, summary_of
-from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, Message
+from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, MessageEmitted
 from schemas.indices import INDICES
 from schemas.topics import TOPICS
 from summaries.fold import summarize
@@ -28,7 +28,7 @@ def attempts(namespace: str, count: int, *, bound: bool = True) -> list[list[Att
     """Every other one is refused everywhere, the others are placed and bound."""
     made = []
     for number in range(count):
-        common = about(f"pod-{number}", namespace) | {"started": STARTED + timedelta(seconds=number)}
+        common = about(f"pod-{number}", namespace) | {"started_at": STARTED + timedelta(seconds=number)}
         if number % 2:
             made.append(an_attempt(DEVICES, **common))
         else:
@@ -37,9 +37,9 @@ def attempts(namespace: str, count: int, *, bound: bool = True) -> list[list[Att
     return made
 
 
-def messages(running: Pipeline, namespace: str) -> list[Message]:
+def messages(running: Pipeline, namespace: str) -> list[MessageEmitted]:
     events = (decode(each.value, each.headers) for each in running.topic("schedulerlog.messages"))
-    return [event for event in events if isinstance(event, Message) and event.pod.namespace == namespace]
+    return [event for event in events if isinstance(event, MessageEmitted) and event.pod.namespace == namespace]
 
 
 def assert_each_is_there_once_as_it_was_told(running: Pipeline, namespace: str, told: list[list[AttemptEvent]]) -> None:
@@ -112,7 +112,7 @@ def a_pending_pod(name: str) -> list[list[AttemptEvent]]:
     made = []
     for number in range(10):
         started = STARTED + timedelta(seconds=20 * number)
-        common = about(name, "retried") | {"started": started, "attempt_id": f"{name}-{number}"}
+        common = about(name, "retried") | {"started_at": started, "attempt_id": f"{name}-{number}"}
         if number == 7:
             made.append(an_attempt(DEVICES | {"node0": [["picked"] * 3]}, chosen="node0", **common))
         else:
@@ -236,7 +236,7 @@ def test_garbage_between_good_records_is_set_aside_and_they_are_indexed(running:
 
 
 def test_dead_letters_are_listed_and_put_back_as_they_were(running: Pipeline) -> None:
-    broken = Record(b"mended/pod", b"\x1b[31m{", [("ce_type", b"io.schedulerlog.message.v1"), ("own", b"\x00")])
+    broken = Record(b"mended/pod", b"\x1b[31m{", [("ce_type", b"io.schedulerlog.message.emitted.v1"), ("own", b"\x00")])
     before = len(running.topic("schedulerlog.dead-letters"))
     running.send_records([broken])
     dead = until(lambda: running.topic("schedulerlog.dead-letters")[before:], bool, 15)
@@ -247,7 +247,7 @@ def test_dead_letters_are_listed_and_put_back_as_they_were(running: Pipeline) ->
     shown = running.command("dead-letters", "show", str(dead[0].offset)).splitlines()
     assert shown[0] == "dead_letter_topic: schedulerlog.decisions"
     assert shown[-5:] == [
-        "ce_type: io.schedulerlog.message.v1", "own: \\x00", "key: mended/pod", "value: 6 bytes", "\\x1b[31m{",
+        "ce_type: io.schedulerlog.message.emitted.v1", "own: \\x00", "key: mended/pod", "value: 6 bytes", "\\x1b[31m{",
     ]  # fmt: skip
     assert running.command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "put back 1\n"
     again = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2, 15)

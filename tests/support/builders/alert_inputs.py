@@ -9,7 +9,15 @@ from pipeline.alerts.inputs import Seen
 from pipeline.alerts.rules import Rule, load
 from pipeline.alerts.state import Book
 from pipeline.alerts.timeline import Timeline
-from schemas.events import Alert, BindConcluded, FindingReported, Message, NodeChecked, NodeProblem, PodRef
+from schemas.events import (
+    AlertChanged,
+    BindConcluded,
+    FindingReported,
+    MessageEmitted,
+    NodeChecked,
+    NodeProblem,
+    PodRef,
+)
 
 BEGAN = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 TRAINER = PodRef(namespace="ml", name="trainer", uid="uid-1")
@@ -31,34 +39,34 @@ def rules(folder: Path, *lines: str) -> list[Rule]:
     return load(path)
 
 
-def a_message(time: float, code: str = "NumaNotFit", pod: PodRef = TRAINER, **said: Any) -> Message:
+def a_message(time: float, code: str = "NumaNotFit", pod: PodRef = TRAINER, **said: Any) -> MessageEmitted:
     common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed", "message": "…"}
-    own = {"attempt_id": f"a{time}", "pod": pod, "code": code, "started": at(time), "said": at(time)}
-    return Message.model_validate(common | own | said)
+    own = {"attempt_id": f"a{time}", "pod": pod, "code": code, "started_at": at(time), "reported_at": at(time)}
+    return MessageEmitted.model_validate(common | own | said)
 
 
-def a_refusal(time: float, *codes: str, pod: PodRef = TRAINER) -> list[Message]:
+def a_refusal(time: float, *codes: str, pod: PodRef = TRAINER) -> list[MessageEmitted]:
     """The messages of an attempt that found no node."""
     return [a_message(time, code, pod) for code in (*(codes or ("NumaNotFit",)), "")]
 
 
-def a_success(time: float, reason: str = "FilteringSucceed", pod: PodRef = TRAINER) -> Message:
+def a_success(time: float, reason: str = "FilteringSucceed", pod: PodRef = TRAINER) -> MessageEmitted:
     return a_message(time, "", pod, severity="Normal", reason=reason)
 
 
 def a_bind(time: float, node: str = "node1", error: str = "") -> BindConcluded:
-    moments = {"started": at(time), "bind_started": at(time), "ended": at(time)}
+    moments = {"started_at": at(time), "bind_started_at": at(time), "ended_at": at(time)}
     common = {"attempt_id": f"b{time}", "pod": TRAINER, "scheduler": "hami-scheduler", "node": node}
     return BindConcluded.model_validate(common | moments | {"bound": not error, "error": error})
 
 
 def a_check(time: float, *codes: str, node: str = "node1") -> NodeChecked:
     problems = [NodeProblem(code=code, message=f"{code} it is") for code in codes]
-    return NodeChecked(node=node, observed=at(time), scheduler="hami-scheduler", problems=problems)
+    return NodeChecked(node=node, observed_at=at(time), scheduler="hami-scheduler", problems=problems)
 
 
 def a_finding(time: float, finding: str = "Overcommitted", node: str = "node1") -> FindingReported:
-    common = {"attempt_id": f"f{time}", "pod": TRAINER, "scheduler": "hami-scheduler", "started": at(time)}
+    common = {"attempt_id": f"f{time}", "pod": TRAINER, "scheduler": "hami-scheduler", "started_at": at(time)}
     return FindingReported.model_validate(common | {"finding": finding, "found_at": at(time), "node": node})
 
 
@@ -71,15 +79,15 @@ def run(
     seen: Iterable[tuple[float, Seen]],
     until: float,
     *,
-    told: Sequence[Alert] = (),
+    told: Sequence[AlertChanged] = (),
     told_until: float = -10_000,
     start: float = 0,
-) -> list[Alert]:
+) -> list[AlertChanged]:
     """All alerts of a timeline from minute ``start`` to ``until``."""
     book, timeline = Book(rules, told, at(told_until)), Timeline(at(start))
     for number, (time, each) in enumerate(seen):
         timeline.put(at(time), ("topic", 0, number), [each])
-    alerts: list[Alert] = []
+    alerts: list[AlertChanged] = []
     for step in timeline.advance(at(until)):
         if isinstance(step, datetime):
             alerts += book.tick(step)
@@ -88,5 +96,5 @@ def run(
     return alerts
 
 
-def shown(alerts: Iterable[Alert]) -> list[Told]:
-    return [(alert.state, minute(alert.changed), alert.labels) for alert in alerts]
+def shown(alerts: Iterable[AlertChanged]) -> list[Told]:
+    return [(alert.state, minute(alert.changed_at), alert.labels) for alert in alerts]

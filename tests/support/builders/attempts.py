@@ -30,7 +30,7 @@ def about(name: str = "trainer", namespace: str = "ml") -> dict[str, Any]:
     """What all events of the attempt of one pod say alike."""
     pod = PodRef(namespace=namespace, name=name, uid=f"uid-{name}")
     attempt_id = uuid.uuid5(uuid.NAMESPACE_URL, str(pod)).hex
-    return {"attempt_id": attempt_id, "pod": pod, "scheduler": "hami-scheduler", "started": STARTED}
+    return {"attempt_id": attempt_id, "pod": pod, "scheduler": "hami-scheduler", "started_at": STARTED}
 
 
 def a_request(container: str = "worker", count: int = 2) -> Request:
@@ -65,7 +65,7 @@ def an_attempt(
     ]
     conclusion = AttemptConcluded(
         **common,
-        ended=ENDED,
+        ended_at=ENDED,
         requests=[a_request(f"c{index}") for index in range(containers)],
         node_policy=policy,
         offered_nodes=len(names),
@@ -178,5 +178,5 @@ def _node_records(
 
 def a_bind(*, bound: bool = True, node: str = "node1", after_ms: int = 20, **said: Any) -> BindConcluded:
     ended = STARTED + timedelta(milliseconds=after_ms)
-    plain = {"node": node, "bound": bound, "error": "" if bound else "no", "bind_started": ENDED, "ended": ended}
+    plain = {"node": node, "bound": bound, "error": "" if bound else "no", "bind_started_at": ENDED, "ended_at": ended}
     return BindConcluded(**(about() | plain | said))

@@ -22,7 +22,7 @@ ATTEMPT: dict[str, Any] = {
     "attempt_id": "0f" * 16,
     "pod": PodRef(namespace="llm", name="deepseek-a", uid="6e1c"),
     "scheduler": "hami-scheduler",
-    "started": STARTED,
+    "started_at": STARTED,
 }
 
 
@@ -61,18 +61,18 @@ def a_repetition(**said: Any) -> AttemptRepeated:
     plain = {
         "version": 1,
         "status": "failed",
-        "ended": STARTED,
+        "ended_at": STARTED,
         "repeats": "1e" * 16,
-        "repeats_started": earlier,
+        "repeats_started_at": earlier,
         "episode": "1e" * 16,
-        "episode_started": earlier,
+        "episode_started_at": earlier,
     }
     return AttemptRepeated.model_validate(ATTEMPT | plain | said)
 
 
 def some_trends(**said: Any) -> TrendsCounted:
     names = ("namespace", "result", "dimension", "value", "attempts", "pods", "nodes", "devices")
-    plain: dict[str, Any] = {"minute": STARTED.replace(second=0, microsecond=0), "partition": 0, "version": 1}
+    plain: dict[str, Any] = {"started_at": STARTED.replace(second=0, microsecond=0), "partition": 0, "version": 1}
     return TrendsCounted.model_validate(plain | {name: [] for name in names} | said)
 
 

@@ -70,4 +70,4 @@ def summaries(events: Iterable[AttemptEvent]) -> list[AttemptSummarized]:
     attempts: dict[str, list[AttemptEvent]] = {}
     for event in events:
         attempts.setdefault(event.attempt_id, []).append(event)
-    return sorted(map(summarize, attempts.values()), key=lambda each: each.started)
+    return sorted(map(summarize, attempts.values()), key=lambda each: each.started_at)

@@ -22,14 +22,14 @@ def a_pod(name: str = "trainer", uid: str | None = None) -> PodRef:
 
 
 def a_placed(
-    name: str = "trainer", node: str = "node1", *, started: float = 0, bound: float = 1, **said: Any
+    name: str = "trainer", node: str = "node1", *, started_at: float = 0, bound: float = 1, **said: Any
 ) -> Placed:
     """A pod that was judged at one time and bound at another, with the first card of its node."""
     plain: dict[str, Any] = {
-        "attempt_id": f"attempt-{name}-{started:g}",
+        "attempt_id": f"attempt-{name}-{started_at:g}",
         "pod": a_pod(name),
         "scheduler": SCHEDULER,
-        "started": at(started),
+        "started_at": at(started_at),
         "node": node,
         "bound_at": at(bound),
         "devices": (f"GPU-{node}-0",),
@@ -39,7 +39,7 @@ def a_placed(
 
 
 def seen(time: float, node: str = "node1", name: str = "trainer", **said: Any) -> PodObserved:
-    plain = {"pod": a_pod(name), "observed": at(time), "phase": "Running" if node else "Pending", "node": node}
+    plain = {"pod": a_pod(name), "observed_at": at(time), "phase": "Running" if node else "Pending", "node": node}
     return PodObserved(**(plain | said))
 
 
@@ -48,7 +48,7 @@ def a_problem(code: str = "HandshakeTooOld", vendor: str = "NVIDIA", **said: Any
 
 
 def checked(time: float, *problems: NodeProblem, node: str = "node1", scheduler: str = SCHEDULER) -> NodeChecked:
-    return NodeChecked(node=node, observed=at(time), scheduler=scheduler, problems=list(problems))
+    return NodeChecked(node=node, observed_at=at(time), scheduler=scheduler, problems=list(problems))
 
 
 def registered(
@@ -57,7 +57,7 @@ def registered(
     numbers = np.zeros(len(memory_mib), np.int64)
     words = [""] * len(memory_mib)
     return NodeRegistered(
-        node=node, observed=at(time), scheduler=scheduler, registered=bool(memory_mib), uuid=list(memory_mib),
+        node=node, observed_at=at(time), scheduler=scheduler, registered=bool(memory_mib), uuid=list(memory_mib),
         model=words, mode=words, index=numbers, memory_mib=np.array(list(memory_mib.values()), np.int64),
         cores_percent=numbers, slots=numbers, numa=numbers, healthy=[True] * len(memory_mib),
     )  # fmt: skip

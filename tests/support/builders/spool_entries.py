@@ -32,14 +32,14 @@ def a_verdict(name: str = "a", size: int = 10) -> Entry:
     return Entry(Kind.VERDICT, DECISIONS.name, record, microseconds(NOW))
 
 
-def detail(pod: str = "pod1", part: int = 0, cards: int = 2, started: datetime = NOW) -> Entry:
+def detail(pod: str = "pod1", part: int = 0, cards: int = 2, started_at: datetime = NOW) -> Entry:
     """Device rows of one attempt on one node."""
     numbers = np.zeros(cards, np.int64)
     event = DevicesJudged(
-        attempt_id=attempt_id("s", pod, started),
+        attempt_id=attempt_id("s", pod, started_at),
         pod=PodRef(namespace="default", name=pod, uid=pod),
         scheduler="s",
-        started=started,
+        started_at=started_at,
         part=part,
         container=0,
         request=Request(container="main"),
@@ -57,4 +57,4 @@ def detail(pod: str = "pod1", part: int = 0, cards: int = 2, started: datetime =
         cores_used_percent=numbers,
         slots_used=numbers,
     )
-    return Entry(Kind.DETAIL, DECISIONS.name, encode(event), microseconds(started), cards)
+    return Entry(Kind.DETAIL, DECISIONS.name, encode(event), microseconds(started_at), cards)

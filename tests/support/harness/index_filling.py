@@ -21,12 +21,12 @@ from schemas.documents.attempts import (
     finding_document,
     inventory_document,
     observation_document,
-    stay_document,
+    placement_document,
 )
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodRef, Refusal, Request
 from schemas.ids import attempt_id
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, INVENTORIES, OBSERVATIONS, OCCUPANCY, Index
-from schemas.occupancy import Stay
+from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS as TOPIC
 from summaries.merge import settled
 from summaries.messages import search_text
@@ -37,7 +37,7 @@ NOW = datetime.now(UTC).replace(microsecond=123_456)
 def an_attempt(
     pod: str = "default/gpu-pod",
     *,
-    started: datetime = NOW,
+    started_at: datetime = NOW,
     nodes: Sequence[str] = ("node1", "node2"),
     reason: str = "CardInsufficientMemory",
     chosen: str | None = None,
@@ -51,15 +51,17 @@ def an_attempt(
     bind = None
     if bound is not None:
         error = "" if bound else f"node {chosen} has been locked within 5m0s: node lock contention"
-        bind = BindOutcome(node=chosen or "", bound=bound, error=error, ended=started + timedelta(milliseconds=40))
+        bind = BindOutcome(
+            node=chosen or "", bound=bound, error=error, ended_at=started_at + timedelta(milliseconds=40)
+        )
     summary = AttemptSummarized(
-        attempt_id=attempt_id("hami-scheduler", uid, started),
+        attempt_id=attempt_id("hami-scheduler", uid, started_at),
         pod=PodRef(namespace=namespace, name=name, uid=uid),
         scheduler="hami-scheduler",
-        started=started,
+        started_at=started_at,
         version=0,
         status="failed",
-        ended=started + timedelta(milliseconds=13),
+        ended_at=started_at + timedelta(milliseconds=13),
         requests=[Request(container="main", vendor="NVIDIA", count=1, memory_mib=3000)],
         node_policy="binpack",
         offered_nodes=len(nodes),
@@ -82,12 +84,12 @@ def an_attempt(
 def a_finding(
     pod: str, finding: str = "Overcommitted", *, node: str = "node1", device: str = "", found_at: datetime = NOW
 ) -> FindingReported:
-    attempt = an_attempt(pod, started=found_at - timedelta(milliseconds=13))
+    attempt = an_attempt(pod, started_at=found_at - timedelta(milliseconds=13))
     return FindingReported(
         attempt_id=attempt.attempt_id,
         pod=attempt.pod,
         scheduler=attempt.scheduler,
-        started=attempt.started,
+        started_at=attempt.started_at,
         finding=finding,
         found_at=found_at,
         node=node,
@@ -101,7 +103,7 @@ def lines_of(*summaries: AttemptSummarized) -> bytes:
     """The body of a bulk request that the worker would send."""
     lines: list[bytes] = []
     for each in summaries:
-        head: dict[str, Any] = {"_index": ATTEMPTS.name(each.started), "_id": each.attempt_id}
+        head: dict[str, Any] = {"_index": ATTEMPTS.name(each.started_at), "_id": each.attempt_id}
         head |= {"version": each.version, "version_type": "external_gte"}
         lines += [orjson.dumps({"index": head}), encode_value(attempt_document(each, search_text(each)))]
     return b"\n".join([*lines, b""])
@@ -148,7 +150,7 @@ class Filling:
         self.bulk(lines_of(*summaries))
 
     def index_devices(self, *events: DevicesJudged) -> None:
-        self._index((DEVICES, each.started, each.id, devices_document(each, encode(each).value)) for each in events)
+        self._index((DEVICES, each.started_at, each.id, devices_document(each, encode(each).value)) for each in events)
 
     def index_divided(self, *events: DevicesJudged, inventories: bool = True) -> None:
         """As a worker writes them: the devices apart from what became of them."""
@@ -156,18 +158,18 @@ class Filling:
             value = encode(each).value
             rest, devices = divided(value, inventory(value, tail(value)))
             kept = inventory_document(as_object(devices))
-            written = [(DEVICES, each.started, each.id, devices_document(each, rest, f"of-{each.id}"))]
-            written += [(INVENTORIES, each.started, f"of-{each.id}", kept)] if inventories else []
+            written = [(DEVICES, each.started_at, each.id, devices_document(each, rest, f"of-{each.id}"))]
+            written += [(INVENTORIES, each.started_at, f"of-{each.id}", kept)] if inventories else []
             self._index(written)
 
     def index_findings(self, *events: FindingReported) -> None:
-        self._index((FINDINGS, each.started, each.id, finding_document(each)) for each in events)
+        self._index((FINDINGS, each.started_at, each.id, finding_document(each)) for each in events)
 
-    def index_stays(self, *stays: Stay) -> None:
-        self._index((OCCUPANCY, each.began, each.id, stay_document(each, {})) for each in stays)
+    def index_stays(self, *stays: PodPlacement) -> None:
+        self._index((OCCUPANCY, each.started_at, each.id, placement_document(each, {})) for each in stays)
 
     def index_observations(self, *events: Observed) -> None:
-        self._index((OBSERVATIONS, each.observed, each.id, observation_document(each, each.id)) for each in events)
+        self._index((OBSERVATIONS, each.observed_at, each.id, observation_document(each, each.id)) for each in events)
 
     def _index(self, documents: Iterable[tuple[Index, datetime, str, dict[str, Any]]]) -> None:
         lines: list[bytes] = []

@@ -71,7 +71,7 @@ class Audited:
         assert summary.bind
         assert summary.bind.bound
         bind: Any = summary.bind
-        judge.see_bind(placed_of(summary, bind.node, bind.ended, summary.picked_devices, summary.requests))
+        judge.see_bind(placed_of(summary, bind.node, bind.ended_at, summary.picked_devices, summary.requests))
         return judge.settle(self.clock() + timedelta(minutes=1))
 
 

@@ -128,8 +128,8 @@ async def test_a_bind_after_a_restart_is_an_attempt_of_its_own(serving: Serving)
     await serving.bind(a_pod())
     (event,) = serving.told()
     assert isinstance(event, BindConcluded)
-    assert event.started == event.bind_started
-    assert event.attempt_id == attempt_id("hami-scheduler", "uid-pod1", event.bind_started)
+    assert event.started_at == event.bind_started_at
+    assert event.attempt_id == attempt_id("hami-scheduler", "uid-pod1", event.bind_started_at)
 
 
 async def test_binding_an_unknown_pod_is_answered_as_hami_does(serving: Serving) -> None:
@@ -407,7 +407,7 @@ async def test_a_pod_that_held_devices_is_told_as_gone_once_and_others_are_not(s
     serving.edit(*nodes)
     ref = PodRef(namespace="default", name="pod1", uid="u1")
     assert serving.told() == [
-        PodObserved(pod=ref, observed=serving.clock(), phase="Running", node="node1", deleted=True)
+        PodObserved(pod=ref, observed_at=serving.clock(), phase="Running", node="node1", deleted=True)
     ]
 
 

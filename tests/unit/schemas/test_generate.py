@@ -74,7 +74,7 @@ def test_a_schema_carries_the_words_and_the_limits_of_the_model() -> None:
         {"verdict": [-2]},
         {"rows": [1.5]},
         {"attempt_id": "a/b"},
-        {"started": 1763700000},
+        {"started_at": 1763700000},
         {"part": -1},
         {"pod": {"namespace": "llm"}},
     ],

@@ -7,31 +7,31 @@ import orjson
 import pytest
 
 from schemas.codec.records import Rejected, encode, encode_value
-from schemas.documents.attempts import Observed, observation_document, observation_of, stay_document, stay_of
+from schemas.documents.attempts import Observed, observation_document, observation_of, placement_document, placement_of
 from schemas.events import Condition, NodeChecked, NodeObserved, NodeProblem, NodeRegistered, PodObserved, PodRef
 from schemas.indices import OBSERVATIONS, OCCUPANCY
-from schemas.occupancy import Held, Stay
+from schemas.placements import DeviceAllocation, PodPlacement
 from tests.support.builders.events import STARTED
 
 POD = PodRef(namespace="llm", name="deepseek-a", uid="6e1c")
-HELD = Held(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)
+HELD = DeviceAllocation(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)
 READY = Condition(type="Ready", status="False", reason="ContainersNotReady", message="containers: [worker]")
 OBSERVED: list[Observed] = [
-    PodObserved(pod=POD, observed=STARTED, phase="Running", node="node1", conditions=[READY], deleted=True),
-    NodeObserved(node="node1", observed=STARTED, capacity={"cpu": "12"}, conditions=[READY]),
+    PodObserved(pod=POD, observed_at=STARTED, phase="Running", node="node1", conditions=[READY], deleted=True),
+    NodeObserved(node="node1", observed_at=STARTED, capacity={"cpu": "12"}, conditions=[READY]),
     NodeRegistered(
-        node="node1", observed=STARTED, scheduler="hami-scheduler", registered=True, uuid=["GPU-1"], model=["A100"],
+        node="node1", observed_at=STARTED, scheduler="hami-scheduler", registered=True, uuid=["GPU-1"], model=["A100"],
         mode=["hami-core"], index=[0], memory_mib=[81920], cores_percent=[100], slots=[10], numa=[0], healthy=[True],
     ),
     NodeChecked(
-        node="node1", observed=STARTED, scheduler="hami-scheduler",
+        node="node1", observed_at=STARTED, scheduler="hami-scheduler",
         problems=[NodeProblem(code="HandshakeTooOld", vendor="NVIDIA", message="61 s old")],
     ),
 ]  # fmt: skip
 
 
-def a_stay(**said: Any) -> Stay:
-    return Stay.model_validate({"id": "5d", "pod": POD, "node": "node1", "began": STARTED} | said)
+def a_stay(**said: Any) -> PodPlacement:
+    return PodPlacement.model_validate({"id": "5d", "pod": POD, "node": "node1", "started_at": STARTED} | said)
 
 
 def stored(document: dict[str, Any]) -> dict[str, Any]:
@@ -40,19 +40,19 @@ def stored(document: dict[str, Any]) -> dict[str, Any]:
     return source
 
 
-ENDED = {"until": STARTED + timedelta(hours=1), "ended_by": "Succeeded", "phase": "Succeeded"}
+ENDED = {"ended_at": STARTED + timedelta(hours=1), "ended_by": "Succeeded", "phase": "Succeeded"}
 
 
 @pytest.mark.parametrize(
     "stay",
     [
         a_stay(),
-        a_stay(**ENDED, held=[HELD], scheduler="hami-scheduler", attempt_id="0f"),
-        a_stay(held=[Held(uuid="GPU-1", container="setup", init=True)]),
+        a_stay(**ENDED, allocations=[HELD], scheduler="hami-scheduler", attempt_id="0f"),
+        a_stay(allocations=[DeviceAllocation(uuid="GPU-1", container="setup", init=True)]),
     ],
 )
-def test_a_stay_comes_back_from_its_document(stay: Stay) -> None:
-    assert stay_of(stay.id, stored(stay_document(stay, {}))) == stay
+def test_a_stay_comes_back_from_its_document(stay: PodPlacement) -> None:
+    assert placement_of(stay.id, stored(placement_document(stay, {}))) == stay
 
 
 def test_a_pod_is_on_its_node_from_its_beginning_until_just_before_the_end() -> None:
@@ -62,7 +62,7 @@ def test_a_pod_is_on_its_node_from_its_beginning_until_just_before_the_end() -> 
 
 
 def test_a_stay_is_found_by_what_people_look_for() -> None:
-    document = stay_document(a_stay(held=[HELD, HELD]), {})
+    document = placement_document(a_stay(allocations=[HELD, HELD]), {})
     assert document["devices"] == ["GPU-1"]
     assert document["text"] == "llm/deepseek-a node1 GPU-1 A100"
 
@@ -85,10 +85,10 @@ def test_documents_of_observations_say_what_they_are_found_by() -> None:
 
 
 def test_every_field_is_declared_in_the_strict_mappings() -> None:
-    assert set(stay_document(a_stay(), {})) == set(OCCUPANCY.properties)
+    assert set(placement_document(a_stay(), {})) == set(OCCUPANCY.properties)
     assert {name for event in OBSERVED for name in observation_document(event, "")} == set(OBSERVATIONS.properties)
 
 
 def test_a_document_of_no_known_kind_is_rejected_with_its_place() -> None:
     assert observation_of({"kind": "rumour"}) == Rejected("no kind of observation is called 'rumour'", "document.kind")
-    assert isinstance(stay_of("5d", {"pod": "a"}), Rejected)
+    assert isinstance(placement_of("5d", {"pod": "a"}), Rejected)

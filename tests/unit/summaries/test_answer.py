@@ -23,14 +23,14 @@ def the_proposals_attempt(**said: Any) -> AttemptSummarized:
     ]
     plain: dict[str, Any] = {
         "requests": CONTAINERS,
-        "ended": STARTED,
+        "ended_at": STARTED,
         "fit_nodes": 1,
         "chosen": "node3",
         "bind": BindOutcome(
             node="node3",
             bound=False,
             error="Failed to lock node, node aio-node15 has been locked within 5min",
-            ended=STARTED,
+            ended_at=STARTED,
         ),
         "verdicts": ["picked", "refused"],
         "refusals": refusals,
@@ -126,7 +126,7 @@ def test_nodes_that_were_not_reached_are_left_out_and_counted_in_the_detail() ->
 
 def test_an_attempt_that_failed_before_it_judged_says_the_error() -> None:
     said = "calcScore failed boom for pod llm/deepseek-a"
-    summary = a_summary((), error=said, ended=STARTED, refusals=[], offered_nodes=5)
+    summary = a_summary((), error=said, ended_at=STARTED, refusals=[], offered_nodes=5)
     assert orjson.loads(schedulerlog_json(summary)) == {
         "status": "failed",
         "filter": {"status": "failed", "summary": said, "nodes": []},
@@ -135,7 +135,7 @@ def test_an_attempt_that_failed_before_it_judged_says_the_error() -> None:
 
 
 def test_an_attempt_known_by_its_bind_alone_has_an_empty_filter() -> None:
-    bind = BindOutcome(node="node3", bound=True, ended=STARTED)
+    bind = BindOutcome(node="node3", bound=True, ended_at=STARTED)
     summary = a_summary((), status="succeeded", requests=[], refusals=[], chosen="node3", bind=bind)
     assert orjson.loads(schedulerlog_json(summary)) == {
         "status": "succeeded",
@@ -150,7 +150,7 @@ def test_a_filter_that_passed_waits_for_its_bind() -> None:
 
 
 def test_an_attempt_whose_end_is_not_known_says_so_and_shows_what_was_judged() -> None:
-    told = schedulerlog(a_summary(status="pending", complete=False, missing="its conclusion", ended=None))
+    told = schedulerlog(a_summary(status="pending", complete=False, missing="its conclusion", ended_at=None))
     assert told.filter.status == ""
     assert "its conclusion" in told.filter.summary
     assert [node.status for node in told.filter.nodes] == ["failed", "failed"]

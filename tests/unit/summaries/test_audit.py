@@ -65,7 +65,7 @@ def taken(**said: Any) -> PickedDevice:
 
 
 def placed(*devices: PickedDevice, **said: Any) -> AttemptSummarized:
-    return a_summary(picked=list(devices), chosen="node2", status="pending", ended=STARTED, **said)
+    return a_summary(picked=list(devices), chosen="node2", status="pending", ended_at=STARTED, **said)
 
 
 def test_a_device_that_is_filled_to_the_last_is_right() -> None:
@@ -85,7 +85,7 @@ def test_a_device_over_its_memory_cores_or_slots_is_found_with_its_numbers() -> 
 def test_a_placement_that_waits_for_others_to_leave_takes_nothing_yet() -> None:
     over = taken(memory_mib=2_001)
     assert findings(placed(over, nominated="node2")) == []
-    bind = BindOutcome(node="node2", bound=True, ended=STARTED + timedelta(seconds=1))
+    bind = BindOutcome(node="node2", bound=True, ended_at=STARTED + timedelta(seconds=1))
     assert found(placed(over, nominated="node2", bind=bind)) == [("Overcommitted", "node2", "GPU-1")]
     failed = bind.model_copy(update={"bound": False, "error": "timeout"})
     assert found(placed(over, nominated="node2", bind=failed)) == []
@@ -103,9 +103,9 @@ def test_what_the_source_does_not_say_is_no_finding() -> None:
 
 
 def test_a_bind_that_the_filter_did_not_decide_is_found() -> None:
-    bind = BindOutcome(node="node1", bound=True, ended=STARTED + timedelta(seconds=1))
+    bind = BindOutcome(node="node1", bound=True, ended_at=STARTED + timedelta(seconds=1))
     assert found(placed(bind=bind)) == [("BoundElsewhere", "node1", "")]
-    assert found(a_summary(ended=STARTED, bind=bind)) == [("BoundWithoutChoice", "node1", "")]
+    assert found(a_summary(ended_at=STARTED, bind=bind)) == [("BoundWithoutChoice", "node1", "")]
     assert found(placed(bind=bind.model_copy(update={"node": "node2"}))) == []
     assert found(placed(bind=bind.model_copy(update={"bound": False}))) == []
 

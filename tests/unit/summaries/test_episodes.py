@@ -44,7 +44,7 @@ def test_a_choice_among_nodes_that_fit_is_no_change() -> None:
 
 
 def test_a_bind_and_an_error_are_changes_of_the_whole() -> None:
-    bound = refused("node1", bind=BindOutcome(node="node1", bound=True, ended=STARTED))
+    bound = refused("node1", bind=BindOutcome(node="node1", bound=True, ended_at=STARTED))
     broken = refused("node1", error="calcScore failed")
     assert differences(refused("node1"), bound) == ["bind: nothing became bound to node1"]
     assert differences(refused("node1"), broken) == ["filter: nothing became calcScore failed"]
@@ -69,7 +69,7 @@ def test_of_thousands_of_changes_twenty_are_said_and_the_others_counted() -> Non
     ("change", "is_equal"),
     [
         ({"attempt_id": "b"}, True),
-        ({"started": STARTED + timedelta(hours=1)}, True),
+        ({"started_at": STARTED + timedelta(hours=1)}, True),
         ({"version": 9}, True),
         ({"changes": ["node1: fit became not offered"]}, True),
         ({"score": [1.0, 0.0]}, False),

@@ -251,8 +251,8 @@ def test_of_two_binds_the_later_one_holds() -> None:
 @given(attempts, st.data())
 def test_what_knows_more_has_the_greater_version(devices: Any, data: st.DataObject) -> None:
     """However little time there was between the events."""
-    quick = {"ended": STARTED}
-    events = [*changed(an_attempt(devices, nodes_a_record=2), AttemptConcluded, **quick), a_bind(ended=STARTED)]
+    quick = {"ended_at": STARTED}
+    events = [*changed(an_attempt(devices, nodes_a_record=2), AttemptConcluded, **quick), a_bind(ended_at=STARTED)]
     some = data.draw(st.lists(st.sampled_from(events), min_size=1, unique_by=lambda event: event.id))
     part, whole = summarize(some), summarize(events)
     assert part.version <= whole.version
@@ -280,7 +280,7 @@ def test_two_halves_told_apart_hold_all_nodes_together() -> None:
     rest = [each for each in events if each not in first]
     both = merged(summarize(first), summarize(rest))
     assert both.nodes == [f"node{i}" for i in range(6)]
-    assert both.ended == ENDED
+    assert both.ended_at == ENDED
     assert both.status == "failed"
     assert [refusal_of(both, node) for node in both.nodes] == [Refusal(counts={"NumaNotFit": 1}, devices=1)] * 6
 
@@ -289,5 +289,5 @@ def test_a_bind_told_first_still_wins_over_a_filter_told_later() -> None:
     """Its version is the greater one however many nodes the filter knows; the store then says conflict and both are
     put together."""
     filtered = summarize(an_attempt({f"node{i}": [["NumaNotFit"]] for i in range(50)}))
-    bind = a_bind(ended=ENDED + timedelta(microseconds=1))
+    bind = a_bind(ended_at=ENDED + timedelta(microseconds=1))
     assert summarize([bind]).version > filtered.version

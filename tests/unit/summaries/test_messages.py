@@ -102,7 +102,7 @@ def test_a_bind_is_told_as_hami_tells_it() -> None:
 
 def test_messages_stand_in_the_order_in_which_they_were_said() -> None:
     summary = summarize([*an_attempt({"node1": [["picked"]]}, chosen="node1"), a_bind()])
-    said = [each.said for each in messages(summary)]
+    said = [each.reported_at for each in messages(summary)]
     assert said == sorted(said)
     assert said[0] < said[1]
 

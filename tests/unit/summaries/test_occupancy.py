@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.events import Condition, PodObserved, PodRef
-from schemas.occupancy import Held, Stay
+from schemas.placements import DeviceAllocation, PodPlacement
 from summaries.occupancy import Facts, sight_of
 from summaries.pod_timelines import ADOPTED_WITHIN, Bind, Fact, Sight
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
-CARD = Held(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)
+CARD = DeviceAllocation(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)
 
 
 def at(seconds: float) -> datetime:
@@ -27,7 +27,7 @@ def a_bind(seconds: float = 0, node: str = "node1", uid: str = "u1", **said: Any
     plain: dict[str, Any] = {
         "attempt_id": f"attempt-{seconds:g}-{node}",
         "scheduler": "hami-scheduler",
-        "started": at(seconds - 1),
+        "started_at": at(seconds - 1),
         "bound": True,
         "version": 1,
         "held": (CARD,),
@@ -39,7 +39,7 @@ def seen(seconds: float, state: str = "Running", node: str = "node1", uid: str =
     return Sight(uid, node, state, at(seconds), **said)
 
 
-def stays(*facts: Fact) -> list[Stay]:
+def stays(*facts: Fact) -> list[PodPlacement]:
     return [made.stay for made in Facts("llm", "deepseek-0", facts).stays()]
 
 
@@ -48,8 +48,8 @@ def told(*facts: Fact) -> list[tuple[str, float, float | None, str]]:
     return [
         (
             stay.node,
-            (stay.began - NOON).total_seconds(),
-            (stay.until - NOON).total_seconds() if stay.until else None,
+            (stay.started_at - NOON).total_seconds(),
+            (stay.ended_at - NOON).total_seconds() if stay.ended_at else None,
             stay.ended_by,
         )
         for stay in stays(*facts)
@@ -58,7 +58,7 @@ def told(*facts: Fact) -> list[tuple[str, float, float | None, str]]:
 
 def test_a_bind_begins_a_stay_with_its_devices() -> None:
     (stay,) = stays(a_bind(5))
-    assert (stay.node, stay.began, stay.until, stay.held) == ("node1", at(5), None, [CARD])
+    assert (stay.node, stay.started_at, stay.ended_at, stay.allocations) == ("node1", at(5), None, [CARD])
     assert (stay.scheduler, stay.attempt_id, stay.pod.uid) == ("hami-scheduler", "attempt-5-node1", "u1")
 
 
@@ -109,7 +109,7 @@ def test_the_phase_is_the_last_one_that_was_seen() -> None:
 
 def test_of_two_tellings_of_one_bind_the_one_that_knows_the_devices_counts() -> None:
     (stay,) = stays(a_bind(0), a_bind(1, attempt_id="of-the-events", held=(), version=9))
-    assert (stay.held, stay.attempt_id, stay.began) == ([CARD], "attempt-0-node1", at(0))
+    assert (stay.allocations, stay.attempt_id, stay.started_at) == ([CARD], "attempt-0-node1", at(0))
 
 
 def test_how_a_pod_ended_is_said_by_whoever_saw_it_not_by_whoever_saw_it_go() -> None:
@@ -130,7 +130,7 @@ def test_a_bind_without_a_uid_is_of_the_pod_that_is_seen_there_next() -> None:
     facts: list[Fact] = [
         seen(1), seen(50, "Succeeded"), seen(62, uid="u2", scheduled=at(60)), a_bind(0, uid=""), a_bind(61, uid=""),
     ]  # fmt: skip
-    assert [(stay.pod.uid, stay.attempt_id, stay.began) for stay in stays(*facts)] == [
+    assert [(stay.pod.uid, stay.attempt_id, stay.started_at) for stay in stays(*facts)] == [
         ("u1", "attempt-0-node1", at(0)),
         ("u2", "attempt-61-node1", at(61)),
     ]
@@ -138,7 +138,7 @@ def test_a_bind_without_a_uid_is_of_the_pod_that_is_seen_there_next() -> None:
 
 def test_a_bind_without_a_uid_is_not_of_a_pod_that_came_much_later() -> None:
     later = ADOPTED_WITHIN.total_seconds() + 1
-    assert [(stay.pod.uid, stay.began) for stay in stays(a_bind(0, uid=""), seen(later))] == [
+    assert [(stay.pod.uid, stay.started_at) for stay in stays(a_bind(0, uid=""), seen(later))] == [
         ("", at(0)),
         ("u1", at(later)),
     ]
@@ -176,7 +176,7 @@ def test_without_any_uid_a_bind_begins_anew_and_an_end_ends() -> None:
 )
 def test_two_without_a_uid_that_begin_in_the_same_instant_are_two_stays(facts: list[Fact]) -> None:
     ended, there = stays(*facts)
-    assert (ended.began, there.began, there.until) == (NOON, NOON, None)
+    assert (ended.started_at, there.started_at, there.ended_at) == (NOON, NOON, None)
     assert ended.id != there.id
     assert stays(facts[0])[0].id == ended.id
 
@@ -215,8 +215,8 @@ def test_in_any_order_and_however_often_told_the_stays_are_the_same(facts: list[
 def test_a_pod_is_nowhere_twice_at_a_time(facts: list[Fact]) -> None:
     found = stays(*facts)
     for earlier, later in pairwise(found):
-        assert earlier.until is not None
-        assert earlier.began <= earlier.until <= later.began
+        assert earlier.ended_at is not None
+        assert earlier.started_at <= earlier.ended_at <= later.started_at
     assert len({stay.id for stay in found}) == len(found)
 
 
@@ -247,11 +247,16 @@ def test_adding_says_whether_anything_is_new(facts: list[Fact]) -> None:
 
 
 def observed(**more: Any) -> PodObserved:
-    plain = {"pod": PodRef(namespace="llm", name="a", uid="u1"), "observed": NOON, "phase": "Running", "node": "node1"}
+    plain = {
+        "pod": PodRef(namespace="llm", name="a", uid="u1"),
+        "observed_at": NOON,
+        "phase": "Running",
+        "node": "node1",
+    }
     return PodObserved.model_validate(plain | more)
 
 
-SCHEDULED = Condition(type="PodScheduled", status="True", since=at(-9))
+SCHEDULED = Condition(type="PodScheduled", status="True", last_transition_at=at(-9))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.events import NodeRegistered, PodRef
-from schemas.occupancy import Held, Stay
+from schemas.placements import DeviceAllocation, PodPlacement
 from summaries.overcommit import LASTS, Amounts, Holding, Total, overcommitted, taken, totals_of
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -18,25 +18,25 @@ def at(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-def held(memory_mib: int | None = 8192, uuid: str = "GPU-1", **said: Any) -> Held:
-    return Held.model_validate(
+def held(memory_mib: int | None = 8192, uuid: str = "GPU-1", **said: Any) -> DeviceAllocation:
+    return DeviceAllocation.model_validate(
         {"uuid": uuid, "container": "main", "memory_mib": memory_mib, "cores_percent": 20} | said
     )
 
 
-def a_holding(pod: str, begins: float, ends: float | None = None, *rows: Held) -> Holding:
-    stay = Stay(
-        id=f"stay-{pod}", pod=PodRef(namespace="llm", name=pod, uid=pod), node="node1", began=at(begins),
-        until=None if ends is None else at(ends), scheduler="hami-scheduler", attempt_id=f"attempt-{pod}",
-        held=list(rows or [held()]),
+def a_holding(pod: str, begins: float, ends: float | None = None, *rows: DeviceAllocation) -> Holding:
+    stay = PodPlacement(
+        id=f"stay-{pod}", pod=PodRef(namespace="llm", name=pod, uid=pod), node="node1", started_at=at(begins),
+        ended_at=None if ends is None else at(ends), scheduler="hami-scheduler", attempt_id=f"attempt-{pod}",
+        allocations=list(rows or [held()]),
     )  # fmt: skip
     return Holding(stay, at(begins - 1))
 
 
-def a_registration(observed: float, uuids: tuple[str, ...] = ("GPU-1",), memory_mib: int = 16384) -> NodeRegistered:
+def a_registration(observed_at: float, uuids: tuple[str, ...] = ("GPU-1",), memory_mib: int = 16384) -> NodeRegistered:
     count = len(uuids)
     return NodeRegistered(
-        node="node1", observed=at(observed), registered=True, uuid=list(uuids), model=["A100"] * count,
+        node="node1", observed_at=at(observed_at), registered=True, uuid=list(uuids), model=["A100"] * count,
         mode=["hami-core"] * count, index=list(range(count)), memory_mib=[memory_mib] * count,
         cores_percent=[100] * count, slots=[3] * count, numa=[0] * count, healthy=[True] * count,
     )  # fmt: skip
@@ -57,7 +57,7 @@ def test_a_device_over_its_memory_is_told_of_the_pod_that_came_last_with_all_tha
     holdings = [a_holding("a", 0), a_holding("b", 10, None, held(12000)), a_holding("c", 2, 8)]
     (finding,) = overcommitted("GPU-1", holdings, CARD, LATER)
     assert (finding.finding, finding.pod.name, finding.attempt_id) == ("Overcommitted", "b", "attempt-b")
-    assert (finding.node, finding.device, finding.found_at, finding.started) == ("node1", "GPU-1", at(10), at(9))
+    assert (finding.node, finding.device, finding.found_at, finding.started_at) == ("node1", "GPU-1", at(10), at(9))
     assert finding.numbers == {"memory_total_mib": 16384, "memory_held_mib": 20192, "pods": 2}
     first, second = finding.evidence
     assert first.startswith("llm/a holds 8192 MiB, 20 % of its cores, 1 slots since 2026-11-21T12:00:00.000000Z: ")

@@ -81,7 +81,7 @@ def test_the_right_pool_a_namespace_without_a_rule_and_no_rules_are_no_finding()
 
 def test_a_handshake_that_was_too_old_when_the_node_was_chosen_is_found_with_its_age() -> None:
     check = checked(-100, a_problem(handshake_at=at(-420), allocatable=8))
-    (finding,) = found(check, a_placed(started=0.5))
+    (finding,) = found(check, a_placed(started_at=0.5))
     assert (finding.finding, finding.node) == ("StaleHandshake", "node1")
     assert finding.numbers == {"wrong_for_seconds": 100, "handshake_age_seconds": 420}
     assert finding.evidence[0] == f"{check.id}: the message of HandshakeTooOld"
@@ -89,7 +89,7 @@ def test_a_handshake_that_was_too_old_when_the_node_was_chosen_is_found_with_its
 
 def test_a_handshake_that_was_right_again_by_then_or_went_wrong_only_later_is_no_finding() -> None:
     assert names(checked(-100, a_problem()), checked(-1), a_placed()) == []
-    assert names(checked(0.5, a_problem()), a_placed(started=0, bound=1)) == []
+    assert names(checked(0.5, a_problem()), a_placed(started_at=0, bound=1)) == []
 
 
 def test_another_sources_word_that_all_is_right_does_not_unsay_it() -> None:
@@ -187,14 +187,14 @@ def test_a_pod_that_is_gone_is_not_seen_anywhere() -> None:
 
 
 def test_of_two_binds_that_were_told_the_one_that_the_cluster_does_not_show_is_found() -> None:
-    wrong, right = a_placed(), a_placed(node="node2", started=10, bound=11)
+    wrong, right = a_placed(), a_placed(node="node2", started_at=10, bound=11)
     (finding,) = found(wrong, right, seen(60, "node2"))
     assert finding.attempt_id == wrong.attempt_id
 
 
 def test_a_bind_that_nobody_told_is_found_with_the_sighting() -> None:
     sight = seen(61)
-    finding = bind_untold(a_placed(), Sighting(sight.id, "uid-trainer", "node1", sight.observed))
+    finding = bind_untold(a_placed(), Sighting(sight.id, "uid-trainer", "node1", sight.observed_at))
     assert (finding.finding, finding.numbers) == ("BindUntold", {"seen_after_seconds": 60, "devices": 1})
     assert finding.evidence[0].startswith("attempt-trainer-0/concluded: node1 was chosen at ")
 
@@ -213,7 +213,7 @@ def things(draw: st.DrawFn) -> Said:
     time, node, name = draw(a_time), draw(a_node), draw(a_name)
     match draw(st.integers(0, 3)):
         case 0:
-            return a_placed(name, node, started=time, bound=time + draw(st.integers(0, 20)))
+            return a_placed(name, node, started_at=time, bound=time + draw(st.integers(0, 20)))
         case 1:
             return seen(time, draw(st.sampled_from(["", node])), name)
         case 2:
@@ -223,7 +223,7 @@ def things(draw: st.DrawFn) -> Said:
 
 
 def when(said: Said) -> float:
-    return ((said.bound_at if isinstance(said, Placed) else said.observed) - at(0)) / timedelta(seconds=1)
+    return ((said.bound_at if isinstance(said, Placed) else said.observed_at) - at(0)) / timedelta(seconds=1)
 
 
 def key(said: Said) -> object:
@@ -283,6 +283,6 @@ def test_memory_is_bounded_by_pods_and_by_time() -> None:
 def test_a_name_that_is_used_again_and_again_is_not_remembered_for_ever() -> None:
     judge = PlacementJudge()
     for hour in range(50):
-        judge.see_bind(a_placed(started=3_600 * hour, bound=3_600 * hour + 1))
+        judge.see_bind(a_placed(started_at=3_600 * hour, bound=3_600 * hour + 1))
         judge.settle(at(3_600 * hour + 100))
     assert judge.binds <= 2

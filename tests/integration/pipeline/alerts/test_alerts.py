@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator, FormatChecker
 
 import embedded
 from schemas.codec.records import decode, encode
-from schemas.events import Alert, Event, Message, PodRef
+from schemas.events import AlertChanged, Event, MessageEmitted, PodRef
 from schemas.generate import ROOT
 from schemas.topics import ALERTS, MESSAGES, TOPICS
 
@@ -69,18 +69,18 @@ def running(log: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
             process.wait(timeout=20)
 
 
-def refusals(pod: str, *minutes_ago: float) -> list[Message]:
+def refusals(pod: str, *minutes_ago: float) -> list[MessageEmitted]:
     now = datetime.now(UTC)
     common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
     ref = PodRef(namespace="ml", name=pod, uid=f"uid-{pod}")
     return [
-        Message.model_validate(
+        MessageEmitted.model_validate(
             common
             | {"pod": ref, "code": code, "message": "3 nodes NumaNotFit(a,b,c)"}
             | {
                 "attempt_id": f"{pod}-{ago}",
-                "started": now - timedelta(minutes=ago),
-                "said": now - timedelta(minutes=ago),
+                "started_at": now - timedelta(minutes=ago),
+                "reported_at": now - timedelta(minutes=ago),
             }
         )
         for ago in minutes_ago
@@ -88,7 +88,7 @@ def refusals(pod: str, *minutes_ago: float) -> list[Message]:
     ]
 
 
-def bound(pod: str) -> Message:
+def bound(pod: str) -> MessageEmitted:
     return refusals(pod, 0)[1].model_copy(update={"severity": "Normal", "reason": "BindingSucceed"})
 
 
@@ -108,7 +108,7 @@ async def told(kafka: str, count: int, log: Path, seconds: float = 60) -> list[t
             assert time.monotonic() < deadline, (found, log.read_text()[-2_000:])  # noqa: ASYNC240 - the test is over
             for records in (await consumer.getmany(timeout_ms=500)).values():
                 found += [decode(record.value, record.headers) for record in records]
-    return [(alert.state, alert.labels["pod"]) for alert in found if isinstance(alert, Alert)]
+    return [(alert.state, alert.labels["pod"]) for alert in found if isinstance(alert, AlertChanged)]
 
 
 class Alertmanager:

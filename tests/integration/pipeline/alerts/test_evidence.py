@@ -26,12 +26,12 @@ def filling(backends: Addresses) -> Filling:
     filling = Filling(backends.bootstrap_servers, backends.opensearch_url)
     filling.provision()
     filling.index(
-        an_attempt(str(POD), started=STARTED, reason=ODD, nodes=["evidence-1", "evidence-2"]),
-        an_attempt("evidence/bound", started=STARTED, nodes=["evidence-3"], chosen="evidence-3", bound=False),
-        an_attempt("evidence/other", started=STARTED, nodes=["evidence-4"], reason="Another"),
+        an_attempt(str(POD), started_at=STARTED, reason=ODD, nodes=["evidence-1", "evidence-2"]),
+        an_attempt("evidence/bound", started_at=STARTED, nodes=["evidence-3"], chosen="evidence-3", bound=False),
+        an_attempt("evidence/other", started_at=STARTED, nodes=["evidence-4"], reason="Another"),
     )
     finding = FindingReported(
-        attempt_id="e" * 32, pod=POD, scheduler="hami-scheduler", started=STARTED, finding="Overcommitted",
+        attempt_id="e" * 32, pod=POD, scheduler="hami-scheduler", started_at=STARTED, finding="Overcommitted",
         found_at=STARTED, node="evidence-1",
     )  # fmt: skip
     head = {"index": {"_index": FINDINGS.name(STARTED), "_id": finding.id}}

@@ -10,7 +10,7 @@ from tests.support.harness.api_app import Caller, down, nothing_found
 
 POD = "/api/v1/namespaces/llm/pods/deepseek-a"
 NODE = "/api/v1/nodes/node1"
-LISTS = (POD + "/occupancy", POD + "/observations", NODE + "/occupancy?from=1h")
+LISTS = (POD + "/occupancy", POD + "/observations", NODE + "/occupancy?since=1h")
 ALL = (*LISTS, NODE, NODE + "/occupancy")
 
 
@@ -19,16 +19,16 @@ ALL = (*LISTS, NODE, NODE + "/occupancy")
     [
         (NODE + "?at=yesterday", "parameter at"),
         (NODE + "?at=2124-01-01T00:00:00Z", "lies in the future"),
-        (NODE + "?from=1h", "'from' is unknown here; known are: at"),
+        (NODE + "?since=1h", "'since' is unknown here; known are: at"),
         (NODE + "?at=1h&at=2h", "given 2 times"),
-        (NODE + "/occupancy?at=1h&from=2h", "give one or the other"),
+        (NODE + "/occupancy?at=1h&since=2h", "give one or the other"),
         (NODE + "/occupancy?at=1h&limit=5", "give one or the other"),
-        (NODE + "/occupancy?from=1h&to=2h", "ends before it begins"),
+        (NODE + "/occupancy?since=1h&until=2h", "ends before it begins"),
         (NODE + "/occupancy?device=", "parameter device"),
         (NODE + "/occupancy?limit=0", "parameter limit"),
         (NODE + "/occupancy?continue=x", "parameter continue"),
         (POD + "/occupancy?at=1h", "'at' is unknown"),
-        (POD + "/observations?to=tomorrow", "parameter to"),
+        (POD + "/observations?until=tomorrow", "parameter until"),
         ("/api/v1/nodes/Node1", "parameter node"),
         ("/api/v1/nodes/a_b/occupancy", "parameter node"),
         ("/api/v1/nodes/%2e%2e/occupancy", "percent-encoded"),
@@ -43,7 +43,7 @@ async def test_a_wrong_question_is_told_what_is_wrong(path: str, named: str) -> 
 @pytest.mark.parametrize("path", ALL)
 async def test_without_the_index_nothing_is_claimed(path: str) -> None:
     caller = Caller(down)
-    caller.remember(a_summary(ended=STARTED))
+    caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get(path)
     assert answer.status_code == 503
     assert answer.headers["retry-after"]
@@ -58,7 +58,7 @@ async def test_what_nobody_knows_is_not_found_before_anything_was_ever_written(p
 
 async def test_a_pod_that_was_tried_and_is_nowhere_yet_has_no_stays() -> None:
     caller = Caller(nothing_found)
-    caller.remember(a_summary(ended=STARTED))
+    caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get(POD + "/occupancy")
     assert (answer.status_code, answer.json()) == (200, {"total": 0, "items": [], "continue": None})
 
@@ -87,11 +87,11 @@ async def test_a_range_asks_for_stays_that_overlap_it() -> None:
         asked.append(request.content)
         return nothing_found(request)
 
-    await Caller(keeping).get(NODE + "/occupancy?device=GPU-1&from=2026-11-21T03:00:00Z&to=2026-11-21T04:00:00Z")
+    await Caller(keeping).get(NODE + "/occupancy?device=GPU-1&since=2026-11-21T03:00:00Z&until=2026-11-21T04:00:00Z")
     assert orjson.loads(asked[0])["query"]["bool"]["filter"] == [
         {"term": {"node": "node1"}},
         {"term": {"devices": "GPU-1"}},
-        {"bool": {"must_not": [{"range": {"until": {"lte": "2026-11-21T03:00:00.000000Z"}}}]}},
+        {"bool": {"must_not": [{"range": {"ended_at": {"lte": "2026-11-21T03:00:00.000000Z"}}}]}},
         {"range": {"@timestamp": {"lt": "2026-11-21T04:00:00.000000Z"}}},
     ]
 

@@ -20,7 +20,7 @@ from tests.support.harness.api_app import POD, Caller, down, holding
 @pytest.fixture
 async def caller() -> AsyncIterator[Caller]:
     caller = Caller()
-    caller.remember(a_summary(ended=STARTED))
+    caller.remember(a_summary(ended_at=STARTED))
     yield caller
     await caller.client.aclose()
 

@@ -32,7 +32,7 @@ FITS: dict[str, Any] = {
     "verdict": [0, 2],
     "refused_by": [0, -1],
     "refusal": [0, -1],
-    "ended": STARTED,
+    "ended_at": STARTED,
 }
 
 
@@ -104,7 +104,7 @@ def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:
 
 
 def test_a_line_in_a_list_needs_no_nodes_unless_it_names_some() -> None:
-    refused = a_summary(ended=STARTED)
+    refused = a_summary(ended_at=STARTED)
     bare = stripped(refused)
     assert isinstance(bare, AttemptSummarized)
     assert not line_needs_nodes(bare)
@@ -112,21 +112,21 @@ def test_a_line_in_a_list_needs_no_nodes_unless_it_names_some() -> None:
     fitting = stripped(a_summary(**FITS))
     assert isinstance(fitting, AttemptSummarized)
     assert line_needs_nodes(fitting)
-    bound = stripped(a_summary(**FITS, bind=BindOutcome(node="node2", bound=True, ended=STARTED)))
+    bound = stripped(a_summary(**FITS, bind=BindOutcome(node="node2", bound=True, ended_at=STARTED)))
     assert isinstance(bound, AttemptSummarized)
     assert not line_needs_nodes(bound)
     assert filter_needs_nodes(bound)
 
 
 def test_what_was_found_names_the_last_thing_said_and_where_to_read_on() -> None:
-    bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended=STARTED)
+    bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended_at=STARTED)
     assert found(a_summary(**FITS, bind=bind)) == Found(
         attempt_id="0f" * 16,
         namespace="llm",
         name="deepseek-a",
         scheduler="hami-scheduler",
-        started="2026-11-21T03:06:23.217054Z",
-        ended="2026-11-21T03:06:23.217054Z",
+        started_at="2026-11-21T03:06:23.217054Z",
+        ended_at="2026-11-21T03:06:23.217054Z",
         status="failed",
         complete=True,
         chosen="node2",

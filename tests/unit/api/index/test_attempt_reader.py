@@ -13,7 +13,7 @@ from schemas.events import AttemptSummarized
 from tests.support.builders.events import STARTED, a_repetition, a_summary
 
 WHERE = "schedulerlog-attempts-2026.11.21"
-WHOLE = a_summary(attempt_id="1e" * 16, started=STARTED - timedelta(minutes=1))
+WHOLE = a_summary(attempt_id="1e" * 16, started_at=STARTED - timedelta(minutes=1))
 RETRY = a_repetition()
 
 
@@ -26,7 +26,7 @@ class Index:
     """Holds the retry and, unless it has expired, what it repeats."""
 
     def __init__(self, *, has_whole: bool = True) -> None:
-        text, episode = "", EpisodeOf(WHOLE.attempt_id, WHOLE.started)
+        text, episode = "", EpisodeOf(WHOLE.attempt_id, WHOLE.started_at)
         retry = repeated_document(a_summary(), text, episode, Digests("v", "d"), RETRY)
         self.held = {RETRY.attempt_id: stored(retry)}
         if has_whole:
@@ -44,7 +44,7 @@ async def test_the_latest_attempt_of_a_pod_has_its_own_times_and_the_nodes_of_th
     found = await latest_of_pod(Index(), "llm", "deepseek-a")  # type: ignore[arg-type]
     assert found is not None
     summary, whole_id = found
-    assert (summary.attempt_id, summary.started, whole_id) == (RETRY.attempt_id, STARTED, WHOLE.attempt_id)
+    assert (summary.attempt_id, summary.started_at, whole_id) == (RETRY.attempt_id, STARTED, WHOLE.attempt_id)
     assert summary.nodes == WHOLE.nodes
 
 

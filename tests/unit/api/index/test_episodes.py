@@ -52,10 +52,10 @@ def test_a_hit_says_what_tells_episodes_apart() -> None:
 
 def test_the_latest_attempt_speaks_for_the_episode() -> None:
     [run] = in_runs([a_try(2), a_try(1)])
-    bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended=STARTED)
-    latest = a_summary(bind=bind, ended=STARTED, chosen="node2", verdict=[0, 2], refused_by=[0, -1], refusal=[0, -1])
+    bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended_at=STARTED)
+    latest = a_summary(bind=bind, ended_at=STARTED, chosen="node2", verdict=[0, 2], refused_by=[0, -1], refusal=[0, -1])
     told = episode(run, latest, "2026-11-21T03:00:00.000000Z", ["node2: 8/8 NumaNotFit became fit"])
-    assert (told.first_seen, told.last_seen) == ("2026-11-21T03:00:00.000000Z", "2026-11-21T03:06:23.217054Z")
+    assert (told.first_seen_at, told.last_seen_at) == ("2026-11-21T03:00:00.000000Z", "2026-11-21T03:06:23.217054Z")
     assert told.filter["status"] == "passed"
     assert told.bind.summary == "node node2 has been locked"
     assert told.reasons == ["CardInsufficientMemory"]

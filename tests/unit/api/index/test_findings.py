@@ -62,7 +62,7 @@ async def test_a_finding_says_what_where_about_whom_and_what_proves_it() -> None
                 "name": "deepseek-a",
                 "pod_uid": "6e1c",
                 "attempt_id": "0f" * 16,
-                "started": "2026-11-21T03:06:23.217054Z",
+                "started_at": "2026-11-21T03:06:23.217054Z",
                 "node": "node1",
                 "device": "GPU-1",
                 "numbers": numbers,
@@ -78,7 +78,7 @@ async def test_every_parameter_becomes_one_condition() -> None:
     index = Index()
     await Caller(index).get(
         FINDINGS + "?namespace=llm&pod=a&node=node1&device=GPU-1&finding=Overcommitted&scheduler=hami-scheduler"
-        "&from=2026-11-21T03:00:00Z&to=2026-11-21T05:00:00%2B01:00"
+        "&since=2026-11-21T03:00:00Z&until=2026-11-21T05:00:00%2B01:00"
     )
     assert index.asked[0]["query"]["bool"]["filter"] == [
         {"term": {"finding": "Overcommitted"}},
@@ -130,7 +130,7 @@ async def test_a_known_pod_without_findings_is_good_news_and_an_unknown_one_is_n
     answer = await caller.get(OF_POD)
     assert answer.status_code == 404
     assert "kubectl -n llm get pod deepseek-a" in Error.model_validate_json(answer.content).next
-    caller.remember(a_summary(ended=STARTED))
+    caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get(OF_POD)
     assert (answer.status_code, answer.json()) == (200, {"total": 0, "items": [], "continue": None})
 
@@ -138,7 +138,7 @@ async def test_a_known_pod_without_findings_is_good_news_and_an_unknown_one_is_n
 @pytest.mark.parametrize("path", [FINDINGS, OF_POD])
 async def test_without_the_index_nothing_is_claimed(path: str) -> None:
     caller = Caller(down)
-    caller.remember(a_summary(ended=STARTED))
+    caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get(path)
     assert answer.status_code == 503
     assert answer.headers["retry-after"]
@@ -155,12 +155,12 @@ async def test_a_document_that_is_no_finding_is_named() -> None:
 @pytest.mark.parametrize(
     ("asked", "named"),
     [
-        ("?nodes=node1", "'nodes' is unknown here; known are: finding, namespace, pod, node, device, scheduler, from"),
-        ("?from=yesterday", "parameter from"),
-        ("?to=2026-11-21", "parameter to"),
-        ("?from=1h&to=2h", "ends before it begins"),
-        ("?from=2026-11-21T03:00:00Z&to=2026-11-21T03:00:00Z", "ends before it begins"),
-        ("?from=1h&from=2h", "given 2 times"),
+        ("?nodes=node1", "'nodes' is unknown here; known are: finding, namespace, pod, node, device, scheduler, since"),
+        ("?since=yesterday", "parameter since"),
+        ("?until=2026-11-21", "parameter until"),
+        ("?since=1h&until=2h", "ends before it begins"),
+        ("?since=2026-11-21T03:00:00Z&until=2026-11-21T03:00:00Z", "ends before it begins"),
+        ("?since=1h&since=2h", "given 2 times"),
         ("?finding=", "at least 1 character"),
         ("?namespace=a.b", "parameter namespace"),
         ("?limit=201", "parameter limit"),

@@ -14,9 +14,9 @@ from schemas.events import AttemptSummarized
 from tests.support.builders.events import STARTED, a_refusal, a_summary
 
 BECAME_FIT = ["node2: 8/8 CardInsufficientMemory became fit"]
-REFUSED = a_summary(attempt_id="1e" * 16, started=STARTED - timedelta(minutes=1), ended=STARTED)
+REFUSED = a_summary(attempt_id="1e" * 16, started_at=STARTED - timedelta(minutes=1), ended_at=STARTED)
 PLACED = a_summary(
-    ended=STARTED, chosen="node2", verdict=[0, 2], refused_by=[0, -1], refusal=[0, -1], status="pending",
+    ended_at=STARTED, chosen="node2", verdict=[0, 2], refused_by=[0, -1], refusal=[0, -1], status="pending",
     refusals=[a_refusal(CardInsufficientMemory=8)],
 )  # fmt: skip
 
@@ -28,11 +28,11 @@ class Index:
         self._hits: list[dict[str, Any]] = []
         self._documents: dict[str, Any] = {}
         for summary, changes in attempts:
-            of = EpisodeOf(summary.attempt_id, summary.started, changes)
+            of = EpisodeOf(summary.attempt_id, summary.started_at, changes)
             self._documents[summary.attempt_id] = orjson.loads(encode_value(attempt_document(summary, "", of)))
             said = {"attempt_id": summary.attempt_id, "status": summary.status}
             fields = {name: [word] for name, word in (said | {"verdict_digest": verdict_digest(summary)}).items()}
-            sort = [int(summary.started.timestamp() * 1000), summary.attempt_id]
+            sort = [int(summary.started_at.timestamp() * 1000), summary.attempt_id]
             self._hits.append({"_index": "i", "_id": summary.attempt_id, "fields": fields, "sort": sort})
 
     async def search(self, _alias: str, _body: Any) -> dict[str, Any]:
@@ -58,6 +58,6 @@ async def test_what_changed_is_the_same_from_memory_as_from_the_index() -> None:
 
 
 async def test_an_attempt_that_goes_on_with_an_episode_leaves_the_changes_of_its_first() -> None:
-    again = PLACED.model_copy(update={"attempt_id": "2e" * 16, "started": STARTED + timedelta(minutes=1)})
+    again = PLACED.model_copy(update={"attempt_id": "2e" * 16, "started_at": STARTED + timedelta(minutes=1)})
     first, _ = await episodes(Index((PLACED, BECAME_FIT), (REFUSED, [])), again)
     assert (first.attempts, first.changes) == (2, BECAME_FIT)

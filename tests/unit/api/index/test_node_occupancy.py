@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from api.index.node_occupancy import node_occupancy
 from schemas.answers.placements import DeviceRegistered, NodeOccupancy
 from schemas.events import PodRef
-from schemas.occupancy import Held, Stay
+from schemas.placements import DeviceAllocation, PodPlacement
 from tests.support.builders.events import STARTED
 
 NOON = STARTED
@@ -22,19 +22,26 @@ def a_device(uuid: str = "GPU-1", **said: Any) -> DeviceRegistered:
     return DeviceRegistered.model_validate({"uuid": uuid} | plain | numbers | said)
 
 
-def held(uuid: str = "GPU-1", memory_mib: int | None = 1000, **said: Any) -> Held:
-    return Held.model_validate(
+def held(uuid: str = "GPU-1", memory_mib: int | None = 1000, **said: Any) -> DeviceAllocation:
+    return DeviceAllocation.model_validate(
         {"uuid": uuid, "container": "main", "memory_mib": memory_mib, "cores_percent": 10} | said
     )
 
 
-def a_stay(name: str, *rows: Held, **said: Any) -> Stay:
+def a_stay(name: str, *rows: DeviceAllocation, **said: Any) -> PodPlacement:
     pod = PodRef(namespace="llm", name=name, uid=f"uid-{name}")
-    plain = {"id": name, "pod": pod, "node": "node1", "began": NOON - HOUR, "held": rows, "phase": "Running"}
-    return Stay.model_validate(plain | said)
+    plain = {
+        "id": name,
+        "pod": pod,
+        "node": "node1",
+        "started_at": NOON - HOUR,
+        "allocations": rows,
+        "phase": "Running",
+    }
+    return PodPlacement.model_validate(plain | said)
 
 
-def at_noon(*stays: Stay, devices: tuple[DeviceRegistered, ...] = (a_device(),), **said: Any) -> NodeOccupancy:
+def at_noon(*stays: PodPlacement, devices: tuple[DeviceRegistered, ...] = (a_device(),), **said: Any) -> NodeOccupancy:
     return node_occupancy("node1", NOON, stays, devices, **said)
 
 
@@ -44,7 +51,7 @@ def test_a_device_says_what_is_held_of_it_by_whom_and_since_when() -> None:
     assert (device.memory_total_mib, device.memory_held_mib) == (81920, 50000)
     assert (device.cores_total_percent, device.cores_held_percent) == (100, 20)
     assert (device.slots_total, device.slots_held) == (10, 3)
-    assert [(each.name, each.container, each.memory_mib, each.from_) for each in device.held_by] == [
+    assert [(each.name, each.container, each.memory_mib, each.started_at) for each in device.held_by] == [
         ("a", "main", 30000, "2026-11-21T02:06:23.217054Z"),
         ("b", "main", 20000, "2026-11-21T02:06:23.217054Z"),
     ]
@@ -54,9 +61,9 @@ def test_a_device_says_what_is_held_of_it_by_whom_and_since_when() -> None:
 
 
 def test_a_stay_counts_from_its_beginning_until_just_before_its_end() -> None:
-    beginning, ending = a_stay("beginning", began=NOON), a_stay("ending", until=NOON)
-    later = a_stay("later", began=NOON + timedelta(microseconds=1))
-    just = a_stay("just", until=NOON + timedelta(microseconds=1))
+    beginning, ending = a_stay("beginning", started_at=NOON), a_stay("ending", ended_at=NOON)
+    later = a_stay("later", started_at=NOON + timedelta(microseconds=1))
+    just = a_stay("just", ended_at=NOON + timedelta(microseconds=1))
     assert [pod.name for pod in at_noon(beginning, ending, later, just).pods] == ["just", "beginning"]
 
 
@@ -97,7 +104,12 @@ def test_the_sum_of_a_device_is_that_of_the_pods_that_are_there(
     drawn: list[tuple[int, int, int, int]],
 ) -> None:
     stays = [
-        a_stay(f"p{place}", held(f"GPU-{gpu}", memory), began=NOON + start * HOUR, until=NOON + (start + length) * HOUR)
+        a_stay(
+            f"p{place}",
+            held(f"GPU-{gpu}", memory),
+            started_at=NOON + start * HOUR,
+            ended_at=NOON + (start + length) * HOUR,
+        )
         for place, (start, gpu, length, memory) in enumerate(drawn)
     ]
     expected: dict[str, int] = {}

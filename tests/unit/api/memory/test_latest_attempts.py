@@ -29,7 +29,7 @@ def told(memory: LatestAttempts, *summaries: AttemptSummarized, now: float = NOW
 def an_attempt(second: int = 0, version: int = 1, pod: str = "deepseek-a") -> AttemptSummarized:
     started = STARTED + timedelta(seconds=second)
     name = f"{second:08x}" * 4
-    return a_summary(attempt_id=name, started=started, version=version, pod=PodRef(namespace="llm", name=pod))
+    return a_summary(attempt_id=name, started_at=started, version=version, pod=PodRef(namespace="llm", name=pod))
 
 
 def held_id(memory: LatestAttempts, pod: str = "deepseek-a") -> tuple[str, int] | None:
@@ -79,7 +79,7 @@ def test_the_older_attempt_is_answered_until_the_newer_one_is_whole() -> None:
     memory = a_memory()
     told(memory, an_attempt(0))
     newer = a_summary([f"gpu-node-{number:05d}.cluster.local" for number in range(3_000)]).model_copy(
-        update={"started": STARTED + timedelta(seconds=5), "attempt_id": "ab" * 16}
+        update={"started_at": STARTED + timedelta(seconds=5), "attempt_id": "ab" * 16}
     )
     *most, last = split(newer)
     for part in most:
@@ -120,10 +120,10 @@ def a_retry(second: int, repeats: int = 0) -> AttemptRepeated:
     first = an_attempt(repeats)
     return a_repetition(
         attempt_id=f"{second:08x}" * 4,
-        started=STARTED + timedelta(seconds=second),
-        ended=STARTED + timedelta(seconds=second + 1),
+        started_at=STARTED + timedelta(seconds=second),
+        ended_at=STARTED + timedelta(seconds=second + 1),
         repeats=first.attempt_id,
-        repeats_started=first.started,
+        repeats_started_at=first.started_at,
     )
 
 
@@ -136,7 +136,7 @@ def test_a_retry_is_answered_with_the_nodes_of_the_attempt_that_it_repeats() -> 
     assert held is not None
     assert (held.attempt_id, held.whole_id) == (a_retry(120).attempt_id, an_attempt().attempt_id)
     summary = held.summary()
-    assert (summary.attempt_id, summary.started) == (held.attempt_id, STARTED + timedelta(seconds=120))
+    assert (summary.attempt_id, summary.started_at) == (held.attempt_id, STARTED + timedelta(seconds=120))
     assert summary.nodes == an_attempt().nodes
 
 

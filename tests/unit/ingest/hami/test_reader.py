@@ -46,7 +46,7 @@ def refusals(summary: AttemptSummarized) -> dict[str, str]:
 
 
 def not_said(summary: AttemptSummarized) -> list[str]:
-    return summary.reading.not_said if summary.reading else ["end"]
+    return summary.provenance.not_reported if summary.provenance else ["end"]
 
 
 def test_the_proposals_log_gives_its_two_summaries_and_three_scores() -> None:
@@ -207,7 +207,7 @@ def test_an_event_line_that_comes_after_the_next_attempt_began_ends_the_attempt_
 
 def test_an_attempt_whose_end_never_comes_is_told_without_one() -> None:
     [summary] = summaries(read(started(), unfit("node1", "1/1 CardNotHealth")))
-    assert (summary.ended, summary.status, summary.complete) == (None, "pending", False)
+    assert (summary.ended_at, summary.status, summary.complete) == (None, "pending", False)
 
 
 def test_ten_minutes_of_log_later_a_silent_attempt_is_told_as_it_is_known() -> None:
@@ -244,7 +244,7 @@ def test_a_bind_belongs_to_the_attempt_that_chose_the_node() -> None:
 def test_a_bind_whose_filter_is_not_in_the_log_is_told_by_itself() -> None:
     [event] = read(*bound())
     assert isinstance(event, BindConcluded)
-    assert (event.bound, event.bind_started) == (True, datetime(2026, 11, 21, 3, 6, 1, tzinfo=UTC))
+    assert (event.bound, event.bind_started_at) == (True, datetime(2026, 11, 21, 3, 6, 1, tzinfo=UTC))
 
 
 def test_a_failed_bind_has_the_error_that_kube_scheduler_was_given() -> None:

@@ -54,10 +54,10 @@ def test_cards_get_reasons_where_kai_says_only_that_it_is_unable_to_schedule(cas
     assert [(node.name, node.containers[0].reason) for node in answer.filter.nodes] == [
         ("gpu-0", "2/2 CardInsufficientMemory")
     ]
-    assert "Unable to schedule pod" in attempt.said
-    assert attempt.reading is not None
-    assert (attempt.reading.source, attempt.reading.levels) == ("kai-log", [5, 6, 7])
-    assert "the memory asked for" in attempt.reading.not_said
+    assert "Unable to schedule pod" in attempt.scheduler_message
+    assert attempt.provenance is not None
+    assert (attempt.provenance.source, attempt.provenance.levels) == ("kai-log", [5, 6, 7])
+    assert "the memory asked for" in attempt.provenance.not_reported
 
 
 def test_the_numbers_of_the_cards_are_those_of_the_lines_about_shared_gpus() -> None:
@@ -99,7 +99,7 @@ def test_a_share_of_a_card_is_a_percentage() -> None:
     frac = summaries(read(texts(CONSOLE)))[2]
     assert (frac.requests[0].count, frac.requests[0].memory_percent) == (1, 70)
     assert schedulerlog(frac).filter.nodes[0].containers[0].reason == "2/2 CardInsufficientMemory"
-    assert frac.said.startswith("no nodes with enough resources were found: 1 node(s)")
+    assert frac.scheduler_message.startswith("no nodes with enough resources were found: 1 node(s)")
 
 
 def test_an_attempt_whose_end_the_log_does_not_say_is_incomplete() -> None:
@@ -197,7 +197,7 @@ def test_counted_nodes_without_names_are_told_by_reason() -> None:
     )
     (attempt,) = summaries(read(lines))
     assert attempt.refused_nodes == {"node(s) didn't have enough resources: GPU memory": 2}
-    assert (attempt.offered_nodes, attempt.said) == (5, text)
+    assert (attempt.offered_nodes, attempt.scheduler_message) == (5, text)
 
 
 def test_a_quota_refusal_is_the_error_of_the_attempt() -> None:

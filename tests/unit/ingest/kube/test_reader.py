@@ -23,7 +23,7 @@ def test_a_refusal_is_an_attempt_with_counts_by_reason() -> None:
     assert (attempt.complete, attempt.missing) == (False, "kube-events does not say: which nodes were refused")
     assert attempt.refused_nodes == {"node(s) had untolerated taint(s)": 2, "Insufficient nvidia.com/gpu": 3}
     assert attempt.requests[0].count == 8
-    assert attempt.said == REFUSAL
+    assert attempt.scheduler_message == REFUSAL
     assert schedulerlog(attempt).filter.summary == (
         "no available node, 5 nodes do not meet: 3 Insufficient nvidia.com/gpu, 2 node(s) had untolerated taint(s)"
     )
@@ -32,7 +32,7 @@ def test_a_refusal_is_an_attempt_with_counts_by_reason() -> None:
 def test_a_series_tells_its_first_and_its_last_time() -> None:
     event = an_event("FailedScheduling", REFUSAL, last="2026-11-21T04:40:00.5Z")
     told = attempts(read(("event", event)))
-    assert [f"{attempt.started:%H:%M:%S.%f}" for attempt in told] == ["03:13:32.250001", "04:40:00.500000"]
+    assert [f"{attempt.started_at:%H:%M:%S.%f}" for attempt in told] == ["03:13:32.250001", "04:40:00.500000"]
 
 
 def test_the_condition_completes_an_event_that_was_cut() -> None:
@@ -48,7 +48,7 @@ def test_a_condition_alone_is_told_when_no_event_comes() -> None:
     assert reader.settle(5.0) == []
     (attempt,) = attempts(reader.settle(20.0))
     assert attempt.refused_nodes["Insufficient nvidia.com/gpu"] == 3
-    assert f"{attempt.started:%H:%M:%S}" == "03:13:32"
+    assert f"{attempt.started_at:%H:%M:%S}" == "03:13:32"
 
 
 def test_a_condition_that_an_event_explains_is_not_told_twice() -> None:
@@ -99,7 +99,7 @@ def test_a_deleted_pod_is_observed_as_gone_as_it_was_last_known() -> None:
     reader, at = KubeEvents(), datetime(2026, 11, 21, 3, 20, tzinfo=UTC)
     read(("pod", a_pod(node="gpu-1", phase="Running")), reader=reader)
     ref = PodRef(namespace="ml", name="gpu8", uid="uid-gpu8")
-    assert reader.gone(ref, at) == [PodObserved(pod=ref, observed=at, phase="Running", node="gpu-1", deleted=True)]
+    assert reader.gone(ref, at) == [PodObserved(pod=ref, observed_at=at, phase="Running", node="gpu-1", deleted=True)]
     again = read(("pod", a_pod(node="gpu-2", version=1002)), reader=reader)
     assert [event.node for event in again if isinstance(event, PodObserved)] == ["gpu-2"]
 
@@ -109,7 +109,7 @@ def test_a_pod_on_its_way_out_is_observed_when_it_was_asked_to_go_not_when_it_mu
     leaving["metadata"]["deletionTimestamp"] = "2026-11-21T03:55:00Z"
     (observed,) = read(("pod", leaving))
     assert isinstance(observed, PodObserved)
-    assert observed.observed < datetime(2026, 11, 21, 3, 55, tzinfo=UTC)
+    assert observed.observed_at < datetime(2026, 11, 21, 3, 55, tzinfo=UTC)
 
 
 HAMI_FAILS = [
@@ -134,7 +134,7 @@ def test_hamis_lines_and_kube_schedulers_word_on_it_are_one_attempt() -> None:
     event = an_event("FailedScheduling", text, pod="deepseek", at="2026-11-21T03:13:32.91Z", scheduler="hami-scheduler")
     (attempt,) = attempts(read(*(("event", each) for each in [*HAMI_FAILS, event])))
     assert attempt.nodes == ["node1", "node3", "node4", "node5"]
-    assert attempt.said == text
+    assert attempt.scheduler_message == text
 
 
 def test_a_node_with_two_codes_counts_for_both() -> None:
@@ -158,7 +158,7 @@ def test_hamis_success_has_the_scores_of_the_nodes_that_fit_and_its_bind() -> No
         ("node5", 11.58),
         ("node9", 12.5),
     ]
-    assert f"{attempt.started:%H:%M:%S.%f}" == "03:13:32.000000"
+    assert f"{attempt.started_at:%H:%M:%S.%f}" == "03:13:32.000000"
 
 
 def test_a_bind_that_comes_late_is_the_end_of_its_attempt() -> None:
@@ -206,7 +206,7 @@ KAI_SAYS = "no nodes with enough resources were found: 2 node(s) didn't have eno
 def test_a_pod_groups_condition_tells_of_the_pod_that_it_names() -> None:
     (attempt,) = attempts(read(("pod", a_pod()), ("pod group", a_pod_group(KAI_SAYS))))
     assert (str(attempt.pod), attempt.pod.uid, attempt.scheduler) == ("ml/gpu8", "uid-gpu8", "kai-scheduler")
-    assert attempt.said == KAI_SAYS
+    assert attempt.scheduler_message == KAI_SAYS
     assert list(attempt.refused_nodes.values()) == [2]
 
 
@@ -278,7 +278,7 @@ def test_a_node_is_observed_with_capacity_allocatable_and_conditions() -> None:
     assert isinstance(observed, NodeObserved)
     assert (observed.capacity["nvidia.com/gpu"], observed.allocatable) == ("8", {"cpu": "11"})
     assert isinstance(observed.conditions[0], Condition)
-    assert (observed.conditions[0].type, observed.observed.microsecond) == ("Ready", 77)
+    assert (observed.conditions[0].type, observed.observed_at.microsecond) == ("Ready", 77)
 
 
 @pytest.mark.parametrize(

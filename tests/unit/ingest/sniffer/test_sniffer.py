@@ -29,16 +29,16 @@ def test_the_documents_lines_say_the_pods_conditions() -> None:
     first, second = (each for each in read(DOCUMENT) if isinstance(each, PodObserved))
     assert str(first.pod) == "-/local-path-provisioner-7577fdbbfb-w84m2"
     assert [(each.type, each.status) for each in first.conditions] == [("ContainersReady", "True")]
-    assert first.conditions[0].since == datetime(2024, 4, 20, 18, 22, 3, tzinfo=UTC)
+    assert first.conditions[0].last_transition_at == datetime(2024, 4, 20, 18, 22, 3, tzinfo=UTC)
     assert [each.type for each in second.conditions] == ["ContainersReady", "PodScheduled"]
-    assert second.conditions[1].since == datetime(2024, 4, 20, 18, 22, 0, tzinfo=UTC)
+    assert second.conditions[1].last_transition_at == datetime(2024, 4, 20, 18, 22, 0, tzinfo=UTC)
 
 
 def test_what_is_said_last_of_a_pod_or_node_says_all_and_is_the_latest() -> None:
     events = read(DOCUMENT)
     pods = [each for each in events if isinstance(each, PodObserved)]
     nodes = [each for each in events if isinstance(each, NodeObserved)]
-    pod, node = max(pods, key=lambda each: each.observed), max(nodes, key=lambda each: each.observed)
+    pod, node = max(pods, key=lambda each: each.observed_at), max(nodes, key=lambda each: each.observed_at)
     assert [each.type for each in pod.conditions] == ["ContainersReady", "PodScheduled"]
     assert (node.capacity["cpu"], node.conditions[0].type) == ("12", "Ready")
 
@@ -105,7 +105,8 @@ def test_stays_begin_with_the_node_and_end_with_the_pod() -> None:
     text += a_pod_line("Running", "n2", 9) + a_pod_line("Succeeded", "n2", 20)
     sights = [sight_of(event) for event in read(text) if isinstance(event, PodObserved)]
     stays = [made.stay for made in Facts("ml", "a", filter(None, sights)).stays()]
-    assert [(stay.node, stay.began.second, stay.until and stay.until.second, stay.ended_by) for stay in stays] == [
+    seconds = ((stay.started_at.second, stay.ended_at and stay.ended_at.second) for stay in stays)
+    assert [(stay.node, *within, stay.ended_by) for stay, within in zip(stays, seconds, strict=True)] == [
         ("n1", 1, 8, "deleted"), ("n2", 9, 20, "Succeeded"),
     ]  # fmt: skip
 
@@ -145,7 +146,7 @@ async def test_a_request_to_the_service_is_an_observation() -> None:
     request = {"endpoint": "bind", "pod": "ml/a", "node": "n1", "event": "Scheduled"}
     (observed,) = await sent(request | {"timestamp": "2024-04-20 18:22:03.5 +0000 UTC m=+1"}, SnifferLog())
     assert isinstance(observed, PodObserved)
-    assert (str(observed.pod), observed.node, observed.observed.microsecond) == ("ml/a", "n1", 500000)
+    assert (str(observed.pod), observed.node, observed.observed_at.microsecond) == ("ml/a", "n1", 500000)
 
 
 async def test_a_request_that_cant_be_kept_is_to_be_sent_again() -> None:

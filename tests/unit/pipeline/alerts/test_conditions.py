@@ -66,7 +66,7 @@ def test_a_pod_that_nobody_tries_any_more_does_not_wait(tmp_path: Path) -> None:
 
 def test_a_pod_that_the_cluster_says_has_ended_does_not_wait(tmp_path: Path) -> None:
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
-    ended = PodObserved(pod=TRAINER, observed=at(31), phase="Failed")
+    ended = PodObserved(pod=TRAINER, observed_at=at(31), phase="Failed")
     assert shown(run(pending, [*retries(range(0, 35, 5)), (31, ended)], 34)) == [
         ("firing", 30, POD),
         ("resolved", 31.25, POD),
@@ -101,7 +101,7 @@ def test_a_reason_five_times_as_often_as_the_hour_before_fires(tmp_path: Path) -
     alerts = run(surge, seen, 85)
     assert [(alert.state, alert.labels) for alert in alerts] == [("firing", {"reason": "CardInsufficientMemory"})]
     # x minutes of 10 and 10 - x of 1: 9x + 10 is at least 50 times the rate before, itself 1.
-    assert at(74.25) <= alerts[0].changed <= at(75)
+    assert at(74.25) <= alerts[0].changed_at <= at(75)
 
 
 def test_without_an_hour_before_nothing_surges(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_decisions_that_come_late_again_and_again_fire(tmp_path: Path) -> None:
 def test_detail_that_was_given_up_and_dead_letters_fire_by_their_number(tmp_path: Path) -> None:
     dropped = rules(tmp_path, "kind: dropped", "window_minutes: 15", "at_least: 10")
     event = DetailDropped.model_validate(
-        {"attempt_id": "a", "pod": TRAINER, "scheduler": "s", "started": at(0), "dropped_at": at(0)}
+        {"attempt_id": "a", "pod": TRAINER, "scheduler": "s", "started_at": at(0), "dropped_at": at(0)}
         | {"device_records": 12, "judged_devices": 900, "cause": "full"}
     )
     assert shown(run(dropped, [(0, event)], 20)) == [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.alerts.inputs import Heard, Seen
 from pipeline.alerts.rules import Rule, RuleError, load
 from pipeline.alerts.timeline import Timeline
-from schemas.events import Alert, PodRef
+from schemas.events import AlertChanged, PodRef
 from tests.support.builders.alert_inputs import a_bind, a_check, a_finding, a_refusal, a_success, at, run
 
 DAY = 24 * 60
@@ -43,8 +43,8 @@ def a_busy_day(seed: int, minutes: int) -> list[tuple[float, Seen]]:
     return seen
 
 
-def as_told(alerts: Sequence[Alert]) -> list[tuple[str, datetime]]:
-    return [(alert.id, alert.changed) for alert in alerts]
+def as_told(alerts: Sequence[AlertChanged]) -> list[tuple[str, datetime]]:
+    return [(alert.id, alert.changed_at) for alert in alerts]
 
 
 @settings(max_examples=15, deadline=None)
@@ -56,7 +56,7 @@ def test_a_process_that_was_killed_at_any_time_goes_on_as_if_it_never_was(seed: 
     # It had told up to `killed`, but kept only an earlier time; what it reads again goes back as far as the rules say.
     kept = 110 + rng.random() * 130
     killed = kept + rng.random() * 20
-    told = [alert for alert in whole if alert.changed <= at(killed)]
+    told = [alert for alert in whole if alert.changed_at <= at(killed)]
     back = [(time, each) for time, each in seen if time >= kept - 110]
     after = run(rules, back, minutes, told=told, told_until=kept, start=kept - 110)
     assert as_told([*told, *after]) == as_told(whole)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipeline.kube_events.event_object import COUNTED, more, new_event, told_of
 from pipeline.kube_events.event_series import FRESH, REMEMBERED, Book, Counted, name_of
-from schemas.events import Message
+from schemas.events import MessageEmitted
 from tests.support.builders.messages import BEGAN, TRAINER, a_message
 
 FRESH_SECONDS = int(FRESH.total_seconds())
@@ -23,7 +23,7 @@ class Written:
     def __init__(self) -> None:
         self.events: dict[str, dict[str, Any]] = {}
 
-    def tell(self, messages: Sequence[Message]) -> None:
+    def tell(self, messages: Sequence[MessageEmitted]) -> None:
         """As a process does that has just started."""
         book = Book()
         for event in self.events.values():

@@ -13,7 +13,7 @@ from kube.resources import EVENTS, Key
 from pipeline.kube_events.event_writer import Policy, Teller
 from pipeline.kube_events.metrics import Metrics
 from schemas.codec.records import encode
-from schemas.events import Message, PodRef
+from schemas.events import MessageEmitted, PodRef
 from schemas.topics import DEAD_LETTERS, MESSAGES
 from tests.support.builders.messages import BEGAN, TRAINER, a_message
 from tests.support.fakes.api_server import FakeApi, a_client, serving
@@ -43,7 +43,7 @@ class Record(NamedTuple):
     offset: int = 7
 
 
-def records(*messages: Message) -> list[Record]:
+def records(*messages: MessageEmitted) -> list[Record]:
     return [Record(*encode(message)) for message in messages]
 
 

@@ -11,10 +11,10 @@ from pipeline.placements.audits import Audits
 from pipeline.placements.occupancy_queries import PAGE
 from pipeline.sinks.msearch import Question
 from schemas.codec.records import encode_value, rfc3339
-from schemas.documents.attempts import Observed, observation_document, stay_document
+from schemas.documents.attempts import Observed, observation_document, placement_document
 from schemas.events import PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
-from schemas.occupancy import Held
+from schemas.placements import DeviceAllocation
 from summaries.occupancy import Facts
 from summaries.pod_timelines import Bind, Fact, Sight
 from tests.support.builders.placements import a_pod, a_problem, at, checked, registered, seen
@@ -37,16 +37,16 @@ class FakeIndex:
 
     def put_stay(self, pod: PodRef, *facts: Fact) -> None:
         for made in Facts(pod.namespace, pod.name, facts).stays():
-            self.put(OCCUPANCY.alias, stay_document(made.stay, {"binds": made.binds, "sights": made.sights}))
+            self.put(OCCUPANCY.alias, placement_document(made.stay, {"binds": made.binds, "sights": made.sights}))
 
     def put_seen(self, event: Observed) -> None:
         self.put(OBSERVATIONS.alias, observation_document(event, "digest"))
 
     def put_attempt(self, **said: Any) -> None:
         plain = {
-            "@timestamp": rfc3339(at(0)), "ended": rfc3339(BOUND), "attempt_id": "a1", "namespace": "ml",
+            "@timestamp": rfc3339(at(0)), "ended_at": rfc3339(BOUND), "attempt_id": "a1", "namespace": "ml",
             "pod": "trainer", "pod_uid": "uid-trainer", "scheduler": "hami-scheduler", "status": "pending",
-            "chosen": "node1", "picked_devices": ["GPU-node1-0"], "summary": {"reading": None},
+            "chosen": "node1", "picked_devices": ["GPU-node1-0"], "summary": {"provenance": None},
         }  # fmt: skip
         self.put(ATTEMPTS.alias, plain | said)
 
@@ -61,7 +61,12 @@ class FakeIndex:
 
 
 def a_bind(node: str = "node1", **said: Any) -> Bind:
-    plain: dict[str, Any] = {"attempt_id": "a1", "scheduler": "hami-scheduler", "started": at(0), "uid": "uid-trainer"}
+    plain: dict[str, Any] = {
+        "attempt_id": "a1",
+        "scheduler": "hami-scheduler",
+        "started_at": at(0),
+        "uid": "uid-trainer",
+    }
     return Bind(**(plain | {"node": node, "at": BOUND, "bound": True, "version": 1} | said))
 
 
@@ -85,7 +90,7 @@ async def test_of_a_node_the_index_is_asked_once_what_was_said_before() -> None:
     index = FakeIndex()
     index.put_seen(checked(-10, a_problem()))
     index.put_seen(registered(-10, {"GPU-1": 10}))
-    index.put_stay(a_pod(), a_bind(held=(Held(uuid="GPU-1", container="main"),)))
+    index.put_stay(a_pod(), a_bind(held=(DeviceAllocation(uuid="GPU-1", container="main"),)))
     audits = Audits(None, index)
     await audits.recall(LONG_AFTER)
     assert await names(audits) == ["StaleHandshake"]
@@ -121,9 +126,9 @@ async def test_a_pod_on_its_chosen_node_without_a_told_bind_is_found_after_a_whi
 async def test_a_bind_that_is_told_by_whomever_another_node_or_a_log_that_was_read_is_no_finding() -> None:
     sight = Sight("uid-trainer", "node1", "Running", at(5))
     for facts, said in (
-        ([sight, a_bind(attempt_id="another", started=at(2), at=at(3))], {}),
+        ([sight, a_bind(attempt_id="another", started_at=at(2), at=at(3))], {}),
         ([Sight("uid-trainer", "node2", "Running", at(5))], {}),
-        ([sight], {"summary": {"reading": {"source": "hami-log"}}}),
+        ([sight], {"summary": {"provenance": {"source": "hami-log"}}}),
     ):
         index = FakeIndex()
         index.put_attempt(**said)

@@ -16,7 +16,7 @@ from pipeline.placements.occupancy_state import Book, PodKey, thing_of
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import split
 from schemas.codec.records import Rejected, encode
-from schemas.documents.attempts import stay_of
+from schemas.documents.attempts import placement_of
 from schemas.events import BindOutcome, NodeChecked, NodeRegistered, PickedDevice, PodObserved, PodRef
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from tests.support.builders.events import a_repetition, a_request, a_summary
@@ -36,14 +36,14 @@ def a_pod(name: str = "a", uid: str = "u1") -> PodRef:
 def seen(
     seconds: float, phase: str = "Running", node: str = "node1", pod: PodRef | None = None, **said: Any
 ) -> PodObserved:
-    return PodObserved(pod=pod or a_pod(), observed=at(seconds), phase=phase, node=node, **said)
+    return PodObserved(pod=pod or a_pod(), observed_at=at(seconds), phase=phase, node=node, **said)
 
 
 def bound(seconds: float, node: str = "node1", pod: PodRef | None = None, **said: Any) -> BoundAttempt:
     plain: dict[str, Any] = {
         "attempt_id": f"attempt-{seconds:g}-{node}", "pod": pod or a_pod(), "scheduler": "hami-scheduler",
-        "started": at(seconds - 1), "version": 1, "requests": [a_request()], "chosen": node,
-        "picked_devices": ["GPU-1"], "bind": BindOutcome(node=node, bound=True, ended=at(seconds)),
+        "started_at": at(seconds - 1), "version": 1, "requests": [a_request()], "chosen": node,
+        "picked_devices": ["GPU-1"], "bind": BindOutcome(node=node, bound=True, ended_at=at(seconds)),
         "picked": [PickedDevice(container=0, uuid="GPU-1", model="A100", memory_mib=20480, cores_percent=25)],
     }  # fmt: skip
     return BoundAttempt.model_validate(plain | said)
@@ -102,10 +102,10 @@ def stays(store: Store) -> list[tuple[str, str, float, float | None, str]]:
     """Day, node, from, until, ended by."""
     found = []
     for each in reversed(store.of(OCCUPANCY.alias)):
-        stay = stay_of(each.id, each.source)
+        stay = placement_of(each.id, each.source)
         assert not isinstance(stay, Rejected)
-        until = (stay.until - NIGHT).total_seconds() if stay.until else None
-        found.append((each.index[-2:], stay.node, (stay.began - NIGHT).total_seconds(), until, stay.ended_by))
+        until = (stay.ended_at - NIGHT).total_seconds() if stay.ended_at else None
+        found.append((each.index[-2:], stay.node, (stay.started_at - NIGHT).total_seconds(), until, stay.ended_by))
     return found
 
 
@@ -127,7 +127,7 @@ def test_what_is_seen_again_as_it_was_is_one_observation() -> None:
 
 def a_registration(seconds: float, handshake: str = "Requesting_2026", memory_mib: int = 100) -> NodeRegistered:
     return NodeRegistered(
-        node="node1", observed=at(seconds), registered=True, uuid=["GPU-1"], model=["A100"], mode=["hami-core"],
+        node="node1", observed_at=at(seconds), registered=True, uuid=["GPU-1"], model=["A100"], mode=["hami-core"],
         index=[0], memory_mib=[memory_mib], cores_percent=[100], slots=[10], numa=[0], healthy=[True],
         handshake=handshake,
     )  # fmt: skip
@@ -139,7 +139,7 @@ def test_a_handshake_that_goes_on_is_no_news_one_that_breaks_off_is() -> None:
 
 
 def test_registrations_of_two_schedulers_and_checks_stand_beside_each_other() -> None:
-    checked = NodeChecked(node="node1", observed=at(2), scheduler="hami-scheduler", problems=[])
+    checked = NodeChecked(node="node1", observed_at=at(2), scheduler="hami-scheduler", problems=[])
     other = a_registration(1).model_copy(update={"scheduler": "other"})
     assert len(taken([a_registration(0), other, checked, a_registration(3)]).of(OBSERVATIONS.alias)) == 3
 
@@ -190,9 +190,9 @@ def in_turn(told: Sequence[Said]) -> list[Said]:
     kept = []
     for said in told:
         if isinstance(said, PodObserved | NodeRegistered):
-            if said.observed < latest.setdefault(thing_of(said), said.observed):
+            if said.observed_at < latest.setdefault(thing_of(said), said.observed_at):
                 continue
-            latest[thing_of(said)] = said.observed
+            latest[thing_of(said)] = said.observed_at
         kept.append(said)
     return kept
 
@@ -283,7 +283,7 @@ def told(event: Any) -> Said | Rejected | None:
     return said_in(record.value, record.headers, NOW)
 
 
-BOUND: dict[str, Any] = {"bind": BindOutcome(node="node1", bound=True, ended=at(0)), "chosen": "node1"}
+BOUND: dict[str, Any] = {"bind": BindOutcome(node="node1", bound=True, ended_at=at(0)), "chosen": "node1"}
 
 
 def test_a_summary_with_a_bind_is_read_in_its_first_part_alone() -> None:
@@ -294,13 +294,15 @@ def test_a_summary_with_a_bind_is_read_in_its_first_part_alone() -> None:
     assert [told(each) for each in others] == [None] * len(others)
 
 
-@pytest.mark.parametrize("event", [a_summary(), a_repetition(), a_summary(said='a text with "bind":null in it')])
+@pytest.mark.parametrize(
+    "event", [a_summary(), a_repetition(), a_summary(scheduler_message='a text with "bind":null in it')]
+)
 def test_what_binds_nothing_is_not_read(event: Any) -> None:
     assert told(event) is None
 
 
 def test_a_text_that_looks_like_no_bind_hides_none() -> None:
-    assert isinstance(told(a_summary(said='"bind":null', **BOUND)), BoundAttempt)
+    assert isinstance(told(a_summary(scheduler_message='"bind":null', **BOUND)), BoundAttempt)
 
 
 def test_devices_of_a_bind_are_held_by_container_and_those_without_numbers_too() -> None:

@@ -95,7 +95,7 @@ async def test_a_dead_letter_can_be_put_back_as_it_was() -> None:
 
 async def test_events_that_the_fold_does_not_use_are_acknowledged() -> None:
     log = Log()
-    log.append(PodObserved(pod=PodRef(namespace="a", name="b"), observed=STARTED, phase="Pending"))
+    log.append(PodObserved(pod=PodRef(namespace="a", name="b"), observed_at=STARTED, phase="Pending"))
     async with a_worker(FakeIndex(), FakeTopics()) as worker:
         await worker.read(*log.records)
     assert log.acknowledged == [0]
@@ -353,7 +353,7 @@ async def test_the_version_and_the_day_of_a_document_are_those_of_its_attempt() 
         await worker.read(*log.records)
     events = [decode(record.value, record.headers) for record in log.records]
     end = next(event for event in events if isinstance(event, AttemptConcluded))
-    assert datetime.fromtimestamp((index.versions[end.attempt_id] or 0) / 1e6, UTC) >= end.ended
+    assert datetime.fromtimestamp((index.versions[end.attempt_id] or 0) / 1e6, UTC) >= end.ended_at
     assert any(isinstance(event, DevicesJudged) for event in events)
 
 

@@ -31,7 +31,7 @@ def sources(documents: list[Document]) -> list[dict[str, Any]]:
 
 def test_the_devices_are_written_once_and_the_verdicts_every_time() -> None:
     detail, first = Detail(), devices_judged(["node1", "node2"])
-    later = first.model_copy(update={"attempt_id": "later", "started": STARTED + timedelta(seconds=1)})
+    later = first.model_copy(update={"attempt_id": "later", "started_at": STARTED + timedelta(seconds=1)})
     told = detail.documents(rows_of(first))
     assert [each.index for each in told] == [INVENTORIES.name(STARTED), DEVICES.name(STARTED)]
     (again,) = detail.documents(rows_of(later))
@@ -48,7 +48,7 @@ def test_the_devices_are_written_once_and_the_verdicts_every_time() -> None:
 def test_another_day_has_the_devices_too() -> None:
     detail, first = Detail(), devices_judged(["node1"])
     detail.documents(rows_of(first))
-    tomorrow = first.model_copy(update={"attempt_id": "tomorrow", "started": STARTED + timedelta(days=1)})
+    tomorrow = first.model_copy(update={"attempt_id": "tomorrow", "started_at": STARTED + timedelta(days=1)})
     told = detail.documents(rows_of(tomorrow))
     assert [each.index for each in told] == [
         INVENTORIES.name(STARTED + timedelta(days=1)), DEVICES.name(STARTED + timedelta(days=1)),

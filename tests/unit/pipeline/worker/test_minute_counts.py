@@ -19,7 +19,7 @@ class Counting:
 
     def an_attempt(self, second: int) -> None:
         started = STARTED + timedelta(seconds=second)
-        common = about("trainer") | {"started": started, "attempt_id": attempt_id("hami-scheduler", "uid", started)}
+        common = about("trainer") | {"started_at": started, "attempt_id": attempt_id("hami-scheduler", "uid", started)}
         which = minute_of(0, started)
         if self.minutes.unknown([which]):
             self.minutes.load(which, (), ())

@@ -17,7 +17,7 @@ DEVICES = {f"node{number}": [["picked", "CardCordoned", "NumaNotFit"]] for numbe
 
 
 def a_try(number: int) -> list[AttemptEvent]:
-    common = about() | {"attempt_id": f"{number:032x}", "started": STARTED + timedelta(minutes=number)}
+    common = about() | {"attempt_id": f"{number:032x}", "started_at": STARTED + timedelta(minutes=number)}
     return an_attempt(DEVICES, chosen="node1", **common)
 
 
@@ -28,7 +28,7 @@ def plain(said: Any) -> Any:
     if isinstance(said, Tallied):
         tally = said.tally
         columns = (tally.node_index, tally.devices, tally.rows, tally.owner, tally.code, tally.count)
-        head = said.id, str(said.pod), said.scheduler, said.started, said.nodes, list(tally.words), tally.container
+        head = said.id, str(said.pod), said.scheduler, said.started_at, said.nodes, list(tally.words), tally.container
         return head, [column.tolist() for column in columns], tally.picked, tally.models, tally.is_partial
     return str(said) if isinstance(said, Rejected) else (said.id, encode_value(said))
 

@@ -26,10 +26,10 @@ FREED = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["picked", "fits"]
 def a_try(minute: float, devices: Any = None, **said: Any) -> list[AttemptEvent]:
     """The attempt of the one pod that began so many minutes after the first."""
     started = STARTED + timedelta(minutes=minute)
-    common = about() | {"attempt_id": attempt_id("hami-scheduler", "uid-trainer", started), "started": started}
+    common = about() | {"attempt_id": attempt_id("hami-scheduler", "uid-trainer", started), "started_at": started}
     events = an_attempt(devices or FULL, **common, **said)
     ended = started + timedelta(milliseconds=13)
-    return [*events[:-1], events[-1].model_copy(update={"ended": ended})]
+    return [*events[:-1], events[-1].model_copy(update={"ended_at": ended})]
 
 
 def whole(index: FakeIndex, attempt: str) -> AttemptSummarized:
@@ -60,7 +60,7 @@ async def test_an_unchanged_retry_is_told_by_what_differs_and_reads_as_if_it_had
     assert ["summary" in each for each in documents] == [True, False, False]
     assert [each.get("repeats") for each in documents] == [None, first, first]
     assert {each["episode"] for each in documents} == {first}
-    assert {each["episode_started"] for each in documents} == {documents[0]["@timestamp"]}
+    assert {each["episode_started_at"] for each in documents} == {documents[0]["@timestamp"]}
     for events in tries:
         assert encode_value(whole(index, events[0].attempt_id)) == encode_value(summarize(events))
     kinds = [type(decode(each.record.value, each.record.headers)) for each in topics.of(ATTEMPTS.name)]
@@ -125,7 +125,7 @@ async def test_a_bind_is_part_of_what_an_episode_has_in_common() -> None:
     placed = [a_try(minute, FREED, chosen="node2") for minute in range(3)]
     binds = [
         a_bind(bound=bound, error="" if bound else "locked", node="node2", attempt_id=events[0].attempt_id,
-               started=events[0].started, ended=events[0].started + timedelta(seconds=1))
+               started_at=events[0].started_at, ended_at=events[0].started_at + timedelta(seconds=1))
         for events, bound in zip(placed, (False, False, True), strict=True)
     ]  # fmt: skip
     index, _ = await told(*([*events, bind] for events, bind in zip(placed, binds, strict=True)))
@@ -188,7 +188,7 @@ async def test_what_a_bind_adds_to_an_attempt_that_only_the_index_knows() -> Non
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     tries = [a_try(0), a_try(1)]
     log.append(*tries[0], *tries[1])
-    late = a_bind(node="node1", attempt_id=tries[1][0].attempt_id, started=tries[1][0].started)
+    late = a_bind(node="node1", attempt_id=tries[1][0].attempt_id, started_at=tries[1][0].started_at)
     log.append(late)
     async with a_worker(index, topics) as worker:
         await worker.read(*log.records[:-1])

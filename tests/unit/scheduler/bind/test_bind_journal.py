@@ -53,7 +53,7 @@ def test_a_life_that_is_cut_anywhere_leaves_the_bind_open_until_its_end_is_durab
         elif cut < told:
             expected = {bind.key: bind}
         elif cut < len(whole):
-            expected = {bind.key: OpenBind(bind.attempt, bind.node, bind.began, end)}
+            expected = {bind.key: OpenBind(bind.attempt, bind.node, bind.started_at, end)}
         else:
             expected = {}
         assert left_by_a_life_with(whole[:cut], tmp_path) == expected, cut

@@ -35,7 +35,7 @@ async def bind_without_a_word(scheduler: OnApi, pod: Json) -> OpenBind:
     bind = OpenBind(Attempt.of("hami-scheduler", ref, STARTED), "node1", datetime.now(UTC))
     await scheduler.binds.open(bind)
     asked = BindArgs(ref.namespace, ref.name, ref.uid, bind.node)
-    assert not (await scheduler.binder.bind(asked, bind.began)).error
+    assert not (await scheduler.binder.bind(asked, bind.started_at)).error
     return bind
 
 
@@ -48,7 +48,7 @@ async def test_a_bind_that_only_the_api_server_knows_of_is_told_by_the_next_life
             await scheduler.settler.settle()
             (told,) = binds_told(scheduler)
             assert (told.attempt_id, told.bound, told.node) == (bind.attempt.id, True, "node1")
-            assert (told.bind_started, told.ended) == (bind.began, bind.began)
+            assert (told.bind_started_at, told.ended_at) == (bind.started_at, bind.started_at)
 
 
 async def test_one_that_was_about_to_be_told_is_told_word_for_word(tmp_path: Path) -> None:

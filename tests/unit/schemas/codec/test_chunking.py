@@ -103,7 +103,7 @@ def test_a_summary_without_nodes_is_one_part() -> None:
 
 def test_a_long_error_is_cut_so_that_parts_fit() -> None:
     error = "Operation cannot be fulfilled: " + "错" * 400_000
-    bind = BindOutcome(node="node1", bound=False, error=error, ended=STARTED)
+    bind = BindOutcome(node="node1", bound=False, error=error, ended_at=STARTED)
     parts = split(a_big_summary(5_000, 10, error=error, missing=error, bind=bind))
     assert max(len(encode(part).value) for part in parts) <= MAX_VALUE_BYTES
     assert all(part.error.startswith(error[:MAX_TEXT]) for part in parts)

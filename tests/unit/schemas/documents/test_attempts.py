@@ -37,8 +37,10 @@ def stored(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_summary_comes_back_from_its_document() -> None:
-    bind = BindOutcome(node="node2", bound=True, ended=STARTED)
-    summary = a_summary(refusals=[MEMORY, UNREGISTERED], refusal=[0, 1], score=[0, 7.4607077], bind=bind, ended=STARTED)
+    bind = BindOutcome(node="node2", bound=True, ended_at=STARTED)
+    summary = a_summary(
+        refusals=[MEMORY, UNREGISTERED], refusal=[0, 1], score=[0, 7.4607077], bind=bind, ended_at=STARTED
+    )
     again = summary_of(stored(attempt_document(summary, "text")))
     assert isinstance(again, AttemptSummarized)
     assert encode(again) == encode(summary)
@@ -141,7 +143,7 @@ def test_the_order_of_counts_and_a_refusal_said_twice_do_not_matter_to_the_diges
 @pytest.mark.parametrize(
     "changed",
     [
-        {"started": "2027-01-01T00:00:00Z", "attempt_id": "other"},
+        {"started_at": "2027-01-01T00:00:00Z", "attempt_id": "other"},
         {"score": [0, 0, 5]},
         {"version": 99},
         {"judged_devices": 0},
@@ -168,7 +170,7 @@ def test_times_scores_and_counts_do_not_matter_to_the_digest(changed: dict[str, 
         {"refused_by": [0, -1, -1]},
         {"nodes": ["node1", "node2", "node4"]},
         {"error": "calcScore failed"},
-        {"bind": BindOutcome(node="node3", bound=True, ended=STARTED)},
+        {"bind": BindOutcome(node="node3", bound=True, ended_at=STARTED)},
     ],
     ids=lambda changed: next(iter(changed)),
 )
@@ -180,8 +182,8 @@ def test_every_verdict_matters_to_the_digest(changed: dict[str, Any]) -> None:
 
 
 def test_when_it_was_bound_does_not_matter_to_the_digest_but_the_error_does() -> None:
-    def bound(error: str, ended: str) -> str:
-        return verdict_digest(a_summary(bind={"node": "n", "bound": False, "error": error, "ended": ended}))
+    def bound(error: str, ended_at: str) -> str:
+        return verdict_digest(a_summary(bind={"node": "n", "bound": False, "error": error, "ended_at": ended_at}))
 
     assert bound("locked", "2026-01-01T00:00:00Z") == bound("locked", "2026-01-01T00:00:09Z")
     assert bound("locked", "2026-01-01T00:00:00Z") != bound("gone", "2026-01-01T00:00:00Z")

@@ -10,13 +10,13 @@ from pydantic import TypeAdapter, ValidationError
 from schemas.events import (
     EVENTS,
     MAX_PARTS,
-    Alert,
+    AlertChanged,
     AttemptConcluded,
     BindConcluded,
     DetailDropped,
     Event,
     FindingReported,
-    Message,
+    MessageEmitted,
     Moment,
     NodeChecked,
     NodeObserved,
@@ -165,31 +165,31 @@ def test_a_wrong_list_of_thousands_is_one_error() -> None:
     assert caught.value.error_count() == 1
 
 
-def an_alert(**said: Any) -> Alert:
+def an_alert(**said: Any) -> AlertChanged:
     common = {"rule": "Pending", "labels": {"pod": "trainer"}, "state": "firing", "severity": "warning"}
-    return Alert.model_validate(common | {"began": STARTED, "changed": LATER, "summary": "…"} | said)
+    return AlertChanged.model_validate(common | {"started_at": STARTED, "changed_at": LATER, "summary": "…"} | said)
 
 
 def different_facts() -> list[Event]:
     attempt: dict[str, Any] = ATTEMPT
-    bind = {"node": "node1", "bound": True, "bind_started": STARTED}
+    bind = {"node": "node1", "bound": True, "bind_started_at": STARTED}
     dropped = {"device_records": 1, "judged_devices": 8, "cause": "full"}
-    concluded = {"ended": STARTED, "requests": [], "offered_nodes": 1, "judged_nodes": 1, "judged_devices": 8}
+    concluded = {"ended_at": STARTED, "requests": [], "offered_nodes": 1, "judged_nodes": 1, "judged_devices": 8}
     columns: dict[str, list[Any]] = {
         name: []
         for name in ("uuid", "model", "mode", "index", "memory_mib", "cores_percent", "slots", "numa", "healthy")
     }
-    node = {"node": "node1", "observed": STARTED}
+    node = {"node": "node1", "observed_at": STARTED}
     pod = PodRef(namespace="llm", name="deepseek-a", uid="6e1c")
-    said = {"said": STARTED, "severity": "Warning", "message": "…"}
+    said = {"reported_at": STARTED, "severity": "Warning", "message": "…"}
     return [
         devices_judged(part=0),
         devices_judged(part=1),
         nodes_judged(part=0),
         nodes_judged(part=1),
         AttemptConcluded(**attempt, **concluded, device_records=0, node_records=1),
-        BindConcluded(**attempt, **bind, ended=STARTED),
-        BindConcluded(**attempt, **bind, ended=LATER),
+        BindConcluded(**attempt, **bind, ended_at=STARTED),
+        BindConcluded(**attempt, **bind, ended_at=LATER),
         DetailDropped(**attempt, **dropped, dropped_at=STARTED),
         DetailDropped(**attempt, **dropped, dropped_at=LATER),
         FindingReported(**attempt, finding="MemoryChanged", found_at=STARTED, node="node1"),
@@ -202,24 +202,24 @@ def different_facts() -> list[Event]:
         some_trends(version=1),
         some_trends(version=2),
         a_repetition(version=2),
-        Message(**attempt, **said, reason="FilteringFailed"),
-        Message(**attempt, **said, reason="FilteringFailed", code="NumaNotFit"),
-        Message(**attempt, **said, reason="BindingFailed"),
+        MessageEmitted(**attempt, **said, reason="FilteringFailed"),
+        MessageEmitted(**attempt, **said, reason="FilteringFailed", code="NumaNotFit"),
+        MessageEmitted(**attempt, **said, reason="BindingFailed"),
         NodeRegistered(**node, **columns, registered=True, scheduler="hami-scheduler"),
         NodeRegistered(**node, **columns, registered=True, scheduler="other"),
-        NodeRegistered(**(node | {"observed": LATER}), **columns, registered=True, scheduler="other"),
+        NodeRegistered(**(node | {"observed_at": LATER}), **columns, registered=True, scheduler="other"),
         NodeObserved(**node),
         NodeObserved(**(node | {"node": "node2"})),
         an_alert(),
         an_alert(state="resolved"),
-        an_alert(began=LATER),
+        an_alert(started_at=LATER),
         an_alert(labels={"pod": "other"}),
         an_alert(rule="Other"),
         NodeChecked(**node, problems=[], scheduler="hami-scheduler"),
-        NodeChecked(**(node | {"observed": LATER}), problems=[], scheduler="hami-scheduler"),
-        PodObserved(pod=pod, observed=STARTED, phase="Pending"),
-        PodObserved(pod=pod, observed=LATER, phase="Pending"),
-        PodObserved(pod=PodRef(namespace="llm", name="deepseek-b"), observed=STARTED, phase="Pending"),
+        NodeChecked(**(node | {"observed_at": LATER}), problems=[], scheduler="hami-scheduler"),
+        PodObserved(pod=pod, observed_at=STARTED, phase="Pending"),
+        PodObserved(pod=pod, observed_at=LATER, phase="Pending"),
+        PodObserved(pod=PodRef(namespace="llm", name="deepseek-b"), observed_at=STARTED, phase="Pending"),
     ]
 
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from schemas.events.base import Count, Flag, Integer, Model, Moment, PodRef
 
 
-class Held(Model):
+class DeviceAllocation(Model):
     """One device for one container. None is a number that the source does not say."""
 
     uuid: str
@@ -22,16 +22,16 @@ class Held(Model):
     slots: Count = 1
 
 
-class Stay(Model):
+class PodPlacement(Model):
     """From ``began`` until just before ``until`` the pod was on the node; None: it still is."""
 
     id: str
     """Of the document; of equal stays equal."""
     pod: PodRef
     node: str
-    began: Moment
+    started_at: Moment
     """When it was bound; where no bind is known, since when it was scheduled, else when it was first seen there."""
-    until: Moment | None = None
+    ended_at: Moment | None = None
     ended_by: str = ""
     """``Succeeded``, ``Failed``: the pod's phase. ``deleted``: it is gone. ``replaced``: another pod of its name was
     bound or seen since. ``moved``: it was bound or seen on another node since. Empty while it stays."""
@@ -40,9 +40,9 @@ class Stay(Model):
     attempt_id: str = ""
     phase: str = ""
     """As last seen."""
-    held: list[Held] = Field(default_factory=list)
+    allocations: list[DeviceAllocation] = Field(default_factory=list)
     """Devices, by container in the pod's order; none of a pod without devices, or of which no bind is known."""
 
     def is_on(self, at: datetime) -> bool:
         """Was the pod there at that time?"""
-        return self.began <= at and (self.until is None or at < self.until)
+        return self.started_at <= at and (self.ended_at is None or at < self.ended_at)
