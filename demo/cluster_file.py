@@ -11,6 +11,8 @@ from typing import Any
 import httpx
 import yaml
 
+from hami.annotations import NODE_LOCK
+
 APPLIED = "schedulerlog_cluster_file_applied_timestamp_seconds"
 
 
@@ -30,7 +32,7 @@ class ClusterFile:
         """The pod ``owner`` (``namespace/name``) is being bound to the node right now, as HAMi marks it."""
         objects = self._read()
         lock = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ},{owner.replace('/', ',')}"
-        self._find(objects, "Node", node)["metadata"]["annotations"]["hami.io/mutex.lock"] = lock
+        self._find(objects, "Node", node)["metadata"]["annotations"][NODE_LOCK] = lock
         self._write(objects)
 
     def wait_until_seen(self, metrics_url: str, timeout_seconds: float = 30) -> None:

@@ -19,7 +19,7 @@ _FALSE: Final = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class InvalidValueError(ValueError):
-    """A value that Go refuses. place: where it stands (`device 3, field devmem`); problem: what to write instead."""
+    """A value that Go refuses. place: where it is (`device 3, field devmem`); problem: what to write instead."""
 
     def __init__(self, place: str, problem: str) -> None:
         super().__init__(place, problem)

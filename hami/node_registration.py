@@ -53,7 +53,7 @@ class VendorDevices(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeReading:
-    """What stands in a Node object. nvidia: None where NVIDIA's annotation is absent."""
+    """The registrations in a Node object, as they are. nvidia: None where NVIDIA's annotation is absent."""
 
     nvidia: NodeDevices | Malformed | None
     others: tuple[VendorDevices, ...]

@@ -1,4 +1,4 @@
-"""The `node.registered` event of a node, made in the same way whoever observed the node."""
+"""The `node.registered` event of a node, the same for every source that observes the node."""
 
 from collections.abc import Iterator
 from datetime import datetime
