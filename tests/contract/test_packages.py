@@ -1,0 +1,37 @@
+"""The docstring of a package is its map: it names every module and package that lies in it."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOP = (
+    "schemas",
+    "summaries",
+    "hami",
+    "kube",
+    "process",
+    "broker",
+    "scheduler",
+    "ingest",
+    "pipeline",
+    "api",
+    "embedded",
+)
+PACKAGES = sorted(
+    path.parent
+    for top in TOP
+    for path in (ROOT / top).rglob("__init__.py")
+    if any(other.name != "__init__.py" for other in path.parent.glob("*.py"))
+)
+
+
+@pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_package_names_all_that_lies_in_it(package: Path) -> None:
+    text = ast.get_docstring(ast.parse((package / "__init__.py").read_text("utf-8"))) or ""
+    words = set(re.findall(r"\w+", text))
+    modules = {path.stem for path in package.glob("*.py")} - {"__init__", "__main__"}
+    inner = {path.parent.name for path in package.glob("*/__init__.py")}
+    assert not (modules | inner) - words
