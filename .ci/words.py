@@ -22,6 +22,7 @@ QUOTES: dict[str, str] = WORDS["quotes"]
 PROSE = [(re.compile(rf"\b{word}\b", re.IGNORECASE), word, term) for word, term in WORDS["prose"].items()]
 
 QUOTED = re.compile(r"``.*?``|`[^`]*`|\"[^\"]*\"|“[^”]*”|'[^' ]+'|https?://\S+|\{[^}]*\}", re.DOTALL)
+BLOCK = re.compile(r"^```.*?^```|^(?: {4}|\t).*?$", re.DOTALL | re.MULTILINE)
 PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 Problem = tuple[str, int, str]
@@ -97,9 +98,7 @@ def in_code(file: str) -> Iterator[Problem]:
 def in_page(file: str) -> Iterator[Problem]:
     text = (ROOT / file).read_text("utf-8")
     # Blocks of code and the generated tables quote.
-    plain = re.sub(
-        r"^```.*?^```|^(?: {4}|\t).*?$", lambda block: re.sub(r"[^\n]", " ", block[0]), text, flags=re.S | re.M
-    )
+    plain = BLOCK.sub(lambda block: re.sub(r"[^\n]", " ", block[0]), text)
     yield from in_sentence(file, 1, plain)
 
 

@@ -7,19 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TOP = (
-    "schemas",
-    "summaries",
-    "hami",
-    "kube",
-    "process",
-    "broker",
-    "scheduler",
-    "ingest",
-    "pipeline",
-    "api",
-    "embedded",
-)
+TOP = [path.parent.name for path in ROOT.glob("*/__init__.py")]
 PACKAGES = sorted(
     path.parent
     for top in TOP
