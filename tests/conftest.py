@@ -4,16 +4,38 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
 import embedded
 from tests.support.backends import SETTING, Addresses, addresses, chosen
+from tests.support.side_by_side import ModuleScheduling, place_in_the_run
 
 
 def pytest_configure() -> None:
     """What a shell starts in the background ignores SIGINT, and so would every process that the tests interrupt."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest first, so that two workers end at about the same time: see tests/support/side_by_side.py."""
+    items.sort(key=lambda item: place_in_the_run(item.nodeid))
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    config.option.loadscopereorder = False  # the order is that of the hook above
+    return ModuleScheduling(config, log)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What was measured is shown also where tests print nothing."""
+    reports = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
+    if lines := [text for report in reports for name, text in report.user_properties if name == "measured"]:
+        terminalreporter.section("measured")
+        for line in lines:
+            terminalreporter.write_line(line)
 
 
 @pytest.fixture(scope="session")

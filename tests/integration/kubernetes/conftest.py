@@ -1,5 +1,6 @@
 """One real control plane for the whole run, one namespace for every test."""
 
+import itertools
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
@@ -14,27 +15,20 @@ from embedded.control_plane.cluster import CORE
 from embedded.control_plane.steps import steps_on
 from tests.support.control_plane.objects import created_namespace
 
+FIRST_BUILD_SECONDS = 1800
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Last what needs the control plane: on a new machine it is being built beside the tests before."""
-    items.sort(key=lambda item: "control_plane" in getattr(item, "fixturenames", ()))
-
-
-_FIGURES = pytest.StashKey[list[str]]()
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """What was measured is shown also where tests print nothing."""
-    if figures := config.stash.get(_FIGURES, []):
-        terminalreporter.section("measured")
-        for line in figures:
-            terminalreporter.write_line(line)
+    """The first test that asks for the control plane may wait for its build, which takes minutes on a new machine."""
+    asking = (item for item in items if "control_plane" in getattr(item, "fixturenames", ()))
+    for first in itertools.islice(asking, 1):
+        first.add_marker(pytest.mark.timeout(FIRST_BUILD_SECONDS))
 
 
 @pytest.fixture
-def figure(pytestconfig: pytest.Config) -> Callable[[str], None]:
-    """Takes a line with a measured figure, for the end of the run."""
-    return pytestconfig.stash.setdefault(_FIGURES, []).append
+def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Takes a line with a measured figure, which the end of the run shows (tests/conftest.py)."""
+    return lambda line: request.node.user_properties.append(("measured", line))
 
 
 @pytest.fixture(scope="session")
