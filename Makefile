@@ -2,11 +2,13 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help install demo test unit conformance lint types contracts check bench soak chaos fuzz up down generate clean
+.PHONY: help install demo test unit stress conformance lint types contracts check bench soak chaos fuzz up down generate clean
 
 PYTHON ?= python3
 UV_VERSION := 0.13.8
 RUN := .venv/bin/python -m
+# Two workers share the tests (tests/support/side_by_side.py); ARGS="-n 0" runs them one after the other.
+PYTEST := $(RUN) pytest -n 2
 
 help:  ## Show what every target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -14,15 +16,20 @@ help:  ## Show what every target does
 demo: install  ## Run the five scenarios on a real Kafka, pipeline and OpenSearch, then stay up (ONCE=1: check and exit)
 	@$(RUN) demo $(if $(ONCE),--once)
 
-# The first build of Kubernetes takes minutes: it goes on beside the tests that do not need it.
-test: install  ## Run every test, with the real broker, index and Kubernetes
+# The first build of Kubernetes takes minutes: one worker waits for it, the other one runs what does not need it.
+test: install  ## Run every test, with the real broker, index and Kubernetes, on two workers (ARGS="-k word")
 	@mkdir -p .run
 	@$(RUN) embedded kubernetes install >.run/kubernetes-build.log 2>&1 & building=$$!; \
 	trap 'kill $$building 2>/dev/null || true' EXIT; \
-	$(RUN) embedded install; $(RUN) pytest $(ARGS)
+	$(RUN) embedded install; $(PYTEST) $(ARGS)
 
-unit: install  ## Run the tests that need no network, in seconds
-	@$(RUN) pytest tests/unit tests/contract $(ARGS)
+unit: install  ## Run the tests that start no servers: tests/unit and tests/contract, within a minute on two cores
+	@$(PYTEST) tests/unit tests/contract $(ARGS)
+
+# A test of a million examples may take more than the five minutes that every other test is given.
+stress: install  ## Run the tests that take a slice of their examples in the suite with all of them (ARGS="-k races")
+	@$(RUN) embedded install
+	@SCHEDULERLOG_TEST_STRESS=1 $(PYTEST) -m stress --timeout 3600 -v $(ARGS)
 
 conformance: install  ## Replay recorded answers of HAMi and say where ours differ (CASES=DIR: another folder of them)
 	@$(RUN) tests.conformance $(CASES)

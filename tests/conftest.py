@@ -11,17 +11,22 @@ import pytest
 import embedded
 from tests.support.backends import SETTING, Addresses, addresses, chosen
 from tests.support.side_by_side import ModuleScheduling, place_in_the_run
+from tests.support.stress import load_profile
 
 
 def pytest_configure() -> None:
     """What a shell starts in the background ignores SIGINT, and so would every process that the tests interrupt."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    load_profile()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest first, so that two workers end at about the same time: see tests/support/side_by_side.py."""
     items.sort(key=lambda item: place_in_the_run(item.nodeid))
+    for item in items:
+        if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
+            item.add_marker("stress")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:

@@ -20,7 +20,7 @@ def place_in_the_run(nodeid: str) -> int:
     return next((place for place, folder in enumerate(FOLDERS) if nodeid.startswith(folder)), len(FOLDERS))
 
 
-class ModuleScheduling(LoadScopeScheduling):  # type: ignore[misc]
+class ModuleScheduling(LoadScopeScheduling):  # type: ignore[misc] # xdist is untyped
     """Hands out whole modules, and the modules of the control plane as one."""
 
     def _split_scope(self, nodeid: str) -> str:

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.backends import Addresses
-from tests.support.harness.api_process import Served, serving, soon
+from tests.support.harness.api_process import Served, serving
 from tests.support.harness.index_filling import Filling
+from tests.support.waiting import until
 
 
 @pytest.fixture(scope="package")
@@ -19,5 +20,5 @@ def filling(backends: Addresses) -> Filling:
 @pytest.fixture(scope="package")
 def api(filling: Filling) -> Iterator[Served]:
     with serving(filling.bootstrap_servers, filling.url) as api:
-        assert soon(api.is_ready)
+        assert until(api.is_ready)
         yield api

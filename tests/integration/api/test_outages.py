@@ -9,8 +9,9 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions
 
 import embedded
 from schemas.topics import ATTEMPTS
-from tests.support.harness.api_process import serving, soon
+from tests.support.harness.api_process import serving
 from tests.support.harness.index_filling import Filling, an_attempt
+from tests.support.waiting import until
 
 OwnBackends = Callable[..., embedded.Backends]
 
@@ -20,7 +21,7 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
     filling = Filling(servers.bootstrap_servers, servers.opensearch_url)
     with serving(filling.bootstrap_servers, filling.url) as api:
         # Nothing is provisioned: the topic is missing, no index has ever been written.
-        assert soon(lambda: "python -m pipeline provision" in api.part("attempts_topic")["why_not"])
+        assert until(lambda: "python -m pipeline provision" in api.part("attempts_topic")["why_not"])
         assert api.is_ready()
         assert api.schedulerlog("default/none").status_code == 404
         assert api.schedulerlog("default/none", "/history").status_code == 404
@@ -31,10 +32,10 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
 
         # Provisioned now: the running API finds the topic by itself.
         filling.provision()
-        assert soon(lambda: api.part("attempts_topic")["ready"])
+        assert until(lambda: api.part("attempts_topic")["ready"])
         filling.tell(an_attempt("default/told"))
         filling.index(an_attempt("default/stored"))
-        assert soon(lambda: api.schedulerlog("default/told").status_code == 200)
+        assert until(lambda: api.schedulerlog("default/told").status_code == 200)
 
         # The index dies: the latest pods are answered, the others are "try again", never "unknown".
         servers.opensearch.kill()
@@ -53,7 +54,7 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         assert api.is_ready()
         assert not api.part("opensearch")["ready"]
         servers.opensearch.start()
-        assert soon(lambda: api.schedulerlog("default/stored").status_code == 200)
+        assert until(lambda: api.schedulerlog("default/stored").status_code == 200)
 
         # The index hangs: the answer comes after the time that is set, not when the caller gives up.
         servers.opensearch.pause()
@@ -62,25 +63,25 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         assert time.monotonic() - began < 6
         assert api.schedulerlog("default/told").status_code == 200
         servers.opensearch.resume()
-        assert soon(lambda: api.schedulerlog("default/stored").status_code == 200)
+        assert until(lambda: api.schedulerlog("default/stored").status_code == 200)
 
         # The broker dies: what memory knows is answered, and the index is asked whether it knows better.
         servers.kafka[0].kill()
         assert api.schedulerlog("default/told").status_code == 200
-        assert soon(lambda: "does not answer" in api.part("attempts_topic")["why_not"])
+        assert until(lambda: "does not answer" in api.part("attempts_topic")["why_not"])
         newer = an_attempt("default/told", nodes=["node7"], started_at=an_attempt().started_at.replace(year=2027))
         filling.index(newer)
         assert api.schedulerlog("default/told").json()["filter"]["nodes"][0]["name"] == "node7"
         assert api.is_ready()
         servers.kafka[0].start()
-        assert soon(lambda: api.part("attempts_topic")["ready"], timeout_seconds=60)
+        assert until(lambda: api.part("attempts_topic")["ready"])
         filling.tell(an_attempt("default/after"))
-        assert soon(lambda: api.schedulerlog("default/after").status_code == 200)
+        assert until(lambda: api.schedulerlog("default/after").status_code == 200)
 
         # More partitions: records on the new ones are read too.
         asyncio.run(_add_partitions(filling.bootstrap_servers, 30))
         filling.tell(*(an_attempt(f"default/spread-{n}") for n in range(60)))
-        assert soon(lambda: all(api.schedulerlog(f"default/spread-{n}").status_code == 200 for n in range(60)), 60)
+        assert until(lambda: all(api.schedulerlog(f"default/spread-{n}").status_code == 200 for n in range(60)))
     assert httpx.get(filling.url).status_code == 200
 
 

@@ -10,8 +10,9 @@ import orjson
 
 from schemas.events import PodRef
 from tests.support.builders.events import devices_judged
-from tests.support.harness.api_process import Served, serving, soon
+from tests.support.harness.api_process import Served, serving
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
+from tests.support.waiting import until
 
 
 def names(answer: httpx.Response) -> list[str]:
@@ -20,7 +21,7 @@ def names(answer: httpx.Response) -> list[str]:
 
 def test_an_attempt_on_the_topic_is_answered_though_the_index_has_never_seen_it(filling: Filling, api: Served) -> None:
     filling.tell(an_attempt("api-topic/a", chosen="node2", bound=True))
-    assert soon(lambda: api.schedulerlog("api-topic/a").status_code == 200)
+    assert until(lambda: api.schedulerlog("api-topic/a").status_code == 200)
     assert api.schedulerlog("api-topic/a").json() == {
         "status": "succeeded",
         "filter": {
@@ -49,14 +50,14 @@ def test_garbage_between_attempts_is_counted_and_passed_over(filling: Filling, a
     before = api.metric("schedulerlog_api_topic_rejected")
     filling.tell(raw=[(b"api-topic/b", b"\xff\x00not json"), (b"api-topic/b", b"{}")])
     filling.tell(an_attempt("api-topic/b"))
-    assert soon(lambda: api.schedulerlog("api-topic/b").status_code == 200)
+    assert until(lambda: api.schedulerlog("api-topic/b").status_code == 200)
     assert api.metric("schedulerlog_api_topic_rejected") == before + 2
 
 
 def test_an_attempt_on_five_thousand_nodes_comes_whole(filling: Filling, api: Served) -> None:
     nodes = [f"gpu-node-{number:05d}.cluster.local" for number in range(5_000)]
     filling.tell(an_attempt("api-topic/large", nodes=nodes))
-    assert soon(lambda: api.schedulerlog("api-topic/large").status_code == 200)
+    assert until(lambda: api.schedulerlog("api-topic/large").status_code == 200)
     answer = api.schedulerlog("api-topic/large")
     assert names(answer) == nodes
     assert names(api.get(answer.request.url.path, limit="2", node="gpu-node-04999.cluster.local")) == nodes[-1:]
@@ -65,7 +66,7 @@ def test_an_attempt_on_five_thousand_nodes_comes_whole(filling: Filling, api: Se
 def test_an_api_started_later_replays_the_topic(filling: Filling, api: Served) -> None:
     filling.tell(*(an_attempt(f"api-replay/{number}", nodes=[f"node{number}"]) for number in range(40)))
     with serving(filling.bootstrap_servers, filling.url) as later:
-        assert soon(later.is_ready)
+        assert until(later.is_ready)
         for number in range(40):
             assert names(later.schedulerlog(f"api-replay/{number}")) == [f"node{number}"]
         assert later.metric('schedulerlog_api_lookups_total{outcome="miss"}') == 0
@@ -74,7 +75,7 @@ def test_an_api_started_later_replays_the_topic(filling: Filling, api: Served) -
 def test_a_replay_is_bounded(filling: Filling, api: Served) -> None:
     filling.tell(*(an_attempt(f"api-bounded/{number}") for number in range(60)))
     with serving(filling.bootstrap_servers, filling.url, SCHEDULERLOG_API_REPLAYED_RECORDS="12") as bounded:
-        assert soon(bounded.is_ready)
+        assert until(bounded.is_ready)
         assert 0 < bounded.metric("schedulerlog_api_topic_records") <= 12
 
 
@@ -247,8 +248,8 @@ def test_a_history_shows_an_attempt_that_the_index_does_not_show_yet(filling: Fi
     first, second = (an_attempt("api-history/b", started_at=NOW + timedelta(minutes=m)) for m in range(2))
     filling.index(first)
     filling.tell(second)
-    assert soon(lambda: api.schedulerlog("api-history/b").status_code == 200)
-    [episode] = soon(lambda: api.schedulerlog("api-history/b", "/history").json()["episodes"])
+    assert until(lambda: api.schedulerlog("api-history/b").status_code == 200)
+    [episode] = until(lambda: api.schedulerlog("api-history/b", "/history").json()["episodes"])
     assert episode["attempt_ids"] == [second.attempt_id, first.attempt_id]
     assert episode["attempts"] == 2
 

@@ -21,8 +21,9 @@ from summaries.answer import schedulerlog_json
 from summaries.fold import summarize
 from tests.support.harness import ingest_process as reading
 from tests.support.harness.ingest_process import all_taken
-from tests.support.harness.pipeline_process import Pipeline, until
+from tests.support.harness.pipeline_process import Pipeline
 from tests.support.harness.scheduler_process import create_topics, read_topic
+from tests.support.waiting import until
 
 ENDS = (AttemptConcluded, BindConcluded)
 LOGS = Path(__file__).parents[2] / "conformance" / "cases" / "logs"
@@ -91,7 +92,7 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
             for line in lines[piece * len(lines) // pieces : (piece + 1) * len(lines) // pieces]:
                 file.write(line)
         # Killed while it reads, but for the last time; without a checkpoint nothing tells that a file was rotated.
-        assert until(checkpoint.exists, bool, 20)
+        assert until(checkpoint.exists, bool)
         time.sleep(1.5 + piece * 0.4)
         if piece < pieces - 1:
             process.send_signal(signal.SIGKILL)
@@ -122,7 +123,7 @@ def test_an_interrupted_reader_says_so_and_goes_on_where_kafka_stood(running: Pi
     log.write_bytes(noise * (40_000_000 // len(noise)) + (LOGS / "038.log").read_bytes())
     options = (str(log), "--checkpoint", str(checkpoint), "--scheduler", "interrupted")
     process = ingest(running, *options)
-    assert until(checkpoint.exists, bool, 20)
+    assert until(checkpoint.exists, bool)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130, said
@@ -158,14 +159,14 @@ def test_a_kafka_that_takes_nothing_is_waited_for_and_that_is_said(
     command = [sys.executable, "-m", "ingest", "hami-log", str(log), "--follow"]
     process = subprocess.Popen([*command, "--kafka", servers.bootstrap_servers], stderr=subprocess.PIPE, text=True)
     try:
-        assert until(lambda: told_to(servers), bool, 20)
+        assert until(lambda: told_to(servers), bool)
         servers.kafka[0].kill()
         with log.open("ab") as file:
             file.write((LOGS / "031.log").read_bytes())
         time.sleep(8)
         servers.kafka[0].start()
         expected = ended(log.read_bytes())
-        assert until(lambda: told_to(servers), lambda found: found >= expected, 30) >= expected
+        assert until(lambda: told_to(servers), lambda found: found >= expected) >= expected
     finally:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)

@@ -10,9 +10,10 @@ from demo.processes import free_ports
 from schemas.codec.records import decode
 from schemas.events import Event, NodeObserved, PodObserved
 from tests.support.builders.sniffer_lines import DOCUMENT
-from tests.support.harness.api_process import Served, serving, soon
+from tests.support.harness.api_process import Served, serving
 from tests.support.harness.ingest_process import all_taken, read, versions
-from tests.support.harness.pipeline_process import Pipeline, until
+from tests.support.harness.pipeline_process import Pipeline
+from tests.support.waiting import until
 
 UNIT = Path(__file__).parents[2] / "unit"
 PROPOSAL = UNIT / "ingest" / "hami" / "cases" / "scheduler-event-proposal.log"
@@ -35,7 +36,7 @@ def placements(running: Pipeline) -> None:
 
 
 def answer(api: Served, pod: str) -> dict[str, Any]:
-    got = soon(lambda: (found := api.schedulerlog(pod)).is_success and found)
+    got = until(lambda: (found := api.schedulerlog(pod)).is_success and found)
     assert got, api.schedulerlog(pod).text
     body: dict[str, Any] = got.json()
     return body
@@ -43,7 +44,7 @@ def answer(api: Served, pod: str) -> dict[str, Any]:
 
 def findings(api: Served, path: str) -> list[dict[str, Any]]:
     """What is found, as soon as something is."""
-    items: list[dict[str, Any]] = soon(lambda: api.client.get(path).json().get("items"))
+    items: list[dict[str, Any]] = until(lambda: api.client.get(path).json().get("items"))
     return items
 
 
@@ -184,4 +185,4 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
 
 def answered(api: Served, path: str, is_whole: Callable[[Any], Any]) -> Any:
     """What the API says there, as soon as all of it has arrived."""
-    return soon(lambda: (got := api.client.get(path)).is_success and is_whole(got.json()) and got.json())
+    return until(lambda: (got := api.client.get(path)).is_success and is_whole(got.json()) and got.json())

@@ -12,7 +12,8 @@ import pytest
 from embedded.control_plane import ControlPlane
 from embedded.errors import ServerError
 from embedded.process import started_at
-from tests.support.control_plane.objects import create, created_nodes, eventually
+from tests.support.control_plane.objects import create, created_nodes
+from tests.support.waiting import eventually
 
 HOLDS_ONE = """\
 import json, time

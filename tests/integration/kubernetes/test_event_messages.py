@@ -25,8 +25,9 @@ from schemas.events import MessageEmitted, PodRef
 from schemas.generate import ROOT
 from schemas.topics import DEAD_LETTERS, MESSAGES
 from tests.support.backends import Addresses
-from tests.support.control_plane.objects import Json, create, eventually
+from tests.support.control_plane.objects import Json, create
 from tests.support.control_plane.service_account import RBAC, a_kubeconfig
+from tests.support.waiting import eventually
 
 REFUSED = "3 nodes CardInsufficientMemory(node1,node3,node4)"
 

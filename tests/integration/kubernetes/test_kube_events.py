@@ -20,11 +20,12 @@ from ingest.kube.reader import CONDITION_SECONDS
 from schemas.events import Event, NodeObserved, NodeRegistered, PodObserved
 from tests.support.backends import Addresses, chosen
 from tests.support.builders.api_server_objects import a_pod_group
-from tests.support.control_plane.objects import Json, a_gpu_node, create, created_nodes, eventually
+from tests.support.control_plane.objects import Json, a_gpu_node, create, created_nodes
 from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, attempts, told
 from tests.support.harness.ingest_process import all_taken, versions
-from tests.support.harness.pipeline_process import pipeline, until
+from tests.support.harness.pipeline_process import pipeline
 from tests.support.harness.scheduler_process import create_topics
+from tests.support.waiting import eventually, until
 
 
 @pytest.fixture

@@ -19,11 +19,11 @@ from tests.support.control_plane.objects import (
     a_gpu_pod,
     create_pods,
     created_nodes,
-    eventually,
     list_pods,
 )
 from tests.support.harness.scheduler_process import create_topics
 from tests.support.tcp_proxy import TcpProxy
+from tests.support.waiting import eventually
 
 NAME = "hami-two"
 NODES = 20
@@ -97,9 +97,9 @@ async def test_leaders_are_killed_under_load_and_no_card_is_booked_twice(
         create_pods(client, namespace, pods)
         gaps = []
         for bound in (PODS // 5, 2 * PODS // 5, 3 * PODS // 5):
-            eventually(lambda: len(bound_pods(list_pods(client, namespace))) >= bound, lambda: logs(both), 60)  # noqa: B023
+            eventually(lambda: len(bound_pods(list_pods(client, namespace))) >= bound, lambda: logs(both))  # noqa: B023
             gaps.append(change_leader(both))
-        eventually(lambda: len(bound_pods(list_pods(client, namespace))) == PODS, lambda: logs(both), 90)
+        eventually(lambda: len(bound_pods(list_pods(client, namespace))) == PODS, lambda: logs(both))
         found = list_pods(client, namespace)
         assert overbooked(shown(found).values()) == {}
         assert astray(found) == []

@@ -12,15 +12,9 @@ from tests.support.backends import Addresses
 from tests.support.control_plane.bookkeeping import agreed, overbooked, shown
 from tests.support.control_plane.device_plugins import DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration
-from tests.support.control_plane.objects import (
-    a_gpu_node,
-    a_gpu_pod,
-    create_pods,
-    created_nodes,
-    eventually,
-    list_pods,
-)
+from tests.support.control_plane.objects import a_gpu_node, a_gpu_pod, create_pods, created_nodes, list_pods
 from tests.support.harness.scheduler_process import create_topics
+from tests.support.waiting import eventually
 
 NAME = "hami-many"
 NODES = 1000
@@ -67,7 +61,7 @@ async def test_two_thousand_pods_are_scheduled_over_a_thousand_nodes(
             480,
         )
         took, cpu = time.monotonic() - began, extender.cpu_seconds() - cpu
-        eventually(lambda: not extender.metric("schedulerlog_spool_bytes"), "Kafka does not have all of it", 60)
+        eventually(lambda: not extender.metric("schedulerlog_spool_bytes"), "Kafka does not have all of it")
         behind = time.monotonic() - began - took
         found = list_pods(client, namespace)
         assert overbooked(shown(found).values()) == {}

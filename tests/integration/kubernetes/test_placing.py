@@ -25,10 +25,10 @@ from tests.support.control_plane.objects import (
     create,
     create_pods,
     created_nodes,
-    eventually,
     list_pods,
 )
 from tests.support.harness.scheduler_process import create_topics
+from tests.support.waiting import eventually
 
 NAME = "hami-placing"
 

@@ -21,10 +21,10 @@ from schemas.events import AttemptSummarized
 from tests.support.backends import Addresses
 from tests.support.builders.hami_lines import a_line, asked, failed, started, unfit
 from tests.support.control_plane.kubelet import Kubelet, serving_the_log_of
-from tests.support.control_plane.objects import eventually
 from tests.support.control_plane.plain_scheduler import attempts, told
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
 from tests.support.harness.scheduler_process import create_topics
+from tests.support.waiting import eventually
 
 POD = "hami-scheduler-0"
 REFUSAL = "1/8 CardInsufficientMemory, 7/8 CardTimeSlicingExhausted"

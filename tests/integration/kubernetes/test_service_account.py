@@ -17,8 +17,8 @@ from kube.lease import Terms
 from kube.resources import NODES
 from tests.support.control_plane.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
-from tests.support.fakes.api_server import until
 from tests.support.harness.scheduler_on_fake_api import LEASE, OnApi
+from tests.support.waiting import eventually_async
 
 Json = dict[str, Any]
 PATIENT = Terms(60, 50, 0.2)
@@ -55,7 +55,7 @@ async def test_a_pod_is_placed_with_the_rights_that_are_documented_and_in_four_c
         on_api = OnApi(tmp_path, client, "me", PATIENT)
         running = asyncio.create_task(on_api.cluster.run())
         try:
-            await until(lambda: running.done() or not on_api.cluster.problem())
+            await eventually_async(lambda: running.done() or not on_api.cluster.problem())
             assert not on_api.cluster.problem()
             calls.clear()
             assert (await on_api.filter(pod, (node,)))["NodeNames"] == [node]

@@ -21,11 +21,11 @@ from tests.support.control_plane.objects import (
     annotate,
     create_pods,
     created_nodes,
-    eventually,
     list_pods,
 )
 from tests.support.harness.scheduler_process import create_topics
 from tests.support.tcp_proxy import TcpProxy
+from tests.support.waiting import eventually
 
 NAME = "hami-cut"
 
@@ -79,7 +79,7 @@ async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
                 return len(shown(list_pods(client, namespace))) == 2
 
             # Both cards are free only for a scheduler that heard of the deletion and of the new node.
-            eventually(both_are_bound, extender.log.read_text, poll_seconds=0.5)
+            eventually(both_are_bound, extender.log.read_text)
             found = list_pods(client, namespace)
             assert {placement.node for placement in shown(found).values()} == {old, new}
             await agreed(backends.bootstrap_servers, namespace, found)
@@ -101,7 +101,7 @@ async def test_connections_that_break_again_and_again_cost_no_card_and_no_pod(
             wire.cut()
             return len(shown(list_pods(client, namespace))) == count
 
-        eventually(all_are_bound, extender.log.read_text, 90, poll_seconds=0.5)
+        eventually(all_are_bound, extender.log.read_text)
         assert wire.cuts > 5
         found = list_pods(client, namespace)
         assert overbooked(shown(found).values()) == {}
@@ -121,7 +121,7 @@ async def test_an_api_server_that_is_killed_and_comes_back_finds_a_scheduler_tha
         control_plane.api_server.kill()
         control_plane.api_server.start()
         create_pods(client, namespace, [whole_card("after")])
-        eventually(lambda: "after" in shown(list_pods(client, namespace)), extender.log.read_text, 60)
+        eventually(lambda: "after" in shown(list_pods(client, namespace)), extender.log.read_text)
         found = list_pods(client, namespace)
         assert overbooked(shown(found).values()) == {}
         await agreed(backends.bootstrap_servers, namespace, found)

@@ -30,7 +30,8 @@ from schemas.ids import attempt_id, microseconds
 from schemas.topics import ATTEMPTS, DECISIONS, FINDINGS, NODES, PODS, Topic
 from summaries.placement_auditor import LATE
 from tests.support.builders.events import a_request, a_summary
-from tests.support.harness.pipeline_process import Pipeline, pipeline, until
+from tests.support.harness.pipeline_process import Pipeline, pipeline
+from tests.support.waiting import until
 
 Told = tuple[Topic, Event]
 AGO: Final = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=20)
@@ -149,7 +150,7 @@ def test_each_is_found_once_however_often_the_process_is_killed(running: Pipelin
         asyncio.run(send(running, lot))
         running.processes.kill("placements")
         running.start_placements()
-    found = until(lambda: findings(running), lambda told: len(told) >= len(WRONG), timeout_seconds=120)
+    found = until(lambda: findings(running), lambda told: len(told) >= len(WRONG))
     assert {each.finding: (each.pod.name, each.node) for each in found} == WRONG
     assert set(Counter(each.id for each in found).values()) == {1}
     assert {

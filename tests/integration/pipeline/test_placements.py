@@ -27,7 +27,8 @@ from schemas.events import (
 from schemas.ids import attempt_id, microseconds
 from schemas.topics import ATTEMPTS, FINDINGS, NODES, PODS, Topic
 from tests.support.builders.events import a_request, a_summary
-from tests.support.harness.pipeline_process import Pipeline, pipeline, until
+from tests.support.harness.pipeline_process import Pipeline, pipeline
+from tests.support.waiting import until
 
 HOUR_AGO = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
 NODE_COUNT, CARDS = 5, 4

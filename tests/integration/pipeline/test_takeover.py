@@ -10,7 +10,8 @@ import embedded
 from demo.processes import free_ports
 from schemas.events import AttemptEvent
 from tests.support.builders.attempts import about, an_attempt
-from tests.support.harness.pipeline_process import Pipeline, pipeline, until
+from tests.support.harness.pipeline_process import Pipeline, pipeline
+from tests.support.waiting import until
 
 DEVICES = {"node1": [["CardInsufficientMemory"] * 2], "node2": [["NumaNotFit"] * 2]}
 PODS = 48
@@ -32,7 +33,7 @@ def on_all_partitions(namespace: str) -> list[AttemptEvent]:
 def tell_and_wait(running: Pipeline, namespace: str) -> None:
     """Return when the index has an attempt of every partition."""
     running.send(on_all_partitions(namespace))
-    found = until(lambda: running.attempts(namespace), lambda found: len(found) == PODS, 60)
+    found = until(lambda: running.attempts(namespace), lambda found: len(found) == PODS)
     assert len(found) == PODS
 
 

@@ -18,7 +18,8 @@ from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS, INDICES, MAPPING_VERSION
 from summaries.fold import summarize
 from tests.support.builders.attempts import about, an_attempt
-from tests.support.harness.pipeline_process import Pipeline, until
+from tests.support.harness.pipeline_process import Pipeline
+from tests.support.waiting import until
 
 CASES = Path(__file__).parent / "cases"
 OLDER = range(1, MAPPING_VERSION)
@@ -46,7 +47,7 @@ def version_of(url: str, index: str) -> int:
 
 def said_and_ended(running: Pipeline, line: str) -> bool:
     log = running.processes.log("worker")
-    until(lambda: running.processes.is_running("worker"), lambda runs: not runs, 30)
+    until(lambda: running.processes.is_running("worker"), lambda runs: not runs)
     ended = running.processes.has_ended("worker")
     return ended and line in log.read_text()
 
@@ -74,7 +75,7 @@ def test_an_index_of_an_older_version_is_brought_up_to_date_and_written_on(runni
     running.start()
     events = an_attempt(DEVICES, **about("upgraded", f"upgraded-{version}") | {"started_at": began})
     running.send(events)
-    (document,) = until(lambda: running.attempts(f"upgraded-{version}"), bool, 30).values()
+    (document,) = until(lambda: running.attempts(f"upgraded-{version}"), bool).values()
     summary = summary_of(document)
     assert isinstance(summary, AttemptSummarized)
     assert encode_value(summary) == encode_value(summarize(events))

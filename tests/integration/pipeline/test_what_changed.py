@@ -4,8 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
-from tests.support.harness.api_process import Served, serving, soon
+from tests.support.harness.api_process import Served, serving
 from tests.support.harness.pipeline_process import Pipeline
+from tests.support.waiting import until
 
 FULL = {"node1": [["CardCordoned"] * 2], "node2": [["CardCordoned"] * 2]}
 FREED = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
@@ -22,12 +23,12 @@ def test_a_history_says_what_changed_whether_memory_or_the_index_answers(running
     common = about("pod", "changed")
     later = common | {"attempt_id": "later", "started_at": STARTED + timedelta(minutes=1)}
     with serving(*addresses) as following:
-        assert soon(following.is_ready)
+        assert until(following.is_ready)
         running.send([*an_attempt(FULL, **common), *an_attempt(FREED, chosen="node1", **later), a_bind(**later)])
-        from_memory = soon(lambda: episodes(following))
+        from_memory = until(lambda: episodes(following))
     with serving(*addresses, SCHEDULERLOG_API_REPLAYED_RECORDS="0") as without_memory:
-        assert soon(without_memory.is_ready)
-        from_index = soon(lambda: episodes(without_memory))
+        assert until(without_memory.is_ready)
+        from_index = until(lambda: episodes(without_memory))
     changed = ["bind: nothing became bound to node1", "node1: 2/2 CardCordoned became fit"]
     assert [each["changes"] for each in from_index] == [changed, []]
     assert from_memory == from_index

@@ -18,7 +18,8 @@ from schemas.topics import TOPICS
 from summaries.fold import summarize
 from summaries.retries import resolve
 from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
-from tests.support.harness.pipeline_process import Pipeline, until
+from tests.support.harness.pipeline_process import Pipeline
+from tests.support.waiting import until
 
 DEVICES = {f"node{i}": [["NumaNotFit", "CardCordoned", "CardInsufficientMemory"]] for i in range(6)}
 FITTING = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
@@ -84,7 +85,7 @@ def test_device_records_are_stored_with_the_devices_said_once(running: Pipeline)
     told = attempts("devices", 3)[::2]
     running.send([event for events in told for event in events])
     wanted = {"terms": {"attempt_id": [events[0].attempt_id for events in told]}}
-    found = until(lambda: running.documents(wanted, "schedulerlog-devices"), lambda found: len(found) == 2, 15)
+    found = until(lambda: running.documents(wanted, "schedulerlog-devices"), lambda found: len(found) == 2)
     (inventory,) = {document["inventory"] for document in found.values()}
     kept = running.documents({"ids": {"values": [inventory]}}, "schedulerlog-inventories")[inventory]
     assert kept["record"]["uuid"] == ["GPU-node1-0", "GPU-node1-1", "GPU-node2-0", "GPU-node2-1"]
@@ -154,7 +155,7 @@ def test_retries_are_told_by_what_differs_and_counted_once_though_the_worker_is_
         }
 
     expected = {"failed": (27, 27 * 18), "pending": (3, 3 * 18)}
-    assert until(counts, lambda said: said == expected, 15) == expected
+    assert until(counts, lambda said: said == expected) == expected
     running.send([event for events in told for event in events])
     time.sleep(4)
     assert counts() == expected
@@ -167,7 +168,7 @@ def test_a_killed_worker_goes_on_within_seconds(running: Pipeline) -> None:
     running.send([event for events in told for event in events])
     began = time.monotonic()
     running.start()
-    found = until(lambda: running.attempts("again"), lambda found: len(found) == 2, 20)
+    found = until(lambda: running.attempts("again"), lambda found: len(found) == 2)
     assert len(found) == 2
     # Three seconds are promised; the test machine may be busy with other tests.
     assert time.monotonic() - began < 10
@@ -176,7 +177,7 @@ def test_a_killed_worker_goes_on_within_seconds(running: Pipeline) -> None:
 def test_a_clean_stop_takes_seconds_and_leaves_nothing_to_redo(running: Pipeline) -> None:
     told = attempts("stopped", 20)
     running.send([event for events in told for event in events])
-    until(lambda: running.attempts("stopped"), lambda found: len(found) == 20, 20)
+    until(lambda: running.attempts("stopped"), lambda found: len(found) == 20)
     began = time.monotonic()
     running.processes.stop("worker")
     assert time.monotonic() - began < 6
@@ -239,7 +240,7 @@ def test_dead_letters_are_listed_and_put_back_as_they_were(running: Pipeline) ->
     broken = Record(b"mended/pod", b"\x1b[31m{", [("ce_type", b"io.schedulerlog.message.emitted.v1"), ("own", b"\x00")])
     before = len(running.topic("schedulerlog.dead-letters"))
     running.send_records([broken])
-    dead = until(lambda: running.topic("schedulerlog.dead-letters")[before:], bool, 15)
+    dead = until(lambda: running.topic("schedulerlog.dead-letters")[before:], bool)
     listed = running.command("dead-letters", "list")
     assert f"{dead[0].offset}  " in listed
     assert "key 'mended/pod'  6 bytes  value: not JSON" in listed
@@ -250,7 +251,7 @@ def test_dead_letters_are_listed_and_put_back_as_they_were(running: Pipeline) ->
         "ce_type: io.schedulerlog.message.emitted.v1", "own: \\x00", "key: mended/pod", "value: 6 bytes", "\\x1b[31m{",
     ]  # fmt: skip
     assert running.command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "put back 1\n"
-    again = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2, 15)
+    again = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)
     assert [(each.key, each.value, each.headers[5:]) for each in again] == [
         (broken.key, broken.value, tuple(broken.headers))
     ] * 2
@@ -259,7 +260,7 @@ def test_dead_letters_are_listed_and_put_back_as_they_were(running: Pipeline) ->
 def test_a_bind_after_a_restart_finds_its_attempt(running: Pipeline) -> None:
     (events,) = attempts("late", 1)
     running.send(events[:-1])
-    until(lambda: running.attempts("late"), bool, 15)
+    until(lambda: running.attempts("late"), bool)
     time.sleep(1)  # let the offsets be committed, so that only the index knows the attempt
     running.processes.kill("worker")
     running.start()
@@ -270,7 +271,7 @@ def test_a_bind_after_a_restart_finds_its_attempt(running: Pipeline) -> None:
 def test_an_attempt_without_an_end_is_told_as_incomplete_and_completed_by_what_comes_late(running: Pipeline) -> None:
     (events,) = attempts("half", 1, bound=False)
     running.send(events[:-1])
-    (document,) = until(lambda: running.attempts("half"), bool, 20).values()
+    (document,) = until(lambda: running.attempts("half"), bool).values()
     assert (document["complete"], document["status"]) == (False, "pending")
     running.send(events[-1:])
     assert_each_is_there_once_as_it_was_told(running, "half", [events])
@@ -303,7 +304,7 @@ def test_a_worker_without_templates_says_what_to_run_and_ends(running: Pipeline)
     running.start()
     log = running.processes.log("worker")
     line = "OpenSearch has no index template schedulerlog-attempts: run `python -m pipeline provision`"
-    assert line in until(log.read_text, lambda text: line in text, 20)
+    assert line in until(log.read_text, lambda text: line in text)
     running.processes.run("provision", "pipeline", "provision")
 
 

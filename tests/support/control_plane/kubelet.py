@@ -16,8 +16,9 @@ import yaml
 from embedded.control_plane import ControlPlane
 from embedded.control_plane.programs import answers
 from embedded.ports import KUBERNETES_PORTS, free_port
-from tests.support.control_plane.objects import create, created_nodes, eventually
+from tests.support.control_plane.objects import create, created_nodes
 from tests.support.tcp_proxy import TcpProxy
+from tests.support.waiting import eventually
 
 CONTAINER = "main"
 

@@ -1,8 +1,7 @@
 """Kubernetes objects of the tests: written through the API server and taken away again."""
 
 import json
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 import httpx
 
 from embedded.control_plane import ControlPlane
+from tests.support.waiting import eventually
 
 T = TypeVar("T")
 Json = dict[str, Any]
@@ -112,17 +112,3 @@ def a_gpu_pod(name: str, scheduler: str, *, gpus: int = 1, **amounts: int) -> Js
     container = {"name": "main", "image": "none", "resources": {"limits": {key: str(n) for key, n in limits.items()}}}
     spec = {"schedulerName": scheduler, "containers": [container], "terminationGracePeriodSeconds": 0}
     return {"metadata": {"name": name}, "spec": spec}
-
-
-def eventually(
-    probe: Callable[[], T],
-    otherwise: str | Callable[[], str],
-    timeout_seconds: float = 30.0,
-    poll_seconds: float = 0.05,
-) -> T:
-    """The first true answer of ``probe``; fails with ``otherwise`` when none comes in time."""
-    deadline = time.monotonic() + timeout_seconds
-    while not (answer := probe()):
-        assert time.monotonic() < deadline, otherwise if isinstance(otherwise, str) else otherwise()
-        time.sleep(poll_seconds)
-    return answer

@@ -4,7 +4,7 @@ It stands in for the real one only where a fault must come at an exact moment; t
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from copy import deepcopy
 from typing import Any
@@ -214,9 +214,3 @@ async def a_client(url: str, **how: Any) -> AsyncIterator[Client]:
         yield client
     finally:
         await client.close()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(60):
-        while not holds():  # noqa: ASYNC110 - the condition is the cluster's, not ours
-            await asyncio.sleep(0.01)

@@ -3,8 +3,7 @@
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -55,11 +54,3 @@ def serving(bootstrap_servers: str, opensearch_url: str, **settings: str) -> Ite
         assert process.wait(timeout=20) in (0, -15)
         if process.stdout:
             process.stdout.close()
-
-
-def soon(condition: Callable[[], Any], timeout_seconds: float = 30) -> Any:
-    """What ``condition`` gives as soon as it is true; whatever it is when the time is up."""
-    deadline = time.monotonic() + timeout_seconds
-    while not (found := condition()) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    return found

@@ -6,7 +6,8 @@ from typing import Any
 
 import httpx
 
-from tests.support.harness.pipeline_process import Pipeline, until
+from tests.support.harness.pipeline_process import Pipeline
+from tests.support.waiting import until
 
 
 def ingest(running: Pipeline, *arguments: str) -> "subprocess.Popen[str]":

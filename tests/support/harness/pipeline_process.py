@@ -5,8 +5,7 @@ import contextlib
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -91,14 +90,6 @@ def pipeline(folder: Path, servers: embedded.Backends, **environment: str) -> It
     with Processes(folder / "logs", servers.environment | settings | environment) as processes:
         processes.run("provision", "pipeline", "provision")
         yield Pipeline(servers, processes, int(free_ports("worker")["worker"]))
-
-
-def until(read: Callable[[], T], is_right: Callable[[T], bool], timeout_seconds: float = 45) -> T:
-    """What ``read`` gives as soon as it is right, or whatever it is when the time is up."""
-    deadline = time.monotonic() + timeout_seconds
-    while not is_right(answer := read()) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    return answer
 
 
 async def _send(servers: str, records: Sequence[Record]) -> None:

@@ -24,7 +24,8 @@ from scheduler.observe import Observer
 from scheduler.publish.spool.spool import Spool, now_utc
 from scheduler.service import Scheduler, Teller
 from tests.support.builders.kube_objects import a_node, a_pod
-from tests.support.fakes.api_server import FakeApi, a_client, serving, until
+from tests.support.fakes.api_server import FakeApi, a_client, serving
+from tests.support.waiting import eventually_async
 
 Json = dict[str, Any]
 LEASE = Key("kube-system", "lease")
@@ -89,7 +90,7 @@ async def running(api: FakeApi, folder: Path, *identities: str, **how: Any) -> A
         found = tuple(OnApi(folder, client, identity) for identity in identities or ("",))
         tasks = [asyncio.create_task(each.cluster.run()) for each in found]
         try:
-            await until(lambda: any(not each.cluster.problem() for each in found))
+            await eventually_async(lambda: any(not each.cluster.problem() for each in found))
             yield found
         finally:
             for task in tasks:

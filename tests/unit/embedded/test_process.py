@@ -3,12 +3,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from embedded.process import Child, Leash, ProcessId, last_lines, spawn, started_at
+from tests.support.waiting import eventually
 
 SLEEPS = [sys.executable, "-c", "import time; print('here', flush=True); time.sleep(600)"]
 DEAF = [
@@ -20,15 +20,8 @@ DEAF = [
 
 def started(command: list[str], folder: Path, leash: Leash | None = None) -> Child:
     child = spawn(command, folder / "log", os.environ, leash)
-    until(lambda: (folder / "log").read_text() == "here\n")
+    eventually(lambda: (folder / "log").read_text() == "here\n")
     return child
-
-
-def until(condition: Callable[[], bool], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 def test_a_process_is_known_by_its_id_and_its_start(tmp_path: Path) -> None:
@@ -54,7 +47,7 @@ def test_a_stranger_with_a_recycled_id_is_never_signalled(tmp_path: Path) -> Non
 
 def test_a_zombie_is_not_alive(tmp_path: Path) -> None:
     child = spawn([sys.executable, "-c", ""], tmp_path / "log", os.environ, None)
-    until(lambda: not child.id.is_alive())
+    eventually(lambda: not child.id.is_alive())
     assert started_at(child.id.pid) is None
     assert child.exit_status() == 0
 
@@ -108,7 +101,7 @@ def test_the_watcher_ends_with_the_process_that_it_watches(tmp_path: Path) -> No
     watcher = int(children.read_text())
     child.id.kill()
     child.popen.wait()
-    until(lambda: started_at(watcher) is None)
+    eventually(lambda: started_at(watcher) is None)
     leash.close()
 
 
@@ -123,10 +116,10 @@ def test_a_leashed_process_does_not_survive_its_starter(tmp_path: Path, number: 
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, cwd=Path.cwd()) as starter:
         assert starter.stdout is not None
         pid = int(starter.stdout.readline())
-        until(lambda: (tmp_path / "log").read_text() == "here\n")
+        eventually(lambda: (tmp_path / "log").read_text() == "here\n")
         assert started_at(pid) is not None
         starter.send_signal(number)
-        until(lambda: started_at(pid) is None)
+        eventually(lambda: started_at(pid) is None)
 
 
 def test_the_last_lines_of_a_log_are_cut_to_a_readable_length(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 from kube.election import Election, Neighbour
 from kube.lease import Leading, Seen, Step, Terms, claim, led_by_host, next_step, resignation
 from kube.resources import LEASES, Key
-from tests.support.fakes.api_server import FakeApi, a_client, serving, until
+from tests.support.fakes.api_server import FakeApi, a_client, serving
+from tests.support.waiting import eventually_async
 
 KEY, TERMS, NOW = Key("kube-system", "schedulerlog-scheduler"), Terms(), datetime(2026, 11, 21, 3, 0, 0, 5, UTC)
 
@@ -103,7 +104,7 @@ async def the_leader(elections: list[Election]) -> Election:
         assert len(found) <= 1
         return found
 
-    await until(lambda: bool(leading()))
+    await eventually_async(lambda: bool(leading()))
     return leading()[0]
 
 
@@ -116,7 +117,7 @@ async def test_a_leader_that_can_not_renew_stops_by_itself_and_begins_a_new_term
         assert election.leads_anew.is_set()
         before = election.term
         api.fail(*["PUT /apis", "GET /apis"] * 20)
-        await until(lambda: not election.is_leading)
+        await eventually_async(lambda: not election.is_leading)
         assert "can't be had (the fault" in election.problem
         await the_leader([election])
         assert election.term > before
@@ -136,15 +137,15 @@ async def test_who_leads_with_kube_scheduler_stops_when_its_lease_moves_or_stand
     async with serving(api) as url, a_client(url) as client:
         ours = Neighbour(client, KEY, "pod-1", Terms(3, 0.5, 0.05))
         task = asyncio.create_task(ours.run())
-        await until(lambda: "can't be read" in ours.problem)
+        await eventually_async(lambda: "can't be read" in ours.problem)
         api.put(path, a_lease("pod-1_a"))
-        await until(lambda: ours.is_leading)
+        await eventually_async(lambda: ours.is_leading)
         assert (ours.term, ours.leads_anew.is_set(), ours.problem) == (1, True, "")
-        await until(lambda: "has not been renewed for 0.5 s" in ours.problem)
+        await eventually_async(lambda: "has not been renewed for 0.5 s" in ours.problem)
         api.put(path, a_lease("pod-1_a", renewed="2026-11-21T03:00:01.000000Z"))
-        await until(lambda: ours.term == 2)
+        await eventually_async(lambda: ours.term == 2)
         api.put(path, a_lease("pod-2_b"))
-        await until(lambda: "is held by pod-2_b, not by one in pod-1" in ours.problem)
+        await eventually_async(lambda: "is held by pod-2_b, not by one in pod-1" in ours.problem)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
@@ -177,7 +178,7 @@ async def test_a_lease_is_given_back_though_a_renewal_is_in_flight_when_it_stops
     async with leading(api, OFTEN) as (election, task):
         before = api.version
         answer = api.hold_answer(f"PUT {LEASES.item(KEY)}")
-        await until(lambda: api.version > before)
+        await eventually_async(lambda: api.version > before)
         stopping = asyncio.create_task(stop(election, task))
         await asyncio.sleep(0)
         answer.set()
@@ -192,7 +193,7 @@ async def test_a_lease_is_given_back_though_the_last_write_is_never_answered(las
         election = Election(client, KEY, "me", OFTEN)
         answer = api.hold_answer(f"POST {path.rpartition('/')[0]}" if last == "first claim" else f"PUT {path}")
         task = asyncio.create_task(election.run())
-        await until(lambda: path in api.objects and not api.held_answers)
+        await eventually_async(lambda: path in api.objects and not api.held_answers)
         await stop(election, task)
         assert holder(api) == ""
         answer.set()
@@ -203,7 +204,7 @@ async def test_a_lease_is_given_back_though_the_answer_to_its_last_renewal_was_l
     async with leading(api, Terms(600, 500, 0.01)) as (election, task):
         api.lose_answer(f"PUT {path}")
         api.fail(*[f"GET {path}"] * 2)
-        await until(lambda: not api.lost_answers)
+        await eventually_async(lambda: not api.lost_answers)
         await stop(election, task)
         assert holder(api) == ""
 
@@ -265,6 +266,6 @@ async def test_a_scheduler_that_only_waited_for_the_lease_writes_nothing_when_it
     async with serving(api) as url, a_client(url) as client:
         election = Election(client, KEY, "me", SELDOM)
         task = asyncio.create_task(election.run())
-        await until(lambda: election.problem == "other leads")
+        await eventually_async(lambda: election.problem == "other leads")
         await stop(election, task)
     assert not [request for request in api.requests if request.startswith("PUT")]

@@ -5,7 +5,7 @@ from typing import Any
 
 import hypothesis.strategies as st
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from kube.errors import ApiError
 from kube.resources import Key
@@ -125,7 +125,6 @@ def at(happened: list[Changed | Gone], version: int) -> dict[Key, Json]:
     return found
 
 
-@settings(deadline=None)
 @given(histories(), st.data())
 def test_whatever_is_repeated_late_or_listed_between_the_end_is_the_truth(
     history: tuple[list[Changed | Gone], int], data: st.DataObject

@@ -12,7 +12,8 @@ from kube.errors import ApiError
 from kube.reflector import Patience, Reflector, Selection
 from kube.resources import PODS
 from kube.store import Ref
-from tests.support.fakes.api_server import FakeApi, a_client, serving, until
+from tests.support.fakes.api_server import FakeApi, a_client, serving
+from tests.support.waiting import eventually_async
 
 Json = dict[str, Any]
 PATIENCE = Patience()
@@ -82,7 +83,7 @@ async def test_changes_arrive_while_the_watch_is_up() -> None:
         await reflector.synced()
         put(api, "b", "c")
         api.drop(POD + "a")
-        await until(same(api, names))
+        await eventually_async(same(api, names))
         assert names.told == 2 + 3
 
 
@@ -91,12 +92,12 @@ async def test_what_happened_while_the_watch_was_cut_is_told_once_it_is_back() -
     put(api, "a", "b")
     async with following(api) as (reflector, names, _):
         await reflector.synced()
-        await until(lambda: any("watch" in request for request in api.requests))
+        await eventually_async(lambda: any("watch" in request for request in api.requests))
         api.fail("GET /api/v1/pods watch", "GET /api/v1/pods watch", status=503)
         api.cut_watches()
         put(api, "c")
         api.drop(POD + "a")
-        await until(same(api, names))
+        await eventually_async(same(api, names))
         assert names.told == 2 + 2
         assert reflector.restarts >= 3
         assert sum("watch" not in request for request in api.requests) == 1, "nothing was listed anew"
@@ -107,14 +108,14 @@ async def test_a_version_that_is_too_old_leads_to_a_list_and_the_deleted_go() ->
     put(api, "a", "b")
     async with following(api) as (reflector, names, _):
         await reflector.synced()
-        await until(lambda: any("watch" in request for request in api.requests))
+        await eventually_async(lambda: any("watch" in request for request in api.requests))
         api.mute_watches = True
         put(api, "b", "c")
         api.drop(POD + "a")
         api.expire()
         api.mute_watches = False
         api.cut_watches()
-        await until(same(api, names))
+        await eventually_async(same(api, names))
         assert names.told == 2 + 3
 
 
@@ -123,7 +124,7 @@ async def test_a_list_that_fails_is_tried_again_and_says_why_meanwhile() -> None
     put(api, "a")
     api.fail(*["GET /api/v1/pods"] * 3, status=403)
     async with following(api) as (reflector, names, _):
-        await until(lambda: "403" in reflector.problem)
+        await eventually_async(lambda: "403" in reflector.problem)
         await reflector.synced()
         assert same(api, names)()
 
@@ -143,20 +144,20 @@ async def test_a_watch_that_says_nothing_for_too_long_is_given_up() -> None:
     api = FakeApi()
     async with following(api, Patience(silence_seconds=0.1)) as (reflector, names, _):
         await reflector.synced()
-        await until(lambda: reflector.restarts >= 1)
+        await eventually_async(lambda: reflector.restarts >= 1)
         put(api, "a")
-        await until(same(api, names))
+        await eventually_async(same(api, names))
 
 
 async def test_a_watch_that_stays_broken_makes_the_view_stale() -> None:
     api = FakeApi()
     async with following(api, Patience(stale_seconds=0.2)) as (reflector, _, _client):
         await reflector.synced()
-        await until(lambda: any("watch" in request for request in api.requests))
+        await eventually_async(lambda: any("watch" in request for request in api.requests))
         api.fail(*["GET /api/v1/pods watch"] * 3)
         api.cut_watches()
-        await until(lambda: reflector.problem.startswith("the watch of pods is broken"))
-        await until(lambda: not reflector.problem)
+        await eventually_async(lambda: reflector.problem.startswith("the watch of pods is broken"))
+        await eventually_async(lambda: not reflector.problem)
 
 
 async def test_an_own_write_is_told_at_once_and_its_echo_is_not() -> None:
@@ -169,7 +170,7 @@ async def test_an_own_write_is_told_at_once_and_its_echo_is_not() -> None:
         assert same(api, names)()
         api.mute_watches = False
         put(api, "b")
-        await until(same(api, names))
+        await eventually_async(same(api, names))
         assert names.told == 1 + 1 + 1
 
 

@@ -28,6 +28,7 @@ from schemas.events import (
 from schemas.ids import attempt_id
 from tests.support.builders.kube_objects import Json, a_card, a_container, a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
+from tests.support.stress import examples
 
 EMPTY = {"Nodes": None, "NodeNames": None, "FailedNodes": None, "FailedAndUnresolvableNodes": None, "Error": ""}
 
@@ -365,7 +366,7 @@ PODS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(
     body=BODIES | st.fixed_dictionaries({"Pod": PODS, "NodeNames": st.just(["node1", "x"])}),
     path=st.sampled_from(["/filter", "/bind"]),

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any, TypeAlias
 
 import hypothesis.strategies as st
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved, Request
 from schemas.ids import microseconds
@@ -232,12 +232,10 @@ def key(said: Said) -> object:
 
 
 # How long it takes says how busy the machine is.
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 told = st.lists(things(), max_size=20, unique_by=key)
 
 
-@unhurried
 @given(told, st.randoms(use_true_random=False))
 def test_neither_order_nor_repetition_matters(said: list[Said], draw: Random) -> None:
     again = [*said, *draw.sample(said, len(said) // 2)]
@@ -245,7 +243,6 @@ def test_neither_order_nor_repetition_matters(said: list[Said], draw: Random) ->
     assert found(*again, pools=POOLS) == found(*said, pools=POOLS)
 
 
-@unhurried
 @given(told, st.integers(0, 14))
 def test_what_is_settled_step_by_step_is_what_is_settled_at_once(said: list[Said], late: int) -> None:
     """Each record comes as late as `LATE` allows, by kinds one after the other, and half of them come twice."""

@@ -25,6 +25,7 @@ from schemas.codec.records import decode, encode
 from schemas.events import AlertChanged, Event, MessageEmitted, PodRef
 from schemas.generate import ROOT
 from schemas.topics import ALERTS, MESSAGES, TOPICS
+from tests.support.waiting import eventually_async
 
 GETTABLE = {"type": "string", "format": "date-time"}
 LABELS = {"type": "object", "additionalProperties": {"type": "string"}}
@@ -154,13 +155,6 @@ def alertmanager() -> Iterator[tuple[Alertmanager, str]]:
         server.shutdown()
 
 
-async def until(is_right: Callable[[], bool], otherwise: Callable[[], str], seconds: float = 40) -> None:
-    deadline = time.monotonic() + seconds
-    while not is_right():
-        assert time.monotonic() < deadline, otherwise()
-        await asyncio.sleep(0.1)
-
-
 async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_alertmanager(
     kafka: str, alertmanager: tuple[Alertmanager, str], tmp_path: Path
 ) -> None:
@@ -174,14 +168,16 @@ async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_aler
             process.kill()
             process.wait()
         taken.is_down = False
-        await until(lambda: taken.states() == {"old": True}, lambda: f"{taken.posts} {log.read_text()}")
+        await eventually_async(lambda: taken.states() == {"old": True}, lambda: f"{taken.posts} {log.read_text()}")
         # What happens while nobody looks is told by the next one.
         await send(kafka, [bound("old"), *refusals("other", 45, 40, 35, 20, 5)])
         with running(log, *alerts):
             assert sorted(await told(kafka, 3, log)) == [("firing", "old"), ("firing", "other"), ("resolved", "old")]
-        await until(lambda: taken.states() == {"old": False, "other": True}, lambda: f"{taken.posts} {log.read_text()}")
+        await eventually_async(
+            lambda: taken.states() == {"old": False, "other": True}, lambda: f"{taken.posts} {log.read_text()}"
+        )
         resent = len(taken.posts)
-        await until(lambda: len(taken.posts) > resent + 1, lambda: "nothing is sent again")
+        await eventually_async(lambda: len(taken.posts) > resent + 1, lambda: "nothing is sent again")
     assert taken.wrong == []
     (first, *_), *_ = taken.posts
     assert first["labels"] == {"alertname": "PodPendingForLong", "severity": "warning", "namespace": "ml", "pod": "old"}

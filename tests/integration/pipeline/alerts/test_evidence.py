@@ -13,8 +13,9 @@ from schemas.documents.attempts import finding_document
 from schemas.events import FindingReported, PodRef
 from schemas.indices import FINDINGS
 from tests.support.backends import Addresses
-from tests.support.harness.api_process import Served, serving, soon
+from tests.support.harness.api_process import Served, serving
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
+from tests.support.waiting import until
 
 ODD = 'Odd "reason" AND (more): a\\b/*'
 POD = PodRef(namespace="evidence", name="trainer", uid="uid-trainer")
@@ -43,7 +44,7 @@ def filling(backends: Addresses) -> Filling:
 @pytest.fixture(scope="module")
 def api(filling: Filling) -> Iterator[Served]:
     with serving(filling.bootstrap_servers, filling.url) as api:
-        assert soon(api.is_ready)
+        assert until(api.is_ready)
         yield api
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from api.memory.lru import Lru
+from tests.support.stress import examples
 
 MAX_COUNT, MAX_BYTES = 4, 100
 KEYS = st.sampled_from("abcdefgh")
@@ -66,7 +67,7 @@ class LruModel(RuleBasedStateMachine):
 
 
 TestLruModel = LruModel.TestCase
-TestLruModel.settings = settings(max_examples=100, stateful_step_count=40, deadline=None)
+TestLruModel.settings = settings(max_examples=examples(25), stateful_step_count=40)
 
 
 def test_a_value_larger_than_all_the_room_replaces_nothing_but_its_own_key() -> None:

@@ -32,6 +32,7 @@ from tests.support.builders.hami_lines import (
     summaries,
     unfit,
 )
+from tests.support.stress import examples
 
 PROPOSAL = (Path(__file__).parent / "cases" / "scheduler-event-proposal.log").read_bytes().splitlines()
 RECORDED = Path(__file__).parents[3] / "conformance" / "cases" / "logs"
@@ -299,7 +300,7 @@ def test_what_another_version_saved_is_refused() -> None:
         HamiLog().restore(b'{"open": 3}')
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=examples(8))
 @given(st.integers(1, 400), st.integers(1, 8))
 def test_every_record_fits_whatever_the_size_of_the_cluster(nodes: int, cards: int) -> None:
     log = [started(), asked(1)]

@@ -14,6 +14,7 @@ from pipeline.alerts.rules import Rule, RuleError, load
 from pipeline.alerts.timeline import Timeline
 from schemas.events import AlertChanged, PodRef
 from tests.support.builders.alert_inputs import a_bind, a_check, a_finding, a_refusal, a_success, at, run
+from tests.support.stress import examples
 
 DAY = 24 * 60
 
@@ -47,7 +48,7 @@ def as_told(alerts: Sequence[AlertChanged]) -> list[tuple[str, datetime]]:
     return [(alert.id, alert.changed_at) for alert in alerts]
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=examples(4))
 @given(st.integers(0, 10_000))
 def test_a_process_that_was_killed_at_any_time_goes_on_as_if_it_never_was(seed: int) -> None:
     rules, seen, minutes = load(), a_busy_day(seed, 270), 270

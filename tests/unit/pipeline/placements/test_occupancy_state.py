@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.placements.input_decoder import BoundAttempt, Said, bind_of, said_in
@@ -20,6 +20,7 @@ from schemas.documents.attempts import placement_of
 from schemas.events import BindOutcome, NodeChecked, NodeRegistered, PickedDevice, PodObserved, PodRef
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from tests.support.builders.events import a_repetition, a_request, a_summary
+from tests.support.stress import examples
 
 NIGHT = datetime(2026, 11, 21, 23, 59, 30, tzinfo=UTC)
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
@@ -202,7 +203,7 @@ TOLD = st.lists(SAID, max_size=8).map(in_turn)
 
 # Each: of how many records, how many documents are written, whether the records are acknowledged.
 KILLS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 6), st.booleans()), max_size=5)
-FEW = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=examples(20))
 
 
 @FEW

@@ -18,6 +18,7 @@ from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, Writt
 from schemas.indices import MAPPING_VERSION
 from tests.support.builders.index_documents import INDEX, a_document
 from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving
+from tests.support.stress import examples
 
 
 @asynccontextmanager
@@ -106,7 +107,7 @@ async def test_while_nobody_answers_the_sink_waits_and_says_so() -> None:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(15))
 def test_any_sequence_of_troubles_ends_in_the_same_documents(seed: int) -> None:
     asyncio.run(_troubled(random.Random(seed)))
 

@@ -23,6 +23,7 @@ from schemas.topics import ATTEMPTS, DEAD_LETTER_HEADERS, DEAD_LETTERS, FINDINGS
 from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
 from tests.support.fakes.index_and_topics import FakeIndex, FakeTopics, Log, stream
 from tests.support.harness.worker_in_memory import Worker, a_worker
+from tests.support.stress import examples
 
 REFUSING = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"]]}
 
@@ -299,7 +300,7 @@ async def told_without_trouble(logs: list[Log]) -> FakeIndex:
 
 
 @given(st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(10))
 def test_crashes_at_any_record_end_in_the_same_documents(seed: int) -> None:
     """A crash forgets everything but the index, the topics and what was acknowledged; the rest is read again."""
     asyncio.run(_crashes(random.Random(seed)))

@@ -18,6 +18,7 @@ from summaries.retries import resolve
 from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
 from tests.support.fakes.index_and_topics import FakeIndex, FakeTopics, Log
 from tests.support.harness.worker_in_memory import a_worker
+from tests.support.stress import examples
 
 FULL = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"] * 2]}
 FREED = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["picked", "fits"]]}
@@ -160,7 +161,7 @@ async def test_after_a_restart_the_next_retry_goes_on_in_its_episode() -> None:
     assert [each.get("repeats") for each in index.attempts.values()] == [None, *[tries[0][0].attempt_id] * 2]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=examples(15))
 @given(
     changes=st.lists(st.booleans(), min_size=2, max_size=7),
     sessions=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 21)), max_size=4),

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduler import device_config
@@ -227,7 +227,6 @@ _CAPACITY = st.dictionaries(
 
 
 @given(_ANNOTATIONS, _METAX, _CAPACITY, _ANNOTATIONS, st.sampled_from([*NAMES, "mixed"]))
-@settings(deadline=None)
 def test_any_node_and_pod_of_any_vendor_is_judged(
     said: dict[str, Any], metax: list[Any], capacity: dict[str, Any], held: dict[str, Any], name: str
 ) -> None:

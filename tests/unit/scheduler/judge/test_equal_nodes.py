@@ -25,6 +25,7 @@ from tests.support.builders.nodes_to_judge import (
     a_running_pod,
     asks,
 )
+from tests.support.stress import examples
 
 NODES = [f"n{number}" for number in range(3)]
 
@@ -94,7 +95,7 @@ def _by_node(part: Part) -> list[tuple[int, list[Any]]]:
 
 
 @given(clusters(), pods())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50))
 def test_a_node_is_judged_among_others_as_it_is_alone(columns: ClusterColumns, pod: dict[str, Any]) -> None:
     together = judged(columns, pod, NODES)
     alone = [judged(columns, pod, [name]) for name in NODES]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from hami.vendors import NVIDIA, ONLY_NVIDIA
@@ -17,6 +17,7 @@ from scheduler.judge.pod_constraints import Terms, terms_of
 from scheduler.judge.request import container_requests
 from scheduler.judge.results import Part
 from tests.support.builders.nodes_to_judge import a_card, a_cluster, a_node, a_pod, a_quota, a_running_pod, asks
+from tests.support.stress import examples
 
 POLICIES = [
     "binpack",
@@ -99,12 +100,11 @@ def judged(columns: ClusterColumns, terms: Terms, pod: dict[str, Any]) -> list[P
 
 
 @given(clusters(), pods())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(80))
 def test_all_nodes_at_once_say_what_walking_each_says(columns: ClusterColumns, pod: dict[str, Any]) -> None:
     wishes = read_wishes(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
     terms = terms_of(columns, pod["metadata"], wishes, NVIDIA)
-    if len(list(batches(columns, columns.ids(columns.node_names)))) != 1:
-        return
+    assume(len(list(batches(columns, columns.ids(columns.node_names)))) == 1)
     together = judged(columns, terms, pod)
     singly = judged(columns, replace(terms, one_by_one=True), pod)
     assert len(together) == len(singly)

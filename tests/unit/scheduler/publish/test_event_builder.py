@@ -25,6 +25,7 @@ from schemas.events import (
     PodRef,
 )
 from tests.support.builders.kube_objects import STARTED, Json, a_card, a_cluster, a_container, a_node, a_pod
+from tests.support.stress import examples
 
 ATTEMPT = Attempt.of("hami-scheduler", PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED)
 
@@ -184,7 +185,7 @@ containers = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(40))
 @given(clusters, st.lists(containers, min_size=1, max_size=3), st.booleans())
 def test_what_is_decoded_is_what_was_decided(cluster: dict[str, list[Json]], asked: list[Json], numa: bool) -> None:
     columns = a_cluster(*(a_node(name, listed) for name, listed in cluster.items()))

@@ -14,6 +14,7 @@ from schemas.documents.attempts import verdict_digest
 from schemas.events import AttemptSummarized, BindOutcome, Refusal
 from summaries.text import refusal_text
 from tests.support.builders.events import STARTED, a_request, a_summary
+from tests.support.stress import examples
 
 
 def said(summary: AttemptSummarized) -> dict[str, Any]:
@@ -73,7 +74,7 @@ def test_joined_parts_say_each_refusal_once() -> None:
     assert verdict_digest(whole) == verdict_digest(summary)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(20))
 @given(st.data())
 def test_parts_join_to_the_whole_in_any_order(data: st.DataObject) -> None:
     count = data.draw(st.integers(0, 40))

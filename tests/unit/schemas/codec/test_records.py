@@ -16,6 +16,7 @@ from schemas.codec.records import Record, Rejected, UnencodableError, decode, en
 from schemas.codec.simdjson_reader import has_columns, read_columns
 from schemas.events import EVENTS, AttemptSummarized, DevicesJudged, Event, NodesJudged, PodRef
 from tests.support.builders.events import a_summary, devices_judged, nodes_judged
+from tests.support.stress import examples
 
 GOLDEN = Path(__file__).parents[3] / "contract/golden"
 VALUES = [
@@ -74,7 +75,7 @@ def test_random_json_never_raises(value: Any, kind: bytes) -> None:
     said(json.dumps(value).encode("utf-8", "surrogatepass"), typed(kind))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(150))
 @given(st.sampled_from(VALUES), st.data())
 def test_a_record_with_a_field_replaced_never_raises(record: tuple[bytes, bytes], data: st.DataObject) -> None:
     kind, value = record
@@ -91,7 +92,7 @@ def test_a_record_with_a_field_replaced_never_raises(record: tuple[bytes, bytes]
     said(json.dumps(fields).encode("utf-8", "surrogatepass"), typed(kind))
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(100))
 @given(st.sampled_from(VALUES), st.data())
 def test_a_record_with_bytes_replaced_never_raises(record: tuple[bytes, bytes], data: st.DataObject) -> None:
     kind, value = record
@@ -240,7 +241,6 @@ class TestTheTwoReaders:
             value = encode(event).value
             assert read_columns(type(event), value) is not None
 
-    @settings(deadline=None)
     @given(st.data())
     def test_the_quick_one_accepts_nothing_that_the_other_refuses(self, data: st.DataObject) -> None:
         event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary()]))
@@ -252,7 +252,6 @@ class TestTheTwoReaders:
         if quick is not None:
             assert encode_value(quick) == encode_value(type(event).model_validate(orjson.loads(value)))
 
-    @settings(deadline=None)
     @given(st.data())
     def test_a_byte_changed_anywhere_reads_alike(self, data: st.DataObject) -> None:
         event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary()]))

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from scheduler.publish.spool.frames import END, Entry, Kind, entries_of, frames, scan, size_of
 from schemas.codec.records import Record
 from tests.support.builders.spool_entries import a_verdict
+from tests.support.stress import examples
 
 FILE = 7
 
@@ -28,7 +29,6 @@ def written(*said: Entry) -> bytes:
     return b"".join(frames(said, FILE))
 
 
-@settings(deadline=None)
 @given(st.lists(entries, max_size=5))
 def test_what_was_written_is_read(said: list[Entry]) -> None:
     data = written(*said)
@@ -42,7 +42,6 @@ def test_the_size_is_told_before_anything_is_written(said: list[Entry]) -> None:
     assert size_of(said) == len(written(*said))
 
 
-@settings(deadline=None)
 @given(entries, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
 def test_the_same_bytes_are_no_frame_in_a_file_with_another_number(said: Entry, one: int, other: int) -> None:
     found = scan(b"".join(frames([said], one)), other, is_end=True).found
@@ -70,7 +69,7 @@ def test_a_record_cut_at_every_byte_waits_when_more_may_follow() -> None:
         assert found.wanted > 0
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=examples(80))
 @given(st.data())
 def test_a_flipped_bit_costs_one_record_and_is_counted(data: st.DataObject) -> None:
     parts = [written(a_verdict(name, size=40)) for name in "abcde"]
@@ -95,7 +94,6 @@ def test_a_record_that_holds_frames_is_one_record() -> None:
     assert [entry.ce_id for entry in entries_of(written(outer), FILE)] == ["outer"]
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=400))
 def test_no_bytes_make_it_fail(garbage: bytes) -> None:
     assert scan(garbage, FILE, is_end=True).consumed == len(garbage)

@@ -17,6 +17,7 @@ from scheduler.publish.spool.spool import Batch, Limits, Spool, SpoolInUseError
 from schemas.codec.records import decode
 from schemas.events import DetailDropped
 from tests.support.builders.spool_entries import NOW, Clock, a_verdict, detail
+from tests.support.stress import examples
 
 SMALL = Limits(segment_bytes=1000)
 
@@ -215,7 +216,7 @@ def test_a_batch_in_flight_is_acknowledged_right_although_its_file_was_thinned(t
     spool.close()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.sampled_from(["append", "read", "acknowledge", "rewind", "restart"]), max_size=60))
 def test_whatever_happens_in_between_every_verdict_is_handed_out_in_order(
     tmp_path_factory: pytest.TempPathFactory, steps: list[str]
@@ -435,7 +436,7 @@ def test_a_record_written_over_older_ones_and_torn_at_any_byte_costs_only_itself
         again.close()
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.data())
 def test_a_flipped_bit_in_a_file_with_older_records_is_counted(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

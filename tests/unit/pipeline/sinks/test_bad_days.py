@@ -1,7 +1,7 @@
-"""Ten thousand sequences of what OpenSearch answers on its worst days end in the same documents.
+"""Whatever sequence of faults OpenSearch answers with, the documents end the same; `make stress` takes ten thousand.
 
 The server is the fake, the client is the real one: only the socket between them is left out, which
-``test_opensearch_sink`` has.
+``test_opensearch`` has.
 """
 
 import asyncio
@@ -18,9 +18,10 @@ from pipeline.metrics import Metrics
 from pipeline.sinks.opensearch import OpenSearchSink
 from tests.support.builders.index_documents import a_document
 from tests.support.fakes.opensearch import TROUBLES, Cut, FakeOpenSearch
+from tests.support.stress import examples
 
-SEQUENCES = 10_000
-pytestmark = pytest.mark.usefixtures("quiet_log")
+SEQUENCES = examples(500)
+pytestmark = [pytest.mark.stress, pytest.mark.usefixtures("quiet_log")]
 
 
 class NoSocket(AsyncConnection):  # type: ignore[misc]

@@ -1,0 +1,26 @@
+"""How many examples a test takes: a slice in the suite, twenty times as many under ``make stress``.
+
+``make stress`` runs the tests that are marked ``stress`` and every test of hypothesis, at full size.
+"""
+
+import os
+from typing import Final
+
+from hypothesis import HealthCheck, settings
+
+SETTING: Final = "SCHEDULERLOG_TEST_STRESS"
+FACTOR: Final = 20
+IS_STRESS: Final = bool(os.environ.get(SETTING))
+
+
+def examples(count: int) -> int:
+    """``count`` in the suite, ``FACTOR`` times as many under ``make stress``."""
+    return count * FACTOR if IS_STRESS else count
+
+
+def load_profile() -> None:
+    """Make what hypothesis does by default independent of how fast the machine is."""
+    settings.register_profile(
+        "schedulerlog", max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    )
+    settings.load_profile("schedulerlog")
