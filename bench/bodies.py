@@ -23,17 +23,17 @@ from pipeline import settings
 from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.kafka import Outgoing
-from pipeline.sinks.opensearch import Written
+from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker import attempt_documents
-from pipeline.worker.agent import READ_BYTES, Decisions
+from pipeline.worker.agent import READ_BYTES, DecisionsAgent
 from pipeline.worker.agent import Record as ReadRecord
-from pipeline.worker.device_documents import Detail
+from pipeline.worker.device_documents import DeviceDocuments
 from pipeline.worker.faust_app import create_app
-from pipeline.worker.open_attempts import Ended, OpenAttempts, Rows
+from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.process import WRITERS
-from pipeline.worker.record_decoder import Reading
-from pipeline.worker.writer import Policy
-from pipeline.worker.writer_pool import Writers
+from pipeline.worker.record_decoder import RecordDecoder
+from pipeline.worker.writer import WriterPolicy
+from pipeline.worker.writer_pool import WriterPool
 from schemas.codec.records import Record, Rejected
 from schemas.documents.attempts import Digests, EpisodeOf, verdict_digest
 from summaries.messages import messages
@@ -68,9 +68,9 @@ class InProcess:
 
     def __init__(self) -> None:
         self.spent = Stages()
-        self._reading = Reading(READ_BYTES)
+        self._reading = RecordDecoder(READ_BYTES)
         self._open = OpenAttempts(30.0)
-        self._detail = Detail()
+        self._detail = DeviceDocuments()
         self._offset = 0
 
     def forget_spent(self) -> None:
@@ -89,7 +89,7 @@ class InProcess:
         for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
             body(batch)
         joined = time.process_time()
-        list(attempt_documents.records(ended.summary, messages(ended.summary)))
+        list(attempt_documents.attempt_records(ended.summary, messages(ended.summary)))
         told = time.process_time()
         spent = self.spent
         spent.read += read - began
@@ -100,12 +100,12 @@ class InProcess:
         spent.attempts += 1
         return documents
 
-    def _fold(self, records: Sequence[Record], events: Iterable[Any]) -> Ended:
+    def _fold(self, records: Sequence[Record], events: Iterable[Any]) -> ClosedAttempt:
         ended = None
         for record, event in zip(records, events, strict=True):
             if isinstance(event, Rejected):
                 raise RuntimeError(f"a record of the benchmark is refused: {event}")
-            rows = Rows(event, record.value) if isinstance(event, Tallied) else None
+            rows = DeviceRecord(event, record.value) if isinstance(event, Tallied) else None
             ended = self._open.add(event, self._offset, 0.0, rows)
             self._offset += 1
         if ended is None:
@@ -113,14 +113,14 @@ class InProcess:
         return ended
 
 
-def _documents(ended: Ended, detail: Detail) -> list[Document]:
+def _documents(ended: ClosedAttempt, detail: DeviceDocuments) -> list[Document]:
     """As the writer makes them of an attempt that nothing came before."""
     summary = ended.summary
     digests = Digests(verdict_digest(summary), detail_digest(summary))
     episode = EpisodeOf(summary.attempt_id, summary.started_at)
     return [
         *chain.from_iterable(map(detail.documents, ended.rows)),
-        attempt_documents.document(summary, messages(summary), episode, digests),
+        attempt_documents.summary_document(summary, messages(summary), episode, digests),
     ]
 
 
@@ -130,11 +130,11 @@ class Nowhere:
     def __init__(self) -> None:
         self.attempts = 0
 
-    async def write(self, documents: Sequence[Document]) -> Written:
+    async def write(self, documents: Sequence[Document]) -> WriteResult:
         for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
             body(batch)
         self.attempts += sum("-attempts-" in each.index for each in documents)
-        return Written()
+        return WriteResult()
 
     async def fetch(self, *_: str) -> dict[str, object] | None:
         return None
@@ -158,8 +158,8 @@ async def through_faust(servers: str, warm_up: int, attempts: int, folder: Path)
     )
     nowhere = Nowhere()
     topics = [nowhere] * WRITERS
-    writers = Writers(nowhere, topics, metrics := Metrics(), Policy(queue_bytes=chosen.queue_bytes))
-    decisions = Decisions(writers, metrics)
+    writers = WriterPool(nowhere, topics, metrics := Metrics(), WriterPolicy(queue_bytes=chosen.queue_bytes))
+    decisions = DecisionsAgent(writers, metrics)
     may_go_on = asyncio.Event()
     may_go_on.set()
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from pipeline.placements.occupancy_queries import PAGE, Stored, facts_of, stored
-from pipeline.sinks.msearch import Question, by_time, of, page
+from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
 from schemas.codec.records import Rejected, read, rfc3339
 from schemas.documents.attempts import observation_of, placement_of
 from schemas.events import AttemptEvent, NodeChecked, NodeRegistered, PodObserved, PodRef
@@ -23,25 +23,25 @@ UNTOLD_AFTER: Final = timedelta(minutes=5)
 _MOST_OF_A_NODE: Final = 64
 
 
-def latest_stay() -> Question:
+def latest_stay() -> Search:
     return _latest([{"exists": {"field": "attempt_id"}}], 1, OCCUPANCY)
 
 
-def binds_since(since: datetime, after: list[Any] | None = None) -> Question:
-    return page(OCCUPANCY, [{"exists": {"field": "attempt_id"}}, _from(since)], "attempt_id", PAGE, after)
+def binds_since(since: datetime, after: list[Any] | None = None) -> Search:
+    return page_search(OCCUPANCY, [{"exists": {"field": "attempt_id"}}, _from(since)], "attempt_id", PAGE, after)
 
 
-def sightings_since(since: datetime, after: list[Any] | None = None) -> Question:
-    return page(OBSERVATIONS, [{"term": {"kind": "pod-observed"}}, _from(since)], "pod_uid", PAGE, after)
+def sightings_since(since: datetime, after: list[Any] | None = None) -> Search:
+    return page_search(OBSERVATIONS, [{"term": {"kind": "pod-observed"}}, _from(since)], "pod_uid", PAGE, after)
 
 
-def checks_of(node: str) -> list[Question]:
+def checks_of(node: str) -> list[Search]:
     """What was said last of a node: its checks, and its registrations."""
     kinds = ("node-checked", "node-registered")
     return [_latest([{"term": {"kind": kind}}, {"term": {"node": node}}], _MOST_OF_A_NODE) for kind in kinds]
 
 
-def chosen_without_bind(since: datetime, until: datetime, after: list[Any] | None = None) -> Question:
+def chosen_without_bind(since: datetime, until: datetime, after: list[Any] | None = None) -> Search:
     """Attempts that began then, whose filter chose a node, and of which no bind is told."""
     fields = [
         "attempt_id",
@@ -56,16 +56,16 @@ def chosen_without_bind(since: datetime, until: datetime, after: list[Any] | Non
     ]
     when = {"range": {"@timestamp": {"gte": rfc3339(since), "lt": rfc3339(until)}}}
     filters = [{"term": {"status": "pending"}}, {"exists": {"field": "chosen"}}, when]
-    return page(ATTEMPTS, filters, "attempt_id", PAGE, after, _source=[*fields, "summary.provenance"])
+    return page_search(ATTEMPTS, filters, "attempt_id", PAGE, after, _source=[*fields, "summary.provenance"])
 
 
-def stays_on(chosen: Placed) -> Question:
+def stays_on(chosen: Placed) -> Search:
     return _latest([{"term": {"pod_uid": chosen.pod.uid}}, {"term": {"node": chosen.node}}], 4, OCCUPANCY)
 
 
-def _latest(filters: list[Any], most: int, index: Index = OBSERVATIONS) -> Question:
+def _latest(filters: list[Any], most: int, index: Index = OBSERVATIONS) -> Search:
     body = {"query": {"bool": {"filter": filters}}, "sort": [by_time("desc")], "size": most, "track_total_hits": False}
-    return of(index.alias), body
+    return in_indices(index.alias), body
 
 
 def _from(since: datetime) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from pipeline.placements import audit_queries
 from pipeline.placements.input_decoder import BoundAttempt, Said
 from pipeline.placements.occupancy_queries import PAGE
-from pipeline.sinks.msearch import Hits, Question, Searched, pages
+from pipeline.sinks.msearch import Hits, Search, Searchable, pages
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved
 from summaries.placement_audit import Placed, Pools, bind_untold, placed_of
 from summaries.placement_auditor import REMEMBERED, PlacementJudge
@@ -17,7 +17,7 @@ _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 
 class Audits:
-    def __init__(self, pools: Pools | None, index: Searched) -> None:
+    def __init__(self, pools: Pools | None, index: Searchable) -> None:
         self._index, self._judge = index, PlacementJudge(pools)
         self._chosen: dict[str, Placed] = {}
         """By id, attempts of the latest hour without a told bind."""
@@ -76,5 +76,5 @@ class Audits:
         ]
         return [bind_untold(chosen, sighting) for chosen, sighting in seen if sighting]
 
-    def _pages(self, ask: Callable[[list[Any] | None], Question]) -> AsyncIterator[Hits]:
+    def _pages(self, ask: Callable[[list[Any] | None], Search]) -> AsyncIterator[Hits]:
         return pages(self._index, PAGE, ask)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from pipeline.placements.observation_dedup import KEPT, Known
-from pipeline.sinks.msearch import Question, by_time, of, page
+from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.attempts import OBSERVATION_KINDS, Observed, observation_of, placement_of
 from schemas.indices import FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
@@ -61,19 +61,22 @@ def facts_of(stored: Stored) -> list[Fact]:
     return [*found.binds, *found.sights]
 
 
-def stays_of_pod(namespace: str, name: str) -> Question:
+def stays_of_pod(namespace: str, name: str) -> Search:
     body = {"query": _all({"namespace": namespace}, {"pod": name}), "sort": [by_time("desc")], "version": True}
-    return of(OCCUPANCY.alias), body | {"size": MOST_LIVES, "track_total_hits": False}
+    return in_indices(OCCUPANCY.alias), body | {"size": MOST_LIVES, "track_total_hits": False}
 
 
-def observations_of_pod(namespace: str, name: str) -> Question:
+def observations_of_pod(namespace: str, name: str) -> Search:
     about = _all({"kind": "pod-observed"}, {"namespace": namespace}, {"pod": name})
-    return of(OBSERVATIONS.alias), _observed(about, KEPT)
+    return in_indices(OBSERVATIONS.alias), _observed(about, KEPT)
 
 
-def observations_of_node(node: str) -> list[Question]:
+def observations_of_node(node: str) -> list[Search]:
     """One for each kind. Several schedulers may register a node."""
-    return [(of(OBSERVATIONS.alias), _observed(_all({"kind": kind}, {"node": node}), 4 * KEPT)) for kind in _NODE_KINDS]
+    return [
+        (in_indices(OBSERVATIONS.alias), _observed(_all({"kind": kind}, {"node": node}), 4 * KEPT))
+        for kind in _NODE_KINDS
+    ]
 
 
 def _observed(query: dict[str, Any], size: int) -> dict[str, Any]:
@@ -81,16 +84,16 @@ def _observed(query: dict[str, Any], size: int) -> dict[str, Any]:
     return {"query": query, "sort": [by_time("desc")], "size": size} | source
 
 
-def holdings_since(since: datetime, after: list[Any] | None) -> Question:
+def holdings_since(since: datetime, after: list[Any] | None) -> Search:
     """Stays with devices that go on, or ended since then; a page."""
     recent = {"bool": {"should": [NOT_ENDED, {"range": {"ended_at": {"gte": rfc3339(since)}}}]}}
     filters = [{"exists": {"field": "devices"}}, recent]
-    return page(OCCUPANCY, filters, "attempt_id", PAGE, after, version=True)
+    return page_search(OCCUPANCY, filters, "attempt_id", PAGE, after, version=True)
 
 
-def told_findings(ids: Sequence[str]) -> Question:
+def told_findings(ids: Sequence[str]) -> Search:
     body = {"query": {"ids": {"values": list(ids)}}, "size": len(ids), "_source": False, "track_total_hits": False}
-    return of(FINDINGS.alias), body
+    return in_indices(FINDINGS.alias), body
 
 
 def _all(*terms: dict[str, Any]) -> dict[str, Any]:

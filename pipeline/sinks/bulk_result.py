@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 NOT_FOUND: Final = 404
 
 
-class Outcome(Enum):
+class BulkOutcome(Enum):
     DONE = "done"
     CONFLICT = "conflict"
     SPLIT = "split"
@@ -28,43 +28,43 @@ class Outcome(Enum):
     RETRY = "retry"
 
 
-class Answer(NamedTuple):
+class BulkResult(NamedTuple):
     """To one document, or to a whole request."""
 
-    outcome: Outcome
+    outcome: BulkOutcome
     cause: str = ""
     """Why it was not done, as the store says it."""
 
 
-def of_status(status: int, cause: str = "") -> Answer:
+def of_status(status: int, cause: str = "") -> BulkResult:
     """The meaning of an HTTP status, of a document or of a request."""
     if 200 <= status < 300:
-        return Answer(Outcome.DONE)
-    known = {409: Outcome.CONFLICT, 413: Outcome.SPLIT, 400: Outcome.REFUSED}
-    return Answer(known.get(status, Outcome.RETRY), f"{status} {cause}".strip())
+        return BulkResult(BulkOutcome.DONE)
+    known = {409: BulkOutcome.CONFLICT, 413: BulkOutcome.SPLIT, 400: BulkOutcome.REFUSED}
+    return BulkResult(known.get(status, BulkOutcome.RETRY), f"{status} {cause}".strip())
 
 
-def of_item(item: Mapping[str, Any]) -> Answer:
+def of_item(item: Mapping[str, Any]) -> BulkResult:
     """The meaning of one entry of a bulk answer's ``items``; what is no such entry is asked for again."""
     said = next(iter(item.values()), None) if isinstance(item, Mapping) else None
     status = said.get("status") if isinstance(said, Mapping) else None
     if not isinstance(said, Mapping) or not isinstance(status, int):
-        return Answer(Outcome.RETRY, "the answer has no status for the document")
+        return BulkResult(BulkOutcome.RETRY, "the answer has no status for the document")
     if status == NOT_FOUND and "delete" in item:
-        return Answer(Outcome.DONE)
+        return BulkResult(BulkOutcome.DONE)
     error = said.get("error")
     if isinstance(error, Mapping):
         return of_status(status, f"{error.get('type')}: {error.get('reason')}")
     return of_status(status, str(error or ""))
 
 
-def of_bulk(answer: object, documents: int) -> list[Answer]:
+def of_bulk(answer: object, documents: int) -> list[BulkResult]:
     """One answer per document of a bulk request that was answered with 200."""
     if not isinstance(answer, Mapping):
-        return [Answer(Outcome.RETRY, "the answer is no JSON object")] * documents
+        return [BulkResult(BulkOutcome.RETRY, "the answer is no JSON object")] * documents
     if answer.get("errors") is False:
-        return [Answer(Outcome.DONE)] * documents
+        return [BulkResult(BulkOutcome.DONE)] * documents
     items = answer.get("items")
     if not isinstance(items, list) or len(items) != documents:
-        return [Answer(Outcome.RETRY, f"the answer is not about {documents} documents")] * documents
+        return [BulkResult(BulkOutcome.RETRY, f"the answer is not about {documents} documents")] * documents
     return [of_item(item) for item in items]

@@ -15,8 +15,8 @@ from opensearchpy.exceptions import TransportError
 from pipeline.metrics import Metrics
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.bulk import Document, batches, body
-from pipeline.sinks.bulk_result import Answer, Outcome, of_bulk, of_status
-from pipeline.sinks.msearch import Hits, Question
+from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, of_bulk, of_status
+from pipeline.sinks.msearch import Hits, Search
 from schemas.indices import INDICES, MAPPING_VERSION
 
 TIMEOUT_SECONDS: Final = 30
@@ -33,7 +33,7 @@ class NotProvisionedError(Exception):
 
 
 @dataclass(slots=True)
-class Written:
+class WriteResult:
     """What became of documents that were not simply written."""
 
     conflicts: list[Document] = field(default_factory=list)
@@ -82,9 +82,9 @@ class OpenSearchSink:
         for index in INDICES:
             await self._check_template(index.alias)
 
-    async def write(self, documents: Sequence[Document]) -> Written:
+    async def write(self, documents: Sequence[Document]) -> WriteResult:
         """Return when every document is written, there already, or refused for good."""
-        written = Written()
+        written = WriteResult()
         for index in sorted({each.index for each in documents} - self._checked):
             await self._check_index(index)
         todo = deque(batches(documents, self._most, self._most_bytes))
@@ -93,7 +93,7 @@ class OpenSearchSink:
                 under_way.create_task(self._write_all(todo, written))
         return written
 
-    async def _write_all(self, todo: deque[list[Document]], written: Written) -> None:
+    async def _write_all(self, todo: deque[list[Document]], written: WriteResult) -> None:
         """Until nothing is left to do. In whose order does not matter: versions say which telling stays."""
         while todo:
             batch = todo.popleft()
@@ -106,7 +106,7 @@ class OpenSearchSink:
         path = f"/{index}/_doc/{document_id}"
         return await self._request("GET", path, absent=(404,), params={"_source_includes": "summary,repeated"})
 
-    async def search(self, questions: Sequence[Question]) -> list[Hits]:
+    async def search(self, questions: Sequence[Search]) -> list[Hits]:
         """The hits of each question (header and body of ``_msearch``).
 
         What earlier owners of the partitions wrote is seen; what this one wrote is only after a refresh.
@@ -133,13 +133,13 @@ class OpenSearchSink:
         """Others may write what this one wrote alone until now."""
         self._refreshed.clear()
 
-    async def _bulk(self, batch: Sequence[Document]) -> list[Answer]:
+    async def _bulk(self, batch: Sequence[Document]) -> list[BulkResult]:
         with self._metrics.bulk_seconds.time():
             answer, said = await self._try("POST", "/_bulk", body=body(batch), params={"filter_path": _FILTER})
-        answers = of_bulk(said, len(batch)) if answer.outcome is Outcome.DONE else [answer] * len(batch)
+        answers = of_bulk(said, len(batch)) if answer.outcome is BulkOutcome.DONE else [answer] * len(batch)
         for outcome, count in Counter(each.outcome for each in answers).items():
             self._metrics.documents(outcome.value).inc(count)
-        retried = next((each for each in answers if each.outcome is Outcome.RETRY), None)
+        retried = next((each for each in answers if each.outcome is BulkOutcome.RETRY), None)
         if retried:
             self._metrics.index_retries.inc()
             await self._backoff.failed(retried.cause)
@@ -168,7 +168,7 @@ class OpenSearchSink:
         """The answer; None for a status in ``absent``. Tries until there is one."""
         while True:
             answer, said = await self._try(method, path, **how)
-            if answer.outcome is Outcome.DONE:
+            if answer.outcome is BulkOutcome.DONE:
                 self._backoff.worked()
                 return said if isinstance(said, dict) else {}
             if said in absent:
@@ -176,44 +176,47 @@ class OpenSearchSink:
                 return None
             await self._backoff.failed(f"{method} {path}: {answer.cause}")
 
-    async def _try(self, method: str, path: str, **how: Any) -> tuple[Answer, Any]:
+    async def _try(self, method: str, path: str, **how: Any) -> tuple[BulkResult, Any]:
         """One try: what its status means, and the answer's JSON or, of a failure, the status."""
         try:
-            return Answer(Outcome.DONE), await self._store.transport.perform_request(method, path, **how)
+            return BulkResult(BulkOutcome.DONE), await self._store.transport.perform_request(method, path, **how)
         except NoConnectionError as error:  # time-outs too; their "status" is a word
-            return Answer(Outcome.RETRY, f"no answer: {error.error}"), None
+            return BulkResult(BulkOutcome.RETRY, f"no answer: {error.error}"), None
         except TransportError as error:
             status = error.status_code
-            return of_status(status, str(error)) if isinstance(status, int) else Answer(
-                Outcome.RETRY, str(error)
+            return of_status(status, str(error)) if isinstance(status, int) else BulkResult(
+                BulkOutcome.RETRY, str(error)
             ), status
         except asyncio.CancelledError:
             raise
         except Exception as error:  # noqa: BLE001 - an answer that is no JSON ends in the parser's own errors
-            return Answer(Outcome.RETRY, f"{type(error).__name__}: {error}"), None
+            return BulkResult(BulkOutcome.RETRY, f"{type(error).__name__}: {error}"), None
 
 
-def _again(batch: list[Document], answers: list[Answer]) -> list[list[Document]]:
+def _again(batch: list[Document], answers: list[BulkResult]) -> list[list[Document]]:
     """What is to be sent again: what failed, in one request; what was too long together, in two."""
     if len(batch) > 1 and _as_a_whole(answers):
         half = len(batch) // 2
         return [batch[:half], batch[half:]]
-    retry = [each for each, answer in zip(batch, answers, strict=True) if answer.outcome is Outcome.RETRY]
+    retry = [each for each, answer in zip(batch, answers, strict=True) if answer.outcome is BulkOutcome.RETRY]
     return [retry] if retry else []
 
 
-def _as_a_whole(answers: list[Answer]) -> bool:
+def _as_a_whole(answers: list[BulkResult]) -> bool:
     """Was the request refused as such? Then halves of it tell which document it was."""
-    return all(each is answers[0] for each in answers) and answers[0].outcome in (Outcome.SPLIT, Outcome.REFUSED)
+    return all(each is answers[0] for each in answers) and answers[0].outcome in (
+        BulkOutcome.SPLIT,
+        BulkOutcome.REFUSED,
+    )
 
 
-def _sort(batch: list[Document], answers: list[Answer], written: Written) -> None:
+def _sort(batch: list[Document], answers: list[BulkResult], written: WriteResult) -> None:
     if len(batch) > 1 and _as_a_whole(answers):
         return
     for document, answer in zip(batch, answers, strict=True):
-        if answer.outcome is Outcome.CONFLICT:
+        if answer.outcome is BulkOutcome.CONFLICT:
             written.conflicts.append(document)
-        elif answer.outcome in (Outcome.SPLIT, Outcome.REFUSED):
+        elif answer.outcome in (BulkOutcome.SPLIT, BulkOutcome.REFUSED):
             written.refused.append((document, answer.cause))
 
 

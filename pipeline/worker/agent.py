@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from pipeline.metrics import Metrics
-from pipeline.worker.offset_tracker import InOrder
-from pipeline.worker.open_attempts import Ended, OpenAttempts, Rows
-from pipeline.worker.record_decoder import Reading
-from pipeline.worker.writer import Devices, Reported, SetAside, Telling, Writer
-from pipeline.worker.writer_pool import Writers
+from pipeline.worker.offset_tracker import OffsetTracker
+from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
+from pipeline.worker.record_decoder import RecordDecoder
+from pipeline.worker.writer import AttemptWrite, EarlyDevices, FindingWrite, RejectedRecord, Writer
+from pipeline.worker.writer_pool import WriterPool
 from schemas.codec.records import Rejected
 from schemas.events import (
     AttemptEvent,
@@ -55,7 +55,7 @@ class _Partition:
     number: int
     writer: Writer
     attempts: OpenAttempts
-    offsets: InOrder[Acknowledge] = field(default_factory=InOrder)
+    offsets: OffsetTracker[Acknowledge] = field(default_factory=OffsetTracker)
     is_ours: bool = True
 
     def done(self, offsets: Iterable[int]) -> None:
@@ -65,12 +65,12 @@ class _Partition:
                 acknowledge()
 
 
-class Decisions:
+class DecisionsAgent:
     """Folds decisions into tellings. ``clock`` gives seconds and never goes back."""
 
     def __init__(
         self,
-        writers: Writers,
+        writers: WriterPool,
         metrics: Metrics,
         *,
         incomplete_after_seconds: float = 30.0,
@@ -82,7 +82,7 @@ class Decisions:
         self._patience = incomplete_after_seconds
         self._store_devices = store_devices
         self._clock = clock
-        self._reading = Reading(READ_BYTES)
+        self._reading = RecordDecoder(READ_BYTES)
         self._partitions: dict[tuple[str, int], _Partition] = {}
 
     @property
@@ -129,7 +129,7 @@ class Decisions:
             self._pass_over(partition, record, event, "passed_over")
         elif isinstance(event, FindingReported):
             self._metrics.records(event.TYPE, "folded").inc()
-            await partition.writer.put(Reported(event, record, lambda: partition.done([record.offset])))
+            await partition.writer.put(FindingWrite(event, record, lambda: partition.done([record.offset])))
         elif partition.attempts.is_repetition(event):
             self._pass_over(partition, record, event, "repeated")
         else:
@@ -150,7 +150,7 @@ class Decisions:
         # The type as the record claims it would be a label that anybody can make up.
         self._metrics.records("unknown", "rejected").inc()
         logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
-        await partition.writer.put(SetAside(record, cause, lambda: partition.done([record.offset])))
+        await partition.writer.put(RejectedRecord(record, cause, lambda: partition.done([record.offset])))
 
     async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent | Tallied) -> None:
         rows = self._rows(event, record)
@@ -163,18 +163,18 @@ class Decisions:
             return
         self._metrics.records(_type(event), "folded").inc()
         if rows and not can_wait:
-            await partition.writer.put(Devices(rows))
+            await partition.writer.put(EarlyDevices(rows))
         if ended:
             await self._tell(partition, ended, record)
 
-    def _rows(self, event: AttemptEvent | Tallied, record: Record) -> Rows | None:
+    def _rows(self, event: AttemptEvent | Tallied, record: Record) -> DeviceRecord | None:
         if not self._store_devices or not isinstance(event, Tallied) or record.value is None:
             return None
-        return Rows(event, record.value, record)
+        return DeviceRecord(event, record.value, record)
 
-    async def _tell(self, partition: _Partition, ended: Ended, origin: Record | None) -> None:
+    async def _tell(self, partition: _Partition, ended: ClosedAttempt, origin: Record | None) -> None:
         await partition.writer.put(
-            Telling(ended.summary, origin, lambda: partition.done(ended.offsets), ended.rows, partition.number)
+            AttemptWrite(ended.summary, origin, lambda: partition.done(ended.offsets), ended.rows, partition.number)
         )
 
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.kafka import Outgoing
-from pipeline.sinks.msearch import Question, by_time, of
+from pipeline.sinks.msearch import Search, by_time, in_indices
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, rfc3339
 from schemas.documents.attempts import (
@@ -32,7 +32,7 @@ _LOOKED_BACK: Final = timedelta(0), timedelta(days=1)
 """An attempt's day and the day before are looked at for the one before it."""
 
 
-def document(
+def summary_document(
     summary: AttemptSummarized,
     lines: Sequence[MessageEmitted],
     episode: EpisodeOf | None = None,
@@ -45,7 +45,7 @@ def document(
     return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, written, summary.version, origin)
 
 
-def repeated(
+def repetition_document(
     summary: AttemptSummarized, told: Told, event: AttemptRepeated, counted: Counted | None, origin: object
 ) -> Document:
     """The document of an attempt that repeats another."""
@@ -54,14 +54,16 @@ def repeated(
     return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, written, summary.version, origin)
 
 
-def finding(event: FindingReported, version: int | None = None, origin: object = None) -> tuple[Document, Outgoing]:
+def finding_write(
+    event: FindingReported, version: int | None = None, origin: object = None
+) -> tuple[Document, Outgoing]:
     """Where a finding goes. A later telling of the same one, with other numbers, has a greater ``version``."""
     written = source(finding_document(event))
     document = Document(FINDINGS.name(event.started_at), event.id, written, version, origin)
     return document, Outgoing(FINDINGS_TOPIC.name, encode(event))
 
 
-def known_pods(summaries: Sequence[AttemptSummarized]) -> Question:
+def known_pods_search(summaries: Sequence[AttemptSummarized]) -> Search:
     """Which of their pods have an attempt at all, of the days that ``one_before`` looks at: a hit for each UID."""
     days = {ATTEMPTS.name(each.started_at - back) for each in summaries for back in _LOOKED_BACK}
     uids = sorted({each.pod.uid for each in summaries})
@@ -72,10 +74,10 @@ def known_pods(summaries: Sequence[AttemptSummarized]) -> Question:
         "_source": False,
         "track_total_hits": False,
     }
-    return of(*sorted(days)), body
+    return in_indices(*sorted(days)), body
 
 
-def one_before(summary: AttemptSummarized) -> Question:
+def previous_attempt_search(summary: AttemptSummarized) -> Search:
     """The pod's latest attempt before this one, of the same day or the one before."""
     days = [ATTEMPTS.name(summary.started_at - back) for back in _LOOKED_BACK]
     about = {
@@ -93,7 +95,7 @@ def one_before(summary: AttemptSummarized) -> Question:
         "_source": {"excludes": ["summary", "nodes", "text", "changes"]},
         "track_total_hits": False,
     }
-    return of(*days), body
+    return in_indices(*days), body
 
 
 def with_changes(summary: AttemptSummarized, episode: EpisodeOf) -> AttemptSummarized:
@@ -101,7 +103,7 @@ def with_changes(summary: AttemptSummarized, episode: EpisodeOf) -> AttemptSumma
     return summary.model_copy(update={"changes": list(episode.changes)}) if episode.changes else summary
 
 
-def records(
+def attempt_records(
     summary: AttemptSummarized, new_lines: Sequence[MessageEmitted], event: AttemptRepeated | None = None
 ) -> Iterator[Outgoing]:
     """The summary in its parts, or what of it is its own, then what people are told now."""
@@ -111,7 +113,7 @@ def records(
         yield Outgoing(MESSAGES_TOPIC.name, encode(message))
 
 
-def unsaid(lines: Sequence[MessageEmitted], known: AttemptSummarized | None) -> list[MessageEmitted]:
+def new_messages(lines: Sequence[MessageEmitted], known: AttemptSummarized | None) -> list[MessageEmitted]:
     """The lines that were not said when ``known`` was told. One that says something else now is said again."""
     said = {(each.id, each.message) for each in messages(known)} if known else set()
     return [each for each in lines if (each.id, each.message) not in said]
@@ -122,7 +124,7 @@ def may_get_more(summary: AttemptSummarized) -> bool:
     return not summary.complete or summary.status == "pending"
 
 
-class Remembered:
+class SummaryCache:
     """The latest summaries that are worth it, within ``most_bytes``."""
 
     def __init__(self, most_bytes: int, is_worth_it: Callable[[AttemptSummarized], bool] = may_get_more) -> None:

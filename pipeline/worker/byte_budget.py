@@ -3,7 +3,7 @@
 import asyncio
 
 
-class Room:
+class ByteBudget:
     """Counts bytes against a bound that all writers share: one that has much to do takes what others leave."""
 
     def __init__(self, most_bytes: int) -> None:

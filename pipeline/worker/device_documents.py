@@ -4,7 +4,7 @@ from collections import OrderedDict
 from typing import Final
 
 from pipeline.sinks.bulk import Document, source
-from pipeline.worker.open_attempts import Rows
+from pipeline.worker.open_attempts import DeviceRecord
 from schemas.codec.device_record_layout import as_object, divided
 from schemas.documents.attempts import devices_document, inventory_document
 from schemas.indices import DEVICES, INVENTORIES
@@ -13,19 +13,19 @@ _KNOWN_INVENTORIES: Final = 20_000
 """Of about a hundred nodes each. One that is forgotten is written again, which changes nothing."""
 
 
-class Detail:
+class DeviceDocuments:
     """Knows which inventories are in the index, so that a record says only its verdicts. Pure but for that."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def documents(self, rows: Rows) -> list[Document]:
+    def documents(self, rows: DeviceRecord) -> list[Document]:
         """What is to be written of the record. What is given here counts as written: the writer tries until it is."""
         inventory = rows.event.inventory
         if not inventory:
-            return [verdicts(rows, rows.value, None)]
+            return [verdicts_document(rows, rows.value, None)]
         rest, devices = divided(rows.value, rows.event.inventory_at)
-        index, told = INVENTORIES.name(rows.event.started_at), verdicts(rows, rest, inventory)
+        index, told = INVENTORIES.name(rows.event.started_at), verdicts_document(rows, rest, inventory)
         if not self._is_new(index, inventory):
             return [told]
         kept = source(inventory_document(as_object(devices)))
@@ -44,7 +44,7 @@ class Detail:
         self._known.clear()
 
 
-def verdicts(rows: Rows, value: bytes, inventory: str | None) -> Document:
+def verdicts_document(rows: DeviceRecord, value: bytes, inventory: str | None) -> Document:
     """The document of one record of device verdicts: there is only one telling of it."""
     event = rows.event
     written = source(devices_document(event, value, inventory))

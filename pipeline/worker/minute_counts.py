@@ -17,7 +17,7 @@ import orjson
 
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.kafka import Outgoing
-from pipeline.sinks.msearch import Question, of
+from pipeline.sinks.msearch import Search, in_indices
 from schemas.codec.records import encode, rfc3339
 from schemas.indices import ATTEMPTS, TRENDS
 from schemas.topics import TRENDS as TRENDS_TOPIC
@@ -30,7 +30,7 @@ PAGE: Final = 5_000
 _FIELDS: Final = ("attempt_id", "pod_uid", "namespace", "pod", "status", "counts")
 
 
-class Which(NamedTuple):
+class MinuteKey(NamedTuple):
     partition: int
     started_at: datetime
 
@@ -53,7 +53,7 @@ def pools_of(said: str) -> PoolOf | None:
     return pool_of
 
 
-class Minutes:
+class MinuteCounts:
     """``clock`` gives seconds and never goes back."""
 
     def __init__(
@@ -65,10 +65,10 @@ class Minutes:
         self.pool_of = pool_of
         self._most = most
         self._clock = clock
-        self._minutes: OrderedDict[Which, Minute] = OrderedDict()
-        self._changed: set[Which] = set()
-        self._taken: list[Which] = []
-        self._written: OrderedDict[Which, float] = OrderedDict()
+        self._minutes: OrderedDict[MinuteKey, Minute] = OrderedDict()
+        self._changed: set[MinuteKey] = set()
+        self._taken: list[MinuteKey] = []
+        self._written: OrderedDict[MinuteKey, float] = OrderedDict()
         """When each was last known to be in the index, oldest first; none that has changed since."""
         self._attempts = 0
 
@@ -79,10 +79,10 @@ class Minutes:
     def has_changed(self) -> bool:
         return bool(self._changed)
 
-    def unknown(self, wanted: Iterable[Which]) -> list[Which]:
+    def unknown(self, wanted: Iterable[MinuteKey]) -> list[MinuteKey]:
         return sorted({which for which in wanted if which not in self._minutes})
 
-    def load(self, which: Which, attempts: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> None:
+    def load(self, which: MinuteKey, attempts: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> None:
         """Begin with what the index has of a minute: documents of its attempts, and of its rows."""
         minute = self._minutes[which] = Minute(which.started_at, which.partition)
         for document in attempts:
@@ -105,7 +105,7 @@ class Minutes:
             self._attempts += len(minute.contributions) - before
             self._minutes.move_to_end(which)
 
-    def _change(self, which: Which) -> None:
+    def _change(self, which: MinuteKey) -> None:
         self._changed.add(which)
         self._written.pop(which, None)
 
@@ -139,27 +139,27 @@ class Minutes:
         while self._attempts > self._most and len(self._minutes) > 1:
             self._forget(next(iter(self._minutes)))
 
-    def _forget(self, which: Which) -> None:
+    def _forget(self, which: MinuteKey) -> None:
         self._attempts -= len(self._minutes.pop(which).contributions)
         self._written.pop(which, None)
 
 
-def minute_of(partition: int, started_at: datetime) -> Which:
-    return Which(partition, started_at.replace(second=0, microsecond=0))
+def minute_of(partition: int, started_at: datetime) -> MinuteKey:
+    return MinuteKey(partition, started_at.replace(second=0, microsecond=0))
 
 
-def attempts_question(which: Which, after: str) -> Question:
+def attempts_search(which: MinuteKey, after: str) -> Search:
     """The attempts of the minute behind the id ``after``, a page of them, sorted by id."""
     day = ATTEMPTS.name(which.started_at)
-    return _question(day, which, {"size": PAGE, "sort": [{"attempt_id": "asc"}], "_source": list(_FIELDS)}, after)
+    return _search(day, which, {"size": PAGE, "sort": [{"attempt_id": "asc"}], "_source": list(_FIELDS)}, after)
 
 
-def rows_question(which: Which) -> Question:
+def rows_search(which: MinuteKey) -> Search:
     wanted = ["namespace", "result", "dimension", "value"]
-    return _question(TRENDS.name(which.started_at), which, {"size": 10_000, "_source": wanted})
+    return _search(TRENDS.name(which.started_at), which, {"size": 10_000, "_source": wanted})
 
 
-def _question(index: str, which: Which, how: dict[str, Any], after: str = "") -> Question:
+def _search(index: str, which: MinuteKey, how: dict[str, Any], after: str = "") -> Search:
     within = {
         "gte": rfc3339(which.started_at),
         "lte": rfc3339(which.started_at.replace(second=59, microsecond=999_999)),
@@ -167,7 +167,7 @@ def _question(index: str, which: Which, how: dict[str, Any], after: str = "") ->
     terms: list[dict[str, Any]] = [{"term": {"partition": which.partition}}, {"range": {"@timestamp": within}}]
     if after:
         terms.append({"range": {"attempt_id": {"gt": after}}})
-    return of(index), {"query": {"bool": {"filter": terms}}, "track_total_hits": False} | how
+    return in_indices(index), {"query": {"bool": {"filter": terms}}, "track_total_hits": False} | how
 
 
 def _documents(minute: Minute) -> Iterator[Document]:

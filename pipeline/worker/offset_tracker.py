@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class InOrder(Generic[T]):
+class OffsetTracker(Generic[T]):
     """The records of one partition that have been read and not acknowledged yet, oldest first."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ REMEMBERED_FOLDS: Final = 200
 """Attempts that were given up as incomplete, with what was known of them."""
 
 
-class Rows(NamedTuple):
+class DeviceRecord(NamedTuple):
     """A record of device rows whose attempt decides whether it is stored."""
 
     event: Tallied
@@ -32,12 +32,12 @@ class Rows(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class ClosedAttempt:
     """An attempt that is to be told, and the offsets that are done when it is written."""
 
     summary: AttemptSummarized
     offsets: tuple[int, ...]
-    rows: tuple[Rows, ...] = ()
+    rows: tuple[DeviceRecord, ...] = ()
 
 
 @dataclass(slots=True)
@@ -45,10 +45,10 @@ class _Open:
     fold: AttemptFold
     last_record: float
     offsets: list[int] = field(default_factory=list)
-    rows: list[Rows] = field(default_factory=list)
+    rows: list[DeviceRecord] = field(default_factory=list)
 
-    def ended(self) -> Ended:
-        return Ended(self.fold.summarize(), tuple(self.offsets), tuple(self.rows))
+    def ended(self) -> ClosedAttempt:
+        return ClosedAttempt(self.fold.summarize(), tuple(self.offsets), tuple(self.rows))
 
 
 class OpenAttempts:
@@ -69,13 +69,15 @@ class OpenAttempts:
         """Was the attempt told to its end already, with nothing that this record could add?"""
         return event.attempt_id in self._told and not isinstance(event, BindConcluded)
 
-    def add(self, event: AttemptEvent | Tallied, offset: int, now: float, rows: Rows | None = None) -> Ended | None:
+    def add(
+        self, event: AttemptEvent | Tallied, offset: int, now: float, rows: DeviceRecord | None = None
+    ) -> ClosedAttempt | None:
         """Take in a record; the attempt, if it has come to its end with it. ``rows`` are kept until then.
 
         A bind ends at once what it is about: the filter's records stand before it, so the attempt was told already.
         """
         if isinstance(event, BindConcluded) and event.attempt_id not in self._open:
-            return Ended(summarize([event]), (offset,))
+            return ClosedAttempt(summarize([event]), (offset,))
         attempt = self._open.pop(event.attempt_id, None) or self._begin(event.attempt_id, now)
         attempt.fold.add(event)
         attempt.offsets.append(offset)
@@ -100,7 +102,7 @@ class OpenAttempts:
         while len(self._told) > REMEMBERED_ATTEMPTS or now - next(iter(self._told.values())) > REMEMBERED_SECONDS:
             self._told.popitem(last=False)
 
-    def give_up(self, now: float) -> Iterator[Ended]:
+    def give_up(self, now: float) -> Iterator[ClosedAttempt]:
         """The attempts of which no record has come for too long, as they are known."""
         while self._open:
             attempt_id, attempt = next(iter(self._open.items()))
@@ -110,7 +112,7 @@ class OpenAttempts:
             self._remember_fold(attempt_id, attempt.fold)
             yield self._end(attempt)
 
-    def _end(self, attempt: _Open) -> Ended:
+    def _end(self, attempt: _Open) -> ClosedAttempt:
         self.held_bytes -= sum(len(rows.value) for rows in attempt.rows)
         return attempt.ended()
 

@@ -13,7 +13,7 @@ REMEMBERED_PODS: Final = 50_000
 Key = tuple[str, str, str]
 
 
-class Before(NamedTuple):
+class Predecessor(NamedTuple):
     """What came before an attempt; None where it is the first of its pod."""
 
     told: Told | None
@@ -24,7 +24,7 @@ class _Pod(NamedTuple):
     latest: Told
 
 
-class Pods:
+class PodHistory:
     def __init__(self, most: int = REMEMBERED_PODS) -> None:
         self._most = most
         self._pods: OrderedDict[Key, _Pod] = OrderedDict()
@@ -32,14 +32,14 @@ class Pods:
     def __len__(self) -> int:
         return len(self._pods)
 
-    def before(self, summary: AttemptSummarized) -> Before | None:
+    def before(self, summary: AttemptSummarized) -> Predecessor | None:
         """The attempt before this one, told for the first time or again; None where only the index knows it."""
         pod = self._pods.get(_key(summary))
         if pod is None:
             return None
         if pod.latest.attempt_id == summary.attempt_id:
-            return Before(pod.before)
-        return Before(pod.latest) if pod.latest.is_before(summary) else None
+            return Predecessor(pod.before)
+        return Predecessor(pod.latest) if pod.latest.is_before(summary) else None
 
     def put(self, summary: AttemptSummarized, told: Told, before: Told | None) -> None:
         key = _key(summary)
@@ -57,7 +57,7 @@ def _key(summary: AttemptSummarized) -> Key:
     return str(summary.pod), summary.pod.uid, summary.scheduler
 
 
-def told_of(document: dict[str, Any]) -> Told | None:
+def previous_attempt_of(document: dict[str, Any]) -> Told | None:
     """What a document of the attempts index says of its attempt; None for one of an older version."""
     repeated = document.get("repeated") or {}
     try:

@@ -22,10 +22,10 @@ from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.opensearch import OpenSearchSink, client
 from pipeline.worker import faust_app
-from pipeline.worker.agent import Decisions
-from pipeline.worker.watchdog import Progress, lag
-from pipeline.worker.writer import Policy
-from pipeline.worker.writer_pool import Writers
+from pipeline.worker.agent import DecisionsAgent
+from pipeline.worker.watchdog import Watchdog, lag
+from pipeline.worker.writer import WriterPolicy
+from pipeline.worker.writer_pool import WriterPool
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, TRENDS
 
 logger = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ class StuckError(Exception):
 
 
 @dataclass(slots=True)
-class State:
+class WorkerState:
     """What the health thread reads."""
 
     ticked: float
@@ -73,7 +73,7 @@ async def run(settings: Settings, metrics_port: int | None) -> None:
 
 
 async def _work(settings: Settings, metrics_port: int | None) -> None:
-    metrics, state = Metrics(), State(time.monotonic())
+    metrics, state = Metrics(), WorkerState(time.monotonic())
     health = (
         nullcontext() if metrics_port is None else serving(metrics_port, metrics.registry, state.alive, state.ready)
     )
@@ -86,7 +86,7 @@ async def _work(settings: Settings, metrics_port: int | None) -> None:
 
 
 class Worker:
-    def __init__(self, settings: Settings, metrics: Metrics, state: State, folder: Path) -> None:
+    def __init__(self, settings: Settings, metrics: Metrics, state: WorkerState, folder: Path) -> None:
         self._settings = settings
         self._state = state
         self._folder = folder
@@ -102,8 +102,8 @@ class Worker:
             TopicsSink(settings.kafka_bootstrap_servers, metrics, max_backoff_seconds=settings.max_backoff_seconds)
             for _ in range(WRITERS)
         ]
-        self._writers = Writers(self._index, self._topics, metrics, _policy(settings))
-        self._decisions = Decisions(
+        self._writers = WriterPool(self._index, self._topics, metrics, _policy(settings))
+        self._decisions = DecisionsAgent(
             self._writers,
             metrics,
             incomplete_after_seconds=settings.incomplete_after_seconds,
@@ -206,7 +206,7 @@ class Worker:
             await asyncio.sleep(TICK_SECONDS)
 
     async def _stand_guard(self) -> None:
-        progress = Progress(self._settings.stuck_after_seconds)
+        progress = Watchdog(self._settings.stuck_after_seconds)
         while True:
             await asyncio.sleep(1.0)
             if self._app is None or not faust_app.is_reading(self._app):
@@ -222,8 +222,8 @@ async def _shielded(task: asyncio.Task[None]) -> None:
     await asyncio.shield(task)
 
 
-def _policy(settings: Settings) -> Policy:
-    return Policy(
+def _policy(settings: Settings) -> WriterPolicy:
+    return WriterPolicy(
         linger_seconds=settings.linger_seconds,
         queue_bytes=settings.queue_bytes,
         remembered_bytes=settings.remembered_bytes,

@@ -42,7 +42,7 @@ _OWN: Final = frozenset({"attempt_id", "pod", "scheduler", "started_at"})
 
 
 @dataclass(frozen=True, slots=True)
-class _Counted:
+class _DecodedDevices:
     part: int
     nodes: Words
     tally: Tally
@@ -51,14 +51,14 @@ class _Counted:
     """Behind where the tail begins."""
 
 
-_Known = _Counted | NodesJudged
+_Decoded = _DecodedDevices | NodesJudged
 
 
-class Reading:
+class RecordDecoder:
     """Remembers what records said, within about ``most_bytes``."""
 
     def __init__(self, most_bytes: int) -> None:
-        self._tails: Recent[bytes, _Known] = Recent(most_bytes // 2)
+        self._tails: Recent[bytes, _Decoded] = Recent(most_bytes // 2)
         self._inventories: Recent[bytes, Inventory] = Recent(most_bytes // 2)
 
     def read(self, value: bytes | None, headers: Iterable[tuple[str, bytes]]) -> Event | Tallied | Rejected:
@@ -86,7 +86,7 @@ class Reading:
 
     def _remember(self, key: bytes, said: Event | Tallied | Rejected | None, cut: int) -> None:
         if isinstance(said, Tallied):
-            counted = _Counted(said.part, said.nodes, said.tally, said.inventory, said.inventory_at - cut)
+            counted = _DecodedDevices(said.part, said.nodes, said.tally, said.inventory, said.inventory_at - cut)
             self._tails.remember(key, counted, said.tally.size)
         elif isinstance(said, NodesJudged):
             names = 70 * len(said.nodes)
@@ -121,8 +121,8 @@ def _agree(verdicts: DeviceVerdicts, devices: DeviceInventory) -> bool:
     return True
 
 
-def _told_by(head: AttemptEvent, known: _Known, cut: int) -> Event | Tallied:
-    if isinstance(known, _Counted):
+def _told_by(head: AttemptEvent, known: _Decoded, cut: int) -> Event | Tallied:
+    if isinstance(known, _DecodedDevices):
         return Tallied(
             head.attempt_id, head.pod, head.scheduler, head.started_at,
             known.part, known.nodes, known.tally, known.inventory, known.inventory_at + cut,

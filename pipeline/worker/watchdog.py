@@ -13,7 +13,7 @@ def lag(positions: Positions) -> int:
 
 
 @dataclass(slots=True)
-class Progress:
+class Watchdog:
     """Watches the positions of one worker. Times are seconds of any clock that only goes forward."""
 
     stuck_after_seconds: float

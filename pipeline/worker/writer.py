@@ -18,14 +18,22 @@ from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
-from pipeline.sinks.msearch import Searched
-from pipeline.sinks.opensearch import Written
+from pipeline.sinks.msearch import Searchable
+from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker import attempt_documents
-from pipeline.worker.byte_budget import Room
-from pipeline.worker.device_documents import Detail
-from pipeline.worker.minute_counts import PAGE, Minutes, Which, attempts_question, minute_of, pools_of, rows_question
-from pipeline.worker.open_attempts import Rows
-from pipeline.worker.pod_history import Before, Pods, told_of
+from pipeline.worker.byte_budget import ByteBudget
+from pipeline.worker.device_documents import DeviceDocuments
+from pipeline.worker.minute_counts import (
+    PAGE,
+    MinuteCounts,
+    MinuteKey,
+    attempts_search,
+    minute_of,
+    pools_of,
+    rows_search,
+)
+from pipeline.worker.open_attempts import DeviceRecord
+from pipeline.worker.pod_history import PodHistory, Predecessor, previous_attempt_of
 from schemas.codec.records import Rejected
 from schemas.documents.attempts import Counted, Digests, EpisodeOf, repeated_of, summary_of, verdict_digest
 from schemas.events import AttemptSummarized, FindingReported, MessageEmitted
@@ -45,18 +53,18 @@ Done = Callable[[], None]
 """Called when what it belongs to is written."""
 
 
-class Index(Searched, Protocol):
-    async def write(self, documents: Sequence[Document]) -> Written: ...
+class DocumentIndex(Searchable, Protocol):
+    async def write(self, documents: Sequence[Document]) -> WriteResult: ...
     async def fetch(self, index: str, document_id: str) -> dict[str, object] | None: ...
     def forget(self) -> None: ...
 
 
-class Topics(Protocol):
+class TopicPublisher(Protocol):
     async def send(self, outgoing: Sequence[Outgoing]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class WriterPolicy:
     linger_seconds: float = 0.015
     queue_bytes: int = 32 * 1024 * 1024
     remembered_bytes: int = 64 * 1024 * 1024
@@ -65,13 +73,13 @@ class Policy:
     node_pools: str = ""
 
 
-class Telling(NamedTuple):
+class AttemptWrite(NamedTuple):
     """An attempt to be told, and the record that ended it."""
 
     summary: AttemptSummarized
     origin: Source | None
     done: Done
-    rows: Sequence[Rows] = ()
+    rows: Sequence[DeviceRecord] = ()
     partition: int = 0
 
     @property
@@ -79,17 +87,17 @@ class Telling(NamedTuple):
         return 2 * attempt_documents.size_of(self.summary) + sum(len(each.value) for each in self.rows)
 
 
-class Devices(NamedTuple):
+class EarlyDevices(NamedTuple):
     """A record of devices judged that can't wait for its attempt. It is done when the attempt is."""
 
-    rows: Rows
+    rows: DeviceRecord
 
     @property
     def size(self) -> int:
         return len(self.rows.value)
 
 
-class SetAside(NamedTuple):
+class RejectedRecord(NamedTuple):
     """A record that can't be understood."""
 
     source: Source
@@ -101,7 +109,7 @@ class SetAside(NamedTuple):
         return len(self.source.value or b"") + 1_000
 
 
-class Reported(NamedTuple):
+class FindingWrite(NamedTuple):
     """A finding of whoever told the decision."""
 
     event: FindingReported
@@ -113,10 +121,10 @@ class Reported(NamedTuple):
         return 2_000 + sum(map(len, self.event.evidence))
 
 
-Item = Telling | Devices | SetAside | Reported
+QueuedWrite = AttemptWrite | EarlyDevices | RejectedRecord | FindingWrite
 
 
-class _Place(NamedTuple):
+class PodComparison(NamedTuple):
     """Where an attempt stands among those of its pod."""
 
     told: Told
@@ -125,8 +133,8 @@ class _Place(NamedTuple):
 
 
 @dataclass(slots=True)
-class _Batch:
-    devices: list[Rows] = field(default_factory=list)
+class WriteBatch:
+    devices: list[DeviceRecord] = field(default_factory=list)
     attempts: dict[str, Document] = field(default_factory=dict)
     """By id: of two tellings in one batch the index needs the last one only, the topic gets both."""
     findings: dict[str, Document] = field(default_factory=dict)
@@ -138,24 +146,26 @@ class _Batch:
         self,
         summary: AttemptSummarized,
         known: AttemptSummarized | None,
-        place: _Place,
-        item: Telling,
+        place: PodComparison,
+        item: AttemptWrite,
         counted: Counted,
     ) -> list[MessageEmitted]:
         """Gives the messages that are new."""
         lines = messages(summary)
-        new_lines, origin = attempt_documents.unsaid(lines, known), item.origin
+        new_lines, origin = attempt_documents.new_messages(lines, known), item.origin
         if place.is_repetition and place.before:
             event = repetition(place.before, summary)
-            self.attempts[summary.attempt_id] = attempt_documents.repeated(summary, place.told, event, counted, origin)
-            self.outgoing += attempt_documents.records(summary, new_lines, event)
+            self.attempts[summary.attempt_id] = attempt_documents.repetition_document(
+                summary, place.told, event, counted, origin
+            )
+            self.outgoing += attempt_documents.attempt_records(summary, new_lines, event)
         else:
-            document = attempt_documents.document(
+            document = attempt_documents.summary_document(
                 summary, lines, place.told.episode, place.told.digests, counted, origin
             )
             self.attempts[summary.attempt_id] = document
             told = attempt_documents.with_changes(summary, place.told.episode)
-            self.outgoing += attempt_documents.records(told, new_lines)
+            self.outgoing += attempt_documents.attempt_records(told, new_lines)
             self.devices += item.rows
         self.told[summary.attempt_id] = summary
         self.partitions[summary.attempt_id] = item.partition
@@ -164,32 +174,34 @@ class _Batch:
         return new_lines
 
     def find(self, event: FindingReported, version: int | None, origin: object) -> None:
-        document, outgoing = attempt_documents.finding(event, version, origin)
+        document, outgoing = attempt_documents.finding_write(event, version, origin)
         self.findings[document.id] = document
         self.outgoing.append(outgoing)
 
 
 class Writer:
-    def __init__(self, index: Index, topics: Topics, metrics: Metrics, room: Room, policy: Policy) -> None:
+    def __init__(
+        self, index: DocumentIndex, topics: TopicPublisher, metrics: Metrics, room: ByteBudget, policy: WriterPolicy
+    ) -> None:
         self._index = index
         self._topics = topics
         self._metrics = metrics
         self._room = room
         self._policy = policy
-        self._queue: list[Item] = []
+        self._queue: list[QueuedWrite] = []
         self._queued_bytes = 0
         self._is_writing = False
         self._changed = asyncio.Condition()
-        self.remembered = attempt_documents.Remembered(policy.remembered_bytes)
-        self._compared = attempt_documents.Remembered(policy.compared_bytes, lambda _: True)
-        self._detail = Detail()
-        self.pods = Pods()
-        self.minutes = Minutes(pools_of(policy.node_pools))
+        self.remembered = attempt_documents.SummaryCache(policy.remembered_bytes)
+        self._compared = attempt_documents.SummaryCache(policy.compared_bytes, lambda _: True)
+        self._detail = DeviceDocuments()
+        self.pods = PodHistory()
+        self.minutes = MinuteCounts(pools_of(policy.node_pools))
         self._uncounted: list[Done] = []
         self._counted_at = 0.0
         self._hurried = 0
 
-    async def put(self, item: Item) -> None:
+    async def put(self, item: QueuedWrite) -> None:
         """Hand something over; waits while there is no room."""
         await self._room.enter(item.size)
         self._queue.append(item)
@@ -222,7 +234,7 @@ class Writer:
         while True:
             items = await self._take()
             await self._write(items)
-            self._uncounted += [item.done for item in items if not isinstance(item, Devices)]
+            self._uncounted += [item.done for item in items if not isinstance(item, EarlyDevices)]
             if self._must_count():
                 await self._count_minutes()
             async with self._changed:
@@ -249,7 +261,7 @@ class Writer:
             async with asyncio.timeout(seconds), self._changed:
                 await self._changed.wait_for(lambda: bool(self._queue or (self._hurried and self._uncounted)))
 
-    async def _take(self) -> list[Item]:
+    async def _take(self) -> list[QueuedWrite]:
         await self._something_to_do()
         if self._queue and not self._room.is_full:
             await asyncio.sleep(self._policy.linger_seconds)
@@ -259,70 +271,76 @@ class Writer:
         await self._room.leave(size)
         return taken
 
-    async def _write(self, items: Sequence[Item]) -> None:
-        batch = _Batch()
-        told = [item for item in items if isinstance(item, Telling)]
+    async def _write(self, items: Sequence[QueuedWrite]) -> None:
+        batch = WriteBatch()
+        told = [item for item in items if isinstance(item, AttemptWrite)]
         looked_up = await self._look_up([item.summary for item in told])
         await self._load_minutes([minute_of(item.partition, item.summary.started_at) for item in told])
         for item in items:
             match item:
-                case Devices():
+                case EarlyDevices():
                     batch.devices.append(item.rows)
-                case SetAside():
+                case RejectedRecord():
                     self._set_aside(batch, item.source, item.cause, "record")
-                case Reported():
+                case FindingWrite():
                     batch.find(item.event, None, item.origin)
-                case Telling():
+                case AttemptWrite():
                     await self._tell(batch, item, looked_up.get(item.summary.attempt_id))
         self._metrics.batch_attempts.observe(len(batch.told))
         await self._send(batch)
 
-    async def _look_up(self, summaries: Sequence[AttemptSummarized]) -> dict[str, Before]:
+    async def _look_up(self, summaries: Sequence[AttemptSummarized]) -> dict[str, Predecessor]:
         """By attempt id, what came before attempts of pods that memory does not know."""
         unknown = {each.attempt_id: each for each in summaries if self.pods.before(each) is None}
         first_of_pod = list({(each.pod, each.scheduler): each for each in reversed(unknown.values())}.values())
         new = await self._new_pods(first_of_pod)
         before = await self._before([each for each in first_of_pod if each.pod.uid not in new])
-        return before | {each.attempt_id: Before(None) for each in first_of_pod if each.pod.uid in new}
+        return before | {each.attempt_id: Predecessor(None) for each in first_of_pod if each.pod.uid in new}
 
     async def _new_pods(self, summaries: Sequence[AttemptSummarized]) -> set[str]:
         """The UIDs of those that the index has nothing of: most, and one question tells them all."""
         named = [each for each in summaries if each.pod.uid]
         new = {each.pod.uid for each in named}
         for start in range(0, len(named), _PODS_A_QUESTION):
-            (hits,) = await self._index.search([attempt_documents.known_pods(named[start : start + _PODS_A_QUESTION])])
+            (hits,) = await self._index.search(
+                [attempt_documents.known_pods_search(named[start : start + _PODS_A_QUESTION])]
+            )
             new -= {uid for hit in hits for uid in hit["fields"]["pod_uid"]}
         return new
 
-    async def _load_minutes(self, wanted: Sequence[Which]) -> None:
+    async def _load_minutes(self, wanted: Sequence[MinuteKey]) -> None:
         """All at once: after a takeover they are many, and records wait for them."""
         unknown = self.minutes.unknown(wanted)
-        rows = await self._index.search([rows_question(which) for which in unknown]) if unknown else []
-        attempts: dict[Which, list[dict[str, Any]]] = {which: [] for which in unknown}
+        rows = await self._index.search([rows_search(which) for which in unknown]) if unknown else []
+        attempts: dict[MinuteKey, list[dict[str, Any]]] = {which: [] for which in unknown}
         going_on = unknown
         while going_on:
             last = [attempts[which][-1]["attempt_id"] if attempts[which] else "" for which in going_on]
-            pages = await self._index.search(list(map(attempts_question, going_on, last)))
+            pages = await self._index.search(list(map(attempts_search, going_on, last)))
             for which, page in zip(going_on, pages, strict=True):
                 attempts[which] += [hit["_source"] for hit in page]
             going_on = [which for which, page in zip(going_on, pages, strict=True) if len(page) == PAGE]
         for which, found in zip(unknown, rows, strict=True):
             self.minutes.load(which, attempts[which], [hit["_source"] for hit in found])
 
-    async def _before(self, summaries: Sequence[AttemptSummarized]) -> dict[str, Before]:
+    async def _before(self, summaries: Sequence[AttemptSummarized]) -> dict[str, Predecessor]:
         if not summaries:
             return {}
-        answers = await self._index.search([attempt_documents.one_before(each) for each in summaries])
-        found = (told_of(hits[0].get("_source") or {}) if hits else None for hits in answers)
-        return {each.attempt_id: Before(told) for each, told in zip(summaries, found, strict=True)}
+        answers = await self._index.search([attempt_documents.previous_attempt_search(each) for each in summaries])
+        found = (previous_attempt_of(hits[0].get("_source") or {}) if hits else None for hits in answers)
+        return {each.attempt_id: Predecessor(told) for each, told in zip(summaries, found, strict=True)}
 
-    async def _tell(self, batch: _Batch, item: Telling, looked_up: Before | None) -> None:
+    async def _tell(self, batch: WriteBatch, item: AttemptWrite, looked_up: Predecessor | None) -> None:
         summary = item.summary
         known = batch.told.get(summary.attempt_id) or await self._known(summary)
         await self._tell_more(batch, known, item, looked_up)
 
     async def _tell_more(
-        self, batch: _Batch, known: AttemptSummarized | None, item: Telling, looked_up: Before | None = None
+        self,
+        batch: WriteBatch,
+        known: AttemptSummarized | None,
+        item: AttemptWrite,
+        looked_up: Predecessor | None = None,
     ) -> None:
         """What both tellings say, unless ``known`` says it all."""
         whole = merged(known, item.summary) if known else item.summary
@@ -338,7 +356,7 @@ class Writer:
         if not place.is_repetition:
             self._compared.put(whole)
 
-    async def _place(self, summary: AttemptSummarized, looked_up: Before | None) -> _Place:
+    async def _place(self, summary: AttemptSummarized, looked_up: Predecessor | None) -> PodComparison:
         before = self.pods.before(summary) or looked_up or (await self._before([summary]))[summary.attempt_id]
         told = before.told
         digests = Digests(verdict_digest(summary), detail_digest(summary))
@@ -352,7 +370,7 @@ class Writer:
             summary.attempt_id, summary.scheduler, summary.pod.uid, summary.started_at, summary.status,
             digests, episode, *whole,
         )  # fmt: skip
-        return _Place(now, told, is_repetition)
+        return PodComparison(now, told, is_repetition)
 
     async def _changes(self, before: Told | None, summary: AttemptSummarized) -> Sequence[str]:
         if before is None:
@@ -382,35 +400,36 @@ class Writer:
             return None
         return known
 
-    async def _send(self, batch: _Batch) -> None:
+    async def _send(self, batch: WriteBatch) -> None:
         """Both at once: the topic serves the latest pods also while the index is down."""
         devices = chain.from_iterable(map(self._detail.documents, batch.devices))
         documents = [*devices, *batch.attempts.values(), *batch.findings.values()]
         written, _ = await asyncio.gather(self._index.write(documents), self._topics.send(batch.outgoing))
-        more = _Batch()
+        more = WriteBatch()
         for document, cause in written.refused:
             self._refuse(more, document, cause)
         for document in written.conflicts:
             if document.id in batch.told:
                 await self._reconcile(
-                    more, Telling(batch.told[document.id], document.origin, _nothing, (), batch.partitions[document.id])
+                    more,
+                    AttemptWrite(batch.told[document.id], document.origin, _nothing, (), batch.partitions[document.id]),
                 )
         if more.attempts or more.outgoing:
             await self._send(more)
 
-    async def _reconcile(self, batch: _Batch, item: Telling) -> None:
+    async def _reconcile(self, batch: WriteBatch, item: AttemptWrite) -> None:
         """The index holds a newer telling, of another worker or of a time before a restart: say what both say."""
         if (known := await self._indexed(item.summary)) is not None:
             await self._tell_more(batch, known, item)
 
-    def _refuse(self, batch: _Batch, document: Document, cause: str) -> None:
+    def _refuse(self, batch: WriteBatch, document: Document, cause: str) -> None:
         logger.error("OpenSearch refuses document %s of %s: %.500s", document.id, document.index, cause)
         if document.origin is not None:
             self._set_aside(
                 batch, document.origin, f"OpenSearch refuses the document {document.id}: {cause}", "document"
             )
 
-    def _set_aside(self, batch: _Batch, source: Source, cause: str, kind: str) -> None:
+    def _set_aside(self, batch: WriteBatch, source: Source, cause: str, kind: str) -> None:
         self._metrics.dead_letters(kind).inc()
         batch.outgoing.append(dead_letter(source, cause, datetime.now(UTC)))
 

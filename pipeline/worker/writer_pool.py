@@ -6,18 +6,20 @@ from dataclasses import replace
 
 from pipeline.metrics import Metrics
 from pipeline.runtime import first_of
-from pipeline.worker.byte_budget import Room
-from pipeline.worker.writer import Index, Policy, Topics, Writer
+from pipeline.worker.byte_budget import ByteBudget
+from pipeline.worker.writer import DocumentIndex, TopicPublisher, Writer, WriterPolicy
 
 
-class Writers:
+class WriterPool:
     """As many as there are ``topics``, with equal shares of what ``policy`` allows to be remembered.
 
     A partition is always written by the same one, so no two of them remember anything of one attempt or pod.
     """
 
-    def __init__(self, index: Index, topics: Sequence[Topics], metrics: Metrics, policy: Policy) -> None:
-        self._room = Room(policy.queue_bytes)
+    def __init__(
+        self, index: DocumentIndex, topics: Sequence[TopicPublisher], metrics: Metrics, policy: WriterPolicy
+    ) -> None:
+        self._room = ByteBudget(policy.queue_bytes)
         share = replace(
             policy,
             remembered_bytes=policy.remembered_bytes // len(topics),

@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from pipeline.sinks import bulk
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.bulk_result import Answer, Outcome
+from pipeline.sinks.bulk_result import BulkOutcome, BulkResult
 from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.worker import agent, attempt_documents, device_documents, faust_app
-from pipeline.worker.offset_tracker import InOrder
+from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import OpenAttempts
-from pipeline.worker.writer import Telling, Writer
+from pipeline.worker.writer import AttemptWrite, Writer
 from schemas.events import AttemptConcluded, BindConcluded
 from schemas.indices import Index
 from summaries import fold
@@ -27,13 +27,13 @@ PER_NODE: Final = ("nodes", "verdict", "score", "refused_by", "refusal")
 
 
 def _acknowledge_before_the_write() -> None:
-    read = InOrder.read
+    read = OffsetTracker.read
 
-    def reading(offsets: InOrder[Any], offset: int, acknowledge: Any) -> bool:
+    def reading(offsets: OffsetTracker[Any], offset: int, acknowledge: Any) -> bool:
         acknowledge()
         return read(offsets, offset, acknowledge)
 
-    setattr(InOrder, "read", reading)
+    setattr(OffsetTracker, "read", reading)
 
 
 def _take_batches() -> None:
@@ -48,25 +48,25 @@ def _take_batches() -> None:
 
 def _two_agents_side_by_side() -> None:
     """``concurrency=2``, with a state for each: the records of an attempt are dealt out to both."""
-    take = agent.Decisions._take
-    others: dict[int, agent.Decisions] = {}
+    take = agent.DecisionsAgent._take
+    others: dict[int, agent.DecisionsAgent] = {}
     turn = count()
 
-    async def taking(decisions: agent.Decisions, record: Any) -> None:
-        other = others.setdefault(id(decisions), agent.Decisions(decisions._writers, decisions._metrics))
+    async def taking(decisions: agent.DecisionsAgent, record: Any) -> None:
+        other = others.setdefault(id(decisions), agent.DecisionsAgent(decisions._writers, decisions._metrics))
         await take(decisions if next(turn) % 2 else other, record)
 
-    setattr(agent.Decisions, "_take", taking)
+    setattr(agent.DecisionsAgent, "_take", taking)
 
 
 def _random_ids() -> None:
-    document = attempt_documents.document
+    document = attempt_documents.summary_document
 
     def telling(*about: Any) -> Document:
         made = document(*about)
         return Document(made.index, uuid.uuid4().hex, made.source, made.version, made.origin)
 
-    setattr(attempt_documents, "document", telling)
+    setattr(attempt_documents, "summary_document", telling)
 
 
 def _index_by_the_time_of_writing() -> None:
@@ -108,9 +108,9 @@ def _no_dead_letters() -> None:
 
 
 def _a_failed_request_counts_as_written() -> None:
-    async def once(sink: OpenSearchSink, batch: Sequence[Document]) -> list[Answer]:
+    async def once(sink: OpenSearchSink, batch: Sequence[Document]) -> list[BulkResult]:
         await sink._try("POST", "/_bulk", body=bulk.body(batch))
-        return [Answer(Outcome.DONE)] * len(batch)
+        return [BulkResult(BulkOutcome.DONE)] * len(batch)
 
     setattr(OpenSearchSink, "_bulk", once)
 
@@ -120,7 +120,7 @@ def _dropped_detail() -> None:
     seen = count(1)
 
     async def putting(writer: Writer, item: Any) -> None:
-        if isinstance(item, Telling):
+        if isinstance(item, AttemptWrite):
             item = item._replace(rows=[each for each in item.rows if next(seen) % 10])
         await put(writer, item)
 
@@ -128,13 +128,13 @@ def _dropped_detail() -> None:
 
 
 def _ids_from_offsets() -> None:
-    verdicts = device_documents.verdicts
+    verdicts = device_documents.verdicts_document
 
     def by_offset(rows: Any, *how: Any) -> Document:
         made, origin = verdicts(rows, *how), rows.origin
         return Document(made.index, f"{origin.topic}-{origin.partition}-{origin.offset}", made.source, None, origin)
 
-    setattr(device_documents, "verdicts", by_offset)
+    setattr(device_documents, "verdicts_document", by_offset)
 
 
 def _one_node_short() -> None:

@@ -15,7 +15,7 @@ from pipeline.__main__ import app
 from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.worker import agent
 from pipeline.worker.faust_app import RunConsumer
-from pipeline.worker.record_decoder import Reading
+from pipeline.worker.record_decoder import RecordDecoder
 from tests.chaos import bugs
 
 
@@ -32,14 +32,14 @@ def _signal_at(count: int, number: signal.Signals) -> Callable[[], None]:
 
 
 def _while_decoding(die: Callable[[], None]) -> None:
-    read = Reading.read
+    read = RecordDecoder.read
 
-    def dying(reading: Reading, value: Any, headers: Any) -> Any:
+    def dying(reading: RecordDecoder, value: Any, headers: Any) -> Any:
         event = read(reading, value, headers)
         die()
         return event
 
-    setattr(Reading, "read", dying)
+    setattr(RecordDecoder, "read", dying)
 
 
 def _with_a_bulk_in_flight(die: Callable[[], None]) -> None:
@@ -86,13 +86,13 @@ def _after_an_acknowledgement(die: Callable[[], None]) -> None:
 
 
 def _in_a_rebalance(die: Callable[[], None]) -> None:
-    forget = agent.Decisions.forget
+    forget = agent.DecisionsAgent.forget
 
-    def dying(agent: agent.Decisions) -> None:
+    def dying(agent: agent.DecisionsAgent) -> None:
         forget(agent)
         die()
 
-    setattr(agent.Decisions, "forget", dying)
+    setattr(agent.DecisionsAgent, "forget", dying)
 
 
 POINTS: Final[dict[str, Callable[[Callable[[], None]], None]]] = {

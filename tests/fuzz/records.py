@@ -17,10 +17,10 @@ import orjson
 from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
-from pipeline.sinks.opensearch import Written
-from pipeline.worker.agent import Decisions, Record
-from pipeline.worker.writer import Policy
-from pipeline.worker.writer_pool import Writers
+from pipeline.sinks.opensearch import WriteResult
+from pipeline.worker.agent import DecisionsAgent, Record
+from pipeline.worker.writer import WriterPolicy
+from pipeline.worker.writer_pool import WriterPool
 from schemas.codec import records
 from schemas.events import AttemptEvent, BindConcluded
 from schemas.topics import DEAD_LETTERS, DECISIONS
@@ -37,11 +37,11 @@ class _Sinks:
     told: set[str] = field(default_factory=set)
     dead: int = 0
 
-    async def write(self, documents: Sequence[Document]) -> Written:
+    async def write(self, documents: Sequence[Document]) -> WriteResult:
         for each in documents:
             orjson.loads(each.source)
         self.told.update(each.id for each in documents)
-        return Written()
+        return WriteResult()
 
     async def fetch(self, _index: str, _document_id: str) -> dict[str, object] | None:
         return None
@@ -80,8 +80,8 @@ def outcomes(count: int, seed: int) -> Iterator[str]:
 class _Agent:
     def __init__(self) -> None:
         self._sinks, metrics = _Sinks(), Metrics()
-        self._writers = Writers(self._sinks, [self._sinks], metrics, Policy(linger_seconds=0))
-        self._decisions = Decisions(self._writers, metrics)
+        self._writers = WriterPool(self._sinks, [self._sinks], metrics, WriterPolicy(linger_seconds=0))
+        self._decisions = DecisionsAgent(self._writers, metrics)
         self._offsets = counting()
 
     async def take(self, pieces: int, chance: random.Random, number: int) -> int:

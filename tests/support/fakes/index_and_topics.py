@@ -9,7 +9,7 @@ import orjson
 
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
-from pipeline.sinks.opensearch import Written
+from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker.agent import Record
 from schemas.codec.records import encode
 from schemas.events import Event
@@ -27,13 +27,13 @@ class FakeIndex:
         self.writes = 0
         self.asked: list[dict[str, Any]] = []
 
-    async def write(self, documents: Sequence[Document]) -> Written:
-        written = Written()
+    async def write(self, documents: Sequence[Document]) -> WriteResult:
+        written = WriteResult()
         for each in documents:
             self._write(each, written)
         return written
 
-    def _write(self, each: Document, written: Written) -> None:
+    def _write(self, each: Document, written: WriteResult) -> None:
         self.writes += 1
         known = self.versions.get(each.id)
         if each.id in self.refused:

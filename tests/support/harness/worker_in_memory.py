@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from pipeline.metrics import Metrics
-from pipeline.worker.agent import Decisions, Record
-from pipeline.worker.writer import Policy
-from pipeline.worker.writer_pool import Writers
+from pipeline.worker.agent import DecisionsAgent, Record
+from pipeline.worker.writer import WriterPolicy
+from pipeline.worker.writer_pool import WriterPool
 from tests.support.fakes.index_and_topics import FakeIndex, FakeTopics, stream
 
 
@@ -25,8 +25,8 @@ class Worker:
     def __init__(self, index: FakeIndex, topics: FakeTopics, **how: Any) -> None:
         self.metrics = Metrics()
         self.clock = Clock()
-        self.writers = Writers(index, [topics, topics], self.metrics, Policy(linger_seconds=0, **how))
-        self.decisions = Decisions(self.writers, self.metrics, clock=self.clock)
+        self.writers = WriterPool(index, [topics, topics], self.metrics, WriterPolicy(linger_seconds=0, **how))
+        self.decisions = DecisionsAgent(self.writers, self.metrics, clock=self.clock)
 
     async def read(self, *records: Record) -> None:
         await self.decisions.fold(stream(records))

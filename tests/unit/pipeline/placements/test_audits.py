@@ -9,7 +9,7 @@ import orjson
 from pipeline.placements.audit_queries import UNTOLD_AFTER
 from pipeline.placements.audits import Audits
 from pipeline.placements.occupancy_queries import PAGE
-from pipeline.sinks.msearch import Question
+from pipeline.sinks.msearch import Search
 from schemas.codec.records import encode_value, rfc3339
 from schemas.documents.attempts import Observed, observation_document, placement_document
 from schemas.events import PodRef
@@ -50,7 +50,7 @@ class FakeIndex:
         }  # fmt: skip
         self.put(ATTEMPTS.alias, plain | said)
 
-    async def search(self, questions: Sequence[Question]) -> list[list[dict[str, Any]]]:
+    async def search(self, questions: Sequence[Search]) -> list[list[dict[str, Any]]]:
         answers = []
         for header, body in questions:
             (alias,) = header["index"]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document, batches, body, source
-from pipeline.sinks.bulk_result import Answer, Outcome, of_bulk, of_item, of_status
-from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, Written, client
+from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, of_bulk, of_item, of_status
+from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, WriteResult, client
 from schemas.indices import MAPPING_VERSION
 from tests.support.builders.index_documents import INDEX, a_document
 from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving
@@ -31,7 +31,7 @@ async def a_sink(fake: FakeOpenSearch, **how: Any) -> AsyncIterator[OpenSearchSi
             await sink.close()
 
 
-async def written(fake: FakeOpenSearch, documents: Sequence[Document], **how: Any) -> Written:
+async def written(fake: FakeOpenSearch, documents: Sequence[Document], **how: Any) -> WriteResult:
     async with a_sink(fake, **how) as sink:
         return await sink.write(documents)
 
@@ -131,12 +131,13 @@ async def _troubled(chance: random.Random) -> None:
 @pytest.mark.parametrize(
     ("status", "outcome"),
     [
-        (200, Outcome.DONE), (201, Outcome.DONE), (409, Outcome.CONFLICT), (413, Outcome.SPLIT),
-        (400, Outcome.REFUSED), (401, Outcome.RETRY), (403, Outcome.RETRY), (404, Outcome.RETRY),
-        (429, Outcome.RETRY), (500, Outcome.RETRY), (502, Outcome.RETRY), (503, Outcome.RETRY), (504, Outcome.RETRY),
+        (200, BulkOutcome.DONE), (201, BulkOutcome.DONE), (409, BulkOutcome.CONFLICT), (413, BulkOutcome.SPLIT),
+        (400, BulkOutcome.REFUSED), (401, BulkOutcome.RETRY), (403, BulkOutcome.RETRY), (404, BulkOutcome.RETRY),
+        (429, BulkOutcome.RETRY), (500, BulkOutcome.RETRY), (502, BulkOutcome.RETRY), (503, BulkOutcome.RETRY),
+        (504, BulkOutcome.RETRY),
     ],
 )  # fmt: skip
-def test_the_outcome_follows_from_the_status(status: int, outcome: Outcome) -> None:
+def test_the_outcome_follows_from_the_status(status: int, outcome: BulkOutcome) -> None:
     assert of_status(status).outcome is outcome
     assert of_item({"index": {"status": status}}).outcome is outcome
 
@@ -153,12 +154,12 @@ def test_an_answer_that_makes_no_sense_is_no_success(answer: Any, documents: int
     answers = of_bulk(answer, documents)
     assert len(answers) == documents
     if not (isinstance(answer, dict) and ("items" in answer or answer.get("errors") is False)):
-        assert {each.outcome for each in answers} <= {Outcome.RETRY}
+        assert {each.outcome for each in answers} <= {BulkOutcome.RETRY}
 
 
 def test_an_answer_about_another_number_of_documents_is_no_success() -> None:
-    assert of_bulk({"errors": True, "items": [{"index": {"status": 201}}]}, 2)[0].outcome is Outcome.RETRY
-    assert of_bulk({"errors": False, "items": []}, 2) == [Answer(Outcome.DONE)] * 2
+    assert of_bulk({"errors": True, "items": [{"index": {"status": 201}}]}, 2)[0].outcome is BulkOutcome.RETRY
+    assert of_bulk({"errors": False, "items": []}, 2) == [BulkResult(BulkOutcome.DONE)] * 2
 
 
 def test_a_body_is_two_lines_a_document_and_ends_with_a_line_break() -> None:

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pipeline.dead_letters.codec import original
 from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.opensearch import Written
-from pipeline.worker.agent import Decisions, Record
-from pipeline.worker.writer import Policy
-from pipeline.worker.writer_pool import Writers
+from pipeline.sinks.opensearch import WriteResult
+from pipeline.worker.agent import DecisionsAgent, Record
+from pipeline.worker.writer import WriterPolicy
+from pipeline.worker.writer_pool import WriterPool
 from schemas.codec.records import decode
 from schemas.events import AttemptConcluded, AttemptEvent, DevicesJudged, FindingReported, PodObserved, PodRef
 from schemas.topics import ATTEMPTS, DEAD_LETTER_HEADERS, DEAD_LETTERS, FINDINGS, MESSAGES
@@ -244,7 +244,7 @@ class SlowIndex(FakeIndex):
         self._held = held
         self.may_go_on = asyncio.Event()
 
-    async def write(self, documents: Sequence[Document]) -> Written:
+    async def write(self, documents: Sequence[Document]) -> WriteResult:
         if any(pod.encode() in each.source for pod in self._held for each in documents):
             await self.may_go_on.wait()
         return await super().write(documents)
@@ -338,9 +338,9 @@ def mixed(chance: random.Random, *lists: list[Record]) -> list[Record]:
 async def test_without_stored_devices_only_summaries_are_written() -> None:
     index, log = FakeIndex(), Log()
     log.append(*an_attempt(REFUSING))
-    writers = Writers(index, [FakeTopics()], Metrics(), Policy(linger_seconds=0))
+    writers = WriterPool(index, [FakeTopics()], Metrics(), WriterPolicy(linger_seconds=0))
     running = asyncio.create_task(writers.run())
-    await Decisions(writers, Metrics(), store_devices=False).fold(stream(log.records))
+    await DecisionsAgent(writers, Metrics(), store_devices=False).fold(stream(log.records))
     await writers.drained()
     running.cancel()
     assert list(index.attempts) == [about()["attempt_id"]]

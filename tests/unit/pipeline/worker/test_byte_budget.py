@@ -2,10 +2,10 @@
 
 import asyncio
 
-from pipeline.worker.byte_budget import Room
+from pipeline.worker.byte_budget import ByteBudget
 
 
-async def entered(room: Room, size: int) -> asyncio.Task[None]:
+async def entered(room: ByteBudget, size: int) -> asyncio.Task[None]:
     """The task that waits; it has had the time to come in if there is room."""
     task = asyncio.create_task(room.enter(size))
     for _ in range(5):
@@ -14,7 +14,7 @@ async def entered(room: Room, size: int) -> asyncio.Task[None]:
 
 
 async def test_what_is_over_the_bound_waits_until_enough_has_left() -> None:
-    room = Room(10)
+    room = ByteBudget(10)
     await room.enter(6)
     second = await entered(room, 5)
     assert not second.done()
@@ -24,7 +24,7 @@ async def test_what_is_over_the_bound_waits_until_enough_has_left() -> None:
 
 
 async def test_what_is_larger_than_the_bound_comes_in_alone() -> None:
-    room = Room(10)
+    room = ByteBudget(10)
     await room.enter(1)
     giant = await entered(room, 1_000)
     assert not giant.done()
@@ -34,7 +34,7 @@ async def test_what_is_larger_than_the_bound_comes_in_alone() -> None:
 
 
 async def test_who_gives_up_waiting_takes_no_room() -> None:
-    room = Room(10)
+    room = ByteBudget(10)
     await room.enter(10)
     waiting = await entered(room, 5)
     waiting.cancel()

@@ -6,9 +6,9 @@ from typing import Any
 import orjson
 
 from pipeline.sinks.bulk import Document
-from pipeline.worker.device_documents import Detail
-from pipeline.worker.open_attempts import Rows
-from pipeline.worker.record_decoder import Reading
+from pipeline.worker.device_documents import DeviceDocuments
+from pipeline.worker.open_attempts import DeviceRecord
+from pipeline.worker.record_decoder import RecordDecoder
 from schemas.codec.records import encode
 from schemas.documents.attempts import devices_of
 from schemas.events import DevicesJudged
@@ -17,12 +17,12 @@ from summaries.tally import Tallied
 from tests.support.builders.events import STARTED, devices_judged
 
 
-def rows_of(event: DevicesJudged, value: bytes | None = None) -> Rows:
+def rows_of(event: DevicesJudged, value: bytes | None = None) -> DeviceRecord:
     record = encode(event)
     said = value if value is not None else record.value
-    read = Reading(1_000_000).read(said, record.headers)
+    read = RecordDecoder(1_000_000).read(said, record.headers)
     assert isinstance(read, Tallied)
-    return Rows(read, said)
+    return DeviceRecord(read, said)
 
 
 def sources(documents: list[Document]) -> list[dict[str, Any]]:
@@ -30,7 +30,7 @@ def sources(documents: list[Document]) -> list[dict[str, Any]]:
 
 
 def test_the_devices_are_written_once_and_the_verdicts_every_time() -> None:
-    detail, first = Detail(), devices_judged(["node1", "node2"])
+    detail, first = DeviceDocuments(), devices_judged(["node1", "node2"])
     later = first.model_copy(update={"attempt_id": "later", "started_at": STARTED + timedelta(seconds=1)})
     told = detail.documents(rows_of(first))
     assert [each.index for each in told] == [INVENTORIES.name(STARTED), DEVICES.name(STARTED)]
@@ -46,7 +46,7 @@ def test_the_devices_are_written_once_and_the_verdicts_every_time() -> None:
 
 
 def test_another_day_has_the_devices_too() -> None:
-    detail, first = Detail(), devices_judged(["node1"])
+    detail, first = DeviceDocuments(), devices_judged(["node1"])
     detail.documents(rows_of(first))
     tomorrow = first.model_copy(update={"attempt_id": "tomorrow", "started_at": STARTED + timedelta(days=1)})
     told = detail.documents(rows_of(tomorrow))
@@ -56,7 +56,7 @@ def test_another_day_has_the_devices_too() -> None:
 
 
 def test_other_devices_are_another_document() -> None:
-    detail = Detail()
+    detail = DeviceDocuments()
     told = [detail.documents(rows_of(devices_judged(nodes)))[0] for nodes in (["node1"], ["node2"])]
     assert {each.index for each in told} == {INVENTORIES.name(STARTED)}
     assert told[0].id != told[1].id
@@ -64,11 +64,11 @@ def test_other_devices_are_another_document() -> None:
 
 def test_two_processes_give_the_same_devices_the_same_id() -> None:
     event = devices_judged(["node1"])
-    assert Detail().documents(rows_of(event))[0].id == Detail().documents(rows_of(event))[0].id
+    assert DeviceDocuments().documents(rows_of(event))[0].id == DeviceDocuments().documents(rows_of(event))[0].id
 
 
 def test_what_was_forgotten_is_written_again() -> None:
-    detail, event = Detail(), devices_judged(["node1"])
+    detail, event = DeviceDocuments(), devices_judged(["node1"])
     first = detail.documents(rows_of(event))
     detail.clear()
     assert [each.id for each in detail.documents(rows_of(event))] == [each.id for each in first]
@@ -77,7 +77,7 @@ def test_what_was_forgotten_is_written_again() -> None:
 def test_a_record_that_is_written_otherwise_is_stored_whole() -> None:
     event = devices_judged(["node1"])
     pretty = orjson.dumps(orjson.loads(encode(event).value), option=orjson.OPT_INDENT_2)
-    (told,) = sources(Detail().documents(rows_of(event, pretty)))
+    (told,) = sources(DeviceDocuments().documents(rows_of(event, pretty)))
     assert told["inventory"] is None
     read = devices_of(told)
     assert isinstance(read, DevicesJudged)
@@ -86,7 +86,7 @@ def test_a_record_that_is_written_otherwise_is_stored_whole() -> None:
 
 def test_a_text_that_looks_like_the_cut_cuts_nothing() -> None:
     event = devices_judged(["node1"], verdicts=["fits", ',"kinds":', "CardCordoned", "NumaNotFit"])
-    inventory, told = sources(Detail().documents(rows_of(event)))
+    inventory, told = sources(DeviceDocuments().documents(rows_of(event)))
     read = devices_of(told, inventory)
     assert isinstance(read, DevicesJudged)
     assert encode(read) == encode(event)

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from pipeline.worker.minute_counts import REMEMBERED_SECONDS, Minutes, minute_of
+from pipeline.worker.minute_counts import REMEMBERED_SECONDS, MinuteCounts, minute_of
 from schemas.ids import attempt_id
 from summaries.fold import summarize
 from summaries.trends import contribution
@@ -15,7 +15,7 @@ class Counting:
 
     def __init__(self) -> None:
         self.clock = Clock()
-        self.minutes = Minutes(None, clock=self.clock)
+        self.minutes = MinuteCounts(None, clock=self.clock)
 
     def an_attempt(self, second: int) -> None:
         started = STARTED + timedelta(seconds=second)

@@ -1,12 +1,12 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.worker.offset_tracker import InOrder
+from pipeline.worker.offset_tracker import OffsetTracker
 
 
 @given(st.lists(st.integers(0, 1_000), unique=True, max_size=60).map(sorted), st.randoms(use_true_random=False))
 def test_whatever_is_done_first_acknowledgement_follows_the_offsets(offsets: list[int], chance: object) -> None:
-    tracker: InOrder[int] = InOrder()
+    tracker: OffsetTracker[int] = OffsetTracker()
     for offset in offsets:
         assert tracker.read(offset, offset)
     finished, ready = set(), []
@@ -21,7 +21,7 @@ def test_whatever_is_done_first_acknowledgement_follows_the_offsets(offsets: lis
 
 
 def test_what_is_not_done_holds_back_all_behind_it() -> None:
-    tracker: InOrder[str] = InOrder()
+    tracker: OffsetTracker[str] = OffsetTracker()
     for offset in (5, 6, 9):
         tracker.read(offset, f"r{offset}")
     assert tracker.done([6, 9]) == []
@@ -30,7 +30,7 @@ def test_what_is_not_done_holds_back_all_behind_it() -> None:
 
 
 def test_a_record_read_again_while_it_waits_is_known() -> None:
-    tracker: InOrder[str] = InOrder()
+    tracker: OffsetTracker[str] = OffsetTracker()
     assert tracker.read(1, "first")
     assert not tracker.read(1, "again")
     assert tracker.done([1, 1, 7]) == ["first"]

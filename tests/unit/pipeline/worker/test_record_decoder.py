@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.worker.record_decoder import Reading
+from pipeline.worker.record_decoder import RecordDecoder
 from schemas.codec.records import Record, Rejected, decode, encode, encode_value
 from schemas.events import AttemptEvent, DevicesJudged, NodesJudged
 from summaries.tally import Tallied, tallied
@@ -33,26 +33,26 @@ def plain(said: Any) -> Any:
     return str(said) if isinstance(said, Rejected) else (said.id, encode_value(said))
 
 
-def read(reading: Reading, record: Record) -> Any:
+def read(reading: RecordDecoder, record: Record) -> Any:
     return reading.read(record.value, record.headers)
 
 
 def test_a_record_that_differs_in_its_attempt_alone_is_told_of_its_own_attempt() -> None:
-    reading = Reading(10**6)
+    reading = RecordDecoder(10**6)
     for number in range(3):
         for event in a_try(number):
             assert plain(read(reading, encode(event))) == plain(event)
 
 
 def test_counts_of_the_same_rows_are_made_once() -> None:
-    reading = Reading(10**6)
+    reading = RecordDecoder(10**6)
     first, second = (read(reading, encode(a_try(number)[0])) for number in range(2))
     assert first.tally is second.tally
     assert first.attempt_id != second.attempt_id
 
 
 def test_an_inventory_is_read_once_while_what_is_used_of_it_changes() -> None:
-    reading = Reading(10**6)
+    reading = RecordDecoder(10**6)
     before, after = a_try(0)[0], a_try(1)[0]
     assert isinstance(after, DevicesJudged)
     after = after.model_copy(update={"memory_used_mib": after.memory_used_mib + 1})
@@ -74,7 +74,7 @@ def test_an_inventory_is_read_once_while_what_is_used_of_it_changes() -> None:
     ],
 )
 def test_halves_of_which_one_says_more_than_its_own_are_read_as_a_whole(said: bytes, instead: bytes) -> None:
-    reading = Reading(10**6)
+    reading = RecordDecoder(10**6)
     record = encode(a_try(0)[0])
     read(reading, record)
     value = record.value.replace(said, instead, 1)
@@ -83,7 +83,7 @@ def test_halves_of_which_one_says_more_than_its_own_are_read_as_a_whole(said: by
 
 
 def test_what_is_remembered_is_bounded() -> None:
-    reading = Reading(0)
+    reading = RecordDecoder(0)
     first, second = (read(reading, encode(a_try(number)[0])) for number in range(2))
     assert first.tally is not second.tally
     assert plain(second) == plain(a_try(1)[0])
@@ -91,7 +91,7 @@ def test_what_is_remembered_is_bounded() -> None:
 
 @pytest.mark.parametrize("kind", [DevicesJudged, NodesJudged])
 def test_a_tail_that_gainsays_its_head_is_refused_or_read_as_a_whole(kind: type[AttemptEvent]) -> None:
-    reading = Reading(10**6)
+    reading = RecordDecoder(10**6)
     event = next(each for each in a_try(0) if isinstance(each, kind))
     record = encode(event)
     value = record.value[:-1] + b',"attempt_id":"other"}'
@@ -100,7 +100,7 @@ def test_a_tail_that_gainsays_its_head_is_refused_or_read_as_a_whole(kind: type[
 
 
 def test_broken_records_are_refused_in_the_same_words() -> None:
-    chance, reading = random.Random(5), Reading(10**6)
+    chance, reading = random.Random(5), RecordDecoder(10**6)
     records = [encode(event) for number in range(2) for event in a_try(number)]
     for _ in range(600):
         record = chance.choice(records)
