@@ -221,7 +221,7 @@ def positions(app: App) -> dict[int, tuple[int, int]]:
 
 def is_reading(app: App) -> bool:
     """Has the group told this worker what it reads, and does it read?"""
-    return bool(app.started_at and not app.rebalancing and app.flow_control.is_active())
+    return bool(app.started and not app.rebalancing and app.flow_control.is_active())
 
 
 def stop_reading(app: App) -> None:
