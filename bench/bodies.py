@@ -35,10 +35,10 @@ from pipeline.worker.record_decoder import RecordDecoder
 from pipeline.worker.writer import WriterPolicy
 from pipeline.worker.writer_pool import WriterPool
 from schemas.codec.records import Record, Rejected
-from schemas.documents.attempts import Digests, EpisodeOf, verdict_digest
+from schemas.documents.attempts import Digests, EpisodeRef, verdict_digest
 from summaries.messages import messages
 from summaries.retries import detail_digest
-from summaries.tally import Tallied
+from summaries.tally import CountedRecord
 
 BATCH_DOCUMENTS = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
@@ -105,7 +105,7 @@ class InProcess:
         for record, event in zip(records, events, strict=True):
             if isinstance(event, Rejected):
                 raise RuntimeError(f"a record of the benchmark is refused: {event}")
-            rows = DeviceRecord(event, record.value) if isinstance(event, Tallied) else None
+            rows = DeviceRecord(event, record.value) if isinstance(event, CountedRecord) else None
             ended = self._open.add(event, self._offset, 0.0, rows)
             self._offset += 1
         if ended is None:
@@ -117,7 +117,7 @@ def _documents(ended: ClosedAttempt, detail: DeviceDocuments) -> list[Document]:
     """As the writer makes them of an attempt that nothing came before."""
     summary = ended.summary
     digests = Digests(verdict_digest(summary), detail_digest(summary))
-    episode = EpisodeOf(summary.attempt_id, summary.started_at)
+    episode = EpisodeRef(summary.attempt_id, summary.started_at)
     return [
         *chain.from_iterable(map(detail.documents, ended.rows)),
         attempt_documents.summary_document(summary, messages(summary), episode, digests),

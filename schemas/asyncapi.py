@@ -27,27 +27,32 @@ SCHEMA_FORMAT: Final = "application/schema+json;version=draft-07"
 _BINDING: Final = "0.5.0"
 _HEADERS: Final = {
     "ce_specversion": {"const": "1.0"},
-    "ce_id": {"description": "Equal for two tellings of the same fact, so that the second can be dropped."},
+    "ce_id": {"description": "Equal for two records of the same fact, so that a reader can drop the second."},
     "ce_type": {},
-    "ce_source": {"format": "uri-reference", "description": "Who says so."},
+    "ce_source": {"format": "uri-reference", "description": "Who reports it."},
     "ce_time": {"format": "date-time", "description": "When it happened, in UTC to the microsecond."},
     "content-type": {"const": CONTENT_TYPE},
 }
 _OPERATIONS: Final = (
-    ("publishDecisions", "send", DECISIONS, "Schedulers, and readers of other schedulers' logs, tell their decisions."),
-    ("publishPods", "send", PODS, "Schedulers, and readers of clusters, tell what becomes of pods."),
-    ("publishNodes", "send", NODES, "Schedulers tell which devices nodes offer."),
+    ("publishDecisions", "send", DECISIONS, "Schedulers, and readers of other schedulers' logs, publish decisions."),
+    ("publishPods", "send", PODS, "Schedulers, and readers of clusters, publish phases, nodes and ends of pods."),
+    ("publishNodes", "send", NODES, "Schedulers publish which devices nodes offer."),
     ("foldDecisions", "receive", DECISIONS, "The pipeline folds the records of an attempt into its summary."),
-    ("publishAttempts", "send", ATTEMPTS, "The pipeline tells every attempt as a whole."),
-    ("publishMessages", "send", MESSAGES, "The pipeline tells the event texts."),
+    ("publishAttempts", "send", ATTEMPTS, "The pipeline publishes every attempt as a whole."),
+    ("publishMessages", "send", MESSAGES, "The pipeline publishes the event texts."),
     ("readAttempts", "receive", ATTEMPTS, "The API keeps the latest attempts in memory."),
     ("followPods", "receive", PODS, "The pipeline keeps which pod is where, and since when."),
     ("shipLines", "send", RAW_LOGS, "Fluent Bit, Vector or the OpenTelemetry Collector ship the lines of schedulers."),
     ("readLines", "receive", RAW_LOGS, "The readers of logs turn the lines into decisions."),
-    ("publishFindings", "send", FINDINGS, "The pipeline tells what can't be right."),
-    ("publishAlerts", "send", ALERTS, "The pipeline tells what somebody should look at, and when it is over."),
-    ("publishTrends", "send", TRENDS, "The pipeline tells what happened in each minute."),
-    ("setAside", "send", DEAD_LETTERS, "The pipeline sets aside what it can't understand."),
+    ("publishFindings", "send", FINDINGS, "The pipeline publishes contradictions that it found."),
+    (
+        "publishAlerts",
+        "send",
+        ALERTS,
+        "The pipeline publishes alerts that fire and alerts that are resolved.",
+    ),
+    ("publishTrends", "send", TRENDS, "The pipeline publishes the counts of each minute."),
+    ("deadLetter", "send", DEAD_LETTERS, "The pipeline publishes records that it can't process."),
 )
 
 
@@ -60,7 +65,7 @@ def document() -> dict[str, Any]:
             "version": "1",
             "description": (
                 "Every GPU scheduling decision as a structured event. A record is JSON with CloudEvents 1.0 headers in "
-                "binary mode. What is said per node or per device lies in columns: arrays of equal length. Fields are "
+                "binary mode. Facts per node or per device lie in columns: arrays of equal length. Fields are "
                 "only ever added; readers ignore what they do not know. docs/events.md shows how to read them."
             ),
             "license": {"name": "Apache-2.0", "url": "https://www.apache.org/licenses/LICENSE-2.0"},
@@ -114,7 +119,7 @@ def _operation(action: str, topic: Topic, about: str) -> dict[str, Any]:
 def _message(event: type[Event]) -> dict[str, Any]:
     about, _, more = (event.__doc__ or "").partition("\n\n")
     topic = next(topic for topic in TOPICS if event in topic.events)
-    headers = {name: {"type": "string"} | said for name, said in _HEADERS.items()}
+    headers = {name: {"type": "string"} | schema for name, schema in _HEADERS.items()}
     headers["ce_type"] |= {"const": event.TYPE}
     message = {
         "name": event.TYPE,

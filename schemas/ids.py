@@ -1,7 +1,7 @@
 """Ids are derived from what happened, never drawn at random.
 
-The same decision told twice (a retry of the producer, a log read again) gets the same id, so every store can drop
-the second telling.
+The same decision published twice (a retry of the producer, a log read again) has the same id, so every store can drop
+the second record.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -23,5 +23,5 @@ def attempt_id(scheduler: str, pod_uid: str, started_at: datetime) -> str:
     A scheduler judges one pod once at a time, so its name, the pod's UID and the start (to the microsecond) are
     enough to tell every attempt apart.
     """
-    said = "\x1f".join((scheduler, pod_uid, str(microseconds(started_at))))
-    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+    source = "\x1f".join((scheduler, pod_uid, str(microseconds(started_at))))
+    return blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

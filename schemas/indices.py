@@ -1,8 +1,8 @@
 """The OpenSearch indices: names, aliases, templates.
 
-Indices are daily and named by the attempt's own start, so that an attempt told again lands in the index that has it
-already; a rollover alias or a data stream would hold it twice. Mappings are strict: a field nobody declared is an
-error of ours and is shown as one.
+Indices are daily and named by the attempt's own start, so that an attempt that is written again replaces itself; a
+rollover alias or a data stream would hold it twice. Mappings are strict: a field that is not declared is a defect of
+this project, and OpenSearch refuses it as one.
 """
 
 from dataclasses import dataclass
@@ -103,7 +103,7 @@ ATTEMPTS: Final = Index(
 
 DEVICES: Final = Index(
     alias="schedulerlog-devices",
-    about="The verdicts device by device: one document per record of devices judged; which devices, an inventory says",
+    about="The verdicts device by device: one document per record of devices judged; it names its inventory",
     properties={
         **_ATTEMPT,
         "container": _KEYWORD,
@@ -117,14 +117,14 @@ DEVICES: Final = Index(
 
 INVENTORIES: Final = Index(
     alias="schedulerlog-inventories",
-    about="The devices that verdicts are about, each distinct run of nodes once a day; its id is what verdicts name",
+    about="The devices that verdicts are about, each distinct run of nodes once a day; verdicts name it by its id",
     properties={"record": _STORED},
     retention=DEVICES.retention,
 )
 
 FINDINGS: Final = Index(
     alias="schedulerlog-findings",
-    about="What about attempts and placements can't be right, one document each",
+    about="Attempts and placements that contradict the state of the cluster, one document each",
     properties={
         **_ATTEMPT,
         "finding": _KEYWORD,
@@ -155,11 +155,11 @@ TRENDS: Final = Index(
 )
 
 NOT_ENDED: Final[dict[str, Any]] = {"bool": {"must_not": [{"exists": {"field": "ended_at"}}]}}
-"""The query for stays that have not ended."""
+"""The query for placements that have not ended."""
 
 OCCUPANCY: Final = Index(
     alias="schedulerlog-occupancy",
-    about="Which pod was on which node with which devices, from when to when: one document per stay",
+    about="Which pod was on which node with which devices, from when to when: one document per placement",
     properties={
         **_ATTEMPT,
         "ended_at": _DATE,
@@ -177,7 +177,7 @@ OCCUPANCY: Final = Index(
 
 OBSERVATIONS: Final = Index(
     alias="schedulerlog-observations",
-    about="What was said about pods and nodes: one document per saying that is not as the one before",
+    about="Pod and node observations; one document whenever the state differs from the previous one",
     properties={
         "@timestamp": _DATE,
         "kind": _KEYWORD,

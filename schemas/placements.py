@@ -1,4 +1,4 @@
-"""A pod's time on a node, and which devices it held there."""
+"""A pod's time on a node, and the devices allocated to it there."""
 
 from datetime import datetime
 
@@ -18,12 +18,12 @@ class DeviceAllocation(Model):
     model: str = ""
     memory_mib: Integer | None = None
     cores_percent: Integer | None = None
-    """Of one card."""
+    """Of one device."""
     slots: Count = 1
 
 
 class PodPlacement(Model):
-    """From ``began`` until just before ``until`` the pod was on the node; None: it still is."""
+    """From ``began`` until just before ``until`` the pod was on the node; None: it is still there."""
 
     id: str
     """Of the document; of equal stays equal."""
@@ -34,7 +34,7 @@ class PodPlacement(Model):
     ended_at: Moment | None = None
     ended_by: str = ""
     """``Succeeded``, ``Failed``: the pod's phase. ``deleted``: it is gone. ``replaced``: another pod of its name was
-    bound or seen since. ``moved``: it was bound or seen on another node since. Empty while it stays."""
+    bound or seen since. ``moved``: it was bound or seen on another node since. Empty while it is there."""
     scheduler: str = ""
     """Who bound it; empty where no bind is known, and so is the attempt."""
     attempt_id: str = ""

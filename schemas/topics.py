@@ -39,13 +39,13 @@ class Topic:
 
 DECISIONS: Final = Topic(
     name="schedulerlog.decisions",
-    about="Everything that schedulers decided about pods, in each pod's order",
+    about="Every decision of schedulers about pods, in order per pod",
     key="namespace/name of the pod",
     events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, FindingReported),
 )
 PODS: Final = Topic(
     name="schedulerlog.pods",
-    about="What the cluster itself says about pods: phase, node, conditions, and that they are gone",
+    about="What the cluster reports about pods: phase, node, conditions, deletion",
     key="namespace/name of the pod",
     events=(PodObserved,),
 )
@@ -57,8 +57,8 @@ NODES: Final = Topic(
 )
 ATTEMPTS: Final = Topic(
     name="schedulerlog.attempts",
-    about="One whole summary per attempt (in parts above 64 KiB), told again when more is known; of a retry that ended "
-    "as the one before, only what differs",
+    about="One whole summary per attempt (in parts above 64 KiB), published again when more is known; of a "
+    "retry that ended as the one before, only what differs",
     key="namespace/name of the pod",
     events=(AttemptSummarized, AttemptRepeated),
 )
@@ -70,13 +70,13 @@ MESSAGES: Final = Topic(
 )
 FINDINGS: Final = Topic(
     name="schedulerlog.findings",
-    about="What about attempts and placements can't be right, with the numbers that prove it",
+    about="Attempts and placements that contradict the state of the cluster, with the numbers that prove it",
     key="namespace/name of the pod",
     events=(FindingReported,),
 )
 ALERTS: Final = Topic(
     name="schedulerlog.alerts",
-    about="What somebody should look at, by rules: firing, and resolved",
+    about="Alerts by rules: firing and resolved",
     key="fingerprint of the alert",
     events=(AlertChanged,),
     partitions=1,
@@ -89,7 +89,7 @@ TRENDS: Final = Topic(
 )
 DEAD_LETTERS: Final = Topic(
     name="schedulerlog.dead-letters",
-    about="Records that could not be understood, byte for byte, with where they came from and why in their headers",
+    about="Records that could not be processed, byte for byte, with their origin and the cause in the headers",
     key="the key of the record",
     events=(),
     partitions=1,
@@ -111,7 +111,7 @@ DEAD_LETTER_HEADERS: Final = {
     "dead_letter_topic": "the topic the record was read from",
     "dead_letter_partition": "its partition",
     "dead_letter_offset": "its offset",
-    "dead_letter_cause": "why it could not be understood, with the place in the record",
-    "dead_letter_at": "when it was set aside (RFC 3339)",
+    "dead_letter_cause": "why it could not be processed, with the place in the record",
+    "dead_letter_at": "when it was dead-lettered (RFC 3339)",
 }
 """Headers that a dead letter carries in front of the ones it came with."""

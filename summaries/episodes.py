@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from schemas.documents.attempts import Digests, EpisodeOf
+from schemas.documents.attempts import Digests, EpisodeRef
 from schemas.events import FITS, NOT_REACHED, PICKED, UNREGISTERED, AttemptRepeated, AttemptSummarized
 from summaries.cut import cut
 from summaries.retries import may_repeat
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
-MOST_CHANGES: Final = 20
+MAX_CHANGES: Final = 20
 """Lines; what is left out is counted."""
 _STATE_BYTES: Final = 240
 """Of what was, and of what is, in one line. An error may quote a whole API object, and every part of a summary repeats
@@ -24,7 +24,7 @@ _FIT: Final = "fit"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class PreviousAttempt:
     """An attempt that was told, as much of it as the next one of its pod is compared with."""
 
     attempt_id: str
@@ -33,7 +33,7 @@ class Told:
     started_at: datetime
     status: str
     digests: Digests
-    episode: EpisodeOf
+    episode: EpisodeRef
     whole: str
     """The attempt that has the detail: itself, unless it repeats another."""
     whole_started: datetime
@@ -44,16 +44,16 @@ class Told:
         return same and self.started_at < summary.started_at
 
 
-def goes_on(before: Told | None, summary: AttemptSummarized, digests: Digests) -> bool:
+def continues_episode(before: PreviousAttempt | None, summary: AttemptSummarized, digests: Digests) -> bool:
     """Did the attempt end as the one before it?"""
     return before is not None and (before.digests.verdicts, before.status) == (digests.verdicts, summary.status)
 
 
-def repeats(before: Told | None, summary: AttemptSummarized, digests: Digests) -> bool:
+def repeats(before: PreviousAttempt | None, summary: AttemptSummarized, digests: Digests) -> bool:
     """Is all of it said already? Only of an attempt that found no node, so that nothing can come behind it."""
     return (
         before is not None
-        and goes_on(before, summary, digests)
+        and continues_episode(before, summary, digests)
         and before.digests.detail == digests.detail
         and summary.complete
         and summary.status == "failed"
@@ -62,7 +62,7 @@ def repeats(before: Told | None, summary: AttemptSummarized, digests: Digests) -
     )
 
 
-def repetition(before: Told, summary: AttemptSummarized) -> AttemptRepeated:
+def repetition(before: PreviousAttempt, summary: AttemptSummarized) -> AttemptRepeated:
     return AttemptRepeated.model_construct(
         attempt_id=summary.attempt_id,
         pod=summary.pod,
@@ -81,8 +81,8 @@ def repetition(before: Told, summary: AttemptSummarized) -> AttemptRepeated:
 def differences(before: AttemptSummarized, after: AttemptSummarized) -> list[str]:
     """What is not as it was, a line each: ``node7: 3/8 CardInsufficientMemory became fit``."""
     said = list(_changes(before, after))
-    over = len(said) - MOST_CHANGES
-    return [*said[:MOST_CHANGES], f"and {over} more"] if over > 0 else said
+    over = len(said) - MAX_CHANGES
+    return [*said[:MAX_CHANGES], f"and {over} more"] if over > 0 else said
 
 
 def _changes(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[str]:

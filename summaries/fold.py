@@ -26,7 +26,7 @@ from schemas.events import (
 )
 from summaries.merge import fitting, merged, settled, with_bind
 from summaries.node_table import NodeTable, node_table
-from summaries.tally import Tallied, Tally, by_model, by_verdict, tallied
+from summaries.tally import CountedRecord, Tally, by_model, by_verdict, count_record
 
 __all__ = ["AttemptFold", "merged", "summarize", "with_bind"]
 
@@ -64,7 +64,7 @@ class AttemptFold:
     _binds: dict[str, BindConcluded] = field(default_factory=dict)
     _concluded: AttemptConcluded | None = None
 
-    def add(self, event: AttemptEvent | Tallied) -> None:
+    def add(self, event: AttemptEvent | CountedRecord) -> None:
         """Take in a record, in any order; one that was there already changes nothing.
 
         Raises ``ValueError`` for a record of another attempt. Events that say nothing new about an attempt
@@ -74,8 +74,8 @@ class AttemptFold:
         match event:
             case DevicesJudged():
                 if event.part not in self._tallies:
-                    self._tallies[event.part] = tallied(event).tally
-            case Tallied():
+                    self._tallies[event.part] = count_record(event).tally
+            case CountedRecord():
                 self._tallies.setdefault(event.part, event.tally)
             case NodesJudged():
                 self._nodes.setdefault(event.part, event)
@@ -86,7 +86,7 @@ class AttemptFold:
             case DetailDropped():
                 self._dropped.setdefault(event.id, event)
 
-    def _name(self, event: AttemptEvent | Tallied) -> None:
+    def _name(self, event: AttemptEvent | CountedRecord) -> None:
         if self._head and self._head.attempt_id != event.attempt_id:
             raise ValueError(f"{event.id} is no record of attempt {self._head.attempt_id}")
         head = _Head(event.id, event.attempt_id, event.pod, event.scheduler, event.started_at)

@@ -14,27 +14,38 @@ from typing import Final
 
 from schemas.events import PodObserved, PodRef
 from schemas.placements import PodPlacement
-from summaries.pod_timelines import DELETED, ENDS, Bind, Fact, Part, Sight, by_time, knowledge, order, parts
+from summaries.pod_timelines import (
+    DELETED,
+    ENDS,
+    BindFact,
+    Fact,
+    PlacementInterval,
+    PodSighting,
+    by_time,
+    intervals,
+    knowledge,
+    order,
+)
 
 REPLACED: Final = "replaced"
 MOVED: Final = "moved"
 
-MOST_SIGHTS: Final = 128
+MAX_SIGHTINGS: Final = 128
 """Of one name, of ends and of what has no UID; of the rest the first of each kind is enough."""
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class DerivedPlacement:
     """A stay, and what it is made from: enough to make it again."""
 
-    stay: PodPlacement
-    binds: tuple[Bind, ...]
-    sights: tuple[Sight, ...]
-    bind: Bind | None
+    placement: PodPlacement
+    binds: tuple[BindFact, ...]
+    sights: tuple[PodSighting, ...]
+    bind: BindFact | None
     """The one that the stay began with."""
 
 
-def sight_of(event: PodObserved) -> Sight | None:
+def sighting_of(event: PodObserved) -> PodSighting | None:
     """None where nothing is said of a node, nor of an end."""
     state = DELETED if event.deleted else event.phase
     if not event.node and state not in ENDS:
@@ -42,7 +53,7 @@ def sight_of(event: PodObserved) -> Sight | None:
     said = (
         each.last_transition_at for each in event.conditions if each.type == "PodScheduled" and each.status == "True"
     )
-    return Sight(event.pod.uid, event.node, state, event.observed_at, next(said, None) if event.node else None)
+    return PodSighting(event.pod.uid, event.node, state, event.observed_at, next(said, None) if event.node else None)
 
 
 class Facts:
@@ -50,43 +61,43 @@ class Facts:
 
     def __init__(self, namespace: str, name: str, facts: Iterable[Fact] = ()) -> None:
         self.namespace, self.name = namespace, name
-        self._binds: dict[str, Bind] = {}
-        self._sights: dict[tuple[object, ...], Sight] = {}
+        self._binds: dict[str, BindFact] = {}
+        self._sights: dict[tuple[object, ...], PodSighting] = {}
         for fact in facts:
             self.add(fact)
 
     def add(self, fact: Fact) -> bool:
         """Does it say anything new?"""
-        return self._add_bind(fact) if isinstance(fact, Bind) else self._add_sight(fact)
+        return self._add_bind(fact) if isinstance(fact, BindFact) else self._add_sight(fact)
 
-    def _add_bind(self, bind: Bind) -> bool:
+    def _add_bind(self, bind: BindFact) -> bool:
         known = self._binds.get(bind.attempt_id)
         if known and knowledge(known) >= knowledge(bind):
             return False
         self._binds[bind.attempt_id] = bind
         return True
 
-    def _add_sight(self, sight: Sight) -> bool:
+    def _add_sight(self, sight: PodSighting) -> bool:
         key = (sight.uid, sight.node, sight.state, sight.at if _counts_each(sight) else None)
         known = self._sights.get(key)
         first = _first(known, sight) if known else sight
         self._sights[key] = first
-        if len(self._sights) > MOST_SIGHTS:
+        if len(self._sights) > MAX_SIGHTINGS:
             self._forget_old_ones()
         return first != known
 
     def _forget_old_ones(self) -> None:
         each = sorted((sight.at, repr(key), key) for key, sight in self._sights.items() if _counts_each(sight))
-        for *_, key in each[:-MOST_SIGHTS]:
+        for *_, key in each[:-MAX_SIGHTINGS]:
             del self._sights[key]
 
-    def stays(self) -> list[Made]:
+    def placements(self) -> list[DerivedPlacement]:
         """By time. A pod is on one node at a time, and a name has one pod at a time: the later one ends the earlier."""
         binds = [bind for bind in self._binds.values() if bind.bound]
-        begun = sorted(parts([*binds, *self._sights.values()]), key=order)
+        begun = sorted(intervals([*binds, *self._sights.values()]), key=order)
         return [self._made(part, later) for part, later in zip_longest(begun, begun[1:])]
 
-    def _made(self, part: Part, later: "Part | None") -> Made:
+    def _made(self, part: PlacementInterval, later: "PlacementInterval | None") -> DerivedPlacement:
         until, ended_by = part.end or (None, "")
         if later and (until is None or until > later.started_at):
             is_same = part.uid and (part.uid, part.again) == (later.uid, later.again)
@@ -105,14 +116,14 @@ class Facts:
             allocations=list(bind.held) if bind else [],
         )
         sights = sorted(part.sights + part.before, key=by_time)
-        return Made(stay, tuple(sorted(part.binds, key=by_time)), tuple(sights), bind)
+        return DerivedPlacement(stay, tuple(sorted(part.binds, key=by_time)), tuple(sights), bind)
 
 
-def _counts_each(sight: Sight) -> bool:
+def _counts_each(sight: PodSighting) -> bool:
     """Otherwise the first of its kind says it all."""
     return not sight.uid or sight.state in ENDS
 
 
-def _first(one: Sight, other: Sight) -> Sight:
+def _first(one: PodSighting, other: PodSighting) -> PodSighting:
     scheduled = [each.scheduled for each in (one, other) if each.scheduled]
-    return Sight(one.uid, one.node, one.state, min(one.at, other.at), min(scheduled, default=None))
+    return PodSighting(one.uid, one.node, one.state, min(one.at, other.at), min(scheduled, default=None))

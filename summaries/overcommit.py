@@ -20,27 +20,27 @@ LASTS: Final = timedelta(seconds=5)
 class Holding(NamedTuple):
     """A stay, and when the attempt began that placed it."""
 
-    stay: PodPlacement
+    placement: PodPlacement
     started_at: datetime
 
 
-class Amounts(NamedTuple):
+class DeviceAmounts(NamedTuple):
     memory_mib: int = 0
     cores_percent: int = 0
     slots: int = 0
 
-    def plus(self, other: "Amounts") -> "Amounts":
-        return Amounts(*map(sum, zip(self, other, strict=True)))
+    def plus(self, other: "DeviceAmounts") -> "DeviceAmounts":
+        return DeviceAmounts(*map(sum, zip(self, other, strict=True)))
 
-    def most(self, other: "Amounts") -> "Amounts":
-        return Amounts(*map(max, zip(self, other, strict=True)))
+    def max(self, other: "DeviceAmounts") -> "DeviceAmounts":
+        return DeviceAmounts(*map(max, zip(self, other, strict=True)))
 
 
 class Total(NamedTuple):
     """What a device had from ``since`` on; 0 is an amount that its node does not say."""
 
     since: datetime
-    amounts: Amounts
+    amounts: DeviceAmounts
 
 
 _NAMES: Final = (("memory_{}_mib", "MiB"), ("cores_{}_percent", "% of its cores"), ("slots_{}", "slots"))
@@ -54,7 +54,7 @@ def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]
         if uuid not in event.uuid:
             continue
         row = event.uuid.index(uuid)
-        amounts = Amounts(
+        amounts = DeviceAmounts(
             *(int(max(column[row], 0)) for column in (event.memory_mib, event.cores_percent, event.slots))
         )
         if not found or found[-1].amounts != amounts:
@@ -62,14 +62,14 @@ def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]
     return found
 
 
-def taken(held: Iterable[DeviceAllocation], uuid: str) -> Amounts:
+def taken(held: Iterable[DeviceAllocation], uuid: str) -> DeviceAmounts:
     """Of one device by one pod at most: init containers run before the others, one after the other."""
-    first, then = Amounts(), Amounts()
+    first, then = DeviceAmounts(), DeviceAmounts()
     for each in held:
         if each.uuid == uuid:
-            amounts = Amounts(each.memory_mib or 0, each.cores_percent or 0, each.slots)
-            first, then = (first.most(amounts), then) if each.init else (first, then.plus(amounts))
-    return first.most(then)
+            amounts = DeviceAmounts(each.memory_mib or 0, each.cores_percent or 0, each.slots)
+            first, then = (first.max(amounts), then) if each.init else (first, then.plus(amounts))
+    return first.max(then)
 
 
 def overcommitted(
@@ -79,20 +79,20 @@ def overcommitted(
 
     All that happened before ``until`` is known. Equal whenever it is asked again.
     """
-    beginnings = {each.stay.started_at for each in holdings} | {each.since for each in totals[1:]}
+    beginnings = {each.placement.started_at for each in holdings} | {each.since for each in totals[1:]}
     for at in sorted(beginnings):
         if not totals or at + LASTS > until:
             continue
-        there = [each for each in holdings if each.stay.is_on(at) and each.stay.is_on(at + LASTS)]
+        there = [each for each in holdings if each.placement.is_on(at) and each.placement.is_on(at + LASTS)]
         total = next((each for each in reversed(totals) if each.since <= at), totals[0]).amounts
-        held = Amounts()
+        held = DeviceAmounts()
         for each in there:
-            held = held.plus(taken(each.stay.allocations, uuid))
+            held = held.plus(taken(each.placement.allocations, uuid))
         if there and (numbers := _beyond(total, held)):
             yield _finding(uuid, at, there, numbers)
 
 
-def _beyond(total: Amounts, held: Amounts) -> dict[str, int]:
+def _beyond(total: DeviceAmounts, held: DeviceAmounts) -> dict[str, int]:
     return {
         name.format(word): number
         for (name, _), most, taken_of_it in zip(_NAMES, total, held, strict=True)
@@ -103,7 +103,7 @@ def _beyond(total: Amounts, held: Amounts) -> dict[str, int]:
 
 def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[str, int]) -> FindingReported:
     """About the placement that came last."""
-    by_time = sorted(there, key=lambda each: (each.stay.started_at, each.stay.id))
+    by_time = sorted(there, key=lambda each: (each.placement.started_at, each.placement.id))
     stay, started = by_time[-1]
     return FindingReported.model_construct(
         attempt_id=stay.attempt_id,
@@ -115,7 +115,7 @@ def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[st
         node=stay.node,
         device=uuid,
         numbers=numbers | {"pods": len(there)},
-        evidence=[_line(each.stay, uuid) for each in by_time],
+        evidence=[_line(each.placement, uuid) for each in by_time],
     )
 
 

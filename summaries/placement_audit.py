@@ -6,7 +6,7 @@
 ``UnusableRegistration``  the node's registration was missing or could not be used when the node was chosen
 ``MemoryChanged``         a device was registered with other memory between the filter and the bind, or no longer
 ``BoundNowhere``          a bind was told, and the cluster showed the pod later on no node, or on another one
-``BindUntold``            the pod is on the node that was chosen for it, and nobody told a bind
+``BindUnreported``            the pod is on the node that was chosen for it, and nobody told a bind
 ========================  ============================================================================================
 
 What is compared comes on several topics, so it comes in any order. `Audits` keeps what it sees, and judges a placement
@@ -36,7 +36,7 @@ STALE_HANDSHAKE: Final = "StaleHandshake"
 UNUSABLE_REGISTRATION: Final = "UnusableRegistration"
 MEMORY_CHANGED: Final = "MemoryChanged"
 BOUND_NOWHERE: Final = "BoundNowhere"
-BIND_UNTOLD: Final = "BindUntold"
+BIND_UNREPORTED: Final = "BindUnreported"
 
 GRACE: Final = timedelta(seconds=30)
 """What the cluster shows so soon after a bind may be from before it: watches lag, clocks differ."""
@@ -64,7 +64,7 @@ class Placed:
     vendors: frozenset[str] = frozenset()
 
     @property
-    def told(self) -> str:
+    def bind_evidence(self) -> str:
         """The event that tells it, as evidence."""
         return f"{self.attempt_id}/bind/{microseconds(self.bound_at)}: bound to {self.node} at {rfc3339(self.bound_at)}"
 
@@ -92,7 +92,7 @@ def outside_pool(placed: Placed, pools: Pools) -> Iterator[FindingReported]:
         may = ", ".join(sorted(expected)) or "no pool"
         said = f"{placed.pod.namespace} may use {may}; {placed.node} is in {found or 'no pool'}"
         numbers = {"devices": len(placed.devices), "expected_pools": len(expected)}
-        yield finding(placed, OUTSIDE_POOL, numbers, [said, placed.told])
+        yield finding(placed, OUTSIDE_POOL, numbers, [said, placed.bind_evidence])
 
 
 def bad_registration(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported]:
@@ -107,7 +107,7 @@ def bad_registration(placed: Placed, nodes: NodeHistory) -> Iterator[FindingRepo
     for name, problems in sorted(said.items()):
         numbers = _ages(placed, problems)
         evidence = [f"{check.id}: {problem.message}" for check, problem in problems]
-        yield finding(placed, name, numbers, [*evidence, placed.told])
+        yield finding(placed, name, numbers, [*evidence, placed.bind_evidence])
 
 
 def _concerns(problem: NodeProblem, placed: Placed) -> bool:
@@ -142,7 +142,7 @@ def memory_changed(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReport
                 [
                     f"{before.id}: as it was judged at {rfc3339(placed.started_at)}",
                     f"{after.id}: {how} at {rfc3339(after.observed_at)}",
-                    placed.told,
+                    placed.bind_evidence,
                 ],
                 uuid,
             )
@@ -178,17 +178,17 @@ def seen_elsewhere(placed: Placed, sightings: Iterable[Sighting]) -> Sighting | 
 def bound_nowhere(placed: Placed, seen: Sighting) -> FindingReported:
     where = f"on {seen.node}" if seen.node else "on no node"
     numbers = {"seen_after_seconds": _seconds(seen.at - placed.bound_at)}
-    return finding(placed, BOUND_NOWHERE, numbers, [placed.told, f"{seen.id}: {where} at {rfc3339(seen.at)}"])
+    return finding(placed, BOUND_NOWHERE, numbers, [placed.bind_evidence, f"{seen.id}: {where} at {rfc3339(seen.at)}"])
 
 
-def bind_untold(chosen: Placed, sighting: Sighting) -> FindingReported:
+def bind_unreported(chosen: Placed, sighting: Sighting) -> FindingReported:
     """`chosen`: an attempt without a told bind; its `bound_at` is when its filter ended."""
     evidence = [
         f"{chosen.attempt_id}/concluded: {chosen.node} was chosen at {rfc3339(chosen.bound_at)}",
         f"{sighting.id}: on {sighting.node} at {rfc3339(sighting.at)}",
     ]
     numbers = {"seen_after_seconds": _seconds(sighting.at - chosen.bound_at), "devices": len(chosen.devices)}
-    return finding(chosen, BIND_UNTOLD, numbers, evidence)
+    return finding(chosen, BIND_UNREPORTED, numbers, evidence)
 
 
 def finding(

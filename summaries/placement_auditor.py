@@ -47,7 +47,7 @@ class _Pod:
     latest: datetime | None = None
 
 
-class PlacementJudge:
+class PlacementAuditor:
     """`pools` None: any node will do."""
 
     def __init__(self, pools: Pools | None = None, most_pods: int = REMEMBERED_PODS) -> None:
@@ -97,7 +97,7 @@ class PlacementJudge:
         for each in said:
             self._nodes.see(each)
 
-    def told(self, ids: Iterable[str]) -> None:
+    def mark_reported(self, ids: Iterable[str]) -> None:
         """Findings that an earlier life has told."""
         self._told |= dict.fromkeys(ids)
 
@@ -116,7 +116,7 @@ class PlacementJudge:
                 found |= {each.id: each for each in self._judge(pod, until - LATE)}
         self._forget(until - REMEMBERED)
         new = [each for _, each in sorted(found.items()) if each.id not in self._told]
-        self.told(each.id for each in new)
+        self.mark_reported(each.id for each in new)
         return new
 
     def _judge(self, pod: _Pod, until: datetime) -> Iterator[FindingReported]:

@@ -26,7 +26,7 @@ AGAIN_AFTER: Final = timedelta(seconds=2)
 
 
 @dataclass(frozen=True, slots=True)
-class Bind:
+class BindFact:
     """The end of a bind, as the attempt's summary of that ``version`` has it."""
 
     attempt_id: str
@@ -42,7 +42,7 @@ class Bind:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class PodSighting:
     """A pod seen on a node (empty: not known) in a ``state``: a phase, or ``deleted``."""
 
     uid: str
@@ -53,34 +53,34 @@ class Sight:
     """Since when the cluster says it is scheduled."""
 
 
-Fact: TypeAlias = Bind | Sight
+Fact: TypeAlias = BindFact | PodSighting
 
 
 def by_time(fact: Fact) -> tuple[datetime, str]:
     return fact.at, repr(fact)
 
 
-def knowledge(bind: Bind) -> tuple[object, ...]:
+def knowledge(bind: BindFact) -> tuple[object, ...]:
     """Of two tellings of one attempt the greater one holds."""
     return bind.version, bind.bound, len(bind.held), bind.at, bind.node, bind.uid
 
 
 @dataclass(slots=True)
-class Part:
+class PlacementInterval:
     """The time of one pod on one node in the making. ``end``: when, and by what."""
 
     uid: str
     node: str
-    binds: list[Bind] = field(default_factory=list)
-    sights: list[Sight] = field(default_factory=list)
+    binds: list[BindFact] = field(default_factory=list)
+    sights: list[PodSighting] = field(default_factory=list)
     end: tuple[datetime, str] | None = None
-    before: list[Sight] = field(default_factory=list)
+    before: list[PodSighting] = field(default_factory=list)
     """Ends of earlier ones with the same UID that were seen on no node: they say which bind is of whom."""
     again: str = ""
     """Tells it from an earlier one with the same UID, or from one without that begins in the same instant."""
 
     @property
-    def bind(self) -> Bind | None:
+    def bind(self) -> BindFact | None:
         """Of several that tell of the same one, the one that knows the devices."""
         return max(self.binds, key=lambda bind: (bool(bind.held), *knowledge(bind), bind.attempt_id), default=None)
 
@@ -104,7 +104,7 @@ class Part:
         return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def order(part: Part) -> tuple[datetime, str, str]:
+def order(part: PlacementInterval) -> tuple[datetime, str, str]:
     return part.started_at, part.uid, part.node
 
 
@@ -118,17 +118,17 @@ class _Span(NamedTuple):
 
 
 @dataclass(slots=True)
-class Life:
+class PodHistory:
     """Everything about one pod; without a UID what is about none of the pods with one."""
 
     uid: str
-    binds: list[Bind] = field(default_factory=list)
-    sights: list[Sight] = field(default_factory=list)
-    before: list[Sight] = field(default_factory=list)
+    binds: list[BindFact] = field(default_factory=list)
+    sights: list[PodSighting] = field(default_factory=list)
+    before: list[PodSighting] = field(default_factory=list)
     again: str = ""
 
     def take(self, fact: Fact) -> None:
-        if isinstance(fact, Bind):
+        if isinstance(fact, BindFact):
             self.binds.append(fact)
         else:
             self.sights.append(fact)
@@ -144,23 +144,23 @@ class Life:
     def nodes(self) -> set[str]:
         return ({bind.node for bind in self.binds} | {sight.node for sight in self.sights}) - {""}
 
-    def parts(self) -> list[Part]:
+    def intervals(self) -> list[PlacementInterval]:
         return [
-            Part(
+            PlacementInterval(
                 self.uid, node, [bind for bind in self.binds if bind.node == node],
                 [sight for sight in self.sights if sight.node in (node, "")], self.end, self.before, self.again,
             )
             for node in sorted(self.nodes)
         ]  # fmt: skip
 
-    def each(self) -> list["Life"]:
+    def split_at_rebinds(self) -> list["PodHistory"]:
         """Apart, where it was bound again after an end."""
         ends = sorted(sight.at for sight in self.sights if sight.state in ENDS)
         begins: list[datetime] = []
         for bind in sorted(self.binds, key=by_time):
             if any(end + AGAIN_AFTER < bind.at and (not begins or end >= begins[-1]) for end in ends):
                 begins.append(bind.at)
-        lives = [Life(self.uid) for _ in (None, *begins)]
+        lives = [PodHistory(self.uid) for _ in (None, *begins)]
         facts: list[Fact] = [*self.binds, *self.sights]
         for fact in facts:
             lives[bisect_right(begins, fact.at)].take(fact)
@@ -172,17 +172,17 @@ class Life:
         return there
 
 
-def _lives(facts: Iterable[Fact]) -> dict[str, Life]:
-    lives: dict[str, Life] = {}
+def _histories(facts: Iterable[Fact]) -> dict[str, PodHistory]:
+    lives: dict[str, PodHistory] = {}
     for fact in facts:
-        lives.setdefault(fact.uid, Life(fact.uid)).take(fact)
+        lives.setdefault(fact.uid, PodHistory(fact.uid)).take(fact)
     return lives
 
 
-def parts(facts: Iterable[Fact]) -> list[Part]:
+def intervals(facts: Iterable[Fact]) -> list[PlacementInterval]:
     """What has no UID goes to the pod that it fits, else it makes stays of its own."""
-    lives = _lives(facts)
-    nameless = lives.pop("", Life(""))
+    lives = _histories(facts)
+    nameless = lives.pop("", PodHistory(""))
     spans = _spans(lives)
     rest = [bind for bind in nameless.binds if not _given(bind, _bound(bind, spans), lives)]
     # Only with their binds is it known since when pods are there.
@@ -191,26 +191,26 @@ def parts(facts: Iterable[Fact]) -> list[Part]:
     return [*_parts_of(lives), *_in_turn([*rest, *left])]
 
 
-def _parts_of(lives: Mapping[str, Life]) -> list[Part]:
-    return [part for pod in lives.values() for life in pod.each() for part in life.parts()]
+def _parts_of(lives: Mapping[str, PodHistory]) -> list[PlacementInterval]:
+    return [part for pod in lives.values() for life in pod.split_at_rebinds() for part in life.intervals()]
 
 
-def _given(fact: Fact, uid: str | None, lives: Mapping[str, Life]) -> bool:
+def _given(fact: Fact, uid: str | None, lives: Mapping[str, PodHistory]) -> bool:
     if uid:
         lives[uid].take(fact)
     return bool(uid)
 
 
-def _spans(lives: Mapping[str, Life]) -> list[_Span]:
-    parts = sorted(_parts_of(lives), key=order)
+def _spans(lives: Mapping[str, PodHistory]) -> list[_Span]:
+    intervals = sorted(_parts_of(lives), key=order)
     spans = []
-    for part, later in zip_longest(parts, parts[1:]):
+    for part, later in zip_longest(intervals, intervals[1:]):
         ends = [*([part.end[0]] if part.end else []), *([later.started_at] if later else [])]
         spans.append(_Span(part.uid, part.node, part.started_at, min(ends, default=None)))
     return spans
 
 
-def _bound(bind: Bind, spans: Sequence[_Span]) -> str | None:
+def _bound(bind: BindFact, spans: Sequence[_Span]) -> str | None:
     """The first pod there that had not ended by then."""
     fits = (
         each.uid
@@ -222,7 +222,7 @@ def _bound(bind: Bind, spans: Sequence[_Span]) -> str | None:
     return next(fits, None)
 
 
-def _seen(sight: Sight, spans: Sequence[_Span]) -> str | None:
+def _seen(sight: PodSighting, spans: Sequence[_Span]) -> str | None:
     """The latest pod there that had begun by then, unless it had ended."""
     fits = [
         each.uid
@@ -234,37 +234,37 @@ def _seen(sight: Sight, spans: Sequence[_Span]) -> str | None:
     return fits[-1] if fits else None
 
 
-def _in_turn(facts: Iterable[Fact]) -> list[Part]:
+def _in_turn(facts: Iterable[Fact]) -> list[PlacementInterval]:
     """Without UIDs: a bind begins a stay, so does a pod that is seen where none was; an end ends it."""
-    found: list[Part] = []
+    found: list[PlacementInterval] = []
     for fact in sorted(facts, key=by_time):
         last = found[-1] if found else None
         goes_on = last is not None and fact.node in ("", last.node) and _belongs(last, fact)
         if not goes_on and fact.node:
-            found.append(Part("", fact.node))
+            found.append(PlacementInterval("", fact.node))
         if goes_on or fact.node:
             _take(found[-1], fact)
-    _tell_apart(part for part in found if not part.binds)
+    _number_equal_starts(part for part in found if not part.binds)
     return found
 
 
-def _tell_apart(parts: Iterable[Part]) -> None:
+def _number_equal_starts(intervals: Iterable[PlacementInterval]) -> None:
     """One that ended in the instant in which the next is said to have been scheduled begins when that one does."""
     before: Counter[tuple[datetime, str]] = Counter()
-    for part in parts:
+    for part in intervals:
         begins = part.started_at, part.node
         part.again = str(before[begins] or "")
         before[begins] += 1
 
 
-def _belongs(part: Part, fact: Fact) -> bool:
-    if isinstance(fact, Bind):
+def _belongs(part: PlacementInterval, fact: Fact) -> bool:
+    if isinstance(fact, BindFact):
         return part.end is None and not part.binds
     return part.end is None or fact.state in ENDS
 
 
-def _take(part: Part, fact: Fact) -> None:
-    if isinstance(fact, Bind):
+def _take(part: PlacementInterval, fact: Fact) -> None:
+    if isinstance(fact, BindFact):
         part.binds.append(fact)
         return
     part.sights.append(fact)

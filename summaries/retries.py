@@ -12,7 +12,7 @@ from schemas.codec.identity_memo import NODE_COLUMNS, of_nodes
 from schemas.codec.records import encode_value
 from schemas.events import AttemptRepeated, AttemptSummarized
 
-MOST_HOURS_BACK: Final = 6
+MAX_HOURS_BACK: Final = 6
 """A repetition never refers further back, nor to the day before: what it refers to is kept as long as it is itself."""
 
 _OWN: Final = frozenset({"attempt_id", "started_at", "ended_at", "version", "changes"})
@@ -32,7 +32,7 @@ def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
 
 def may_repeat(started_at: datetime, whole_started: datetime) -> bool:
     """Is the whole summary near enough to be referred to?"""
-    return started_at.date() == whole_started.date() and started_at - whole_started <= timedelta(hours=MOST_HOURS_BACK)
+    return started_at.date() == whole_started.date() and started_at - whole_started <= timedelta(hours=MAX_HOURS_BACK)
 
 
 def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSummarized:

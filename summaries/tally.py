@@ -68,7 +68,7 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tallied:
+class CountedRecord:
     """A record of devices judged, counted: all that a summary needs of it."""
 
     attempt_id: str
@@ -109,13 +109,13 @@ class Inventory:
         self.models = _models(devices)
 
 
-def tallied(event: DevicesJudged) -> Tallied:
-    return tallied_of(event, event, Inventory(event))
+def count_record(event: DevicesJudged) -> CountedRecord:
+    return count_parts(event, event, Inventory(event))
 
 
-def tallied_of(about: AttemptEvent, verdicts: DeviceVerdicts, inventory: Inventory, at: int = -1) -> Tallied:
+def count_parts(about: AttemptEvent, verdicts: DeviceVerdicts, inventory: Inventory, at: int = -1) -> CountedRecord:
     """Of a record that says these three, the inventory ``at`` its place. The halves agree (``check_rows``)."""
-    return Tallied(
+    return CountedRecord(
         about.attempt_id, about.pod, about.scheduler, about.started_at,
         verdicts.part, inventory.devices.nodes, tally(verdicts, inventory), inventory.name, at,
     )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from api.http.query_params import SearchQuery
 from api.index.query_dsl import Kind, PagePosition, all_of, between, by, latest_by, term, terms_of
-from schemas.answers.attempts import Found
+from schemas.answers.attempts import AttemptFound
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.attempts import reason_codes, summary_of
 from schemas.events import AttemptSummarized
@@ -93,10 +93,10 @@ def line_needs_nodes(summary: AttemptSummarized) -> bool:
     return summary.bind is None and filter_needs_nodes(summary)
 
 
-def found(summary: AttemptSummarized) -> Found:
+def found(summary: AttemptSummarized) -> AttemptFound:
     """One attempt in a list; its line is the last thing that was said about it."""
     namespace, name = summary.pod.namespace, summary.pod.name
-    return Found(
+    return AttemptFound(
         attempt_id=summary.attempt_id,
         namespace=namespace,
         name=name,

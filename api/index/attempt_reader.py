@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 from api.http.errors import unreadable
 from api.index import attempt_queries
 from api.index.client import ATTEMPTS, OpenSearch
-from schemas.answers.attempts import DeviceLog, Found
+from schemas.answers.attempts import AttemptFound, DeviceLog
 from schemas.codec.records import Rejected
 from schemas.documents.attempts import devices_of, repeated_of, summary_of
 from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged
@@ -70,7 +70,7 @@ def _repeated(source: Json, name: str) -> AttemptRepeated | None:
     return readable(repeated_of, source, name)
 
 
-async def items(index: OpenSearch, hits: list[Json]) -> list[Found]:
+async def items(index: OpenSearch, hits: list[Json]) -> list[AttemptFound]:
     places = [(hit["_index"], hit["_id"]) for hit in hits]
     sources = {hit["_id"]: hit["_source"] for hit in hits}
     summaries = await put_together(

@@ -11,7 +11,7 @@ from api.index.attempt_queries import schedulerlog_path
 from schemas.answers.placements import DeviceOccupancy, DeviceRegistered, Holder, NodeOccupancy, PodOnNode
 from schemas.codec.records import rfc3339
 from schemas.placements import DeviceAllocation, PodPlacement
-from summaries.overcommit import Amounts, taken
+from summaries.overcommit import DeviceAmounts, taken
 
 
 def node_occupancy(
@@ -52,8 +52,8 @@ def _device_held(uuid: str, offer: DeviceRegistered | None, here: Sequence[PodPl
     )
 
 
-def _sum(amounts: Iterable[Amounts]) -> Amounts:
-    return reduce(Amounts.plus, amounts, Amounts())
+def _sum(amounts: Iterable[DeviceAmounts]) -> DeviceAmounts:
+    return reduce(DeviceAmounts.plus, amounts, DeviceAmounts())
 
 
 def _holder(stay: PodPlacement, row: DeviceAllocation) -> Holder:

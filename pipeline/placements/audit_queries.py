@@ -16,7 +16,7 @@ from schemas.events import AttemptEvent, NodeChecked, NodeRegistered, PodObserve
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY, Index
 from schemas.placements import PodPlacement
 from summaries.placement_audit import Placed, Sighting, placed_of
-from summaries.pod_timelines import Bind, Sight
+from summaries.pod_timelines import BindFact, PodSighting
 
 UNTOLD_AFTER: Final = timedelta(minutes=5)
 """So long may a bind take to be told."""
@@ -82,7 +82,7 @@ def placed_in(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
 
 def _placed(stay: PodPlacement, document: Stored) -> Iterator[Placed]:
     for bind in facts_of(document):
-        if isinstance(bind, Bind) and bind.bound:
+        if isinstance(bind, BindFact) and bind.bound:
             devices = tuple(dict.fromkeys(each.uuid for each in bind.held))
             pod = stay.pod.model_copy(update={"uid": bind.uid})
             yield Placed(bind.attempt_id, pod, bind.scheduler, bind.started_at, bind.node, bind.at, devices)
@@ -118,9 +118,9 @@ def _was_read(document: dict[str, Any]) -> bool:
 def untold_on(chosen: Placed, hits: Iterable[dict[str, Any]], until: datetime) -> Sighting | None:
     """Where the pod was seen on the node that was chosen for it, before ``until``, and no bind to it is told at all."""
     facts = [fact for document in stored(hits) for fact in facts_of(document)]
-    if any(isinstance(fact, Bind) and fact.bound for fact in facts):
+    if any(isinstance(fact, BindFact) and fact.bound for fact in facts):
         return None
-    seen = (fact.at for fact in facts if isinstance(fact, Sight) and fact.node == chosen.node)
+    seen = (fact.at for fact in facts if isinstance(fact, PodSighting) and fact.node == chosen.node)
     first = min((at for at in seen if chosen.bound_at <= at < until), default=None)
     return _sighting(chosen.pod, chosen.node, first) if first else None
 

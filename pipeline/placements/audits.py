@@ -9,8 +9,8 @@ from pipeline.placements.input_decoder import BoundAttempt, Said
 from pipeline.placements.occupancy_queries import PAGE
 from pipeline.sinks.msearch import Hits, Search, Searchable, pages
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved
-from summaries.placement_audit import Placed, Pools, bind_untold, placed_of
-from summaries.placement_auditor import REMEMBERED, PlacementJudge
+from summaries.placement_audit import Placed, Pools, bind_unreported, placed_of
+from summaries.placement_auditor import REMEMBERED, PlacementAuditor
 
 UNTOLD_EVERY: Final = timedelta(minutes=1)
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00Z")
@@ -18,7 +18,7 @@ _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 class Audits:
     def __init__(self, pools: Pools | None, index: Searchable) -> None:
-        self._index, self._judge = index, PlacementJudge(pools)
+        self._index, self._judge = index, PlacementAuditor(pools)
         self._chosen: dict[str, Placed] = {}
         """By id, attempts of the latest hour without a told bind."""
         self._asked = self._asked_until = _EPOCH
@@ -74,7 +74,7 @@ class Audits:
             (chosen, audit_queries.untold_on(chosen, hits, self._asked_until))
             for chosen, hits in zip(waiting, answers, strict=True)
         ]
-        return [bind_untold(chosen, sighting) for chosen, sighting in seen if sighting]
+        return [bind_unreported(chosen, sighting) for chosen, sighting in seen if sighting]
 
     def _pages(self, ask: Callable[[list[Any] | None], Search]) -> AsyncIterator[Hits]:
         return pages(self._index, PAGE, ask)

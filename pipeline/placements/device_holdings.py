@@ -30,21 +30,21 @@ class Ledger:
 
     def __len__(self) -> int:
         """Stays that go on."""
-        return sum(each.stay.ended_at is None for held in list(self._by_pod.values()) for each in held)
+        return sum(each.placement.ended_at is None for held in list(self._by_pod.values()) for each in held)
 
     def put(self, pod: str, holdings: Iterable[Holding]) -> None:
         """These are all stays of the pods of that name; where they differ from what was known, devices have changed."""
         before = self._by_pod.get(pod, [])
-        now = [each for each in holdings if each.stay.allocations]
+        now = [each for each in holdings if each.placement.allocations]
         if before:
             self._drop(pod)
         if now:
             self._by_pod[pod] = now
         for each in now:
             for device in _devices(each):
-                self._by_node[device.node].setdefault(device.uuid, {})[each.stay.id] = each
+                self._by_node[device.node].setdefault(device.uuid, {})[each.placement.id] = each
                 if each not in before:
-                    self._look_later(device, each.stay.started_at)
+                    self._look_later(device, each.placement.started_at)
 
     def changed(self, node: str, at: datetime) -> None:
         """The node's devices became others then."""
@@ -67,7 +67,7 @@ class Ledger:
     def forget(self, until: datetime) -> None:
         """Stays that were over long before then, unless one of their devices waits to be looked at."""
         for pod, held in list(self._by_pod.items()):
-            is_over = all(each.stay.ended_at and each.stay.ended_at + KEPT < until for each in held)
+            is_over = all(each.placement.ended_at and each.placement.ended_at + KEPT < until for each in held)
             if is_over and not any(device in self._changed for each in held for device in _devices(each)):
                 self._drop(pod)
 
@@ -75,10 +75,10 @@ class Ledger:
         for each in self._by_pod.pop(pod):
             for device in _devices(each):
                 there = self._by_node[device.node]
-                there[device.uuid].pop(each.stay.id, None)
+                there[device.uuid].pop(each.placement.id, None)
                 if not there[device.uuid]:
                     del there[device.uuid]
 
 
 def _devices(holding: Holding) -> set[Device]:
-    return {Device(holding.stay.node, each.uuid) for each in holding.stay.allocations}
+    return {Device(holding.placement.node, each.uuid) for each in holding.placement.allocations}

@@ -23,7 +23,7 @@ from schemas.events import (
     Words,
 )
 from schemas.placements import DeviceAllocation
-from summaries.pod_timelines import Bind
+from summaries.pod_timelines import BindFact
 
 
 class BoundAttempt(AttemptEvent):
@@ -73,8 +73,8 @@ def _not_ahead(said: Any, now: datetime) -> Said | Rejected:
     return answer
 
 
-def bind_of(attempt: BoundAttempt) -> Bind:
-    return Bind(
+def bind_of(attempt: BoundAttempt) -> BindFact:
+    return BindFact(
         attempt.attempt_id,
         attempt.scheduler,
         attempt.started_at,

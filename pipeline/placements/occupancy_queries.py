@@ -13,9 +13,9 @@ from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.attempts import OBSERVATION_KINDS, Observed, observation_of, placement_of
 from schemas.indices import FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
-from summaries.occupancy import Made
+from summaries.occupancy import DerivedPlacement
 from summaries.overcommit import Holding
-from summaries.pod_timelines import Bind, Fact, Sight
+from summaries.pod_timelines import BindFact, Fact, PodSighting
 
 logger = logging.getLogger(__name__)
 
@@ -36,14 +36,14 @@ class Stored:
 
 
 class _Facts(NamedTuple):
-    binds: tuple[Bind, ...] = ()
-    sights: tuple[Sight, ...] = ()
+    binds: tuple[BindFact, ...] = ()
+    sights: tuple[PodSighting, ...] = ()
 
 
 _FACTS: Final = TypeAdapter(_Facts)
 
 
-def known(made: Made) -> dict[str, Any]:
+def known(made: DerivedPlacement) -> dict[str, Any]:
     """What the document keeps so that the stay can be made again."""
     return {"binds": made.binds, "sights": made.sights}
 
@@ -113,5 +113,5 @@ def observed(hits: Iterable[dict[str, Any]]) -> Iterator[tuple[Known, Observed]]
 
 def holding_of(document: Stored) -> Holding | None:
     stay = placement_of(document.id, document.source)
-    bind = next((each for each in facts_of(document) if isinstance(each, Bind)), None)
+    bind = next((each for each in facts_of(document) if isinstance(each, BindFact)), None)
     return None if isinstance(stay, Rejected) else Holding(stay, bind.started_at if bind else stay.started_at)

@@ -23,7 +23,7 @@ from schemas.documents.attempts import Observed, observation_document, observati
 from schemas.events import FindingReported, NodeRegistered, PodObserved
 from schemas.ids import microseconds
 from schemas.indices import OBSERVATIONS, OCCUPANCY
-from summaries.occupancy import Facts, Made, sight_of
+from summaries.occupancy import DerivedPlacement, Facts, sighting_of
 from summaries.overcommit import Holding, overcommitted, totals_of
 from summaries.pod_timelines import Fact
 
@@ -121,7 +121,7 @@ class Book:
         pod = _Pod(Facts(key.namespace, key.name), Latest())
         for known, event in sorted(seen, key=lambda pair: pair[0]):
             pod.latest.remember(known)
-            if isinstance(event, PodObserved) and (sight := sight_of(event)):
+            if isinstance(event, PodObserved) and (sight := sighting_of(event)):
                 pod.facts.add(sight)
         for each in documents:
             if facts := occupancy_queries.facts_of(each):
@@ -129,7 +129,7 @@ class Book:
                 for fact in facts:
                     pod.facts.add(fact)
         self._pods[key] = pod
-        self.ledger.put(str(key), _holdings(pod.facts.stays()))
+        self.ledger.put(str(key), _holdings(pod.facts.placements()))
 
     def load_node(self, node: str, seen: Iterable[tuple[Known, Observed]]) -> None:
         known = self._nodes[node] = _Node()
@@ -143,7 +143,7 @@ class Book:
         by_pod: dict[str, list[Holding]] = {}
         for each in documents:
             if holding := occupancy_queries.holding_of(each):
-                by_pod.setdefault(str(holding.stay.pod), []).append(holding)
+                by_pod.setdefault(str(holding.placement.pod), []).append(holding)
         for pod, holdings in by_pod.items():
             self.ledger.put(pod, holdings)
 
@@ -160,7 +160,7 @@ class Book:
         key, digest = PodKey(event.pod.namespace, event.pod.name), digest_of(event)
         is_new = self._pods[key].latest.add(Known(event.observed_at, event.id, digest))
         told = [_observation(event, digest, origin)] if is_new else []
-        return [*told, *self._learn(key, sight_of(event), now, origin)]
+        return [*told, *self._learn(key, sighting_of(event), now, origin)]
 
     def _see_node(self, event: Observed, origin: Origin) -> list[Document]:
         node, digest = self._nodes[str(event.node)], digest_of(event)
@@ -178,19 +178,21 @@ class Book:
         if pod.is_checked and not is_new:
             return []
         pod.is_checked = True
-        made = pod.facts.stays()
+        made = pod.facts.placements()
         self.ledger.put(str(key), _holdings(made))
         return list(self._changes(pod, made, now, origin))
 
-    def _changes(self, pod: _Pod, made: Sequence[Made], now: datetime, origin: Origin) -> Iterator[Document]:
+    def _changes(
+        self, pod: _Pod, made: Sequence[DerivedPlacement], now: datetime, origin: Origin
+    ) -> Iterator[Document]:
         """Stays as the index does not have them yet. One that turns out to have begun on another day goes there.
 
         What a document no longer says another one says by then, wherever this is cut off: new ones come first, those
         that are gone last.
         """
-        wanted = {_Place(OCCUPANCY.name(each.stay.started_at), each.stay.id): each for each in made}
+        wanted = {_Place(OCCUPANCY.name(each.placement.started_at), each.placement.id): each for each in made}
         for place in sorted(wanted, key=pod.written.__contains__):
-            said = source(placement_document(wanted[place].stay, occupancy_queries.known(wanted[place])))
+            said = source(placement_document(wanted[place].placement, occupancy_queries.known(wanted[place])))
             known, digest = pod.written.get(place), _digest(orjson.loads(said))
             if known is None or known.digest != digest:
                 version = self._next_version(now, known.version if known else 0)
@@ -234,8 +236,8 @@ def _stream(event: Observed) -> tuple[str, str]:
     return observation_kind(event), getattr(event, "scheduler", "")
 
 
-def _holdings(made: Iterable[Made]) -> list[Holding]:
-    return [Holding(each.stay, each.bind.started_at) for each in made if each.bind]
+def _holdings(made: Iterable[DerivedPlacement]) -> list[Holding]:
+    return [Holding(each.placement, each.bind.started_at) for each in made if each.bind]
 
 
 def _observation(event: Observed, digest: str, origin: Origin) -> Document:

@@ -26,7 +26,7 @@ from schemas.events import (
     FindingReported,
     MessageEmitted,
 )
-from summaries.tally import Tallied
+from summaries.tally import CountedRecord
 
 logger = logging.getLogger(__name__)
 
@@ -123,7 +123,7 @@ class DecisionsAgent:
         event = self._reading.read(record.value, record.headers)
         if isinstance(event, Rejected):
             await self._set_aside(partition, record, str(event))
-        elif not isinstance(event, AttemptEvent | Tallied) or isinstance(
+        elif not isinstance(event, AttemptEvent | CountedRecord) or isinstance(
             event, AttemptSummarized | AttemptRepeated | MessageEmitted
         ):
             self._pass_over(partition, record, event, "passed_over")
@@ -142,7 +142,7 @@ class DecisionsAgent:
             self._partitions[topic, partition] = known
         return known
 
-    def _pass_over(self, partition: _Partition, record: Record, event: Event | Tallied, outcome: str) -> None:
+    def _pass_over(self, partition: _Partition, record: Record, event: Event | CountedRecord, outcome: str) -> None:
         self._metrics.records(_type(event), outcome).inc()
         partition.done([record.offset])
 
@@ -152,7 +152,7 @@ class DecisionsAgent:
         logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
         await partition.writer.put(RejectedRecord(record, cause, lambda: partition.done([record.offset])))
 
-    async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent | Tallied) -> None:
+    async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent | CountedRecord) -> None:
         rows = self._rows(event, record)
         can_wait = partition.attempts.held_bytes < HELD_BYTES // len(self._partitions)
         try:
@@ -167,8 +167,8 @@ class DecisionsAgent:
         if ended:
             await self._tell(partition, ended, record)
 
-    def _rows(self, event: AttemptEvent | Tallied, record: Record) -> DeviceRecord | None:
-        if not self._store_devices or not isinstance(event, Tallied) or record.value is None:
+    def _rows(self, event: AttemptEvent | CountedRecord, record: Record) -> DeviceRecord | None:
+        if not self._store_devices or not isinstance(event, CountedRecord) or record.value is None:
             return None
         return DeviceRecord(event, record.value, record)
 
@@ -178,5 +178,5 @@ class DecisionsAgent:
         )
 
 
-def _type(event: Event | Tallied) -> str:
-    return DevicesJudged.TYPE if isinstance(event, Tallied) else event.TYPE
+def _type(event: Event | CountedRecord) -> str:
+    return DevicesJudged.TYPE if isinstance(event, CountedRecord) else event.TYPE

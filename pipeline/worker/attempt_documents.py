@@ -11,9 +11,9 @@ from pipeline.sinks.msearch import Search, by_time, in_indices
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, rfc3339
 from schemas.documents.attempts import (
-    Counted,
     Digests,
-    EpisodeOf,
+    EpisodeRef,
+    MinuteContribution,
     attempt_document,
     finding_document,
     repeated_document,
@@ -23,7 +23,7 @@ from schemas.indices import ATTEMPTS, FINDINGS
 from schemas.topics import ATTEMPTS as ATTEMPTS_TOPIC
 from schemas.topics import FINDINGS as FINDINGS_TOPIC
 from schemas.topics import MESSAGES as MESSAGES_TOPIC
-from summaries.episodes import Told
+from summaries.episodes import PreviousAttempt
 from summaries.messages import filter_summary, messages, search_text
 
 _REPEATED_TEXT: Final = 240
@@ -35,9 +35,9 @@ _LOOKED_BACK: Final = timedelta(0), timedelta(days=1)
 def summary_document(
     summary: AttemptSummarized,
     lines: Sequence[MessageEmitted],
-    episode: EpisodeOf | None = None,
+    episode: EpisodeRef | None = None,
     digests: Digests | None = None,
-    counted: Counted | None = None,
+    counted: MinuteContribution | None = None,
     origin: object = None,
 ) -> Document:
     """The attempt's document: of two tellings the one that knows more stays. ``lines`` are its messages."""
@@ -46,7 +46,11 @@ def summary_document(
 
 
 def repetition_document(
-    summary: AttemptSummarized, told: Told, event: AttemptRepeated, counted: Counted | None, origin: object
+    summary: AttemptSummarized,
+    told: PreviousAttempt,
+    event: AttemptRepeated,
+    counted: MinuteContribution | None,
+    origin: object,
 ) -> Document:
     """The document of an attempt that repeats another."""
     text = filter_summary(summary)[:_REPEATED_TEXT]
@@ -98,7 +102,7 @@ def previous_attempt_search(summary: AttemptSummarized) -> Search:
     return in_indices(*days), body
 
 
-def with_changes(summary: AttemptSummarized, episode: EpisodeOf) -> AttemptSummarized:
+def with_changes(summary: AttemptSummarized, episode: EpisodeRef) -> AttemptSummarized:
     """The summary as the topic carries it. The attempt's document has the changes in a field of its own."""
     return summary.model_copy(update={"changes": list(episode.changes)}) if episode.changes else summary
 

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded
 from summaries.fold import AttemptFold, summarize
-from summaries.tally import Tallied
+from summaries.tally import CountedRecord
 
 REMEMBERED_ATTEMPTS: Final = 20_000
 """Ids of attempts that were told to their end."""
@@ -24,7 +24,7 @@ REMEMBERED_FOLDS: Final = 200
 class DeviceRecord(NamedTuple):
     """A record of device rows whose attempt decides whether it is stored."""
 
-    event: Tallied
+    event: CountedRecord
     value: bytes
     """The record's own JSON."""
     origin: object = None
@@ -65,12 +65,12 @@ class OpenAttempts:
     def __len__(self) -> int:
         return len(self._open)
 
-    def is_repetition(self, event: AttemptEvent | Tallied) -> bool:
+    def is_repetition(self, event: AttemptEvent | CountedRecord) -> bool:
         """Was the attempt told to its end already, with nothing that this record could add?"""
         return event.attempt_id in self._told and not isinstance(event, BindConcluded)
 
     def add(
-        self, event: AttemptEvent | Tallied, offset: int, now: float, rows: DeviceRecord | None = None
+        self, event: AttemptEvent | CountedRecord, offset: int, now: float, rows: DeviceRecord | None = None
     ) -> ClosedAttempt | None:
         """Take in a record; the attempt, if it has come to its end with it. ``rows`` are kept until then.
 

@@ -4,9 +4,9 @@ from collections import OrderedDict
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
-from schemas.documents.attempts import Digests, EpisodeOf
+from schemas.documents.attempts import Digests, EpisodeRef
 from schemas.events import AttemptSummarized
-from summaries.episodes import Told
+from summaries.episodes import PreviousAttempt
 
 REMEMBERED_PODS: Final = 50_000
 
@@ -16,12 +16,12 @@ Key = tuple[str, str, str]
 class Predecessor(NamedTuple):
     """What came before an attempt; None where it is the first of its pod."""
 
-    told: Told | None
+    told: PreviousAttempt | None
 
 
 class _Pod(NamedTuple):
-    before: Told | None
-    latest: Told
+    before: PreviousAttempt | None
+    latest: PreviousAttempt
 
 
 class PodHistory:
@@ -41,7 +41,7 @@ class PodHistory:
             return Predecessor(pod.before)
         return Predecessor(pod.latest) if pod.latest.is_before(summary) else None
 
-    def put(self, summary: AttemptSummarized, told: Told, before: Told | None) -> None:
+    def put(self, summary: AttemptSummarized, told: PreviousAttempt, before: PreviousAttempt | None) -> None:
         key = _key(summary)
         pod = self._pods.pop(key, None)
         newer = pod is not None and pod.latest.started_at > told.started_at
@@ -57,19 +57,19 @@ def _key(summary: AttemptSummarized) -> Key:
     return str(summary.pod), summary.pod.uid, summary.scheduler
 
 
-def previous_attempt_of(document: dict[str, Any]) -> Told | None:
+def previous_attempt_of(document: dict[str, Any]) -> PreviousAttempt | None:
     """What a document of the attempts index says of its attempt; None for one of an older version."""
     repeated = document.get("repeated") or {}
     try:
         started = datetime.fromisoformat(document["@timestamp"])
-        return Told(
+        return PreviousAttempt(
             attempt_id=document["attempt_id"],
             scheduler=document["scheduler"],
             pod_uid=document["pod_uid"],
             started_at=started,
             status=document["status"],
             digests=Digests(document["verdict_digest"], document["detail_digest"] or ""),
-            episode=EpisodeOf(document["episode"], datetime.fromisoformat(document["episode_started_at"])),
+            episode=EpisodeRef(document["episode"], datetime.fromisoformat(document["episode_started_at"])),
             whole=repeated.get("repeats", document["attempt_id"]),
             whole_started=datetime.fromisoformat(repeated["repeats_started_at"]) if repeated else started,
         )

@@ -30,7 +30,7 @@ from schemas.events import (
     Words,
     check_rows,
 )
-from summaries.tally import Inventory, Tallied, Tally, tallied, tallied_of
+from summaries.tally import CountedRecord, Inventory, Tally, count_parts, count_record
 
 _KINDS: Final[dict[bytes, type[DevicesJudged] | type[NodesJudged]]] = {
     kind.TYPE.encode(): kind for kind in (DevicesJudged, NodesJudged)
@@ -61,7 +61,7 @@ class RecordDecoder:
         self._tails: Recent[bytes, _Decoded] = Recent(most_bytes // 2)
         self._inventories: Recent[bytes, Inventory] = Recent(most_bytes // 2)
 
-    def read(self, value: bytes | None, headers: Iterable[tuple[str, bytes]]) -> Event | Tallied | Rejected:
+    def read(self, value: bytes | None, headers: Iterable[tuple[str, bytes]]) -> Event | CountedRecord | Rejected:
         """The event, device rows counted; ``Rejected`` where the record says none."""
         kind = next((_KINDS.get(said) for name, said in headers if name == "ce_type"), None)
         cut = device_record_layout.tail(value) if kind and value else -1
@@ -71,11 +71,11 @@ class RecordDecoder:
 
     def _known_or_read(
         self, kind: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int, head: AttemptEvent
-    ) -> Event | Tallied | Rejected | None:
+    ) -> Event | CountedRecord | Rejected | None:
         key = xxh3_128_digest(memoryview(value)[cut:], _SEED) + kind.TYPE[-20:].encode()
         if (found := self._tails.find(key)) is not None:
             return _told_by(head, found, cut)
-        said: Event | Tallied | Rejected | None = None
+        said: Event | CountedRecord | Rejected | None = None
         if kind is DevicesJudged and (at := device_record_layout.inventory(value, cut)) > 0:
             said = self._count(value, cut, at, head)
         # Only the strict reader refuses a name that stands there twice: then the tail could gainsay the head.
@@ -84,22 +84,22 @@ class RecordDecoder:
         self._remember(key, said, cut)
         return said
 
-    def _remember(self, key: bytes, said: Event | Tallied | Rejected | None, cut: int) -> None:
-        if isinstance(said, Tallied):
+    def _remember(self, key: bytes, said: Event | CountedRecord | Rejected | None, cut: int) -> None:
+        if isinstance(said, CountedRecord):
             counted = _DecodedDevices(said.part, said.nodes, said.tally, said.inventory, said.inventory_at - cut)
             self._tails.remember(key, counted, said.tally.size)
         elif isinstance(said, NodesJudged):
             names = 70 * len(said.nodes)
             self._tails.remember(key, said, names + column_bytes(len(said.nodes), len(said.refusals)))
 
-    def _count(self, value: bytes, cut: int, at: int, head: AttemptEvent) -> Tallied | None:
+    def _count(self, value: bytes, cut: int, at: int, head: AttemptEvent) -> CountedRecord | None:
         """What is said of devices, each half read on its own; None where it is not said as we say it."""
         whole = memoryview(value)
         verdicts = read_columns(DeviceVerdicts, b"".join((b"{", whole[cut + 1 : at], b"}")), alone=True)
         inventory = self._inventory(whole[at:]) if verdicts else None
         if verdicts is None or inventory is None or not _agree(verdicts, inventory.devices):
             return None
-        return tallied_of(head, verdicts, inventory, at)
+        return count_parts(head, verdicts, inventory, at)
 
     def _inventory(self, said: memoryview) -> Inventory | None:
         """``said`` with the comma in front of it."""
@@ -121,9 +121,9 @@ def _agree(verdicts: DeviceVerdicts, devices: DeviceInventory) -> bool:
     return True
 
 
-def _told_by(head: AttemptEvent, known: _Decoded, cut: int) -> Event | Tallied:
+def _told_by(head: AttemptEvent, known: _Decoded, cut: int) -> Event | CountedRecord:
     if isinstance(known, _DecodedDevices):
-        return Tallied(
+        return CountedRecord(
             head.attempt_id, head.pod, head.scheduler, head.started_at,
             known.part, known.nodes, known.tally, known.inventory, known.inventory_at + cut,
         )  # fmt: skip
@@ -131,8 +131,8 @@ def _told_by(head: AttemptEvent, known: _Decoded, cut: int) -> Event | Tallied:
     return known.model_copy(update=own)
 
 
-def _counted(event: Event | Rejected) -> Event | Tallied | Rejected:
-    return tallied(event) if isinstance(event, DevicesJudged) else event
+def _counted(event: Event | Rejected) -> Event | CountedRecord | Rejected:
+    return count_record(event) if isinstance(event, DevicesJudged) else event
 
 
 @lru_cache(maxsize=64)

@@ -35,11 +35,11 @@ from pipeline.worker.minute_counts import (
 from pipeline.worker.open_attempts import DeviceRecord
 from pipeline.worker.pod_history import PodHistory, Predecessor, previous_attempt_of
 from schemas.codec.records import Rejected
-from schemas.documents.attempts import Counted, Digests, EpisodeOf, repeated_of, summary_of, verdict_digest
+from schemas.documents.attempts import Digests, EpisodeRef, MinuteContribution, repeated_of, summary_of, verdict_digest
 from schemas.events import AttemptSummarized, FindingReported, MessageEmitted
 from schemas.indices import ATTEMPTS
 from summaries.attempt_audit import findings
-from summaries.episodes import Told, differences, goes_on, repeats, repetition
+from summaries.episodes import PreviousAttempt, continues_episode, differences, repeats, repetition
 from summaries.fold import merged
 from summaries.messages import messages
 from summaries.retries import detail_digest, resolve
@@ -127,8 +127,8 @@ QueuedWrite = AttemptWrite | EarlyDevices | RejectedRecord | FindingWrite
 class PodComparison(NamedTuple):
     """Where an attempt stands among those of its pod."""
 
-    told: Told
-    before: Told | None
+    told: PreviousAttempt
+    before: PreviousAttempt | None
     is_repetition: bool
 
 
@@ -148,7 +148,7 @@ class WriteBatch:
         known: AttemptSummarized | None,
         place: PodComparison,
         item: AttemptWrite,
-        counted: Counted,
+        counted: MinuteContribution,
     ) -> list[MessageEmitted]:
         """Gives the messages that are new."""
         lines = messages(summary)
@@ -348,7 +348,7 @@ class Writer:
             return
         place = await self._place(whole, looked_up)
         adds = contribution(whole, self.minutes.pool_of)
-        counted = Counted(item.partition, adds.plain())
+        counted = MinuteContribution(item.partition, adds.plain())
         self._count(whole, batch.tell(whole, known, place, item, counted))
         self.minutes.put(item.partition, whole.started_at, adds)
         self.remembered.put(whole)
@@ -361,18 +361,18 @@ class Writer:
         told = before.told
         digests = Digests(verdict_digest(summary), detail_digest(summary))
         is_repetition = repeats(told, summary, digests)
-        if told and goes_on(told, summary, digests):
+        if told and continues_episode(told, summary, digests):
             episode = told.episode._replace(changes=())
         else:
-            episode = EpisodeOf(summary.attempt_id, summary.started_at, await self._changes(told, summary))
+            episode = EpisodeRef(summary.attempt_id, summary.started_at, await self._changes(told, summary))
         whole = (told.whole, told.whole_started) if told and is_repetition else (summary.attempt_id, summary.started_at)
-        now = Told(
+        now = PreviousAttempt(
             summary.attempt_id, summary.scheduler, summary.pod.uid, summary.started_at, summary.status,
             digests, episode, *whole,
         )  # fmt: skip
         return PodComparison(now, told, is_repetition)
 
-    async def _changes(self, before: Told | None, summary: AttemptSummarized) -> Sequence[str]:
+    async def _changes(self, before: PreviousAttempt | None, summary: AttemptSummarized) -> Sequence[str]:
         if before is None:
             return ()
         whole = self._compared.get(before.whole) or await self._stored(before.whole, before.whole_started)

@@ -133,7 +133,7 @@ class History(Answer):
     continue_: str | None = Field(None, alias="continue")
 
 
-class Found(Answer):
+class AttemptFound(Answer):
     """One attempt in a search result."""
 
     attempt_id: str
@@ -154,7 +154,7 @@ class Found(Answer):
 
 class Search(Answer):
     total: int
-    items: list[Found] = Field(description="Latest first.")
+    items: list[AttemptFound] = Field(description="Latest first.")
     continue_: str | None = Field(None, alias="continue")
 
 

@@ -34,7 +34,7 @@ from schemas.events import (
 from schemas.placements import PodPlacement
 
 
-class EpisodeOf(NamedTuple):
+class EpisodeRef(NamedTuple):
     """The attempts in a row that one belongs to."""
 
     first: str
@@ -44,7 +44,7 @@ class EpisodeOf(NamedTuple):
     """Of the first: what became different from the attempt before it, a line each."""
 
 
-class Counted(NamedTuple):
+class MinuteContribution(NamedTuple):
     """Where an attempt was read, and what it adds to the counts of its minute."""
 
     partition: int
@@ -139,9 +139,9 @@ def _about(event: AttemptEvent | RowsOfDevices) -> dict[str, Any]:
 def attempt_document(
     summary: AttemptSummarized,
     text: str,
-    episode: EpisodeOf | None = None,
+    episode: EpisodeRef | None = None,
     digests: Digests | None = None,
-    counted: Counted | None = None,
+    counted: MinuteContribution | None = None,
 ) -> dict[str, Any]:
     """The document of a whole summary; its id is the attempt's id. ``text`` is what free-text search looks at."""
     return _searched(summary, text, episode, digests, counted) | {
@@ -155,10 +155,10 @@ def attempt_document(
 def repeated_document(
     summary: AttemptSummarized,
     text: str,
-    episode: EpisodeOf,
+    episode: EpisodeRef,
     digests: Digests,
     repeated: AttemptRepeated,
-    counted: Counted | None = None,
+    counted: MinuteContribution | None = None,
 ) -> dict[str, Any]:
     """The document of an attempt that repeats another: without the nodes, which the other one has."""
     return _searched(summary, text, episode, digests, counted) | {"repeats": repeated.repeats, "repeated": repeated}
@@ -167,9 +167,9 @@ def repeated_document(
 def _searched(
     summary: AttemptSummarized,
     text: str,
-    episode: EpisodeOf | None,
+    episode: EpisodeRef | None,
     digests: Digests | None,
-    counted: Counted | None,
+    counted: MinuteContribution | None,
 ) -> dict[str, Any]:
     return _about(summary) | {
         "status": summary.status,

@@ -1,4 +1,4 @@
-"""What about a placement can't be right, as whoever read or made the decision noticed it."""
+"""Findings: decisions that contradict the state of the cluster, noticed while a decision was made or read."""
 
 from datetime import datetime
 from typing import ClassVar
@@ -12,18 +12,19 @@ from schemas.ids import microseconds
 class FindingReported(AttemptEvent):
     """A placement that relied on what was not there, or on numbers that did not hold, with the numbers that prove it.
 
-    It is told before the end of its attempt.
+    It is published before the attempt is concluded.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "finding.reported.v1"
 
     finding: str
-    """``ReleasingMemoryCounted``: the device fits only with memory that others have not given back yet.
-    ``MemoryChanged``: the device's numbers were others when it was taken than when it was judged.
-    ``Imbalance``: what was judged and what is told do not add up. ``Overcommitted``: more of the device was taken than
-    was left. ``BoundElsewhere``, ``BoundWithoutChoice``: the bind is not what the filter decided. ``BoundNowhere``: the
-    cluster shows none. ``BindUntold``: nobody told the bind that it shows. ``OutsidePool``: the node is of no pool that
-    the namespace may use. ``StaleHandshake``, ``UnusableRegistration``: so was the node's when it was chosen."""
+    """``ReleasingMemoryCounted``: the device fits only with memory that other pods have not released yet.
+    ``MemoryChanged``: the device's numbers changed between judging and allocation. ``Imbalance``: the judged devices
+    and the published ones do not add up. ``Overcommitted``: more of the device was allocated than it had left.
+    ``BoundElsewhere``, ``BoundWithoutChoice``: the bind is not what the filter decided. ``BoundNowhere``: a bind was
+    reported and the cluster does not show it. ``BindUnreported``: the cluster shows a bind that no scheduler reported.
+    ``OutsidePool``: the node is in no pool that the namespace may use. ``StaleHandshake``, ``UnusableRegistration``:
+    the node's handshake or registration was in that state when the node was chosen."""
     found_at: Moment
     node: str
     device: str = ""

@@ -102,7 +102,7 @@ WRONG: Final = {
     "UnusableRegistration": ("unusable", "a100-unusable"),
     "MemoryChanged": ("changed", "a100-changed"),
     "BoundNowhere": ("nowhere", "a100-1"),
-    "BindUntold": ("untold", "a100-2"),
+    "BindUnreported": ("untold", "a100-2"),
 }
 TOLD: Final[Sequence[Told]] = (
     *(registered(node, -200, 40_960) for node in ("a100-changed", "a100-1", "a100-right")),
@@ -111,7 +111,7 @@ TOLD: Final[Sequence[Told]] = (
     checked("a100-right", -100, "HandshakeTooOld"),
     checked("a100-right", -1),
     registered("a100-changed", 5, 20_480),
-    *(told for finding, where in WRONG.items() if finding != "BindUntold" for told in bound(*where)),
+    *(told for finding, where in WRONG.items() if finding != "BindUnreported" for told in bound(*where)),
     *bound("right", "a100-right"),
     chosen_alone("untold", "a100-2"),
     seen("nowhere", "", 70),

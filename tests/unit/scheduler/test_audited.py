@@ -23,7 +23,7 @@ from schemas.codec.records import decode
 from schemas.events import AttemptEvent, FindingReported, NodeChecked, NodeRegistered, PodObserved
 from summaries.fold import summarize
 from summaries.placement_audit import placed_of
-from summaries.placement_auditor import PlacementJudge
+from summaries.placement_auditor import PlacementAuditor
 from tests.support.builders.kube_objects import Json, a_card, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
 from tests.support.harness.scheduler_app import manifest_of
@@ -56,7 +56,7 @@ class Audited:
         await self.scheduler.bind(BindArgs(about["namespace"], about["name"], about["uid"], "node1"))
 
     def found(self) -> list[FindingReported]:
-        judge, attempt = PlacementJudge(), list[AttemptEvent]()
+        judge, attempt = PlacementAuditor(), list[AttemptEvent]()
         while batch := self.spool.next_batch():
             for event in (decode(entry.record.value, entry.record.headers) for entry in batch.entries):
                 match event:

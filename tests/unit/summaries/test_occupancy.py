@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from schemas.events import Condition, PodObserved, PodRef
 from schemas.placements import DeviceAllocation, PodPlacement
-from summaries.occupancy import Facts, sight_of
-from summaries.pod_timelines import ADOPTED_WITHIN, Bind, Fact, Sight
+from summaries.occupancy import Facts, sighting_of
+from summaries.pod_timelines import ADOPTED_WITHIN, BindFact, Fact, PodSighting
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 CARD = DeviceAllocation(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)
@@ -22,7 +22,7 @@ def at(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-def a_bind(seconds: float = 0, node: str = "node1", uid: str = "u1", **said: Any) -> Bind:
+def a_bind(seconds: float = 0, node: str = "node1", uid: str = "u1", **said: Any) -> BindFact:
     """Bound at noon and some, with one card."""
     plain: dict[str, Any] = {
         "attempt_id": f"attempt-{seconds:g}-{node}",
@@ -32,15 +32,15 @@ def a_bind(seconds: float = 0, node: str = "node1", uid: str = "u1", **said: Any
         "version": 1,
         "held": (CARD,),
     }
-    return Bind(uid=uid, node=node, at=at(seconds), **(plain | said))
+    return BindFact(uid=uid, node=node, at=at(seconds), **(plain | said))
 
 
-def seen(seconds: float, state: str = "Running", node: str = "node1", uid: str = "u1", **said: Any) -> Sight:
-    return Sight(uid, node, state, at(seconds), **said)
+def seen(seconds: float, state: str = "Running", node: str = "node1", uid: str = "u1", **said: Any) -> PodSighting:
+    return PodSighting(uid, node, state, at(seconds), **said)
 
 
 def stays(*facts: Fact) -> list[PodPlacement]:
-    return [made.stay for made in Facts("llm", "deepseek-0", facts).stays()]
+    return [made.placement for made in Facts("llm", "deepseek-0", facts).placements()]
 
 
 def told(*facts: Fact) -> list[tuple[str, float, float | None, str]]:
@@ -202,7 +202,7 @@ FACTS = st.lists(st.one_of(BINDS, SIGHTS), max_size=12)
 
 
 def said(facts: Iterable[Fact]) -> list[dict[str, Any]]:
-    return [made.stay.model_dump() for made in Facts("llm", "deepseek-0", facts).stays()]
+    return [made.placement.model_dump() for made in Facts("llm", "deepseek-0", facts).placements()]
 
 
 @given(FACTS, st.data())
@@ -225,14 +225,18 @@ def test_an_end_on_no_node_before_a_pod_was_bound_is_kept_with_it() -> None:
     facts: list[Fact] = [
         end, a_bind(0, uid=""), seen(3, "Pending", uid="u2"), a_bind(3, "node2", ""), a_bind(4, "node2", "u2"),
     ]  # fmt: skip
-    made = Facts("llm", "deepseek-0", facts).stays()
-    assert [(each.stay.pod.uid, each.stay.node) for each in made] == [("", "node1"), ("u2", "node1"), ("u2", "node2")]
+    made = Facts("llm", "deepseek-0", facts).placements()
+    assert [(each.placement.pod.uid, each.placement.node) for each in made] == [
+        ("", "node1"),
+        ("u2", "node1"),
+        ("u2", "node2"),
+    ]
     assert [end in each.sights for each in made] == [False, True, True]
 
 
 @given(FACTS)
 def test_what_stays_are_made_from_makes_them_again(facts: list[Fact]) -> None:
-    made = Facts("llm", "deepseek-0", facts).stays()
+    made = Facts("llm", "deepseek-0", facts).placements()
     kept: list[Fact] = []
     for each in made:
         kept += [*each.binds]
@@ -262,12 +266,14 @@ SCHEDULED = Condition(type="PodScheduled", status="True", last_transition_at=at(
 @pytest.mark.parametrize(
     ("event", "sight"),
     [
-        (observed(), Sight("u1", "node1", "Running", NOON)),
-        (observed(conditions=[SCHEDULED]), Sight("u1", "node1", "Running", NOON, at(-9))),
-        (observed(deleted=True), Sight("u1", "node1", "deleted", NOON)),
-        (observed(phase="Failed", node=""), Sight("u1", "", "Failed", NOON)),
+        (observed(), PodSighting("u1", "node1", "Running", NOON)),
+        (observed(conditions=[SCHEDULED]), PodSighting("u1", "node1", "Running", NOON, at(-9))),
+        (observed(deleted=True), PodSighting("u1", "node1", "deleted", NOON)),
+        (observed(phase="Failed", node=""), PodSighting("u1", "", "Failed", NOON)),
         (observed(phase="Pending", node=""), None),
     ],
 )
-def test_what_is_seen_of_a_pod_counts_where_it_says_a_node_or_an_end(event: PodObserved, sight: Sight | None) -> None:
-    assert sight_of(event) == sight
+def test_what_is_seen_of_a_pod_counts_where_it_says_a_node_or_an_end(
+    event: PodObserved, sight: PodSighting | None
+) -> None:
+    assert sighting_of(event) == sight

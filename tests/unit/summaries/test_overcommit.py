@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from schemas.events import NodeRegistered, PodRef
 from schemas.placements import DeviceAllocation, PodPlacement
-from summaries.overcommit import LASTS, Amounts, Holding, Total, overcommitted, taken, totals_of
+from summaries.overcommit import LASTS, DeviceAmounts, Holding, Total, overcommitted, taken, totals_of
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 LATER = NOON + timedelta(hours=1)
@@ -42,7 +42,7 @@ def a_registration(observed_at: float, uuids: tuple[str, ...] = ("GPU-1",), memo
     )  # fmt: skip
 
 
-CARD = [Total(at(-100), Amounts(16384, 100, 3))]
+CARD = [Total(at(-100), DeviceAmounts(16384, 100, 3))]
 
 
 def found(*holdings: Holding, totals: list[Total] = CARD, until: datetime = LATER) -> list[tuple[str, dict[str, int]]]:
@@ -97,7 +97,7 @@ def test_each_placement_too_many_is_a_finding_of_its_own() -> None:
 
 def test_init_containers_run_one_after_the_other_and_before_the_others() -> None:
     rows = [held(9000, init=True), held(5000, init=True), held(4000), held(3000)]
-    assert taken(rows, "GPU-1") == Amounts(9000, 40, 2)
+    assert taken(rows, "GPU-1") == DeviceAmounts(9000, 40, 2)
     assert found(a_holding("a", 0, None, *rows), a_holding("b", 1, None, held(7000))) == []
 
 
@@ -108,12 +108,12 @@ def test_amounts_that_nobody_says_are_not_counted() -> None:
 
 def test_a_device_of_which_nothing_is_registered_is_not_judged() -> None:
     assert found(a_holding("a", 0, None, held(10**6)), totals=[]) == []
-    assert found(a_holding("a", 0, None, held(10**6)), totals=[Total(at(-9), Amounts())]) == []
+    assert found(a_holding("a", 0, None, held(10**6)), totals=[Total(at(-9), DeviceAmounts())]) == []
 
 
 def test_a_node_that_loses_a_device_leaves_it_as_it_was_for_those_who_hold_it() -> None:
     registrations = [a_registration(0), a_registration(50, ("GPU-2",)), a_registration(60)]
-    assert totals_of(registrations, "GPU-1") == [Total(at(0), Amounts(16384, 100, 3))]
+    assert totals_of(registrations, "GPU-1") == [Total(at(0), DeviceAmounts(16384, 100, 3))]
     assert totals_of(registrations, "GPU-9") == []
 
 
@@ -132,7 +132,7 @@ HOLDINGS = st.lists(
         st.builds(held, st.integers(1, 12000), init=st.booleans()),
     ),
     max_size=6,
-    unique_by=lambda each: each.stay.id,
+    unique_by=lambda each: each.placement.id,
 )
 
 

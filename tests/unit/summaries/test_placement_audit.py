@@ -10,8 +10,8 @@ from hypothesis import given
 
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved, Request
 from schemas.ids import microseconds
-from summaries.placement_audit import Placed, Pools, Sighting, bind_untold, placed_of
-from summaries.placement_auditor import PlacementJudge
+from summaries.placement_audit import Placed, Pools, Sighting, bind_unreported, placed_of
+from summaries.placement_auditor import PlacementAuditor
 from tests.support.builders.attempts import a_bind
 from tests.support.builders.placements import a_placed, a_pod, a_problem, at, checked, registered, seen
 
@@ -23,7 +23,7 @@ POOLS = Pools(
 )
 
 
-def tell(judge: PlacementJudge, said: Sequence[Said]) -> PlacementJudge:
+def tell(judge: PlacementAuditor, said: Sequence[Said]) -> PlacementAuditor:
     for each in said:
         match each:
             case Placed():
@@ -36,7 +36,7 @@ def tell(judge: PlacementJudge, said: Sequence[Said]) -> PlacementJudge:
 
 
 def found(*said: Said, pools: Pools | None = None) -> list[FindingReported]:
-    return tell(PlacementJudge(pools), said).settle(LONG_AFTER)
+    return tell(PlacementAuditor(pools), said).settle(LONG_AFTER)
 
 
 def names(*said: Said, pools: Pools | None = None) -> list[str]:
@@ -194,8 +194,8 @@ def test_of_two_binds_that_were_told_the_one_that_the_cluster_does_not_show_is_f
 
 def test_a_bind_that_nobody_told_is_found_with_the_sighting() -> None:
     sight = seen(61)
-    finding = bind_untold(a_placed(), Sighting(sight.id, "uid-trainer", "node1", sight.observed_at))
-    assert (finding.finding, finding.numbers) == ("BindUntold", {"seen_after_seconds": 60, "devices": 1})
+    finding = bind_unreported(a_placed(), Sighting(sight.id, "uid-trainer", "node1", sight.observed_at))
+    assert (finding.finding, finding.numbers) == ("BindUnreported", {"seen_after_seconds": 60, "devices": 1})
     assert finding.evidence[0].startswith("attempt-trainer-0/concluded: node1 was chosen at ")
 
 
@@ -246,7 +246,7 @@ def test_neither_order_nor_repetition_matters(said: list[Said], draw: Random) ->
 @given(told, st.integers(0, 14))
 def test_what_is_settled_step_by_step_is_what_is_settled_at_once(said: list[Said], late: int) -> None:
     """Each record comes as late as `LATE` allows, by kinds one after the other, and half of them come twice."""
-    judge, told_by_now = PlacementJudge(POOLS), 0
+    judge, told_by_now = PlacementAuditor(POOLS), 0
     found_by_now: list[FindingReported] = []
     ordered = sorted(said, key=lambda each: (when(each), type(each).__name__))
     for now in range(-50, 600, 5):
@@ -263,13 +263,13 @@ def test_what_an_earlier_life_told_is_not_told_again() -> None:
     said: list[Said] = [a_placed(node="node2"), seen(100, "")]
     first = found(*said, pools=POOLS)
     assert [each.finding for each in first] == ["BoundNowhere", "OutsidePool"]
-    judge = tell(PlacementJudge(POOLS), said)
-    judge.told([each.id for each in first])
+    judge = tell(PlacementAuditor(POOLS), said)
+    judge.mark_reported([each.id for each in first])
     assert judge.settle(LONG_AFTER) == []
 
 
 def test_memory_is_bounded_by_pods_and_by_time() -> None:
-    judge = PlacementJudge(most_pods=10)
+    judge = PlacementAuditor(most_pods=10)
     tell(judge, [a_placed(f"pod{number}") for number in range(100)])
     judge.settle(at(2))
     assert len(judge) == 10
@@ -278,7 +278,7 @@ def test_memory_is_bounded_by_pods_and_by_time() -> None:
 
 
 def test_a_name_that_is_used_again_and_again_is_not_remembered_for_ever() -> None:
-    judge = PlacementJudge()
+    judge = PlacementAuditor()
     for hour in range(50):
         judge.see_bind(a_placed(started_at=3_600 * hour, bound=3_600 * hour + 1))
         judge.settle(at(3_600 * hour + 100))

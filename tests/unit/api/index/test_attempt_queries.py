@@ -20,7 +20,7 @@ from api.index.attempt_queries import (
 )
 from api.index.client import IndexDownError, IndexRefusedError, PointInTimeGoneError, refusal
 from api.index.query_dsl import first_page, page_body
-from schemas.answers.attempts import Found
+from schemas.answers.attempts import AttemptFound
 from schemas.codec.records import Rejected, encode_value
 from schemas.documents.attempts import attempt_document
 from schemas.events import AttemptSummarized, BindOutcome
@@ -120,7 +120,7 @@ def test_a_line_in_a_list_needs_no_nodes_unless_it_names_some() -> None:
 
 def test_what_was_found_names_the_last_thing_said_and_where_to_read_on() -> None:
     bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended_at=STARTED)
-    assert found(a_summary(**FITS, bind=bind)) == Found(
+    assert found(a_summary(**FITS, bind=bind)) == AttemptFound(
         attempt_id="0f" * 16,
         namespace="llm",
         name="deepseek-a",

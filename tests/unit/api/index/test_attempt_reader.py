@@ -8,7 +8,7 @@ import orjson
 from api.index import attempt_queries
 from api.index.attempt_reader import latest_of_pod, put_together
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import Digests, EpisodeOf, attempt_document, repeated_document, summary_of
+from schemas.documents.attempts import Digests, EpisodeRef, attempt_document, repeated_document, summary_of
 from schemas.events import AttemptSummarized
 from tests.support.builders.events import STARTED, a_repetition, a_summary
 
@@ -26,7 +26,7 @@ class Index:
     """Holds the retry and, unless it has expired, what it repeats."""
 
     def __init__(self, *, has_whole: bool = True) -> None:
-        text, episode = "", EpisodeOf(WHOLE.attempt_id, WHOLE.started_at)
+        text, episode = "", EpisodeRef(WHOLE.attempt_id, WHOLE.started_at)
         retry = repeated_document(a_summary(), text, episode, Digests("v", "d"), RETRY)
         self.held = {RETRY.attempt_id: stored(retry)}
         if has_whole:

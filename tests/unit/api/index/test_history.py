@@ -9,7 +9,7 @@ from api.index.episodes import HistoryPosition
 from api.index.history import history
 from schemas.answers.attempts import Episode
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import EpisodeOf, attempt_document, verdict_digest
+from schemas.documents.attempts import EpisodeRef, attempt_document, verdict_digest
 from schemas.events import AttemptSummarized
 from tests.support.builders.events import STARTED, a_refusal, a_summary
 
@@ -28,7 +28,7 @@ class Index:
         self._hits: list[dict[str, Any]] = []
         self._documents: dict[str, Any] = {}
         for summary, changes in attempts:
-            of = EpisodeOf(summary.attempt_id, summary.started_at, changes)
+            of = EpisodeRef(summary.attempt_id, summary.started_at, changes)
             self._documents[summary.attempt_id] = orjson.loads(encode_value(attempt_document(summary, "", of)))
             said = {"attempt_id": summary.attempt_id, "status": summary.status}
             fields = {name: [word] for name, word in (said | {"verdict_digest": verdict_digest(summary)}).items()}

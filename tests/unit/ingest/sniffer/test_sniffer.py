@@ -14,7 +14,7 @@ from ingest.sniffer.message import time_of
 from ingest.sniffer.service import SERVICE, SendRequest, SendResponse, server
 from schemas.codec.records import Rejected, decode, encode
 from schemas.events import Event, NodeObserved, PodObserved
-from summaries.occupancy import Facts, sight_of
+from summaries.occupancy import Facts, sighting_of
 from tests.support.builders.sniffer_lines import DOCUMENT
 
 ORIGIN = Origin("sniffer.log", reference=datetime(2024, 4, 23, tzinfo=UTC))
@@ -103,8 +103,8 @@ def a_pod_line(event: str, node: str, second: int, endpoint: str = "podUpdate", 
 def test_stays_begin_with_the_node_and_end_with_the_pod() -> None:
     text = a_pod_line("Running", "n1", 1) + a_pod_line("Ready", "n1", 2) + a_pod_line("Running", "n1", 8, "podDelete")
     text += a_pod_line("Running", "n2", 9) + a_pod_line("Succeeded", "n2", 20)
-    sights = [sight_of(event) for event in read(text) if isinstance(event, PodObserved)]
-    stays = [made.stay for made in Facts("ml", "a", filter(None, sights)).stays()]
+    sights = [sighting_of(event) for event in read(text) if isinstance(event, PodObserved)]
+    stays = [made.placement for made in Facts("ml", "a", filter(None, sights)).placements()]
     seconds = ((stay.started_at.second, stay.ended_at and stay.ended_at.second) for stay in stays)
     assert [(stay.node, *within, stay.ended_by) for stay, within in zip(stays, seconds, strict=True)] == [
         ("n1", 1, 8, "deleted"), ("n2", 9, 20, "Succeeded"),

@@ -16,7 +16,7 @@ from schemas.events import PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
 from schemas.placements import DeviceAllocation
 from summaries.occupancy import Facts
-from summaries.pod_timelines import Bind, Fact, Sight
+from summaries.pod_timelines import BindFact, Fact, PodSighting
 from tests.support.builders.placements import a_pod, a_problem, at, checked, registered, seen
 
 BOUND, LONG_AFTER = at(1), at(1_000)
@@ -36,8 +36,8 @@ class FakeIndex:
         hits.append({"_index": alias, "_id": str(len(hits)), "_version": 1, "_source": stored, "sort": [len(hits)]})
 
     def put_stay(self, pod: PodRef, *facts: Fact) -> None:
-        for made in Facts(pod.namespace, pod.name, facts).stays():
-            self.put(OCCUPANCY.alias, placement_document(made.stay, {"binds": made.binds, "sights": made.sights}))
+        for made in Facts(pod.namespace, pod.name, facts).placements():
+            self.put(OCCUPANCY.alias, placement_document(made.placement, {"binds": made.binds, "sights": made.sights}))
 
     def put_seen(self, event: Observed) -> None:
         self.put(OBSERVATIONS.alias, observation_document(event, "digest"))
@@ -60,14 +60,14 @@ class FakeIndex:
         return answers
 
 
-def a_bind(node: str = "node1", **said: Any) -> Bind:
+def a_bind(node: str = "node1", **said: Any) -> BindFact:
     plain: dict[str, Any] = {
         "attempt_id": "a1",
         "scheduler": "hami-scheduler",
         "started_at": at(0),
         "uid": "uid-trainer",
     }
-    return Bind(**(plain | {"node": node, "at": BOUND, "bound": True, "version": 1} | said))
+    return BindFact(**(plain | {"node": node, "at": BOUND, "bound": True, "version": 1} | said))
 
 
 async def names(audits: Audits) -> list[str]:
@@ -114,20 +114,20 @@ async def test_more_than_a_page_is_recalled() -> None:
 async def test_a_pod_on_its_chosen_node_without_a_told_bind_is_found_after_a_while() -> None:
     index = FakeIndex()
     index.put_attempt()
-    index.put_stay(a_pod(), Sight("uid-trainer", "node1", "Running", at(5)))
+    index.put_stay(a_pod(), PodSighting("uid-trainer", "node1", "Running", at(5)))
     audits = Audits(None, index)
     assert await audits.find(at(5) + UNTOLD_AFTER) == []
     (finding,) = await audits.find(at(66) + UNTOLD_AFTER)
-    assert (finding.finding, finding.attempt_id, finding.node) == ("BindUntold", "a1", "node1")
+    assert (finding.finding, finding.attempt_id, finding.node) == ("BindUnreported", "a1", "node1")
     assert finding.found_at == BOUND
     assert finding.evidence[1].startswith(seen(5).id)
 
 
 async def test_a_bind_that_is_told_by_whomever_another_node_or_a_log_that_was_read_is_no_finding() -> None:
-    sight = Sight("uid-trainer", "node1", "Running", at(5))
+    sight = PodSighting("uid-trainer", "node1", "Running", at(5))
     for facts, said in (
         ([sight, a_bind(attempt_id="another", started_at=at(2), at=at(3))], {}),
-        ([Sight("uid-trainer", "node2", "Running", at(5))], {}),
+        ([PodSighting("uid-trainer", "node2", "Running", at(5))], {}),
         ([sight], {"summary": {"provenance": {"source": "hami-log"}}}),
     ):
         index = FakeIndex()

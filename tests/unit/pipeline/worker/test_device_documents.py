@@ -13,7 +13,7 @@ from schemas.codec.records import encode
 from schemas.documents.attempts import devices_of
 from schemas.events import DevicesJudged
 from schemas.indices import DEVICES, INVENTORIES
-from summaries.tally import Tallied
+from summaries.tally import CountedRecord
 from tests.support.builders.events import STARTED, devices_judged
 
 
@@ -21,7 +21,7 @@ def rows_of(event: DevicesJudged, value: bytes | None = None) -> DeviceRecord:
     record = encode(event)
     said = value if value is not None else record.value
     read = RecordDecoder(1_000_000).read(said, record.headers)
-    assert isinstance(read, Tallied)
+    assert isinstance(read, CountedRecord)
     return DeviceRecord(read, said)
 
 

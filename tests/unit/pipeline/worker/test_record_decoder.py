@@ -9,7 +9,7 @@ import pytest
 from pipeline.worker.record_decoder import RecordDecoder
 from schemas.codec.records import Record, Rejected, decode, encode, encode_value
 from schemas.events import AttemptEvent, DevicesJudged, NodesJudged
-from summaries.tally import Tallied, tallied
+from summaries.tally import CountedRecord, count_record
 from tests.fuzz.mutate import other_bytes
 from tests.support.builders.attempts import STARTED, about, an_attempt
 
@@ -24,8 +24,8 @@ def a_try(number: int) -> list[AttemptEvent]:
 def plain(said: Any) -> Any:
     """What can be compared of what was read."""
     if isinstance(said, DevicesJudged):
-        said = tallied(said)
-    if isinstance(said, Tallied):
+        said = count_record(said)
+    if isinstance(said, CountedRecord):
         tally = said.tally
         columns = (tally.node_index, tally.devices, tally.rows, tally.owner, tally.code, tally.count)
         head = said.id, str(said.pod), said.scheduler, said.started_at, said.nodes, list(tally.words), tally.container

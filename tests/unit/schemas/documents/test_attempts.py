@@ -11,7 +11,7 @@ from schemas.codec.device_record_layout import as_object, divided, inventory, ta
 from schemas.codec.records import Rejected, encode, encode_value
 from schemas.documents.attempts import (
     Digests,
-    EpisodeOf,
+    EpisodeRef,
     attempt_document,
     devices_document,
     devices_of,
@@ -56,7 +56,7 @@ def test_devices_judged_come_back_from_their_document() -> None:
 def test_every_field_of_an_attempt_is_declared_in_the_strict_mapping() -> None:
     summary, digests = a_summary(), Digests("v", "d")
     whole = attempt_document(summary, "")
-    repeated = repeated_document(summary, "", EpisodeOf("first", STARTED), digests, a_repetition())
+    repeated = repeated_document(summary, "", EpisodeRef("first", STARTED), digests, a_repetition())
     assert set(whole) | set(repeated) == set(ATTEMPTS.properties)
 
 
