@@ -25,14 +25,12 @@ from api.http.request_guard import Guard
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch, PointInTimeGoneError
 from api.memory.attempts_consumer import AttemptsTopic
 from api.memory.latest_attempts import LatestAttempts
-from api.memory.lru import Lru
 from api.metrics import Metrics
 from api.routes import routes
 from api.settings import Settings
 
 log = logging.getLogger(__name__)
 
-MAX_RENDERED: Final = 10_000
 ABOUT: Final = (
     "Why was a pod placed where it is, or why is it still pending? Who holds which device, and since when? What is "
     "wrong with a placement? The latest attempts come from memory within milliseconds of the decision; older ones, "
@@ -55,7 +53,6 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
     endpoints = Endpoints(
         attempts=attempts,
         index=index,
-        rendered=Lru(MAX_RENDERED, settings.api_rendered_bytes),
         metrics=metrics,
         readiness=partial(readiness, topic.state, index),
     )

@@ -30,8 +30,6 @@ class Settings(Switch):
     """How many pods are answered from memory: those decided or asked for last."""
     api_cached_bytes: int = Field(default=256 * 1024 * 1024, ge=1024 * 1024)
     """What their attempts may take together, in bytes of JSON; an attempt on 5,000 nodes takes about 200 kB."""
-    api_rendered_bytes: int = Field(default=32 * 1024 * 1024, ge=0)
-    """What finished answers may take beside that; they spare the reading of the same attempt again."""
     api_replayed_records: int = Field(default=50_000, ge=0)
     """How many of the topic's last records are read at the start, of all partitions together."""
 

@@ -1,6 +1,5 @@
 """Answers the requests: looks the attempt up, lets the pure code write the bytes, adds headers."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +21,6 @@ from api.index.attempt_queries import SEARCHED, SearchPosition, searched
 from api.index.client import IndexDownError, OpenSearch
 from api.index.episodes import HistoryPosition
 from api.index.query_dsl import first_page
-from api.memory.lru import Lru
 from api.metrics import CONTENT_TYPE, Metrics
 from schemas.answers.attempts import History, Paging, Search
 from schemas.events import AttemptSummarized
@@ -38,16 +36,9 @@ class NodePosition(Position):
 
 
 @dataclass(frozen=True, slots=True)
-class Rendered:
-    body: bytes
-    headers: dict[str, str]
-
-
-@dataclass(frozen=True, slots=True)
 class Endpoints:
     attempts: Attempts
     index: OpenSearch
-    rendered: Lru[tuple[str, int, str], Rendered]
     metrics: Metrics
     readiness: Callable[[], Any]
 
@@ -64,15 +55,10 @@ class Endpoints:
         tag = f'"{known.attempt_id}-{known.version}"'
         if tag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers={"ETag": tag})
-        key = known.attempt_id, known.version, request.url.query
-        found = self.rendered.get(key, time.time())
-        if found is None:
-            found = _rendered(request, known.summary(), query, tag)
-            self.rendered.put(key, found, len(found.body) + len(key[2]), time.time())
-        return Response(found.body, headers=found.headers, media_type="application/json")
+        return _answer(request, known.summary(), query, tag)
 
     async def _with_devices(self, request: Request, known: Known, query: SchedulerlogQuery) -> Response:
-        # Neither kept nor tagged: the devices may come into the index, or leave it, without a new attempt.
+        # Without an ETag: the devices may come into the index, or leave it, without a new attempt.
         summary = known.summary()
         try:
             rows, note = await attempt_reader.devices_of_nodes(
@@ -83,8 +69,7 @@ class Endpoints:
             devices = [row.model_dump() for row in rows]
         except IndexDownError as error:
             devices, note = None, f"OpenSearch does not answer: {error}"
-        found = _rendered(request, summary, query, None, {"devices": devices, "devices_note": note})
-        return Response(found.body, headers=found.headers, media_type="application/json")
+        return _answer(request, summary, query, None, {"devices": devices, "devices_note": note})
 
     async def history(
         self, request: Request, namespace: InNamespace, name: PodName, query: Annotated[HistoryQuery, Query()]
@@ -131,13 +116,13 @@ class Endpoints:
         return Response(self.metrics.text(), media_type=CONTENT_TYPE)
 
 
-def _rendered(
+def _answer(
     request: Request,
     summary: AttemptSummarized,
     query: SchedulerlogQuery,
     tag: str | None,
     devices: dict[str, object] | None = None,
-) -> Rendered:
+) -> Response:
     asked = {"at": "schedulerlog", "pod": str(summary.pod), "node": sorted(query.node), "status": query.status}
     chosen = _chosen(summary, query, position_of(query.continue_, asked, NodePosition))
     token = None
@@ -145,7 +130,8 @@ def _rendered(
         token = seal(asked, NodePosition(attempt_id=summary.attempt_id, version=summary.version, after=chosen.last))
     beside = _beside(summary, chosen.total, token, devices) if query.detail else None
     headers = {TOTAL: str(chosen.total), "Cache-Control": "no-cache"} | next_page(request, token)
-    return Rendered(schedulerlog_json(summary, chosen, beside), headers | ({"ETag": tag} if tag else {}))
+    headers |= {"ETag": tag} if tag else {}
+    return Response(schedulerlog_json(summary, chosen, beside), headers=headers, media_type="application/json")
 
 
 def _beside(
