@@ -9,7 +9,6 @@ from starlette.responses import JSONResponse, PlainTextResponse
 from api.handlers.health import Alive, Readiness
 from api.handlers.placements import Placements
 from api.handlers.schedulerlog import Endpoints
-from api.http.direct_route import DirectRoute
 from api.http.pagination import CONTINUE, TOTAL
 from schemas.answers.attempts import Error, FullSchedulerLog, History, SchedulerLog, Search
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
@@ -79,7 +78,7 @@ def _get(
         known[200] = {"headers": headers}
     name = title.lower().rstrip("?").replace("'", "").replace(" ", "-")
     return [
-        DirectRoute(
+        APIRoute(
             path,
             endpoint,
             methods=["GET"],
@@ -90,7 +89,7 @@ def _get(
             summary=title,
             operation_id=name,
         ),
-        DirectRoute(
+        APIRoute(
             path,
             endpoint,
             methods=["HEAD"],
