@@ -68,7 +68,7 @@ class InProcess:
 
     def __init__(self) -> None:
         self.spent = Stages()
-        self._reading = RecordDecoder(READ_BYTES)
+        self._decoder = RecordDecoder(READ_BYTES)
         self._open = OpenAttempts(30.0)
         self._detail = DeviceDocuments()
         self._offset = 0
@@ -80,7 +80,7 @@ class InProcess:
     def attempt(self, records: Sequence[Record]) -> list[Document]:
         """The documents of an attempt of which these are all the records."""
         began = time.process_time()
-        events = [self._reading.read(each.value, each.headers) for each in records]
+        events = [self._decoder.decode(each.value, each.headers) for each in records]
         read = time.process_time()
         ended = self._fold(records, events)
         folded = time.process_time()
@@ -119,7 +119,7 @@ def _documents(ended: ClosedAttempt, detail: DeviceDocuments) -> list[Document]:
     digests = Digests(verdict_digest(summary), detail_digest(summary))
     episode = EpisodeRef(summary.attempt_id, summary.started_at)
     return [
-        *chain.from_iterable(map(detail.documents, ended.rows)),
+        *chain.from_iterable(map(detail.of, ended.rows)),
         attempt_documents.summary_document(summary, messages(summary), episode, digests),
     ]
 
@@ -139,8 +139,8 @@ class Nowhere:
     async def fetch(self, *_: str) -> dict[str, object] | None:
         return None
 
-    async def search(self, questions: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-        return [[] for _ in questions]
+    async def search(self, searches: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+        return [[] for _ in searches]
 
     def forget(self) -> None:
         """Nothing is remembered."""

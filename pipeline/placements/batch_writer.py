@@ -117,7 +117,7 @@ class Keeper:
         contested: set[Thing] = set()
         # One after the other: what is gone from one document stands in another one before.
         for is_gone in (False, True):
-            written = await self._index.write([each for each in documents if each.is_gone is is_gone])
+            written = await self._index.write([each for each in documents if each.is_deletion is is_gone])
             for document, cause in written.refused:
                 record: Any = document.origin.record
                 await self._set_aside(record, f"the index refuses document {document.id}: {cause}")

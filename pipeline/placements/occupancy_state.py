@@ -200,7 +200,7 @@ class Book:
                 yield Document(*place, said, version, origin)
         for place in [each for each in pod.written if each not in wanted]:
             version = self._next_version(now, pod.written.pop(place).version)
-            yield Document(*place, b"", version, origin, is_gone=True)
+            yield Document(*place, b"", version, origin, is_deletion=True)
 
     def _next_version(self, now: datetime, before: int) -> int:
         """Greater than any that was given to the document, also where it was deleted in between."""

@@ -1,4 +1,4 @@
-"""Documents and the body of ``POST _bulk``: pure."""
+"""Documents, and the body of ``POST _bulk`` that writes them. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,51 +11,56 @@ from schemas.codec.records import encode_value
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Document:
+    """A document to be written, or to be deleted."""
+
     index: str
     id: str
     source: bytes
     """JSON without line breaks."""
     version: int | None = None
-    """Of two tellings the greater one stays; None for a document that never changes once it is there."""
+    """The index keeps the greatest version of an id; None for a document that never changes once it is written."""
     origin: Any = None
-    """Where it came from, for whoever has to say that it was refused."""
-    is_gone: bool = False
-    """It is to be deleted; there is no source then."""
+    """The record that it was made of, for the dead letter if the index refuses it."""
+    is_deletion: bool = False
+    """The document is to be deleted; ``source`` is empty."""
 
     @property
     def size(self) -> int:
-        """Bytes in a bulk request, about."""
+        """Bytes in a bulk request, approximately: 150 for the line that names it."""
         return len(self.source) + 150
 
 
 def source(document: dict[str, Any]) -> bytes:
-    """The document as JSON on one line: an embedded record may have been written with line breaks."""
-    said = encode_value(document)
-    return orjson.dumps(orjson.loads(said)) if b"\n" in said or b"\r" in said else said
+    """The document as JSON on one line, as ``_bulk`` requires."""
+    json = encode_value(document)
+    # Records are embedded as they were written, and their producer may have written them with line breaks.
+    return orjson.dumps(orjson.loads(json)) if b"\n" in json or b"\r" in json else json
 
 
 def body(documents: Sequence[Document]) -> bytes:
-    return b"\n".join([line for each in documents for line in _lines(each)] + [b""])
+    """The request that writes them."""
+    return b"\n".join([line for document in documents for line in _lines(document)] + [b""])
 
 
 def _lines(document: Document) -> tuple[bytes, ...]:
-    return (_action(document),) if document.is_gone else (_action(document), document.source)
+    return (_action(document),) if document.is_deletion else (_action(document), document.source)
 
 
 def _action(document: Document) -> bytes:
-    where: dict[str, Any] = {"_index": document.index, "_id": document.id}
+    target: dict[str, Any] = {"_index": document.index, "_id": document.id}
     if document.version is None:
-        return orjson.dumps({"create": where})
-    what = "delete" if document.is_gone else "index"
-    return orjson.dumps({what: where | {"version": document.version, "version_type": "external_gte"}})
+        return orjson.dumps({"create": target})
+    action = "delete" if document.is_deletion else "index"
+    # external_gte, not external: a record that is read a second time writes the same version again, without a conflict.
+    return orjson.dumps({action: target | {"version": document.version, "version_type": "external_gte"}})
 
 
-def batches(documents: Sequence[Document], most: int, most_bytes: int) -> Iterator[list[Document]]:
-    """Runs of at most ``most`` documents and about ``most_bytes``; one that is larger gets a run of its own."""
+def batches(documents: Sequence[Document], max_documents: int, max_bytes: int) -> Iterator[list[Document]]:
+    """Runs of at most ``max_documents`` and about ``max_bytes``; a larger document gets a run of its own."""
     batch: list[Document] = []
     size = 0
     for document in documents:
-        if batch and (len(batch) >= most or size + document.size > most_bytes):
+        if batch and (len(batch) >= max_documents or size + document.size > max_bytes):
             yield batch
             batch, size = [], 0
         batch.append(document)

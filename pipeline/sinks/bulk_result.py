@@ -1,14 +1,14 @@
-"""What OpenSearch's answer means for a document: pure, one table.
+"""What OpenSearch's answer means for a document. Pure; one table.
 
 ======================  ===========  ====================================================================
 answer                  outcome      why
 ======================  ===========  ====================================================================
 2xx                     done
-409                     conflict     a telling that knows as much or more is there, or the document is
+409                     conflict     a newer version is there, or a document that never changes
 413                     split        the request is too long; one document alone that is too long is refused
-400                     refused      the mapping or the document is wrong; again would be wrong again
-404 to a deletion       done         what is to go is not there
-429, 5xx, 403, 401, …   retry        the store is busy, down, read-only or not set up: it will be mended
+400                     refused      the document does not fit the mapping, and would not at the next try
+404 to a deletion       done         the document is gone already
+429, 5xx, 403, 401, …   retry        the store is busy, down, read-only or not set up: an operator repairs that
 no answer, time-out     retry        it may have been applied: writing it again changes nothing
 ======================  ===========  ====================================================================
 """
@@ -21,6 +21,8 @@ NOT_FOUND: Final = 404
 
 
 class BulkOutcome(Enum):
+    """What to do about a document after an answer of the index."""
+
     DONE = "done"
     CONFLICT = "conflict"
     SPLIT = "split"
@@ -29,15 +31,15 @@ class BulkOutcome(Enum):
 
 
 class BulkResult(NamedTuple):
-    """To one document, or to a whole request."""
+    """The answer to one document, or to a whole request."""
 
     outcome: BulkOutcome
     cause: str = ""
-    """Why it was not done, as the store says it."""
+    """Why it was not done, in OpenSearch's words."""
 
 
 def of_status(status: int, cause: str = "") -> BulkResult:
-    """The meaning of an HTTP status, of a document or of a request."""
+    """The meaning of the HTTP status of a document or of a request."""
     if 200 <= status < 300:
         return BulkResult(BulkOutcome.DONE)
     known = {409: BulkOutcome.CONFLICT, 413: BulkOutcome.SPLIT, 400: BulkOutcome.REFUSED}
@@ -45,23 +47,23 @@ def of_status(status: int, cause: str = "") -> BulkResult:
 
 
 def of_item(item: Mapping[str, Any]) -> BulkResult:
-    """The meaning of one entry of a bulk answer's ``items``; what is no such entry is asked for again."""
-    said = next(iter(item.values()), None) if isinstance(item, Mapping) else None
-    status = said.get("status") if isinstance(said, Mapping) else None
-    if not isinstance(said, Mapping) or not isinstance(status, int):
+    """The meaning of one entry of a bulk answer's ``items``; an entry that can't be understood means retry."""
+    result = next(iter(item.values()), None) if isinstance(item, Mapping) else None
+    status = result.get("status") if isinstance(result, Mapping) else None
+    if not isinstance(result, Mapping) or not isinstance(status, int):
         return BulkResult(BulkOutcome.RETRY, "the answer has no status for the document")
     if status == NOT_FOUND and "delete" in item:
         return BulkResult(BulkOutcome.DONE)
-    error = said.get("error")
+    error = result.get("error")
     if isinstance(error, Mapping):
         return of_status(status, f"{error.get('type')}: {error.get('reason')}")
     return of_status(status, str(error or ""))
 
 
 def of_bulk(answer: object, documents: int) -> list[BulkResult]:
-    """One answer per document of a bulk request that was answered with 200."""
+    """The result of each document of a bulk request that was answered with 200."""
     if not isinstance(answer, Mapping):
-        return [BulkResult(BulkOutcome.RETRY, "the answer is no JSON object")] * documents
+        return [BulkResult(BulkOutcome.RETRY, "the answer is not a JSON object")] * documents
     if answer.get("errors") is False:
         return [BulkResult(BulkOutcome.DONE)] * documents
     items = answer.get("items")

@@ -1,4 +1,4 @@
-"""What the index is asked by ``_msearch``, and how a long answer is read page by page."""
+"""Searches for ``_msearch``, and long answers read page by page. Pure."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, Protocol
@@ -6,38 +6,49 @@ from typing import Any, Protocol
 from schemas.indices import Index
 
 Search = tuple[dict[str, Any], dict[str, Any]]
-"""Header and body of ``_msearch``."""
+"""Header and body of one search in ``_msearch``."""
 Hits = list[dict[str, Any]]
 
 
 class Searchable(Protocol):
-    async def search(self, questions: Sequence[Search]) -> list[Hits]:
-        """The hits of each question."""
+    """An index that answers searches."""
+
+    async def search(self, searches: Sequence[Search]) -> list[Hits]:
+        """The hits of each search."""
 
 
 def in_indices(*names: str) -> dict[str, Any]:
-    """The header of a question to indices or aliases; those that are not there have no hits."""
+    """The header of a search in indices or aliases; those that do not exist have no hits."""
     return {"index": list(names), "ignore_unavailable": True, "allow_no_indices": True}
 
 
 def by_time(order: str) -> dict[str, Any]:
+    """A clause of ``sort``; ``order`` is asc or desc."""
+    # Without `unmapped_type` an index without documents, and so without the field, fails the search.
     return {"@timestamp": {"order": order, "unmapped_type": "date"}}
 
 
 def page_search(
-    index: Index, filters: Sequence[Any], tie: str, size: int, after: list[Any] | None, **how: Any
+    index: Index, filters: Sequence[Any], tiebreaker: str, size: int, after: list[Any] | None, **options: Any
 ) -> Search:
-    """Hits by time, and by the keyword ``tie`` where that is the same, behind the one that is sorted as ``after``."""
-    order = [by_time("asc"), {tie: {"order": "asc", "unmapped_type": "keyword"}}]
-    body = {"query": {"bool": {"filter": filters}}, "sort": order, "size": size, "track_total_hits": False, **how}
+    """A page of hits by time, and by the keyword ``tiebreaker`` where the time is the same.
+
+    The page begins behind the hit whose ``sort`` is ``after``; None for the first one. ``options`` go into the body.
+    """
+    # `search_after` skips hits of equal sort values, so these have to be unique; `_shard_doc`, which would be, exists
+    # only from OpenSearch 3.3 on.
+    order = [by_time("asc"), {tiebreaker: {"order": "asc", "unmapped_type": "keyword"}}]
+    body = {"query": {"bool": {"filter": filters}}, "sort": order, "size": size, "track_total_hits": False, **options}
     return in_indices(index.alias), body | ({"search_after": after} if after else {})
 
 
-async def pages(index: Searchable, size: int, ask: Callable[[list[Any] | None], Search]) -> AsyncIterator[Hits]:
-    """All hits of a question that is asked in ``page``s of this size."""
+async def pages(
+    index: Searchable, size: int, search_after: Callable[[list[Any] | None], Search]
+) -> AsyncIterator[Hits]:
+    """All hits, page by page. ``search_after`` makes the ``page_search`` of this ``size`` behind a hit."""
     after: list[Any] | None = None
     while True:
-        (hits,) = await index.search([ask(after)])
+        (hits,) = await index.search([search_after(after)])
         yield hits
         if len(hits) < size:
             return

@@ -60,7 +60,7 @@ class _Partition:
 
     def done(self, offsets: Iterable[int]) -> None:
         """Acknowledge what can be. Of a partition that has moved nothing is: its new owner reads it again."""
-        for acknowledge in self.offsets.done(offsets):
+        for acknowledge in self.offsets.complete(offsets):
             if self.is_ours:
                 acknowledge()
 
@@ -82,7 +82,7 @@ class DecisionsAgent:
         self._patience = incomplete_after_seconds
         self._store_devices = store_devices
         self._clock = clock
-        self._reading = RecordDecoder(READ_BYTES)
+        self._decoder = RecordDecoder(READ_BYTES)
         self._partitions: dict[tuple[str, int], _Partition] = {}
 
     @property
@@ -118,9 +118,9 @@ class DecisionsAgent:
 
     async def _take(self, record: Record) -> None:
         partition = self._partition(record.topic, record.partition)
-        if not partition.offsets.read(record.offset, record.acknowledge):
+        if not partition.offsets.track(record.offset, record.acknowledge):
             return
-        event = self._reading.read(record.value, record.headers)
+        event = self._decoder.decode(record.value, record.headers)
         if isinstance(event, Rejected):
             await self._set_aside(partition, record, str(event))
         elif not isinstance(event, AttemptEvent | CountedRecord) or isinstance(

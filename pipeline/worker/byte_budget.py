@@ -1,33 +1,35 @@
-"""How much may be read and not yet written."""
+"""A bound on the bytes that have been read and not yet written."""
 
 import asyncio
 
 
 class ByteBudget:
-    """Counts bytes against a bound that all writers share: one that has much to do takes what others leave."""
+    """Counts bytes against a limit that all writers share: a writer with much to do uses what the others leave free."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
-        self._left = asyncio.Condition()
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._released = asyncio.Condition()
         self._waiting = 0
-        self.bytes = 0
+        self.used_bytes = 0
 
     @property
-    def is_full(self) -> bool:
-        """Does anybody wait?"""
+    def has_waiters(self) -> bool:
+        """Is anything waiting for bytes to be released?"""
         return self._waiting > 0
 
-    async def enter(self, size: int) -> None:
-        """Return when there is room; what is larger than all of it waits until it is alone."""
-        async with self._left:
+    async def acquire(self, size: int) -> None:
+        """Reserve ``size`` bytes; waits until they are free."""
+        async with self._released:
             self._waiting += 1
             try:
-                await self._left.wait_for(lambda: not self.bytes or self.bytes + size <= self._most)
+                # An item larger than the whole budget would never fit beside others: it goes alone.
+                await self._released.wait_for(lambda: not self.used_bytes or self.used_bytes + size <= self._max_bytes)
             finally:
                 self._waiting -= 1
-            self.bytes += size
+            self.used_bytes += size
 
-    async def leave(self, size: int) -> None:
-        async with self._left:
-            self.bytes -= size
-            self._left.notify_all()
+    async def release(self, size: int) -> None:
+        """Give back what was acquired."""
+        async with self._released:
+            self.used_bytes -= size
+            self._released.notify_all()

@@ -19,7 +19,7 @@ class DeviceDocuments:
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def documents(self, rows: DeviceRecord) -> list[Document]:
+    def of(self, rows: DeviceRecord) -> list[Document]:
         """What is to be written of the record. What is given here counts as written: the writer tries until it is."""
         inventory = rows.event.inventory
         if not inventory:

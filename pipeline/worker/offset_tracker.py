@@ -1,7 +1,7 @@
-"""Which records may be acknowledged: those that are done, up to the first that is not.
+"""Which records of a partition may be acknowledged: those that are written, up to the first that is not.
 
-The consumer takes the last record that was acknowledged for all before it (``app.RunConsumer``): it is told of records
-in offset order only.
+Pure. The consumer takes an acknowledged offset for all offsets before it (``faust_consumer``), so records have to be
+acknowledged in offset order, while attempts end, and are written, in any order.
 """
 
 from collections import OrderedDict
@@ -15,32 +15,33 @@ class OffsetTracker(Generic[T]):
     """The records of one partition that have been read and not acknowledged yet, oldest first."""
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[int, T] = OrderedDict()
-        self._done: set[int] = set()
+        self._pending: OrderedDict[int, T] = OrderedDict()
+        self._completed: set[int] = set()
 
     def __len__(self) -> int:
-        return len(self._waiting)
+        return len(self._pending)
 
     @property
     def oldest(self) -> int | None:
-        """The first offset that holds back all behind it."""
-        return next(iter(self._waiting), None)
+        """The first unacknowledged offset: it holds back all later ones. None where nothing is pending."""
+        return next(iter(self._pending), None)
 
-    def read(self, offset: int, record: T) -> bool:
-        """A record was read. False for one that was read before and is not done: it is being dealt with already.
+    def track(self, offset: int, record: T) -> bool:
+        """Note a record that was read. False for one that is pending already, because it was read a second time.
 
-        Offsets rise; gaps (expired or compacted records) are none of ours.
+        Offsets rise, and may skip: Kafka leaves gaps where records expired, were compacted or ended a transaction.
         """
-        if offset in self._waiting:
+        if offset in self._pending:
             return False
-        self._waiting[offset] = record
+        self._pending[offset] = record
         return True
 
-    def done(self, offsets: Iterable[int]) -> list[T]:
-        """These are done. Gives the records that may be acknowledged now, in offset order."""
-        self._done.update(offset for offset in offsets if offset in self._waiting)
+    def complete(self, offsets: Iterable[int]) -> list[T]:
+        """Mark these as written; the records that may be acknowledged now, in offset order."""
+        # An offset that is not pending was completed before: the same attempt may be written twice.
+        self._completed.update(offset for offset in offsets if offset in self._pending)
         ready = []
-        while self._waiting and (first := next(iter(self._waiting))) in self._done:
-            self._done.remove(first)
-            ready.append(self._waiting.pop(first))
+        while self._pending and (first := next(iter(self._pending))) in self._completed:
+            self._completed.remove(first)
+            ready.append(self._pending.pop(first))
         return ready

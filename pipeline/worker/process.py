@@ -206,14 +206,14 @@ class Worker:
             await asyncio.sleep(TICK_SECONDS)
 
     async def _stand_guard(self) -> None:
-        progress = Watchdog(self._settings.stuck_after_seconds)
+        watchdog = Watchdog(self._settings.stuck_after_seconds)
         while True:
             await asyncio.sleep(1.0)
             if self._app is None or not faust_app.is_reading(self._app):
                 continue
             positions = faust_app.positions(self._app)
             self._state.lag = lag(positions)
-            if stuck := progress.look(positions, time.monotonic(), is_excused=self._is_waiting):
+            if stuck := watchdog.check(positions, time.monotonic(), is_excused=self._is_waiting):
                 raise StuckError(f"no progress: {stuck}. Nothing is lost; ending, to be started again.")
 
 

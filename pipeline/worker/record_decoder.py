@@ -1,8 +1,8 @@
-"""Records decoded and counted, each distinct content once.
+"""Records, decoded into events, with their device rows counted; equal content is decoded once.
 
-A pending pod is judged again and again on the same cluster. What its records say behind the attempt's own name is then
-the same to the byte, and its counts are known: hashing bytes costs next to nothing beside reading them. Where pods have
-come or gone meanwhile, the inventory is still the same: four fifths of a record of devices.
+A pending pod is judged again and again on the same cluster. Its next record then equals the last one to the byte, but
+for the header that names the attempt, and hashing bytes costs next to nothing beside reading them. Where pods have
+started or ended meanwhile, the inventory is still the same: four fifths of a record of devices.
 """
 
 import secrets
@@ -32,13 +32,13 @@ from schemas.events import (
 )
 from summaries.tally import CountedRecord, Inventory, Tally, count_parts, count_record
 
-_KINDS: Final[dict[bytes, type[DevicesJudged] | type[NodesJudged]]] = {
-    kind.TYPE.encode(): kind for kind in (DevicesJudged, NodesJudged)
+_EVENT_TYPES: Final[dict[bytes, type[DevicesJudged] | type[NodesJudged]]] = {
+    event_type.TYPE.encode(): event_type for event_type in (DevicesJudged, NodesJudged)
 }
+# xxh3 resists no attacker who knows the seed: with a random one, two records of equal hash can't be prepared.
 _SEED: Final = secrets.randbits(64)
-"""Nobody can prepare two records that look alike to this process."""
-_OWN: Final = frozenset({"attempt_id", "pod", "scheduler", "started_at"})
-"""What a record says in front of its tail, and nothing else."""
+_HEADER_FIELDS: Final = frozenset({"attempt_id", "pod", "scheduler", "started_at"})
+"""The fields of a record's header: those before its tail. They name the attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,67 +48,71 @@ class _DecodedDevices:
     tally: Tally
     inventory: str
     inventory_at: int
-    """Behind where the tail begins."""
+    """Bytes from the beginning of the tail."""
 
 
 _Decoded = _DecodedDevices | NodesJudged
 
 
 class RecordDecoder:
-    """Remembers what records said, within about ``most_bytes``."""
+    """Decodes records. Caches the tails and inventories that were used last, within about ``max_bytes``."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._tails: Recent[bytes, _Decoded] = Recent(most_bytes // 2)
-        self._inventories: Recent[bytes, Inventory] = Recent(most_bytes // 2)
+    def __init__(self, max_bytes: int) -> None:
+        self._tails: Recent[bytes, _Decoded] = Recent(max_bytes // 2)
+        self._inventories: Recent[bytes, Inventory] = Recent(max_bytes // 2)
 
-    def read(self, value: bytes | None, headers: Iterable[tuple[str, bytes]]) -> Event | CountedRecord | Rejected:
-        """The event, device rows counted; ``Rejected`` where the record says none."""
-        kind = next((_KINDS.get(said) for name, said in headers if name == "ce_type"), None)
-        cut = device_record_layout.tail(value) if kind and value else -1
-        if kind and value and cut > 0 and (head := _head(value[:cut])):
-            return self._known_or_read(kind, value, cut, head) or _counted(decode(value, headers))
+    def decode(self, value: bytes | None, headers: Iterable[tuple[str, bytes]]) -> Event | CountedRecord | Rejected:
+        """The event of a record, device rows counted; ``Rejected`` where it holds none."""
+        event_type = next((_EVENT_TYPES.get(text) for name, text in headers if name == "ce_type"), None)
+        cut = device_record_layout.tail(value) if event_type and value else -1
+        if event_type and value and cut > 0 and (header := _header(value[:cut])):
+            return self._decode_tail(event_type, value, cut, header) or _counted(decode(value, headers))
         return _counted(decode(value, headers))
 
-    def _known_or_read(
-        self, kind: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int, head: AttemptEvent
+    def _decode_tail(
+        self, event_type: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int, header: AttemptEvent
     ) -> Event | CountedRecord | Rejected | None:
-        key = xxh3_128_digest(memoryview(value)[cut:], _SEED) + kind.TYPE[-20:].encode()
-        if (found := self._tails.find(key)) is not None:
-            return _told_by(head, found, cut)
-        said: Event | CountedRecord | Rejected | None = None
-        if kind is DevicesJudged and (at := device_record_layout.inventory(value, cut)) > 0:
-            said = self._count(value, cut, at, head)
-        # Only the strict reader refuses a name that stands there twice: then the tail could gainsay the head.
-        if said is None and (event := read_columns(kind, value)):
-            said = _counted(event)
-        self._remember(key, said, cut)
-        return said
+        """The event, from the cache or read now; None where the strict reader has to decide."""
+        key = xxh3_128_digest(memoryview(value)[cut:], _SEED) + event_type.TYPE[-20:].encode()
+        if (cached := self._tails.find(key)) is not None:
+            return _of_attempt(header, cached, cut)
+        event: Event | CountedRecord | Rejected | None = None
+        if event_type is DevicesJudged and (inventory_at := device_record_layout.inventory(value, cut)) > 0:
+            event = self._count(value, cut, inventory_at, header)
+        # The record as a whole: a tail that names another attempt than its header must not go unnoticed. `read_columns`
+        # leaves a repeated name to the strict reader, which rejects it.
+        if event is None and (whole := read_columns(event_type, value)):
+            event = _counted(whole)
+        self._cache_tail(key, event, cut)
+        return event
 
-    def _remember(self, key: bytes, said: Event | CountedRecord | Rejected | None, cut: int) -> None:
-        if isinstance(said, CountedRecord):
-            counted = _DecodedDevices(said.part, said.nodes, said.tally, said.inventory, said.inventory_at - cut)
-            self._tails.remember(key, counted, said.tally.size)
-        elif isinstance(said, NodesJudged):
-            names = 70 * len(said.nodes)
-            self._tails.remember(key, said, names + column_bytes(len(said.nodes), len(said.refusals)))
+    def _cache_tail(self, key: bytes, event: Event | CountedRecord | Rejected | None, cut: int) -> None:
+        if isinstance(event, CountedRecord):
+            devices = _DecodedDevices(event.part, event.nodes, event.tally, event.inventory, event.inventory_at - cut)
+            self._tails.remember(key, devices, event.tally.size)
+        elif isinstance(event, NodesJudged):
+            name_bytes = 70 * len(event.nodes)
+            self._tails.remember(key, event, name_bytes + column_bytes(len(event.nodes), len(event.refusals)))
 
-    def _count(self, value: bytes, cut: int, at: int, head: AttemptEvent) -> CountedRecord | None:
-        """What is said of devices, each half read on its own; None where it is not said as we say it."""
+    def _count(self, value: bytes, cut: int, inventory_at: int, header: AttemptEvent) -> CountedRecord | None:
+        """The counts of a record whose verdicts and inventory are read on their own; None where that can't be done."""
         whole = memoryview(value)
-        verdicts = read_columns(DeviceVerdicts, b"".join((b"{", whole[cut + 1 : at], b"}")), alone=True)
-        inventory = self._inventory(whole[at:]) if verdicts else None
+        verdicts_json = b"".join((b"{", whole[cut + 1 : inventory_at], b"}"))
+        verdicts = read_columns(DeviceVerdicts, verdicts_json, alone=True)
+        inventory = self._inventory(whole[inventory_at:]) if verdicts else None
         if verdicts is None or inventory is None or not _agree(verdicts, inventory.devices):
             return None
-        return count_parts(head, verdicts, inventory, at)
+        return count_parts(header, verdicts, inventory, inventory_at)
 
-    def _inventory(self, said: memoryview) -> Inventory | None:
-        """``said`` with the comma in front of it."""
-        key = xxh3_128_digest(said, _SEED)
-        if (known := self._inventories.find(key)) is not None:
-            return known
-        if (devices := read_columns(DeviceInventory, device_record_layout.as_object(said[1:]), alone=True)) is None:
+    def _inventory(self, text: memoryview) -> Inventory | None:
+        """The inventory in ``text``, which begins with the comma before it; None where it holds more or less."""
+        key = xxh3_128_digest(text, _SEED)
+        if (cached := self._inventories.find(key)) is not None:
+            return cached
+        if (devices := read_columns(DeviceInventory, device_record_layout.as_object(text[1:]), alone=True)) is None:
             return None
-        inventory = Inventory(devices, blake2b(said, digest_size=16).hexdigest())
+        # The name becomes a document's id, so it has to be the same in every process: no seed.
+        inventory = Inventory(devices, blake2b(text, digest_size=16).hexdigest())
         self._inventories.remember(key, inventory, 1_000 + 120 * len(devices.nodes) + 130 * len(devices.uuid))
         return inventory
 
@@ -121,25 +125,27 @@ def _agree(verdicts: DeviceVerdicts, devices: DeviceInventory) -> bool:
     return True
 
 
-def _told_by(head: AttemptEvent, known: _Decoded, cut: int) -> Event | CountedRecord:
-    if isinstance(known, _DecodedDevices):
+def _of_attempt(header: AttemptEvent, decoded: _Decoded, cut: int) -> Event | CountedRecord:
+    """The event of the attempt that ``header`` names, with content that was decoded before."""
+    if isinstance(decoded, _DecodedDevices):
         return CountedRecord(
-            head.attempt_id, head.pod, head.scheduler, head.started_at,
-            known.part, known.nodes, known.tally, known.inventory, known.inventory_at + cut,
+            header.attempt_id, header.pod, header.scheduler, header.started_at,
+            decoded.part, decoded.nodes, decoded.tally, decoded.inventory, decoded.inventory_at + cut,
         )  # fmt: skip
-    own: dict[str, Any] = {name: getattr(head, name) for name in _OWN}
-    return known.model_copy(update=own)
+    own: dict[str, Any] = {name: getattr(header, name) for name in _HEADER_FIELDS}
+    return decoded.model_copy(update=own)
 
 
 def _counted(event: Event | Rejected) -> Event | CountedRecord | Rejected:
     return count_record(event) if isinstance(event, DevicesJudged) else event
 
 
+# The records of an attempt come together and share their header.
 @lru_cache(maxsize=64)
-def _head(said: bytes) -> AttemptEvent | None:
-    """Whose attempt it is; None where anything else stands in front of the tail."""
+def _header(text: bytes) -> AttemptEvent | None:
+    """The attempt that the bytes before the tail name; None where they hold anything else."""
     try:
-        plain = orjson.loads(said + b"}")
-        return AttemptEvent.model_validate(plain) if plain.keys() == _OWN else None
+        fields = orjson.loads(text + b"}")
+        return AttemptEvent.model_validate(fields) if fields.keys() == _HEADER_FIELDS else None
     except (orjson.JSONDecodeError, ValidationError, AttributeError):
         return None

@@ -181,12 +181,12 @@ class WriteBatch:
 
 class Writer:
     def __init__(
-        self, index: DocumentIndex, topics: TopicPublisher, metrics: Metrics, room: ByteBudget, policy: WriterPolicy
+        self, index: DocumentIndex, topics: TopicPublisher, metrics: Metrics, budget: ByteBudget, policy: WriterPolicy
     ) -> None:
         self._index = index
         self._topics = topics
         self._metrics = metrics
-        self._room = room
+        self._budget = budget
         self._policy = policy
         self._queue: list[QueuedWrite] = []
         self._queued_bytes = 0
@@ -194,7 +194,7 @@ class Writer:
         self._changed = asyncio.Condition()
         self.remembered = attempt_documents.SummaryCache(policy.remembered_bytes)
         self._compared = attempt_documents.SummaryCache(policy.compared_bytes, lambda _: True)
-        self._detail = DeviceDocuments()
+        self._device_documents = DeviceDocuments()
         self.pods = PodHistory()
         self.minutes = MinuteCounts(pools_of(policy.node_pools))
         self._uncounted: list[Done] = []
@@ -202,8 +202,8 @@ class Writer:
         self._hurried = 0
 
     async def put(self, item: QueuedWrite) -> None:
-        """Hand something over; waits while there is no room."""
-        await self._room.enter(item.size)
+        """Hand something over; waits until the budget allows it."""
+        await self._budget.acquire(item.size)
         self._queue.append(item)
         self._queued_bytes += item.size
         async with self._changed:
@@ -213,7 +213,7 @@ class Writer:
         """Partitions have moved: what was remembered of their attempts may be out of date when they come back."""
         self.remembered.clear()
         self._compared.clear()
-        self._detail.clear()
+        self._device_documents.clear()
         self.pods.clear()
         self.minutes.clear()
         self._uncounted.clear()
@@ -263,12 +263,12 @@ class Writer:
 
     async def _take(self) -> list[QueuedWrite]:
         await self._something_to_do()
-        if self._queue and not self._room.is_full:
+        if self._queue and not self._budget.has_waiters:
             await asyncio.sleep(self._policy.linger_seconds)
         async with self._changed:
             taken, size, self._queue, self._queued_bytes = self._queue, self._queued_bytes, [], 0
             self._is_writing = True
-        await self._room.leave(size)
+        await self._budget.release(size)
         return taken
 
     async def _write(self, items: Sequence[QueuedWrite]) -> None:
@@ -402,7 +402,7 @@ class Writer:
 
     async def _send(self, batch: WriteBatch) -> None:
         """Both at once: the topic serves the latest pods also while the index is down."""
-        devices = chain.from_iterable(map(self._detail.documents, batch.devices))
+        devices = chain.from_iterable(map(self._device_documents.of, batch.devices))
         documents = [*devices, *batch.attempts.values(), *batch.findings.values()]
         written, _ = await asyncio.gather(self._index.write(documents), self._topics.send(batch.outgoing))
         more = WriteBatch()

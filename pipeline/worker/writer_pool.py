@@ -19,17 +19,17 @@ class WriterPool:
     def __init__(
         self, index: DocumentIndex, topics: Sequence[TopicPublisher], metrics: Metrics, policy: WriterPolicy
     ) -> None:
-        self._room = ByteBudget(policy.queue_bytes)
+        self._budget = ByteBudget(policy.queue_bytes)
         share = replace(
             policy,
             remembered_bytes=policy.remembered_bytes // len(topics),
             compared_bytes=policy.compared_bytes // len(topics),
         )
-        self._writers = [Writer(index, each, metrics, self._room, share) for each in topics]
+        self._writers = [Writer(index, each, metrics, self._budget, share) for each in topics]
 
     @property
     def queued_bytes(self) -> int:
-        return self._room.bytes
+        return self._budget.used_bytes
 
     @property
     def remembered(self) -> int:

@@ -27,13 +27,13 @@ PER_NODE: Final = ("nodes", "verdict", "score", "refused_by", "refusal")
 
 
 def _acknowledge_before_the_write() -> None:
-    read = OffsetTracker.read
+    track = OffsetTracker.track
 
-    def reading(offsets: OffsetTracker[Any], offset: int, acknowledge: Any) -> bool:
+    def tracking(offsets: OffsetTracker[Any], offset: int, acknowledge: Any) -> bool:
         acknowledge()
-        return read(offsets, offset, acknowledge)
+        return track(offsets, offset, acknowledge)
 
-    setattr(OffsetTracker, "read", reading)
+    setattr(OffsetTracker, "track", tracking)
 
 
 def _take_batches() -> None:

@@ -32,14 +32,14 @@ def _signal_at(count: int, number: signal.Signals) -> Callable[[], None]:
 
 
 def _while_decoding(die: Callable[[], None]) -> None:
-    read = RecordDecoder.read
+    decode = RecordDecoder.decode
 
-    def dying(reading: RecordDecoder, value: Any, headers: Any) -> Any:
-        event = read(reading, value, headers)
+    def dying(decoder: RecordDecoder, value: Any, headers: Any) -> Any:
+        event = decode(decoder, value, headers)
         die()
         return event
 
-    setattr(RecordDecoder, "read", dying)
+    setattr(RecordDecoder, "decode", dying)
 
 
 def _with_a_bulk_in_flight(die: Callable[[], None]) -> None:

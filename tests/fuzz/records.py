@@ -46,8 +46,8 @@ class _Sinks:
     async def fetch(self, _index: str, _document_id: str) -> dict[str, object] | None:
         return None
 
-    async def search(self, questions: Sequence[object]) -> list[list[dict[str, Any]]]:
-        return [[] for _ in questions]
+    async def search(self, searches: Sequence[object]) -> list[list[dict[str, Any]]]:
+        return [[] for _ in searches]
 
     def forget(self) -> None:
         """Nothing is remembered."""

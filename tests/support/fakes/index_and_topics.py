@@ -49,9 +49,9 @@ class FakeIndex:
         found = self.documents.get(document_id)
         return {"_source": found} if found else None
 
-    async def search(self, questions: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
-        self.asked += [body for _, body in questions]
-        return [self._search(header["index"], body) for header, body in questions]
+    async def search(self, searches: Sequence[tuple[dict[str, Any], dict[str, Any]]]) -> list[list[dict[str, Any]]]:
+        self.asked += [body for _, body in searches]
+        return [self._search(header["index"], body) for header, body in searches]
 
     def _search(self, indices: Sequence[str], body: dict[str, Any]) -> list[dict[str, Any]]:
         """Terms and ranges over texts and times; sorted by one field, or one of each value of a field."""

@@ -50,9 +50,9 @@ class FakeIndex:
         }  # fmt: skip
         self.put(ATTEMPTS.alias, plain | said)
 
-    async def search(self, questions: Sequence[Search]) -> list[list[dict[str, Any]]]:
+    async def search(self, searches: Sequence[Search]) -> list[list[dict[str, Any]]]:
         answers = []
-        for header, body in questions:
+        for header, body in searches:
             (alias,) = header["index"]
             self.asked.append(alias)
             start = body.get("search_after", [-1])[0] + 1

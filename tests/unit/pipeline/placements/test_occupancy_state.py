@@ -61,7 +61,7 @@ class Store:
         for each in documents:
             key = f"{each.index}/{each.id}"
             known = self.documents.get(key)
-            if each.is_gone:
+            if each.is_deletion:
                 self.documents.pop(key, None)
             elif known is None or (each.version is not None and each.version >= known.version):
                 self.documents[key] = Stored(each.index, each.id, each.version or 0, orjson.loads(each.source))

@@ -1,4 +1,4 @@
-"""Whatever a record says, it is folded or set aside with a reason, and the attempts beside it are told."""
+"""Any record is folded or dead-lettered with a cause, and the attempts beside it are written."""
 
 from collections import Counter
 
@@ -11,7 +11,7 @@ pytestmark = pytest.mark.usefixtures("quiet_log")
 
 
 @pytest.mark.stress
-def test_broken_records_crash_nothing_and_stop_nobody() -> None:
+def test_broken_records_crash_nothing_and_stop_no_other_attempt() -> None:
     count = examples(3_000)
     seen = Counter(records.outcomes(count, seed=20261121))
     assert seen.total() == count

@@ -1,44 +1,44 @@
-"""Who waits for room, and for how long."""
+"""Which item waits for the budget, and for how long."""
 
 import asyncio
 
 from pipeline.worker.byte_budget import ByteBudget
 
 
-async def entered(room: ByteBudget, size: int) -> asyncio.Task[None]:
-    """The task that waits; it has had the time to come in if there is room."""
-    task = asyncio.create_task(room.enter(size))
+async def acquiring(budget: ByteBudget, size: int) -> asyncio.Task[None]:
+    """A task that acquires ``size`` bytes, after it has had the time to do so if they are free."""
+    task = asyncio.create_task(budget.acquire(size))
     for _ in range(5):
         await asyncio.sleep(0)
     return task
 
 
-async def test_what_is_over_the_bound_waits_until_enough_has_left() -> None:
-    room = ByteBudget(10)
-    await room.enter(6)
-    second = await entered(room, 5)
+async def test_an_item_over_the_limit_waits_until_enough_is_released() -> None:
+    budget = ByteBudget(10)
+    await budget.acquire(6)
+    second = await acquiring(budget, 5)
     assert not second.done()
-    await room.leave(1)
+    await budget.release(1)
     await asyncio.wait_for(second, 5)
-    assert room.bytes == 10
+    assert budget.used_bytes == 10
 
 
-async def test_what_is_larger_than_the_bound_comes_in_alone() -> None:
-    room = ByteBudget(10)
-    await room.enter(1)
-    giant = await entered(room, 1_000)
+async def test_an_item_larger_than_the_budget_goes_alone() -> None:
+    budget = ByteBudget(10)
+    await budget.acquire(1)
+    giant = await acquiring(budget, 1_000)
     assert not giant.done()
-    await room.leave(1)
+    await budget.release(1)
     await asyncio.wait_for(giant, 5)
-    assert not (await entered(room, 1)).done()
+    assert not (await acquiring(budget, 1)).done()
 
 
-async def test_who_gives_up_waiting_takes_no_room() -> None:
-    room = ByteBudget(10)
-    await room.enter(10)
-    waiting = await entered(room, 5)
+async def test_a_cancelled_waiter_uses_nothing() -> None:
+    budget = ByteBudget(10)
+    await budget.acquire(10)
+    waiting = await acquiring(budget, 5)
     waiting.cancel()
     await asyncio.gather(waiting, return_exceptions=True)
-    await room.leave(10)
-    await asyncio.wait_for(room.enter(10), 5)
-    assert room.bytes == 10
+    await budget.release(10)
+    await asyncio.wait_for(budget.acquire(10), 5)
+    assert budget.used_bytes == 10
