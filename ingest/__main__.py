@@ -14,7 +14,7 @@ from ingest.hami.reader import HamiLog
 from ingest.hami.registry import Cards, cards_of_nodes
 from ingest.kafka import KafkaSink, KafkaUnavailableError
 from ingest.kai import KaiLog
-from ingest.kai.cards import labels_of_nodes
+from ingest.kai.devices import labels_of_nodes
 from ingest.kube import KubeEvents
 from ingest.kube.watch import watch
 from ingest.metrics import Metrics

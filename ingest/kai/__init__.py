@@ -1,9 +1,19 @@
 """KAI-Scheduler's log: console lines of v0.13, JSON lines of v0.17, and the six tags of one operator's patch.
 
-    line ── framing ──▶ Message ── sentences ──▶ Sentence ── session, tags ──▶ Attempt ── tell ──▶ events
+    line ── framing ──▶ LogMessage ── grammar ──▶ ParsedMessage ── open_attempts ──▶ Attempt ── events ──▶ events
 
-KAI prints no memory of a card in its fit errors. It is rebuilt (``cards``) from the lines about shared GPUs, so that
-there is a reason for each card also where KAI says only "Unable to schedule pod".
+- ``reader``: the entry; routes each line to the module that understands it
+- ``framing``: time, file, session and text of a line, console or JSON
+- ``grammar`` (``grammar.toml``): the messages that matter, and their parts
+- ``tags``: the lines of the patch, which have a form of their own
+- ``open_attempts``: the sessions that are not over yet, and when one is
+- ``session``: applies one message to one session and its attempts
+- ``devices``: memory of shared GPUs, rebuilt from the lines about them; KAI's fit errors don't print it
+- ``attempt``: what is known of one pod in one session
+- ``fit_errors``: KAI's texts on why nothing fits, also read from Kubernetes events by ``ingest.kube``
+- ``verdicts``: the verdict on each node and device of an attempt
+- ``findings``: placements that the numbers contradict
+- ``events``: an attempt as schedulerlog's events
 """
 
 from ingest.kai.reader import KaiLog

@@ -1,9 +1,9 @@
 """KAI's fit errors: what it writes into its log, the events and the conditions of pods and pod groups.
 
 Short: ``no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPU memory.`` Detailed
-(``--detailed-fit-errors``): a line for each node. Either may stand behind a node pool, a reason and the story of a
-gang. Counts can add up to more than there are nodes (v0.17 counts a node for each resource), and nodes can be missing
-(those that were refused card by card).
+(``--detailed-fit-errors``): a line for each node. A node pool, a reason and a sentence about the gang may precede
+either. Two traps: the counts can add up to more than there are nodes (v0.17 counts a node once per resource), and nodes
+that were refused device by device are missing from both forms.
 """
 
 import re
@@ -16,7 +16,7 @@ _CODE: Final = re.compile(r"(?P<code>[A-Z][A-Za-z]+)(?:: |\.?\n)")
 CODES: Final = frozenset(
     ("PodSchedulingErrors", "NonPreemptibleOverQuota", "OverLimit", "OverCapacity", "QueueDoesNotExist")
 )
-"""The reasons in ``PodGroup.status.schedulingConditions[].reasons[]`` that a text begins with."""
+"""Reasons of ``PodGroup.status.schedulingConditions[].reasons[]``; a text may begin with one."""
 _ALONE: Final = re.compile(r"Resources were not found for pod (?P<pod>\S+) due to: ")
 _GANG: Final = re.compile(
     r"Resources were found for (?P<found>\d+) pods while (?P<needed>\d+) are required for gang scheduling\. "
@@ -28,18 +28,18 @@ _COUNT: Final = re.compile(r"(?P<count>\d+) (?P<reason>\S.*)", re.DOTALL)
 _NODE: Final = re.compile(r"<(?P<node>[^<>\n]+)>: (?P<reason>[^\n]*)")
 _RESOURCES: Final = re.compile(r"Node didn't have enough resources: (?P<what>[^,.]*)(?:, (?P<numbers>.*))?", re.DOTALL)
 _CAPACITY: Final = re.compile(
-    r"Each gpu on the node has a gpu memory capacity of (?P<total>\d+) Mib\. (?P<asked>\d+) Mib of gpu memory"
+    r"Each gpu on the node has a gpu memory capacity of (?P<total>\d+) Mib\. (?P<requested>\d+) Mib of gpu memory"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class NodeFit:
-    """Why one node was refused. ``memory_*`` are MiB of one card, None where the text does not say them."""
+    """Why one node was refused. ``memory_*`` are MiB per device, None where the text does not give them."""
 
     reason: str
     detail: str = ""
     memory_total_mib: int | None = None
-    memory_asked_mib: int | None = None
+    memory_requested_mib: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +51,13 @@ class FitError:
     """Reason to number of nodes."""
     nodes: Mapping[str, NodeFit] = field(default_factory=dict)
     gang: tuple[int, int] | None = None
-    """For how many pods there was room, and for how many it is needed."""
+    """How many pods of the gang fit, and how many must."""
     is_unexplained: bool = False
-    """Only "Unable to schedule pod"."""
+    """The text is only "Unable to schedule pod".
+
+    KAI writes that for a request of memory that fails device by device: it then compares the request with the idle GPUs,
+    counts it as 0 GPUs, and finds no reason (both versions).
+    """
 
     @property
     def is_about_nodes(self) -> bool:
@@ -61,7 +65,7 @@ class FitError:
 
 
 def fit_error(text: str) -> FitError:
-    """Read a fit error; of a text that is none of the known forms the text itself is kept."""
+    """Parse a fit error; a text in no known form is kept as ``text`` alone."""
     rest = text.strip()
     pool, rest = _take(_POOL, rest, "pool")
     rest = rest.lstrip()
@@ -91,8 +95,8 @@ def _counts(text: str) -> dict[str, int]:
     if not text.startswith(_NONE_FOUND + ": "):
         return {}
     items = text[len(_NONE_FOUND) + 2 :].split(". \n")
-    found = [item for each in items if (item := _COUNT.fullmatch(each.strip().rstrip(".")))]
-    return {item["reason"]: int(item["count"][:18]) for item in found}
+    counted = [found for item in items if (found := _COUNT.fullmatch(item.strip().rstrip(".")))]
+    return {found["reason"]: int(found["count"][:18]) for found in counted}
 
 
 def _nodes(text: str) -> dict[str, NodeFit]:
@@ -100,10 +104,10 @@ def _nodes(text: str) -> dict[str, NodeFit]:
 
 
 def node_fit(text: str) -> NodeFit:
-    """What stands behind a node's name, or in the log where one node is refused."""
+    """Parse the reason after a node's name, as in the detailed form and in the log."""
     if capacity := _CAPACITY.search(text):
-        total, asked = int(capacity["total"][:12]), int(capacity["asked"][:12])
-        return NodeFit("Node didn't have enough resources: GPU memory", text[capacity.start() :], total, asked)
+        total, requested = int(capacity["total"][:12]), int(capacity["requested"][:12])
+        return NodeFit("Node didn't have enough resources: GPU memory", text[capacity.start() :], total, requested)
     if found := _RESOURCES.match(text):
         return NodeFit(f"Node didn't have enough resources: {found['what'].strip()}", (found["numbers"] or "").strip())
     return NodeFit(text)

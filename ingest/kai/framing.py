@@ -1,8 +1,8 @@
-"""A line of KAI's log as a message: when, which file prints it, in which session and action.
+"""A line of KAI's log as a message: its time, the file that printed it, its session and its text.
 
-v0.13 prints ``time<TAB>level<TAB>file:line<TAB>[session] [action] text`` and lets a text go on over several lines;
-v0.17 prints JSON with ``--log-json``, in which the key ``sessionID`` stands twice. Everything here is cheap: of a
-hundred lines some ninety are told apart by the file that prints them and never looked at again.
+v0.13 prints ``time<TAB>level<TAB>file:line<TAB>[session] [action] text``, where the text may continue on further
+lines; v0.17 prints JSON with ``--log-json``, with the key ``sessionID`` twice. Nine of ten lines are noise, recognised
+by the file that printed them; so nothing here parses more of a line than that takes.
 """
 
 import re
@@ -16,9 +16,9 @@ CONSOLE: Final = re.compile(
     rb"(?P<stamp>[0-9]{4}-[^\t]{10,40}+)\t[^\t]*+\t(?P<caller>[^\t:]{1,200}+):[0-9]++\t"
     rb"(?:\[(?P<session>[a-z0-9][0-9A-Za-z_-]{0,63}+)\] )?+(?:\[[a-z][0-9A-Za-z_]*+\] )?+(?P<word>\[?+[0-9A-Za-z_]*+)"
 )
-"""The beginning of a line, up to the message's first word: most lines are told apart by it and not looked at again.
+"""The beginning of a line, up to the message's first word, which is enough to recognise most lines.
 
-Every line is matched, so nothing here goes back (``++``), and plain ranges are quicker than ``\\d`` and ``\\w``.
+Every line is matched, so no quantifier backtracks (``++``), and plain ranges are faster than ``\\d`` and ``\\w``.
 """
 JSON: Final = re.compile(
     rb'\{"level":"[0-9A-Za-z_]++","ts":"(?P<stamp>[^"]{1,40}+)","caller":"(?P<caller>[^":]{1,200}+):[0-9]++",'
@@ -27,46 +27,46 @@ JSON: Final = re.compile(
 PLAIN_REST: Final = re.compile(
     rb'[ !#-\[\]-~]*(?P<end>)"(?:,"sessionID":"(?P<session>[ !#-\[\]-~]*)")*(?:,"action":"[ !#-\[\]-~]*")?\}'
 )
-"""The rest of a line of JSON in which nothing is escaped: its text stands there as it is, up to ``end``."""
+"""The rest of a JSON line without escapes: the text is used as it is, up to ``end``, without decoding the JSON."""
 
 
-class Message(NamedTuple):
-    """``session`` is empty where the line does not say it."""
+class LogMessage(NamedTuple):
+    """A message before its text is parsed; ``session`` is empty where the line has none."""
 
     stamp: bytes
-    """The time as it is written: most of them are never read."""
+    """The time as it is written; parsed only for messages that matter."""
     caller: bytes
     """``folder/file.go``, without the line number."""
     session: str
     line: bytes
     start: int = 0
-    """Where in ``line`` the text begins."""
+    """Index in ``line`` at which the text begins."""
 
     @property
     def text(self) -> bytes:
         return self.line[self.start :]
 
 
-def message_of(line: bytes, head: re.Match[bytes]) -> Message | None:
-    """The message that begins with the line, of which ``head`` was found; None for JSON that is cut."""
+def message_of(line: bytes, head: re.Match[bytes]) -> LogMessage | None:
+    """The message of a line whose beginning ``head`` matched; None for JSON that is incomplete."""
     if head.re is JSON:
         return _from_json(line)
     stamp, caller, session = head.group("stamp", "caller", "session")
-    return Message(stamp, caller, session.decode() if session else "", line, head.start("word"))
+    return LogMessage(stamp, caller, session.decode() if session else "", line, head.start("word"))
 
 
-def _from_json(line: bytes) -> Message | None:
+def _from_json(line: bytes) -> LogMessage | None:
     try:
-        said: Any = orjson.loads(line)
-        stamp, caller, text, session = said["ts"], said["caller"], said["msg"], said.get("sessionID", "")
-        return Message(stamp.encode(), caller.partition(":")[0].encode(), str(session), text.encode())
+        fields: Any = orjson.loads(line)
+        stamp, caller, text, session = fields["ts"], fields["caller"], fields["msg"], fields.get("sessionID", "")
+        return LogMessage(stamp.encode(), caller.partition(":")[0].encode(), str(session), text.encode())
     except (orjson.JSONDecodeError, KeyError, AttributeError, UnicodeEncodeError):
         return None
 
 
 @lru_cache(maxsize=64)
 def time_of(stamp: bytes) -> datetime | None:
-    """RFC 3339, also ``+0000`` as zap writes it; a time without a zone is taken for UTC. Many lines share one."""
+    """Parse RFC 3339, also with ``+0000`` as zap writes it, and without a zone as UTC. Cached: many lines share one."""
     try:
         time = datetime.fromisoformat(stamp.decode())
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)

@@ -1,4 +1,4 @@
-"""What a message says, as the grammar beside this module knows it."""
+"""Parses messages by the patterns in ``grammar.toml``."""
 
 import re
 import tomllib
@@ -9,36 +9,37 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from ingest.kai.framing import Message, time_of
+from ingest.kai.framing import LogMessage, time_of
 
 GRAMMAR: Final[Mapping[str, Any]] = tomllib.loads((Path(__file__).parent / "grammar.toml").read_text("utf-8"))
 
 _GPUS: Final = re.compile(r"(?:GPU|Gpus): (?:(?P<devices>\d+) X )?(?P<share>\d+(?:\.\d+)?)")
 _VECTOR_GPUS: Final = 2
-"""Requests of v0.17 are vectors of milli-CPUs, bytes, GPUs and pods."""
+"""Position in a vector: v0.17 prints resources as ``[milli-CPUs bytes GPUs pods]``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MessagePattern:
     """An entry of the grammar."""
 
     kind: str
     level: int
     pattern: re.Pattern[str]
     is_long: bool
-    """Its text goes on in the lines behind."""
+    """Its text may continue on the following lines."""
 
 
-class Sentence:
-    """What a line of the grammar says once: ``parts`` are those that its pattern names."""
+class ParsedMessage:
+    """A message that matched ``pattern``; ``parts`` are the named groups of the match."""
 
-    __slots__ = ("line", "parts", "session", "time")
+    # Not a dataclass: one is made for every line that matters, and this is the cheapest way.
+    __slots__ = ("parts", "pattern", "session", "time")
 
-    def __init__(self, line: Line, time: datetime, session: str, parts: re.Match[str]) -> None:
-        self.line, self.time, self.session, self.parts = line, time, session, parts
+    def __init__(self, pattern: MessagePattern, time: datetime, session: str, parts: re.Match[str]) -> None:
+        self.pattern, self.time, self.session, self.parts = pattern, time, session, parts
 
-    def named(self, name: str) -> str:
-        """A part that not every sentence has; empty where this one has none."""
+    def optional(self, name: str) -> str:
+        """A part that not every pattern has; empty where this one has none."""
         return self.parts.groupdict("").get(name, "")
 
     @property
@@ -47,13 +48,13 @@ class Sentence:
         return self.parts.string
 
 
-def _by_start() -> dict[tuple[bytes, ...], list[Line]]:
-    """By the file that prints a line, and its message's first word."""
-    known: dict[tuple[bytes, ...], list[Line]] = {}
+def _by_start() -> dict[tuple[bytes, ...], list[MessagePattern]]:
+    """The patterns by the file that prints the message and by its first word."""
+    known: dict[tuple[bytes, ...], list[MessagePattern]] = {}
     for line in GRAMMAR["line"]:
-        # ASCII: what is not is decoded as well as it can be, and is never a space or a letter of KAI's own.
+        # ASCII: invalid UTF-8 is replaced when the text is decoded, and must not match as a letter or a space.
         pattern = re.compile(line["pattern"], re.ASCII)
-        entry = Line(line["kind"], line["level"], pattern, is_long=line["kind"] in _LONG_KINDS)
+        entry = MessagePattern(line["kind"], line["level"], pattern, is_long=line["kind"] in _LONG_KINDS)
         words = {sample.split(maxsplit=1)[0].encode() for sample in line["samples"]} | _alternatives(line["pattern"])
         for caller in line["callers"]:
             for word in words:
@@ -62,44 +63,44 @@ def _by_start() -> dict[tuple[bytes, ...], list[Line]]:
 
 
 def _alternatives(pattern: str) -> set[bytes]:
-    """The first words of a pattern that begins with a choice: ``(?P<moment>About to add|Added|…)``."""
+    """The first words of a pattern that begins with alternatives: ``(?P<moment>About to add|Added|…)``."""
     choice = re.match(r"\(\?P<\w+>([A-Za-z |]+)\)", pattern)
-    return {each.split()[0].encode() for each in choice[1].split("|")} if choice else set()
+    return {alternative.split()[0].encode() for alternative in choice[1].split("|")} if choice else set()
 
 
 _LONG_KINDS: Final = frozenset({"fit error", "fit error in full", "job fit error"})
-LINES: Final = _by_start()
-NOISE: Final = frozenset(folder.encode() for folder in GRAMMAR["noise"]["callers"])
+PATTERNS: Final = _by_start()
+NOISE_FOLDERS: Final = frozenset(folder.encode() for folder in GRAMMAR["noise"]["callers"])
 _WORD: Final = re.compile(rb"\w+")
 
 
-def sentence_of(message: Message) -> Sentence | None:
-    """None where the file prints this, and it says nothing about where a pod can go, or nothing about when."""
+def parse(message: LogMessage) -> ParsedMessage | None:
+    """None for a message that matches no pattern, or whose time can't be read."""
     word = _WORD.match(message.line, message.start)
-    known = LINES.get((message.caller, word[0]), ()) if word else ()
+    known = PATTERNS.get((message.caller, word[0]), ()) if word else ()
     found = matched(known, message.text.decode(errors="replace")) if known else None
     if found is None or (time := time_of(message.stamp)) is None:
         return None
-    return Sentence(found[0], time, message.session, found[1])
+    return ParsedMessage(found[0], time, message.session, found[1])
 
 
-def matched(known: Sequence[Line], text: str) -> tuple[Line, re.Match[str]] | None:
-    """Which of the lines that begin like the text it is."""
-    for line in known:
-        if found := line.pattern.match(text):
-            return line, found
+def matched(patterns: Sequence[MessagePattern], text: str) -> tuple[MessagePattern, re.Match[str]] | None:
+    """The first of the patterns that the text matches, with the match."""
+    for pattern in patterns:
+        if found := pattern.pattern.match(text):
+            return pattern, found
     return None
 
 
 @lru_cache(maxsize=4096)
-def knows_folder(caller: bytes) -> bool:
-    """Is it one of the scheduler's own files?"""
-    return caller[: caller.find(b"/") + 1] in NOISE
+def is_kai_file(caller: bytes) -> bool:
+    """True for a file of the scheduler itself, such as ``framework/session.go``."""
+    return caller[: caller.find(b"/") + 1] in NOISE_FOLDERS
 
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """What is asked for: so many devices, and which share of each (1 is the whole card)."""
+    """So many devices, and which share of each (1 is a whole device)."""
 
     devices: int
     share: float
@@ -107,9 +108,9 @@ class Gpus:
 
 @lru_cache(maxsize=4096)
 def gpus_of(resources: str) -> Gpus | None:
-    """The GPUs in a request or a node's resources; None where nothing is said about them.
+    """The GPUs in a request or in a node's resources; None where the text names none.
 
-    A request for an amount of memory is printed as 0 GPUs.
+    KAI prints a request for an amount of GPU memory as 0 GPUs.
     """
     if found := _GPUS.search(resources):
         return _gpus(float(found["share"]), int(found["devices"] or 0))

@@ -1,8 +1,8 @@
 """The six tags of one operator's patch (v0.9.4): ``[GPU_FILTER]``, ``[GPU_FIT_CHECK]``, ``[IDLE_CHECK]``, …
 
-Only the first line names the pod that the lines behind it are about; they follow by node. The document that describes
-the patch gives the layout of that one line and the names of the numbers in the others: they are looked up by name, in
-whatever order and spelling (``Total=40900``, ``TotalMemory: <40900 MB>``).
+Only the first line of a walk names the pod; the lines that follow belong to it by their node. The document that
+describes the patch gives the layout of that first line and, for the others, only the names of their numbers; these are
+looked up by name, in any order and spelling (``Total=40900``, ``TotalMemory: <40900 MB>``).
 """
 
 import re
@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from ingest.kai.attempt import Attempt, Card, Change, JudgedNode, evidence
+from ingest.kai.attempt import DeviceChange, JudgedNode, KaiAttempt
+from ingest.kai.devices import SharedDevice, evidence
 from ingest.kai.grammar import GRAMMAR
 from ingest.kai.session import Session
 
@@ -19,25 +20,26 @@ FIRST_BYTES: Final = tuple(tag.encode() for tag in TAGS)
 FIRST_WORDS: Final = frozenset(tag.encode()[:-1] for tag in TAGS)
 
 _LINE: Final = re.compile(r"\[(?P<tag>[A-Z_]+)\] (?:Node <(?P<node>[^>]*)>:? ?)?(?P<rest>.*)", re.DOTALL)
-_CARD: Final = re.compile(r"GPU(?: group)? <(?P<group>[^>]*)>")
+_DEVICE: Final = re.compile(r"GPU(?: group)? <(?P<group>[^>]*)>")
 _FIELD: Final = re.compile(r"(?P<name>[A-Za-z][A-Za-z ]*?) ?[=:] ?<?(?P<value>-?\d+|true|false|\[[^\]]*\])")
-_BEGINS: Final = re.compile(GRAMMAR["tags"]["filter_begins"])
+_FIRST_LINE: Final = re.compile(GRAMMAR["tags"]["filter_begins"])
 _POD: Final = re.compile(GRAMMAR["tags"]["allocated"])
 _NAMES: Final = {name: field for field, names in GRAMMAR["tags"]["names"].items() for name in names}
 
 
 @dataclass(slots=True)
-class TagFocus:
-    """Whose cards the tagged lines are about, by node."""
+class TagContext:
+    """The pod whose walk was last begun on each node: lines without a pod are about it."""
 
     pods: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
+class TaggedLine:
     tag: str
     node: str
     group: str
+    """Of the device; empty where the line is about none."""
     fields: dict[str, str]
     text: str
 
@@ -49,103 +51,105 @@ class Tagged:
         return self.fields.get(name) == "true"
 
 
-def tagged(text: str) -> Tagged | None:
-    """A tagged line's fields by our names; None for a line that is none of the six."""
+def parse_tagged(text: str) -> TaggedLine | None:
+    """A tagged line with its fields under our names; None for a line with none of the six tags."""
     line = _LINE.match(text)
     if line is None or f"[{line['tag']}]" not in TAGS:
         return None
-    card = _CARD.search(line["rest"])
-    rest = line["rest"][card.end() :] if card else line["rest"]
-    # "UsedMemory != 0" is a condition with a truth of its own, not a number of the card.
+    device = _DEVICE.search(line["rest"])
+    rest = line["rest"][device.end() :] if device else line["rest"]
+    # "UsedMemory != 0: true" is a condition, not the number of a field: it must not be read as UsedMemory.
     pairs = _FIELD.finditer(re.sub(r"!= ?0", "NotZero", rest))
     fields: dict[str, str] = {}
     for pair in pairs:
         name = _NAMES.get(re.sub(r"[^a-z]", "", pair["name"].lower()))
         if name:
             fields.setdefault(name, pair["value"])
-    return Tagged(line["tag"], line["node"] or "", card["group"] if card else "", fields, text)
+    return TaggedLine(line["tag"], line["node"] or "", device["group"] if device else "", fields, text)
 
 
-def begins(said: Tagged) -> bool:
-    """Does the walk over a node's cards begin here?"""
-    return _BEGINS.search(said.text) is not None
+def begins_walk(line: TaggedLine) -> bool:
+    """True for the first line of a walk over a node's devices."""
+    return _FIRST_LINE.search(line.text) is not None
 
 
-def pod_of(said: Tagged) -> str:
+def pod_of(line: TaggedLine) -> str:
     """Empty where the line names no pod."""
-    found = _POD.search(said.text)
+    found = _POD.search(line.text)
     return found["pod"] if found else ""
 
 
-def take(session: Session, focus: TagFocus, said: Tagged, time: datetime) -> bool:
-    """Did the line add to what is known?"""
-    if begin := _BEGINS.search(said.text):
-        return _begin(session, focus, said, time, begin["pod"], int(begin["memory"][:12]))
-    attempt = session.attempts.get(pod_of(said) or focus.pods.get(said.node, ""))
+def apply(session: Session, context: TagContext, line: TaggedLine, time: datetime) -> bool:
+    """Add what the line says to the session; False where no attempt is known that it could be about."""
+    if first := _FIRST_LINE.search(line.text):
+        return _begin(session, context, line, time, first["pod"], int(first["memory"][:12]))
+    attempt = session.attempts.get(pod_of(line) or context.pods.get(line.node, ""))
     if attempt is None:
         return False
-    attempt.last = max(attempt.last, time)
-    if said.tag == "GPU_ALLOCATE":
-        _allocated(session, attempt, said, time)
-    elif said.group:
-        _card(attempt, session.node(attempt, said.node), said, time)
+    attempt.last_line_at = max(attempt.last_line_at, time)
+    if line.tag == "GPU_ALLOCATE":
+        _allocated(session, attempt, line, time)
+    elif line.group:
+        _device(attempt, session.node(attempt, line.node), line, time)
     return True
 
 
-def _begin(session: Session, focus: TagFocus, said: Tagged, time: datetime, pod: str, memory_mib: int) -> bool:
+def _begin(session: Session, context: TagContext, line: TaggedLine, time: datetime, pod: str, memory_mib: int) -> bool:
     attempt = session.attempt(pod, time)
     if attempt is None:
         return False
-    attempt.is_told_by_tags, attempt.memory_mib = True, memory_mib
+    attempt.has_tags, attempt.memory_mib = True, memory_mib
     attempt.levels.add(GRAMMAR["tags"]["level"])
-    focus.pods[said.node] = pod
-    session.node(attempt, said.node)
+    context.pods[line.node] = pod
+    session.node(attempt, line.node)
     return True
 
 
-def _card(attempt: Attempt, node: JudgedNode, said: Tagged, time: datetime) -> None:
-    now = Card(
-        said.number("allocated"), said.number("releasing"), said.number("used"), said.number("total"),
-        evidence(said.text),
+def _device(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine, time: datetime) -> None:
+    now = SharedDevice(
+        line.number("allocated"), line.number("releasing"), line.number("used"), line.number("total"),
+        evidence(line.text),
     )  # fmt: skip
-    known = node.cards.get(said.group)
+    known = node.devices.get(line.group)
     if known is None:
-        node.cards = {**node.cards, said.group: now}
+        node.devices = {**node.devices, line.group: now}
     else:
-        _note_change(attempt, said, known, now, time)
+        _note_change(attempt, line, known, now, time)
         for name in ("allocated_mib", "releasing_mib", "used_mib", "total_mib"):
             if getattr(known, name) is None:
                 setattr(known, name, getattr(now, name))
-        # The check that counts releasing memory is the better proof.
+        # A check that counts releasing memory is better evidence than one that doesn't.
         known.line = now.line if now.releasing_mib else known.line or now.line
-    if "fits" in said.fields and said.tag in ("GPU_FILTER", "RESOURCE_CHECK"):
-        _note_fit(node, said.group, said.is_true("fits"))
+    if "fits" in line.fields and line.tag in ("GPU_FILTER", "RESOURCE_CHECK"):
+        _note_fit(node, line.group, fits=line.is_true("fits"))
 
 
-def _note_fit(node: JudgedNode, group: str, fits: bool) -> None:
+def _note_fit(node: JudgedNode, group: str, *, fits: bool) -> None:
     if fits and group not in node.fitting:
         node.fitting.append(group)
     elif not fits and group in node.fitting:
         node.fitting.remove(group)
 
 
-def _note_change(attempt: Attempt, said: Tagged, before: Card, after: Card, time: datetime) -> None:
-    pairs = (before.allocated_mib, after.allocated_mib), (before.releasing_mib, after.releasing_mib)
-    if any(old is not None and new is not None and old != new for old, new in pairs):
-        lines = [line for line in (before.line, evidence(said.text)) if line]
-        attempt.changes.append(Change(said.node, said.group, before.copy(), after, time, lines))
+def _note_change(
+    attempt: KaiAttempt, line: TaggedLine, before: SharedDevice, after: SharedDevice, time: datetime
+) -> None:
+    if before.differs(after):
+        lines = [text for text in (before.line, evidence(line.text)) if text]
+        # A copy: the numbers of ``before`` are completed afterwards.
+        attempt.changes.append(DeviceChange(line.node, line.group, before.copy(), after, time, lines))
 
 
-def _allocated(session: Session, attempt: Attempt, said: Tagged, time: datetime) -> None:
-    node = session.node(attempt, said.node)
-    groups = said.fields.get("groups", "").strip("[]").replace(",", " ").split()
-    if len(groups) == 1 and "allocated" in said.fields:
-        _card(attempt, node, Tagged(said.tag, said.node, groups[0], said.fields, said.text), time)
+def _allocated(session: Session, attempt: KaiAttempt, line: TaggedLine, time: datetime) -> None:
+    node = session.node(attempt, line.node)
+    groups = line.fields.get("groups", "").strip("[]").replace(",", " ").split()
+    if len(groups) == 1 and "allocated" in line.fields:
+        _device(attempt, node, TaggedLine(line.tag, line.node, groups[0], line.fields, line.text), time)
     attempt.is_allocation_over = True
-    if said.is_true("success"):
+    if line.is_true("success"):
         node.is_taken = attempt.is_committed = True
-        attempt.chosen, attempt.groups = said.node, groups
-        attempt.is_pipelined = said.is_true("pipelined")
-        attempt.taking_line = evidence(said.text)
+        attempt.chosen, attempt.groups = line.node, groups
+        attempt.is_pipelined = line.is_true("pipelined")
+        attempt.taking_line = evidence(line.text)
     else:
         node.is_refused = node.is_gpu_refused = True

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from ingest.hami.reader import HamiLog
 from ingest.kai import KaiLog
 from ingest.kai.framing import CONSOLE, JSON
-from ingest.kai.grammar import knows_folder
+from ingest.kai.grammar import is_kai_file
 from ingest.kai.tags import FIRST_BYTES
 from ingest.lines.blocks import Lines, Origin, Place
 from ingest.protocol import Reader
@@ -52,7 +52,7 @@ def reader_for(line: bytes) -> str | None:
     if line.startswith(FIRST_BYTES):
         return "kai-log"
     head = JSON.match(line) or CONSOLE.match(line)
-    return "kai-log" if head and knows_folder(head["caller"]) else None
+    return "kai-log" if head and is_kai_file(head["caller"]) else None
 
 
 @dataclass(slots=True)

@@ -17,7 +17,7 @@ from ingest.kai import KaiLog
 from schemas.codec.records import decode
 from schemas.topics import DECISIONS, NODES, PODS, RAW_LOGS
 from tests.support.backends import Addresses
-from tests.support.builders.kai_lines import CONSOLE, block, said, texts
+from tests.support.builders.kai_lines import CONSOLE, block, printed, texts
 from tests.support.builders.shipped_lines import FORMS, record
 
 WAIT_SECONDS = 60
@@ -52,7 +52,7 @@ def reading(kafka: str, group: str, log: Path) -> Iterator["subprocess.Popen[byt
 NEXT_SESSIONS = [
     line
     for session in ("s7aaaa", "s8aaaa", "s9aaaa")
-    for line in said("framework/session.go: Taking cluster snapshot ...", BEGINS.format(session), session=session)
+    for line in printed("framework/session.go: Taking cluster snapshot ...", BEGINS.format(session), session=session)
 ]
 """A session is told when three have followed it."""
 

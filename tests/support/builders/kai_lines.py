@@ -32,7 +32,7 @@ def read(lines: Sequence[bytes], reader: KaiLog | None = None) -> list[Event]:
     return [*reader.feed(block(lines)), *reader.close()]
 
 
-def said(*messages: str, session: str = "s1aaaa", action: str = "allocate") -> list[bytes]:
+def printed(*messages: str, session: str = "s1aaaa", action: str = "allocate") -> list[bytes]:
     """Messages as v0.13 prints them, each with the file that prints it in front: ``framework/session.go: text``."""
     lines = []
     for message in messages:

@@ -27,7 +27,7 @@ def test_nodes_are_counted_by_reason(text: str, counts: dict[str, int]) -> None:
     assert fit_error(text).counts == counts
 
 
-def test_a_gang_says_for_how_many_there_was_room() -> None:
+def test_a_gang_has_the_number_of_pods_that_fit_and_that_are_needed() -> None:
     error = fit_error(
         "Node-Pool 'a100': PodSchedulingErrors: Resources were found for 3 pods while 4 are required for gang"
         " scheduling. Additional pods cannot be scheduled due to: no nodes with enough resources were found:"
@@ -43,7 +43,7 @@ def test_the_detailed_form_names_nodes_and_their_numbers() -> None:
         " been requested..\n<gpu-1>: Node didn't have enough resources: GPUs, requested: 0.7, used: 2, capacity: 2.\n"
         "no nodes with enough resources were found."
     )
-    assert (error.nodes["gpu-0"].memory_total_mib, error.nodes["gpu-0"].memory_asked_mib) == (40900, 100000)
+    assert (error.nodes["gpu-0"].memory_total_mib, error.nodes["gpu-0"].memory_requested_mib) == (40900, 100000)
     assert error.nodes["gpu-1"].detail == "requested: 0.7, used: 2, capacity: 2"
     assert error.counts == {}
 

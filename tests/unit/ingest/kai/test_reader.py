@@ -1,18 +1,29 @@
-"""KAI's own output, read: what was decided, why not, and what can't be known."""
+"""KAI's own output: what was decided and why, findings, and what the log leaves open."""
 
 from typing import Any
 
 import pytest
 
 from ingest.kai import KaiLog
-from ingest.kai.framing import Message
-from ingest.kai.grammar import GRAMMAR, sentence_of
+from ingest.kai.framing import LogMessage
+from ingest.kai.grammar import GRAMMAR, parse
 from ingest.protocol import EVENT, NOISE, UNKNOWN
 from schemas.codec.records import Record, Rejected, decode, encode
 from schemas.events import Event
 from summaries import attempt_audit
 from summaries.answer import schedulerlog
-from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, block, devices, findings, read, said, summaries, texts
+from tests.support.builders.kai_lines import (
+    CONSOLE,
+    JSON,
+    TAGS,
+    block,
+    devices,
+    findings,
+    printed,
+    read,
+    summaries,
+    texts,
+)
 
 BIND_REQUEST = (
     "cache/cache.go: Creating bind request for task <team-a/infer-0> to node <gpu-0>"
@@ -25,28 +36,28 @@ def records(events: list[Event]) -> list[Record]:
 
 
 @pytest.mark.parametrize("line", GRAMMAR["line"], ids=lambda line: line["kind"])
-def test_every_sample_of_the_grammar_is_read_as_what_it_stands_for(line: dict[str, Any]) -> None:
+def test_every_sample_of_the_grammar_is_read_as_its_kind(line: dict[str, Any]) -> None:
     for caller in line["callers"]:
         for sample in line["samples"]:
-            found = sentence_of(Message(b"2026-11-21T03:13:34.561Z", caller.encode(), "s1", sample.encode()))
+            found = parse(LogMessage(b"2026-11-21T03:13:34.561Z", caller.encode(), "s1", sample.encode()))
             assert found is not None
-            assert found.line.kind == line["kind"]
+            assert found.pattern.kind == line["kind"]
 
 
 @pytest.mark.parametrize("end", [b',"more":1}', b',"more":"\\u0041"}'], ids=["another key", "an escape"])
-def test_json_says_the_same_whether_it_is_plain_or_has_to_be_decoded(end: bytes) -> None:
+def test_json_gives_the_same_events_whether_it_is_plain_or_has_to_be_decoded(end: bytes) -> None:
     plain = texts(JSON)
     assert records(read([line[:-1] + end for line in plain])) == records(read(plain))
 
 
-def test_a_log_whose_form_changes_tells_what_its_parts_tell() -> None:
+def test_a_log_whose_form_changes_gives_the_events_of_its_parts() -> None:
     console, json = texts(CONSOLE), [line.replace(b'"sessionID":"s', b'"sessionID":"j') for line in texts(JSON)]
     assert records(read([*console, *json])) == [*records(read(console)), *records(read(json))]
 
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON])
-def test_cards_get_reasons_where_kai_says_only_that_it_is_unable_to_schedule(case: str) -> None:
-    """Two cards of 40960 MiB, each with 20000 booked; the pod asks for 30000 on one card."""
+def test_devices_get_reasons_where_kai_prints_only_that_it_is_unable_to_schedule(case: str) -> None:
+    """Two devices of 40960 MiB, 20000 of each allocated; the pod requests 30000 on one device."""
     attempt = summaries(read(texts(case)))[0]
     answer = schedulerlog(attempt)
     assert str(attempt.pod) == "team-a/infer-0"
@@ -60,7 +71,7 @@ def test_cards_get_reasons_where_kai_says_only_that_it_is_unable_to_schedule(cas
     assert "the memory asked for" in attempt.provenance.not_reported
 
 
-def test_the_numbers_of_the_cards_are_those_of_the_lines_about_shared_gpus() -> None:
+def test_the_numbers_of_the_devices_are_those_of_the_lines_about_shared_gpus() -> None:
     rows = [row for row in devices(read(texts(CONSOLE), KaiLog({"gpu-0": 40960}))) if row.node == "gpu-0"][:2]
     assert [(row.uuid, row.verdict, row.memory_total_mib, row.memory_used_mib) for row in rows] == [
         ("grp-0", "CardInsufficientMemory", 40900, 20000),
@@ -70,7 +81,7 @@ def test_the_numbers_of_the_cards_are_those_of_the_lines_about_shared_gpus() -> 
 
 
 def test_numbers_that_the_level_leaves_out_are_unknown() -> None:
-    """At level 7 a card is said before a pod is put on it, and not behind."""
+    """Level 7 prints a device before a pod is put on it, and not afterwards."""
     rows = devices(read(texts(JSON)))[:2]
     assert [(row.uuid, row.memory_total_mib, row.memory_used_mib) for row in rows] == [
         ("grp-0", None, None),
@@ -95,14 +106,14 @@ def test_a_pod_that_waits_for_others_to_leave_is_pending_with_its_node() -> None
     assert waiting.requests[0].memory_mib == 30000
 
 
-def test_a_share_of_a_card_is_a_percentage() -> None:
+def test_a_share_of_a_device_is_a_percentage() -> None:
     frac = summaries(read(texts(CONSOLE)))[2]
     assert (frac.requests[0].count, frac.requests[0].memory_percent) == (1, 70)
     assert schedulerlog(frac).filter.nodes[0].containers[0].reason == "2/2 CardInsufficientMemory"
     assert frac.scheduler_message.startswith("no nodes with enough resources were found: 1 node(s)")
 
 
-def test_an_attempt_whose_end_the_log_does_not_say_is_incomplete() -> None:
+def test_an_attempt_whose_end_is_not_in_the_log_is_incomplete() -> None:
     for attempt in summaries(read(texts(CONSOLE)))[3:]:
         assert not attempt.complete
         assert "the end of the attempt is missing" in attempt.missing
@@ -125,7 +136,7 @@ def test_the_tags_of_the_patch_give_an_audit_finding() -> None:
 
 def test_memory_that_changed_between_filter_and_allocation_is_a_finding() -> None:
     lines = [line.replace(b"Allocated=35000 Rel", b"Allocated=37000 Rel") for line in texts(TAGS)]
-    changed = next(each for each in findings(read(lines)) if each.finding == "MemoryChanged")
+    changed = next(finding for finding in findings(read(lines)) if finding.finding == "MemoryChanged")
     assert changed.numbers["memory_allocated_before_mib"] == 35000
     assert changed.numbers["memory_allocated_after_mib"] == 37000
     assert [line.partition("]")[0] for line in changed.evidence] == ["[GPU_FILTER", "[RESOURCE_CHECK"]
@@ -146,17 +157,17 @@ def test_a_bound_over_commitment_is_a_finding_too() -> None:
 def test_a_pipelined_placement_is_no_overcommit(case: str) -> None:
     """KAI pipelines where EnoughIdle is false: it waits until the memory is free, and then binds."""
     attempts = summaries(read(texts(case), KaiLog({"gpu-0": 40960})))
-    (waiting,) = [each for each in attempts if each.nominated]
+    (waiting,) = [attempt for attempt in attempts if attempt.nominated]
     assert waiting.picked[0].memory_used_mib == 35000
     assert attempt_audit.findings(waiting) == []
 
 
-def test_a_card_with_room_enough_is_no_finding() -> None:
+def test_a_device_with_enough_free_memory_is_no_finding() -> None:
     lines = [line.replace(b"35000", b"5000").replace(b"30000 MB", b"300 MB") for line in texts(TAGS)]
     assert findings(read(lines)) == []
 
 
-def test_tags_without_a_session_tell_two_attempts_apart_by_their_allocation() -> None:
+def test_after_an_allocation_tags_without_a_session_begin_another_attempt() -> None:
     attempts = summaries(read(texts(TAGS) * 2))
     assert len({attempt.attempt_id for attempt in attempts}) == 2
 
@@ -173,7 +184,7 @@ def test_a_detailed_fit_error_gives_each_node_its_reason() -> None:
         "status_updater/default_status_updater.go: Updating pod condition for team-a/infer-0 to (PodScheduled==False)"
     )
     reader = KaiLog()
-    (attempt,) = summaries(read(said(text, condition), reader))
+    (attempt,) = summaries(read(printed(text, condition), reader))
     assert [(node.name, node.containers[0].reason) for node in schedulerlog(attempt).filter.nodes] == [
         (
             "gpu-0",
@@ -188,9 +199,9 @@ def test_a_detailed_fit_error_gives_each_node_its_reason() -> None:
     assert reader.counts.lines == {EVENT: 5, NOISE: 0, UNKNOWN: 0}
 
 
-def test_counted_nodes_without_names_are_told_by_reason() -> None:
+def test_nodes_without_names_are_counted_by_reason() -> None:
     text = "no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPU memory."
-    lines = said(
+    lines = printed(
         "framework/session.go: Session s1aaaa with <1> Jobs, <2> Queues and <5> Nodes",
         f"status_updater/default_status_updater.go: setting message for task: infer-0, {text}",
         "status_updater/default_status_updater.go: Updating pod condition for team-a/infer-0 to (PodScheduled==False)",
@@ -202,7 +213,7 @@ def test_counted_nodes_without_names_are_told_by_reason() -> None:
 
 def test_a_quota_refusal_is_the_error_of_the_attempt() -> None:
     text = "OverLimit: team-a quota has reached the allowable limit of GPUs. Limit is 1 GPUs."
-    lines = said(
+    lines = printed(
         f"status_updater/default_status_updater.go: setting message for task: train-0, {text}",
         "status_updater/default_status_updater.go: Updating pod condition for team-a/train-0 to (PodScheduled==False)",
     )
@@ -210,13 +221,13 @@ def test_a_quota_refusal_is_the_error_of_the_attempt() -> None:
     assert (attempt.status, attempt.error) == ("failed", text)
 
 
-def test_at_the_default_level_a_bind_request_says_where_the_pod_goes() -> None:
-    (attempt,) = summaries(read(said(BIND_REQUEST)))
+def test_at_the_default_level_a_bind_request_shows_where_the_pod_goes() -> None:
+    (attempt,) = summaries(read(printed(BIND_REQUEST)))
     assert (attempt.status, attempt.chosen) == ("pending", "gpu-0")
 
 
-def test_a_failed_bind_is_told() -> None:
-    lines = said(
+def test_a_failed_bind_is_an_event() -> None:
+    lines = printed(
         BIND_REQUEST,
         'framework/statement.go: Failed to bind task <team-a/infer-0>. Error: bindrequests "infer-0" already exists',
     )
@@ -226,7 +237,7 @@ def test_a_failed_bind_is_told() -> None:
 
 
 @pytest.mark.parametrize("case", [CONSOLE, JSON, TAGS])
-def test_reading_twice_and_in_pieces_tells_the_same_events(case: str) -> None:
+def test_reading_twice_and_in_pieces_gives_the_same_events(case: str) -> None:
     lines = texts(case)
     whole = [encode(event) for event in read(lines)]
     assert [encode(event) for event in read(lines)] == whole
