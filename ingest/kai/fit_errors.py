@@ -55,7 +55,7 @@ class FitError:
     is_unexplained: bool = False
     """The text is only "Unable to schedule pod".
 
-    KAI writes that for a request of memory that fails device by device: it then compares the request with the idle GPUs,
+    KAI writes that for a request of memory that fails device by device: it then compares the request with idle GPUs,
     counts it as 0 GPUs, and finds no reason (both versions).
     """
 
