@@ -1,11 +1,12 @@
-"""Records of the topics as what the conditions look at. Pure."""
+"""Decodes Kafka records into the inputs of conditions. Pure."""
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final
 from urllib.parse import unquote
 
-from pipeline.alerts.inputs import Arrived, Heard, Seen, SetAside
+from pipeline.alerts.inputs import AlertInput, DeadLettered, DecisionArrival, SchedulerActivity
+from pipeline.record_time import record_time
 from schemas.codec.records import decode
 from schemas.events import (
     AttemptConcluded,
@@ -20,9 +21,10 @@ from schemas.events import (
 from schemas.topics import DEAD_LETTERS, DECISIONS, NODES
 
 _SCHEDULERS: Final = "/schedulers/"
-_WANTED: Final = frozenset(
-    kind.TYPE.encode()
-    for kind in (
+"""``ce_source`` of what a scheduler itself publishes; readers of logs have sources of their own."""
+_DECODED: Final = frozenset(
+    event_type.TYPE.encode()
+    for event_type in (
         AttemptConcluded,
         BindConcluded,
         DetailDropped,
@@ -32,43 +34,34 @@ _WANTED: Final = frozenset(
         PodObserved,
     )
 )
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MAX_AHEAD: Final = timedelta(hours=1)
 
 
-_LATEST_MILLISECONDS: Final = 250_000_000_000_000
-"""In the year 9892. A producer may say anything."""
-_AHEAD: Final = timedelta(hours=1)
-
-
-def time_of(record: Any) -> datetime:
-    """When it came to Kafka."""
-    return _EPOCH + timedelta(milliseconds=min(max(record.timestamp, 0), _LATEST_MILLISECONDS))
-
-
-def seen_in(record: Any) -> list[Seen]:
-    """What a record of aiokafka says; nothing where it says nothing of interest, or can't be understood (the worker
-    sets that aside)."""
-    at = time_of(record)
+def inputs_of(record: Any) -> list[AlertInput]:
+    """The inputs that an aiokafka record holds: none if no condition uses it, or if it can't be decoded (then the
+    worker dead-letters it, and that record is counted)."""
+    at = record_time(record)
     if record.topic == DEAD_LETTERS.name:
-        return [SetAside(_header(record.headers, "dead_letter_topic") or "unknown", at)]
-    seen: list[Seen] = []
+        return [DeadLettered(_header(record.headers, "dead_letter_topic") or "unknown", at)]
+    inputs: list[AlertInput] = []
     source = _header(record.headers, "ce_source")
     if record.topic in (DECISIONS.name, NODES.name) and source.startswith(_SCHEDULERS):
-        seen.append(Heard(unquote(source.removeprefix(_SCHEDULERS)), at))
-    if _header(record.headers, "ce_type").encode() in _WANTED:
-        seen += _of_event(decode(record.value, record.headers), record.topic, at)
-    return seen
+        inputs.append(SchedulerActivity(unquote(source.removeprefix(_SCHEDULERS)), at))
+    # Most records of these topics are device rows: the type in the header spares decoding their values.
+    if _header(record.headers, "ce_type").encode() in _DECODED:
+        inputs += _inputs_of_event(decode(record.value, record.headers), record.topic, at)
+    return inputs
 
 
-def _of_event(event: object, topic: str, at: datetime) -> list[Seen]:
-    if isinstance(event, Event) and event.time - at > _AHEAD:
-        return []  # a clock that is so wrong would keep the matter open for ever
+def _inputs_of_event(event: object, topic: str, at: datetime) -> list[AlertInput]:
+    if isinstance(event, Event) and event.time - at > _MAX_AHEAD:
+        return []  # From a clock this wrong, an alert would start in the future and not resolve until then.
     if isinstance(event, AttemptConcluded):
-        # What was read from a log says nothing about a spool.
-        late = (at - event.ended_at).total_seconds()
-        return [] if event.provenance else [Arrived(event.scheduler, at, late)]
+        # Provenance means that a reader found the attempt in a log, maybe days later: no measure of a spool's delay.
+        delay = (at - event.ended_at).total_seconds()
+        return [] if event.provenance else [DecisionArrival(event.scheduler, at, delay)]
     if isinstance(event, FindingReported) and topic == DECISIONS.name:
-        return []  # the worker passes it on to the topic of findings
+        return []  # The worker copies it to the topic of findings, where it is read once.
     return [event] if isinstance(event, Event) else []  # type: ignore[list-item]
 
 

@@ -1,4 +1,4 @@
-"""What the conditions look at: a few events as they are, and three facts that only Kafka knows."""
+"""What conditions are evaluated on: a few event types as they are, and three facts that only Kafka knows."""
 
 from datetime import datetime
 from typing import NamedTuple, TypeAlias
@@ -6,38 +6,38 @@ from typing import NamedTuple, TypeAlias
 from schemas.events import BindConcluded, DetailDropped, FindingReported, MessageEmitted, NodeChecked, PodObserved
 
 
-class Heard(NamedTuple):
-    """A scheduler gave a sign of life."""
+class SchedulerActivity(NamedTuple):
+    """A scheduler published any record of its own: it is alive."""
 
     scheduler: str
     at: datetime
 
 
-class Arrived(NamedTuple):
-    """A decision that its scheduler told itself reached Kafka."""
+class DecisionArrival(NamedTuple):
+    """A decision reached Kafka, published by the scheduler that made it (not read from a log)."""
 
     scheduler: str
     at: datetime
-    behind_seconds: float
-    """After it was made."""
+    delay_seconds: float
+    """From the decision to its arrival: how long it waited in the scheduler's spool."""
 
 
-class SetAside(NamedTuple):
-    """A record went to the dead letters."""
+class DeadLettered(NamedTuple):
+    """A record was written to the dead letters."""
 
     topic: str
-    """That it was read from."""
+    """The topic it was read from."""
     at: datetime
 
 
-Seen: TypeAlias = (
+AlertInput: TypeAlias = (
     MessageEmitted
     | BindConcluded
     | DetailDropped
     | FindingReported
     | NodeChecked
     | PodObserved
-    | Heard
-    | Arrived
-    | SetAside
+    | SchedulerActivity
+    | DecisionArrival
+    | DeadLettered
 )

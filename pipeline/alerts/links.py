@@ -1,13 +1,15 @@
-"""Questions to the API and to OpenSearch that show what an alert is about."""
+"""Paths at the API and at OpenSearch that show the evidence behind an alert. Pure."""
 
 from datetime import datetime, timedelta
+from typing import Final
 from urllib.parse import quote, urlencode
 
 from schemas.codec.records import rfc3339
 from schemas.events import PodRef
 from schemas.indices import ATTEMPTS, FINDINGS
 
-_MARGIN = timedelta(minutes=5)
+_MARGIN: Final = timedelta(minutes=5)
+"""An attempt is found by its start, which is some time before the failed bind or check that the alert counted."""
 
 
 def of_pod(pod: PodRef) -> dict[str, str]:
@@ -21,10 +23,10 @@ def of_reason(reason: str, since: datetime, until: datetime) -> dict[str, str]:
 
 
 def of_node(node: str, since: datetime, until: datetime, *, status: str = "") -> dict[str, str]:
-    chosen = {"status": status} if status else {}
+    filters = {"status": status} if status else {}
     since, until = since - _MARGIN, until + _MARGIN
-    api = _api(node=node, since=rfc3339(since), until=rfc3339(until), **chosen)
-    return {"api": api, "opensearch": _search(ATTEMPTS.alias, since, until, nodes=node, **chosen)}
+    api = _api(node=node, since=rfc3339(since), until=rfc3339(until), **filters)
+    return {"api": api, "opensearch": _search(ATTEMPTS.alias, since, until, nodes=node, **filters)}
 
 
 def of_finding(finding: str, node: str) -> dict[str, str]:
@@ -51,6 +53,6 @@ def _search(alias: str, since: datetime | None = None, until: datetime | None = 
 
 
 def _quoted(value: str) -> str:
-    """As a phrase of Lucene's query language, whatever it holds."""
+    """The value as a phrase of Lucene's query language, in which no operator inside it has a meaning."""
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

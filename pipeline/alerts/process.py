@@ -13,14 +13,15 @@ from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
-from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
 
-from pipeline.alerts.input_decoder import seen_in, time_of
+from pipeline.alerts.input_decoder import inputs_of
+from pipeline.alerts.metrics import Metrics
 from pipeline.alerts.rules import Rule
-from pipeline.alerts.state import Book
+from pipeline.alerts.state import AlertState
 from pipeline.alerts.timeline import TICK, Timeline
 from pipeline.health import serving
 from pipeline.metrics import Metrics as PipelineMetrics
+from pipeline.record_time import record_time
 from pipeline.runtime import administration, partitions_of, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import Outgoing, TopicsSink
@@ -36,26 +37,6 @@ _ALERTS: Final = TopicPartition(ALERTS.name, 0)
 _LONGEST_PAUSE_SECONDS: Final = 10.0
 _KEPT: Final = 60
 """Ticks after which the time is kept also while nothing changes."""
-
-
-class Metrics:
-    def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
-        self.records = Counter(
-            "schedulerlog_alert_records", "Records read, by topic.", ("topic",), registry=self.registry
-        )
-        self.told = Counter(
-            "schedulerlog_alerts_told", "Alerts told, by rule and state.", ("rule", "state"), registry=self.registry
-        )
-        self.firing = Gauge(
-            "schedulerlog_alerts_firing", "Alerts that fire, by severity.", ("severity",), registry=self.registry
-        )
-        self.behind = Gauge(
-            "schedulerlog_alerts_clock_behind_seconds",
-            "How far the clock of the alerts is behind.",
-            registry=self.registry,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +101,8 @@ async def _for_ever(settings: Settings, topics: TopicsSink, metrics: Metrics, st
 class _Reader:
     """Reads the topics from as far back as the rules need, and ticks."""
 
-    def __init__(self, consumer: Any, book: Book, ends: dict[TopicPartition, int], start: datetime) -> None:
-        self._consumer, self._book, self._ends = consumer, book, ends
+    def __init__(self, consumer: Any, state: AlertState, ends: dict[TopicPartition, int], start: datetime) -> None:
+        self._consumer, self._alerts, self._ends = consumer, state, ends
         self._timeline = Timeline(start)
         self._read_until: dict[TopicPartition, datetime] = {}
         self._start = start
@@ -130,10 +111,10 @@ class _Reader:
     @classmethod
     async def open(cls, settings: Settings, consumer: Any) -> "_Reader":
         now = datetime.now(UTC)
-        back_by_topic = Book(settings.rules, (), now).reads
+        back_by_topic = AlertState(settings.rules, (), now).lookback
         kept, partitions = await _known(settings, {ALERTS.name, *back_by_topic})
         until = kept or now
-        book = Book(settings.rules, await _told(consumer), until)
+        alerts = AlertState(settings.rules, await _told(consumer), until)
         if kept is None and NODES.name in back_by_topic:
             # What is wrong with a node is told once, when it begins.
             back_by_topic[NODES.name] = NODES.retention
@@ -144,9 +125,9 @@ class _Reader:
         await consumer.seek_to_end(_ALERTS)
         for partition, offset in starts.items():
             consumer.seek(partition, offset)
-        back = max(book.reads.values(), default=timedelta(0))
-        logger.info("reading from %s before %s; %d alerts fire", back, rfc3339(until), len(book.firing))
-        return cls(consumer, book, ends, until - back)
+        back = max(alerts.lookback.values(), default=timedelta(0))
+        logger.info("reading from %s before %s; %d alerts fire", back, rfc3339(until), len(alerts.firing))
+        return cls(consumer, alerts, ends, until - back)
 
     async def work(self, topics: TopicsSink, metrics: Metrics) -> None:
         while True:
@@ -160,10 +141,10 @@ class _Reader:
 
     def _read(self, partition: TopicPartition, record: Any) -> None:
         # A producer's clock may be wrong; nothing is from the future.
-        at = min(time_of(record), datetime.now(UTC))
+        at = min(record_time(record), datetime.now(UTC))
         self._read_until[partition] = max(at, self._read_until.get(partition, at))
-        if seen := seen_in(record):
-            self._timeline.put(at, (partition.topic, partition.partition, record.offset), seen)
+        if inputs := inputs_of(record):
+            self._timeline.put(at, (partition.topic, partition.partition, record.offset), inputs)
 
     async def _known_until(self) -> datetime:
         """Before it nothing more is to come: of partitions that are read to their end the clock says it."""
@@ -179,22 +160,22 @@ class _Reader:
         ticked = None
         for each in self._timeline.advance(known_until):
             if not isinstance(each, datetime):
-                self._book.see(each)
+                self._alerts.observe(each)
                 continue
             ticked = each
-            if told := self._book.tick(each):
+            if told := self._alerts.tick(each):
                 await topics.send([Outgoing(ALERTS.name, encode(alert)) for alert in told])
                 await self._keep(each)
                 for alert in told:
-                    metrics.told.labels(alert.rule, alert.state).inc()
+                    metrics.published.labels(alert.rule, alert.state).inc()
                     logger.info("%s: %s", alert.state, alert.summary)
         if ticked:
             self._untold_ticks += 1
             if self._untold_ticks >= _KEPT or ticked > datetime.now(UTC) - 3 * TICK:
                 await self._keep(ticked)
-            metrics.behind.set((datetime.now(UTC) - ticked).total_seconds())
+            metrics.clock_lag.set((datetime.now(UTC) - ticked).total_seconds())
             for severity in ("info", "warning", "critical"):
-                count = sum(alert.severity == severity for alert in self._book.firing)
+                count = sum(alert.severity == severity for alert in self._alerts.firing)
                 metrics.firing.labels(severity).set(count)
 
     async def _keep(self, until: datetime) -> None:

@@ -1,34 +1,39 @@
-"""Which alerts fire: what the conditions say, compared with what was told before. Pure."""
+"""Which alerts fire: compares what the conditions find with what has been published. Pure."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from pipeline.alerts.conditions import Condition, condition_of
-from pipeline.alerts.firing import Case
-from pipeline.alerts.inputs import Seen
+from pipeline.alerts.conditions.condition import Condition
+from pipeline.alerts.firing import Firing
+from pipeline.alerts.inputs import AlertInput
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.timeline import TICK
 from schemas.events import AlertChanged
 from schemas.events.alerts import fingerprint
 
-AGAIN_AFTER: Final = timedelta(days=1)
-"""What fires is told again, so that it does not expire on its topic."""
+REPEATED_EVERY: Final = timedelta(days=1)
+"""A firing alert is published again this often, because its topic drops records after a retention time."""
 
 
-class Book:
-    """``told``: every alert on the topic, in order. ``until``: ticks up to then were told by whoever ran before."""
+class AlertState:
+    """The alerts that fire, and the conditions of all rules.
 
-    def __init__(self, rules: Sequence[Rule], told: Iterable[AlertChanged], until: datetime) -> None:
-        self._rules: list[tuple[Rule, Condition]] = [(rule, condition_of(rule)) for rule in rules]
-        self._until = until
+    ``published``: every alert on the topic, in order. ``published_until``: an earlier run has published the changes of
+    all ticks up to this one.
+    """
+
+    def __init__(self, rules: Sequence[Rule], published: Iterable[AlertChanged], published_until: datetime) -> None:
+        self._rules: list[tuple[Rule, Condition]] = [(rule, rule.condition()) for rule in rules]
+        self._published_until = published_until
         self._firing: dict[str, AlertChanged] = {}
-        # What was told after ``until`` is found again, and is not told twice.
-        self._told_later: set[tuple[str, datetime]] = set()
-        for alert in told:
-            if alert.changed_at > until:
-                self._told_later.add((alert.id, alert.changed_at))
+        # A run that was killed may have published more than it committed: these changes come up again at the same
+        # ticks and are left out then.
+        self._uncommitted: set[tuple[str, datetime]] = set()
+        for alert in published:
+            if alert.changed_at > published_until:
+                self._uncommitted.add((alert.id, alert.changed_at))
             elif alert.state == "firing":
                 self._firing[alert.fingerprint] = alert
             else:
@@ -46,49 +51,50 @@ class Book:
         return list(self._firing.values())
 
     @property
-    def reads(self) -> dict[str, timedelta]:
-        """Topic to how far back it has to be read."""
-        back: dict[str, timedelta] = {}
+    def lookback(self) -> dict[str, timedelta]:
+        """Topic to how far back it has to be read before the first tick."""
+        longest: dict[str, timedelta] = {}
         for _, condition in self._rules:
-            for topic, time in condition.reads.items():
-                back[topic] = max(time, back.get(topic, time))
-        return back
+            for topic, time in condition.lookback.items():
+                longest[topic] = max(time, longest.get(topic, time))
+        return longest
 
-    def see(self, seen: Seen) -> None:
+    def observe(self, event: AlertInput) -> None:
         for _, condition in self._rules:
-            condition.see(seen)
+            condition.observe(event)
 
     def tick(self, now: datetime) -> list[AlertChanged]:
-        """What is to be told now, in order; nothing up to ``until``."""
-        if now <= self._until:
-            # The conditions forget at the same ticks as before.
+        """The alerts to publish at this tick, in order; none up to ``published_until``."""
+        if now <= self._published_until:
+            # Conditions drop old entries while they are evaluated: to end up in the state of the earlier run, they
+            # have to be evaluated at the same ticks.
             for _, condition in self._rules:
-                deque(condition.holds(now), maxlen=0)
+                deque(condition.firing(now), maxlen=0)
             return []
-        told = [*self._changes(now), *self._again(now)]
-        return [alert for alert in told if (alert.id, alert.changed_at) not in self._told_later]
+        alerts = [*self._changes(now), *self._repetitions(now)]
+        return [alert for alert in alerts if (alert.id, alert.changed_at) not in self._uncommitted]
 
     def _changes(self, now: datetime) -> Iterator[AlertChanged]:
         holding: set[str] = set()
         for rule, condition in self._rules:
-            for case in condition.holds(now):
-                name = fingerprint(rule.name, case.labels)
-                holding.add(name)
-                if name not in self._firing:
-                    self._firing[name] = _alert(rule, case, now)
-                    yield self._firing[name]
-        for name in [each for each in self._firing if each not in holding]:
-            over = self._firing.pop(name)
+            for case in condition.firing(now):
+                key = fingerprint(rule.name, case.labels)
+                holding.add(key)
+                if key not in self._firing:
+                    self._firing[key] = _alert(rule, case, now)
+                    yield self._firing[key]
+        for key in [key for key in self._firing if key not in holding]:
+            over = self._firing.pop(key)
             yield over.model_copy(update={"state": "resolved", "changed_at": now})
 
-    def _again(self, now: datetime) -> Iterator[AlertChanged]:
+    def _repetitions(self, now: datetime) -> Iterator[AlertChanged]:
         for alert in self._firing.values():
-            fires = now - alert.started_at
-            if fires >= AGAIN_AFTER and fires % AGAIN_AFTER < TICK:
+            duration = now - alert.started_at
+            if duration >= REPEATED_EVERY and duration % REPEATED_EVERY < TICK:
                 yield alert
 
 
-def _alert(rule: Rule, case: Case, now: datetime) -> AlertChanged:
+def _alert(rule: Rule, case: Firing, now: datetime) -> AlertChanged:
     return AlertChanged(
         rule=rule.name,
         labels=case.labels,
@@ -98,5 +104,6 @@ def _alert(rule: Rule, case: Case, now: datetime) -> AlertChanged:
         changed_at=now,
         summary=case.summary,
         numbers=case.numbers,
-        query=case.query(),
+        problems=case.problems,
+        query=case.links(),
     )

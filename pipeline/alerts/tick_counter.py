@@ -1,4 +1,4 @@
-"""How often something happened, by the tick that it was over with."""
+"""Counts occurrences by tick. Pure."""
 
 from collections import Counter
 from datetime import datetime
@@ -11,7 +11,9 @@ def _tick_of(at: datetime) -> int:
     return -((EPOCH - at) // TICK)
 
 
-class Buckets:
+class TickCounter:
+    """Memory grows with the ticks that are kept, not with the number of occurrences."""
+
     def __init__(self) -> None:
         self._counts: Counter[int] = Counter()
 
@@ -22,11 +24,12 @@ class Buckets:
         self._counts[_tick_of(at)] += count
 
     def between(self, after: datetime, until: datetime) -> int:
-        """``after`` excluded, ``until`` included; both are whole ticks or count as the next one."""
+        """Occurrences after ``after`` and up to ``until``; a time between two ticks counts as the later one."""
         first, last = _tick_of(after), _tick_of(until)
         return sum(count for tick, count in self._counts.items() if first < tick <= last)
 
-    def forget(self, until: datetime) -> None:
+    def drop(self, until: datetime) -> None:
+        """Drop what occurred at ``until`` or before."""
         last = _tick_of(until)
         for tick in [tick for tick in self._counts if tick <= last]:
             del self._counts[tick]

@@ -1,7 +1,8 @@
-"""One order for what comes on many partitions, and a clock that ticks in it. Pure.
+"""Merges the records of many partitions into one order, with the ticks of a clock between them. Pure.
 
-The order is that of the records' times in Kafka, which are the same whenever they are read; so the ticks fall between
-the same records when a day is read again. A record that comes later than the clock has gone is taken as of now.
+The order is that of the timestamps in Kafka, which are the same at every reading. So the ticks fall between the same
+records when a day is read again, and the same alerts follow. A record that arrives after the clock has passed its
+timestamp is handed out at once.
 """
 
 import heapq
@@ -10,43 +11,43 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from pipeline.alerts.inputs import Seen
+from pipeline.alerts.inputs import AlertInput
 
 TICK: Final = timedelta(seconds=15)
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def tick_after(at: datetime) -> datetime:
-    """The next whole tick; all clocks tick together."""
+    """The first tick after ``at``. Ticks are multiples of ``TICK`` since 1970, so that every process has the same."""
     return EPOCH + ((at - EPOCH) // TICK + 1) * TICK
 
 
 @dataclass(order=True, slots=True)
-class _Waiting:
+class _BufferedRecord:
     at: datetime
-    place: tuple[str, int, int]
-    """Topic, partition and offset: the order of what has one time."""
-    seen: list[Seen] = field(compare=False)
+    position: tuple[str, int, int]
+    """Topic, partition and offset: they order records of the same millisecond, equally at every reading."""
+    inputs: list[AlertInput] = field(compare=False)
 
 
 class Timeline:
     """Begins at ``start``."""
 
     def __init__(self, start: datetime) -> None:
-        self._waiting: list[_Waiting] = []
+        self._buffer: list[_BufferedRecord] = []
         self._tick = tick_after(start)
 
-    def put(self, at: datetime, place: tuple[str, int, int], seen: list[Seen]) -> None:
-        heapq.heappush(self._waiting, _Waiting(at, place, seen))
+    def put(self, at: datetime, position: tuple[str, int, int], inputs: list[AlertInput]) -> None:
+        heapq.heappush(self._buffer, _BufferedRecord(at, position, inputs))
 
-    def advance(self, known_until: datetime) -> Iterator[Seen | datetime]:
-        """What was seen and the ticks, in order, up to a time before which nothing more is to come."""
+    def advance(self, watermark: datetime) -> Iterator[AlertInput | datetime]:
+        """Inputs and ticks in order, up to ``watermark``: a time before which no further record is expected."""
         while True:
-            first = self._waiting[0].at if self._waiting else known_until
-            if self._tick <= min(first, known_until):
+            first = self._buffer[0].at if self._buffer else watermark
+            if self._tick <= min(first, watermark):
                 self._tick += TICK
                 yield self._tick - TICK
-            elif self._waiting and first < known_until:
-                yield from heapq.heappop(self._waiting).seen
+            elif self._buffer and first < watermark:
+                yield from heapq.heappop(self._buffer).inputs
             else:
                 return

@@ -10,12 +10,12 @@ from typing import Any, Final
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from pipeline.alerts.input_decoder import time_of
 from pipeline.health import serving
 from pipeline.placements.audits import Audits
 from pipeline.placements.batch_writer import Keeper
 from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_state import Book
+from pipeline.record_time import record_time
 from pipeline.runtime import administration, partitions_of, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
@@ -128,7 +128,7 @@ class _Reader:
                 await self._keeper.take(record for records in found.values() for record in records)
                 await self._consumer.commit({each: records[-1].offset + 1 for each, records in found.items()})
             for partition, records in found.items():
-                self._read_until[partition] = min(time_of(records[-1]), datetime.now(UTC))
+                self._read_until[partition] = min(record_time(records[-1]), datetime.now(UTC))
             if time.monotonic() - self._audited >= AUDIT_SECONDS:
                 await self._audit()
 

@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from schemas.events.base import TYPE_PREFIX, Event, Moment
+from schemas.events.observations import NodeProblem
 from schemas.ids import microseconds
 
 
@@ -40,6 +41,8 @@ class AlertChanged(Event):
     """For people, in one line."""
     numbers: dict[str, float] = Field(default_factory=dict)
     """Behind the decision, by name with the unit; in a ``resolved`` those of its beginning."""
+    problems: list[NodeProblem] = Field(default_factory=list)
+    """Of an alert about a node: what its check found when the alert began, as in ``node checked``."""
     query: dict[str, str] = Field(default_factory=dict)
     """What shows the evidence: ``api`` and ``opensearch`` are paths to GET there, ``command`` is to be run."""
 

@@ -1,13 +1,13 @@
-"""What is seen, minute by minute, and the alerts that come of it."""
+"""Inputs of alert rules by the minute, and the alerts that follow from them."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from pipeline.alerts.inputs import Seen
+from pipeline.alerts.inputs import AlertInput
 from pipeline.alerts.rules import Rule, load
-from pipeline.alerts.state import Book
+from pipeline.alerts.state import AlertState
 from pipeline.alerts.timeline import Timeline
 from schemas.events import (
     AlertChanged,
@@ -39,10 +39,10 @@ def rules(folder: Path, *lines: str) -> list[Rule]:
     return load(path)
 
 
-def a_message(time: float, code: str = "NumaNotFit", pod: PodRef = TRAINER, **said: Any) -> MessageEmitted:
+def a_message(time: float, code: str = "NumaNotFit", pod: PodRef = TRAINER, **fields: Any) -> MessageEmitted:
     common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed", "message": "…"}
     own = {"attempt_id": f"a{time}", "pod": pod, "code": code, "started_at": at(time), "reported_at": at(time)}
-    return MessageEmitted.model_validate(common | own | said)
+    return MessageEmitted.model_validate(common | own | fields)
 
 
 def a_refusal(time: float, *codes: str, pod: PodRef = TRAINER) -> list[MessageEmitted]:
@@ -61,7 +61,7 @@ def a_bind(time: float, node: str = "node1", error: str = "") -> BindConcluded:
 
 
 def a_check(time: float, *codes: str, node: str = "node1") -> NodeChecked:
-    problems = [NodeProblem(code=code, message=f"{code} it is") for code in codes]
+    problems = [NodeProblem(code=code, message=f"found {code}") for code in codes]
     return NodeChecked(node=node, observed_at=at(time), scheduler="hami-scheduler", problems=problems)
 
 
@@ -70,31 +70,31 @@ def a_finding(time: float, finding: str = "Overcommitted", node: str = "node1") 
     return FindingReported.model_validate(common | {"finding": finding, "found_at": at(time), "node": node})
 
 
-Told = tuple[str, float, dict[str, str]]
+ShownAlert = tuple[str, float, dict[str, str]]
 """State, minute, labels."""
 
 
 def run(
     rules: Sequence[Rule],
-    seen: Iterable[tuple[float, Seen]],
+    inputs: Iterable[tuple[float, AlertInput]],
     until: float,
     *,
-    told: Sequence[AlertChanged] = (),
-    told_until: float = -10_000,
+    published: Sequence[AlertChanged] = (),
+    published_until: float = -10_000,
     start: float = 0,
 ) -> list[AlertChanged]:
     """All alerts of a timeline from minute ``start`` to ``until``."""
-    book, timeline = Book(rules, told, at(told_until)), Timeline(at(start))
-    for number, (time, each) in enumerate(seen):
-        timeline.put(at(time), ("topic", 0, number), [each])
+    state, timeline = AlertState(rules, published, at(published_until)), Timeline(at(start))
+    for number, (time, event) in enumerate(inputs):
+        timeline.put(at(time), ("topic", 0, number), [event])
     alerts: list[AlertChanged] = []
     for step in timeline.advance(at(until)):
         if isinstance(step, datetime):
-            alerts += book.tick(step)
+            alerts += state.tick(step)
         else:
-            book.see(step)
+            state.observe(step)
     return alerts
 
 
-def shown(alerts: Iterable[AlertChanged]) -> list[Told]:
+def shown(alerts: Iterable[AlertChanged]) -> list[ShownAlert]:
     return [(alert.state, minute(alert.changed_at), alert.labels) for alert in alerts]

@@ -1,8 +1,8 @@
-"""Each kind of rule: when it fires, for what, and when it is over. Minutes are counted from the first event."""
+"""Each kind of rule: when it fires, for what, and when it resolves. Minutes are counted from the first event."""
 
 from pathlib import Path
 
-from pipeline.alerts.inputs import Arrived, Heard, Seen, SetAside
+from pipeline.alerts.inputs import AlertInput, DeadLettered, DecisionArrival, SchedulerActivity
 from pipeline.alerts.rules import load
 from schemas.events import DetailDropped, FindingReported, PodObserved, PodRef
 from tests.support.builders.alert_inputs import (
@@ -23,48 +23,51 @@ POD = {"namespace": "ml", "pod": "trainer"}
 LOCKED = "node node1 has been locked within 5m0s: node lock contention"
 
 
-def retries(times: range, *codes: str, pod: PodRef = TRAINER) -> list[tuple[float, Seen]]:
+def retries(times: range, *codes: str, pod: PodRef = TRAINER) -> list[tuple[float, AlertInput]]:
     return [(time, message) for time in times for message in a_refusal(time, *codes, pod=pod)]
 
 
 def test_a_pod_that_is_refused_for_the_same_reason_for_long_fires_until_it_is_bound(tmp_path: Path) -> None:
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
-    seen = [*retries(range(0, 45, 5)), (47.1, a_success(47.1)), (47.1, a_success(47.1, "BindingSucceed"))]
-    alerts = run(pending, seen, 60)
+    inputs = [*retries(range(0, 45, 5)), (47.1, a_success(47.1)), (47.1, a_success(47.1, "BindingSucceed"))]
+    alerts = run(pending, inputs, 60)
     assert shown(alerts) == [("firing", 30, POD), ("resolved", 47.25, POD)]
-    assert alerts[0].summary == "ml/trainer has been refused for 30 minutes for NumaNotFit"
+    assert alerts[0].summary == (
+        "ml/trainer has been refused for 30 minutes (6 attempts) for NumaNotFit: "
+        "its history names the nodes that refuse it"
+    )
     assert alerts[0].numbers == {"pending_minutes": 30, "attempts": 6}
     assert alerts[0].query["api"] == "/api/v1/namespaces/ml/pods/trainer/schedulerlog/history"
 
 
-def test_a_reason_that_changes_begins_anew(tmp_path: Path) -> None:
+def test_the_time_of_a_pod_starts_again_when_its_reason_changes(tmp_path: Path) -> None:
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
-    seen = [*retries(range(0, 20, 5)), *retries(range(20, 60, 5), "CardCordoned")]
-    assert shown(run(pending, seen, 56)) == [("firing", 50, POD)]
+    inputs = [*retries(range(0, 20, 5)), *retries(range(20, 60, 5), "CardCordoned")]
+    assert shown(run(pending, inputs, 56)) == [("firing", 50, POD)]
 
 
-def test_one_reason_of_several_that_stays_is_enough(tmp_path: Path) -> None:
+def test_one_reason_that_every_attempt_has_in_common_is_enough(tmp_path: Path) -> None:
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
-    seen = [*retries(range(0, 20, 5), "A", "Stays"), *retries(range(20, 60, 5), "Stays", "B")]
-    alerts = run(pending, seen, 40)
+    inputs = [*retries(range(0, 20, 5), "A", "Common"), *retries(range(20, 60, 5), "Common", "B")]
+    alerts = run(pending, inputs, 40)
     assert shown(alerts) == [("firing", 30, POD)]
-    assert alerts[0].summary.endswith("for Stays")
+    assert alerts[0].summary.startswith("ml/trainer has been refused for 30 minutes (6 attempts) for Common:")
 
 
 def test_half_an_attempt_at_a_tick_changes_nothing(tmp_path: Path) -> None:
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
-    seen = retries(range(0, 35, 5), "A", "Stays")
-    first, second, last = a_refusal(35, "B", "Stays")
-    seen += [(35, first), (36, second), (36, last)]
-    assert shown(run(pending, seen, 40)) == [("firing", 30, POD)]
+    inputs = retries(range(0, 35, 5), "A", "Common")
+    first, second, last = a_refusal(35, "B", "Common")
+    inputs += [(35, first), (36, second), (36, last)]
+    assert shown(run(pending, inputs, 40)) == [("firing", 30, POD)]
 
 
-def test_a_pod_that_nobody_tries_any_more_does_not_wait(tmp_path: Path) -> None:
+def test_a_pod_without_an_attempt_for_long_does_not_wait(tmp_path: Path) -> None:
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30", "forget_minutes: 20")
     assert shown(run(pending, retries(range(0, 35, 5)), 60)) == [("firing", 30, POD), ("resolved", 50.25, POD)]
 
 
-def test_a_pod_that_the_cluster_says_has_ended_does_not_wait(tmp_path: Path) -> None:
+def test_a_pod_that_has_ended_does_not_wait(tmp_path: Path) -> None:
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
     ended = PodObserved(pod=TRAINER, observed_at=at(31), phase="Failed")
     assert shown(run(pending, [*retries(range(0, 35, 5)), (31, ended)], 34)) == [
@@ -76,20 +79,20 @@ def test_a_pod_that_the_cluster_says_has_ended_does_not_wait(tmp_path: Path) -> 
 def test_binds_that_fail_again_and_again_are_pending_too(tmp_path: Path) -> None:
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
     failed = [a_message(time, "", reason="BindingFailed") for time in range(0, 40, 5)]
-    seen = [
+    inputs = [
         (time, each) for time, bind in zip(range(0, 40, 5), failed, strict=True) for each in (a_success(time), bind)
     ]
-    assert shown(run(pending, seen, 34)) == [("firing", 30, POD)]
+    assert shown(run(pending, inputs, 34)) == [("firing", 30, POD)]
 
 
-def test_only_what_the_rule_names_is_looked_at(tmp_path: Path) -> None:
+def test_only_the_reasons_and_namespaces_of_the_rule_count(tmp_path: Path) -> None:
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30", "reasons: [CardCordoned]", "namespaces: [ml]")
     assert run(pending, retries(range(0, 60, 5)), 60) == []
     elsewhere = PodRef(namespace="web", name="x", uid="u")
     assert run(pending, retries(range(0, 60, 5), "CardCordoned", pod=elsewhere), 60) == []
 
 
-def many(start: float, end: float, a_minute: int) -> list[tuple[float, Seen]]:
+def many(start: float, end: float, a_minute: int) -> list[tuple[float, AlertInput]]:
     times = [start + step / a_minute for step in range(int((end - start) * a_minute))]
     return [(time, a_message(time, "CardInsufficientMemory")) for time in times]
 
@@ -97,8 +100,8 @@ def many(start: float, end: float, a_minute: int) -> list[tuple[float, Seen]]:
 def test_a_reason_five_times_as_often_as_the_hour_before_fires(tmp_path: Path) -> None:
     """1 a minute, then 10: the latest ten minutes reach 5 a minute before minute 75."""
     surge = rules(tmp_path, "kind: surge", "factor: 5", "window_minutes: 10", "at_least: 20")
-    seen = [*many(0, 70, 1), *many(70, 90, 10)]
-    alerts = run(surge, seen, 85)
+    inputs = [*many(0, 70, 1), *many(70, 90, 10)]
+    alerts = run(surge, inputs, 85)
     assert [(alert.state, alert.labels) for alert in alerts] == [("firing", {"reason": "CardInsufficientMemory"})]
     # x minutes of 10 and 10 - x of 1: 9x + 10 is at least 50 times the rate before, itself 1.
     assert at(74.25) <= alerts[0].changed_at <= at(75)
@@ -109,7 +112,7 @@ def test_without_an_hour_before_nothing_surges(tmp_path: Path) -> None:
     assert run(surge, many(0, 60, 10), 69) == []
 
 
-def test_a_steady_rate_is_no_surge_and_a_few_refusals_are_none(tmp_path: Path) -> None:
+def test_neither_a_steady_rate_nor_a_few_refusals_are_a_surge(tmp_path: Path) -> None:
     surge = rules(tmp_path, "kind: surge", "at_least: 20")
     assert run(surge, many(0, 120, 5), 115) == []
     assert run(surge, [*many(0, 1, 1), *many(80, 90, 1)], 95) == []
@@ -117,35 +120,38 @@ def test_a_steady_rate_is_no_surge_and_a_few_refusals_are_none(tmp_path: Path) -
 
 def test_a_lock_that_every_bind_runs_into_fires_until_one_gets_through(tmp_path: Path) -> None:
     lock = rules(tmp_path, "kind: lock", "for_minutes: 5")
-    seen: list[tuple[float, Seen]] = [(time, a_bind(time, error=LOCKED)) for time in range(8)]
-    seen += [(3.5, a_bind(3.5, "node2")), (8, a_bind(8))]
-    alerts = run(lock, seen, 10)
+    inputs: list[tuple[float, AlertInput]] = [(time, a_bind(time, error=LOCKED)) for time in range(8)]
+    inputs += [(3.5, a_bind(3.5, "node2")), (8, a_bind(8))]
+    alerts = run(lock, inputs, 10)
     assert shown(alerts) == [("firing", 5, {"node": "node1"}), ("resolved", 8.25, {"node": "node1"})]
 
 
-def test_a_bind_that_fails_otherwise_says_the_lock_is_free(tmp_path: Path) -> None:
+def test_a_bind_that_fails_for_another_reason_shows_that_the_lock_is_free(tmp_path: Path) -> None:
     lock = rules(tmp_path, "kind: lock", "for_minutes: 5")
-    seen = [(time, a_bind(time, error=LOCKED if time % 3 else "no route to host")) for time in range(20)]
-    assert run(lock, seen, 20) == []
+    inputs = [(time, a_bind(time, error=LOCKED if time % 3 else "no route to host")) for time in range(20)]
+    assert run(lock, inputs, 20) == []
 
 
-def test_a_stale_handshake_fires_until_a_check_says_it_is_right(tmp_path: Path) -> None:
+def test_a_stale_handshake_fires_until_a_check_finds_it_right(tmp_path: Path) -> None:
     stale = rules(tmp_path, "kind: handshake", "codes: [HandshakeTooOld]")
-    seen = [(1.1, a_check(1.1, "HandshakeTooOld")), (900, a_check(900, "RegistrationMissing"))]
+    inputs = [(1.1, a_check(1.1, "HandshakeTooOld")), (900, a_check(900, "RegistrationMissing"))]
     labels = {"node": "node1", "scheduler": "hami-scheduler"}
-    alerts = run(stale, seen, 901)
+    alerts = run(stale, inputs, 901)
     assert shown(alerts) == [("firing", 1.25, labels), ("resolved", 900.25, labels)]
-    assert alerts[0].summary == "node1: HandshakeTooOld it is"
+    assert alerts[0].summary == (
+        "node1: found HandshakeTooOld: see whether its device plugin runs and reaches the API server"
+    )
+    assert [problem.code for problem in alerts[0].problems] == ["HandshakeTooOld"]
 
 
-def test_a_finding_fires_until_there_was_none_for_the_window(tmp_path: Path) -> None:
+def test_a_finding_fires_until_the_window_has_none(tmp_path: Path) -> None:
     finding = rules(tmp_path, "kind: finding", "findings: [Overcommitted]", "window_minutes: 60")
     labels = {"finding": "Overcommitted", "node": "node1"}
-    seen = [(0, a_finding(0)), (20, a_finding(20)), (30, a_finding(30, "MemoryChanged"))]
-    assert shown(run(finding, seen, 100)) == [("firing", 0.25, labels), ("resolved", 80, labels)]
+    inputs = [(0, a_finding(0)), (20, a_finding(20)), (30, a_finding(30, "MemoryChanged"))]
+    assert shown(run(finding, inputs, 100)) == [("firing", 0.25, labels), ("resolved", 80, labels)]
 
 
-def test_a_placement_that_still_waits_for_memory_fires_nothing() -> None:
+def test_a_placement_that_still_waits_for_memory_does_not_fire() -> None:
     def counted(is_waiting: int) -> FindingReported:
         return a_finding(0, "ReleasingMemoryCounted").model_copy(update={"numbers": {"is_waiting": is_waiting}})
 
@@ -155,11 +161,11 @@ def test_a_placement_that_still_waits_for_memory_fires_nothing() -> None:
     assert (alert.rule, alert.state) == ("Overcommitted", "firing")
 
 
-def test_a_scheduler_that_falls_silent_while_pods_wait_fires_until_it_is_heard(tmp_path: Path) -> None:
+def test_a_scheduler_that_falls_silent_while_pods_wait_fires_until_its_next_record(tmp_path: Path) -> None:
     silent = rules(tmp_path, "kind: silent", "for_minutes: 10")
-    heard = [(time, Heard("hami-scheduler", at(time))) for time in (0, 2, 40)]
+    activity = [(time, SchedulerActivity("hami-scheduler", at(time))) for time in (0, 2, 40)]
     labels = {"scheduler": "hami-scheduler"}
-    assert shown(run(silent, [*heard, *retries(range(3))], 45)) == [
+    assert shown(run(silent, [*activity, *retries(range(3))], 45)) == [
         ("firing", 12, labels),
         ("resolved", 40.25, labels),
     ]
@@ -167,20 +173,24 @@ def test_a_scheduler_that_falls_silent_while_pods_wait_fires_until_it_is_heard(t
 
 def test_a_scheduler_without_work_may_be_silent(tmp_path: Path) -> None:
     silent = rules(tmp_path, "kind: silent", "for_minutes: 10")
-    seen: list[tuple[float, Seen]] = [(0, Heard("hami-scheduler", at(0))), *retries(range(1)), (1, a_success(1))]
-    assert run(silent, seen, 45) == []
+    inputs: list[tuple[float, AlertInput]] = [
+        (0, SchedulerActivity("hami-scheduler", at(0))),
+        *retries(range(1)),
+        (1, a_success(1)),
+    ]
+    assert run(silent, inputs, 45) == []
 
 
-def test_decisions_that_come_late_again_and_again_fire(tmp_path: Path) -> None:
+def test_decisions_that_arrive_late_again_and_again_fire(tmp_path: Path) -> None:
     behind = rules(tmp_path, "kind: behind", "seconds: 60", "for_minutes: 2")
-    seen = [(time, Arrived("s", at(time), 90 if time < 10 else 1)) for time in range(20)]
-    alerts = run(behind, seen, 20)
+    inputs = [(time, DecisionArrival("s", at(time), 90 if time < 10 else 1)) for time in range(20)]
+    alerts = run(behind, inputs, 20)
     assert shown(alerts) == [("firing", 2, {"scheduler": "s"}), ("resolved", 10.25, {"scheduler": "s"})]
-    once = [(time, Arrived("s", at(time), 90 if time == 5 else 1)) for time in range(20)]
+    once = [(time, DecisionArrival("s", at(time), 90 if time == 5 else 1)) for time in range(20)]
     assert run(behind, once, 20) == []
 
 
-def test_detail_that_was_given_up_and_dead_letters_fire_by_their_number(tmp_path: Path) -> None:
+def test_discarded_detail_and_dead_letters_fire_by_their_number(tmp_path: Path) -> None:
     dropped = rules(tmp_path, "kind: dropped", "window_minutes: 15", "at_least: 10")
     event = DetailDropped.model_validate(
         {"attempt_id": "a", "pod": TRAINER, "scheduler": "s", "started_at": at(0), "dropped_at": at(0)}
@@ -191,7 +201,7 @@ def test_detail_that_was_given_up_and_dead_letters_fire_by_their_number(tmp_path
         ("resolved", 15, {"scheduler": "s"}),
     ]
     letters = rules(tmp_path, "kind: dead-letters", "at_least: 3")
-    seen = [(time, SetAside("schedulerlog.decisions", at(time))) for time in (0, 1, 2)]
-    alerts = run(letters, seen, 10)
+    inputs = [(time, DeadLettered("schedulerlog.decisions", at(time))) for time in (0, 1, 2)]
+    alerts = run(letters, inputs, 10)
     assert shown(alerts) == [("firing", 2.25, {"topic": "schedulerlog.decisions"})]
     assert alerts[0].query == {"command": "python -m pipeline dead-letters list"}

@@ -9,66 +9,67 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.alerts.inputs import Heard, Seen
+from pipeline.alerts.inputs import AlertInput, SchedulerActivity
 from pipeline.alerts.rules import Rule, RuleError, load
 from pipeline.alerts.timeline import Timeline
 from schemas.events import AlertChanged, PodRef
-from tests.support.builders.alert_inputs import a_bind, a_check, a_finding, a_refusal, a_success, at, run
+from tests.support.builders.alert_inputs import a_bind, a_check, a_finding, a_refusal, a_success, at, rules, run
 from tests.support.stress import examples
 
 DAY = 24 * 60
+LOCKED = "node node1 has been locked within 5m0s: node lock contention"
 
 
-def a_busy_day(seed: int, minutes: int) -> list[tuple[float, Seen]]:
+def a_busy_day(seed: int, minutes: int) -> list[tuple[float, AlertInput]]:
     rng = random.Random(seed)
     pods = [PodRef(namespace="ml", name=f"pod-{number}", uid=f"u{number}") for number in range(6)]
-    seen: list[tuple[float, Seen]] = []
+    inputs: list[tuple[float, AlertInput]] = []
     for step in range(minutes * 2):
         time, pod = step / 2 + rng.random() / 4, rng.choice(pods)
         kind = rng.random()
         if kind < 0.75:
             codes = rng.choice((["NumaNotFit"], ["NumaNotFit", "CardCordoned"], ["CardCordoned"]))
-            seen += [(time, message) for message in a_refusal(time, *codes, pod=pod)]
+            inputs += [(time, message) for message in a_refusal(time, *codes, pod=pod)]
         elif kind < 0.8:
-            seen += [(time, a_success(time, reason, pod)) for reason in ("FilteringSucceed", "BindingSucceed")]
+            inputs += [(time, a_success(time, reason, pod)) for reason in ("FilteringSucceed", "BindingSucceed")]
         elif kind < 0.9:
-            seen.append(
+            inputs.append(
                 (time, a_bind(time, "node1", rng.choice(("", "x: node lock contention", "x: node lock contention"))))
             )
         elif kind < 0.92:
-            seen.append((time, a_check(time, *rng.choice(((), ("HandshakeTooOld",))))))
+            inputs.append((time, a_check(time, *rng.choice(((), ("HandshakeTooOld",))))))
         elif kind < 0.93:
-            seen.append((time, a_finding(time)))
+            inputs.append((time, a_finding(time)))
         elif (step // 120) % 3:
-            seen.append((time, Heard("hami-scheduler", at(time))))
-    return seen
+            inputs.append((time, SchedulerActivity("hami-scheduler", at(time))))
+    return inputs
 
 
-def as_told(alerts: Sequence[AlertChanged]) -> list[tuple[str, datetime]]:
+def changes(alerts: Sequence[AlertChanged]) -> list[tuple[str, datetime]]:
     return [(alert.id, alert.changed_at) for alert in alerts]
 
 
 @settings(max_examples=examples(4))
 @given(st.integers(0, 10_000))
-def test_a_process_that_was_killed_at_any_time_goes_on_as_if_it_never_was(seed: int) -> None:
-    rules, seen, minutes = load(), a_busy_day(seed, 270), 270
-    whole = run(rules, seen, minutes)
+def test_a_process_that_was_killed_at_any_time_continues_as_if_it_had_not_been(seed: int) -> None:
+    shipped, inputs, minutes = load(), a_busy_day(seed, 270), 270
+    whole = run(shipped, inputs, minutes)
     rng = random.Random(seed)
-    # It had told up to `killed`, but kept only an earlier time; what it reads again goes back as far as the rules say.
+    # It published up to `killed` but committed an earlier time; it reads again as far back as the rules need.
     kept = 110 + rng.random() * 130
     killed = kept + rng.random() * 20
-    told = [alert for alert in whole if alert.changed_at <= at(killed)]
-    back = [(time, each) for time, each in seen if time >= kept - 110]
-    after = run(rules, back, minutes, told=told, told_until=kept, start=kept - 110)
-    assert as_told([*told, *after]) == as_told(whole)
+    published = [alert for alert in whole if alert.changed_at <= at(killed)]
+    back = [(time, each) for time, each in inputs if time >= kept - 110]
+    after = run(shipped, back, minutes, published=published, published_until=kept, start=kept - 110)
+    assert changes([*published, *after]) == changes(whole)
 
 
 def test_records_of_two_partitions_are_put_in_order_however_they_are_read() -> None:
     timeline = Timeline(at(0))
     for number, time in enumerate((0.1, 0.5, 0.9)):
-        timeline.put(at(time), ("a", 1, number), [Heard("late", at(time))])
+        timeline.put(at(time), ("a", 1, number), [SchedulerActivity("late", at(time))])
     for number, time in enumerate((0.1, 0.4)):
-        timeline.put(at(time), ("a", 0, number), [Heard("early", at(time))])
+        timeline.put(at(time), ("a", 0, number), [SchedulerActivity("early", at(time))])
     order = [
         (each if isinstance(each, datetime) else each.scheduler)  # type: ignore[union-attr]
         for each in timeline.advance(at(0.6))
@@ -77,22 +78,41 @@ def test_records_of_two_partitions_are_put_in_order_however_they_are_read() -> N
     assert list(timeline.advance(at(0.6))) == []
 
 
-def test_what_fires_for_days_is_told_again_once_a_day_with_its_id() -> None:
-    seen: list[tuple[float, Seen]] = [(1, a_check(1, "HandshakeTooOld"))]
-    alerts = run(load(), seen, 3 * DAY)
+def test_what_fires_for_days_is_published_again_once_a_day_with_its_id() -> None:
+    inputs: list[tuple[float, AlertInput]] = [(1, a_check(1, "HandshakeTooOld"))]
+    alerts = run(load(), inputs, 3 * DAY)
     assert len(alerts) == 3
     assert len({alert.id for alert in alerts}) == 1
 
 
-def test_an_alert_of_a_rule_that_is_gone_is_resolved() -> None:
+def test_an_alert_of_a_removed_rule_resolves() -> None:
     (fired,) = run(load(), [(1, a_check(1, "HandshakeTooOld"))], 2)
-    rules: list[Rule] = []
-    assert [alert.state for alert in run(rules, [], 5, told=[fired], told_until=2)] == ["resolved"]
+    none: list[Rule] = []
+    assert [alert.state for alert in run(none, [], 5, published=[fired], published_until=2)] == ["resolved"]
 
 
-def test_a_node_that_fires_goes_on_firing_when_its_check_is_too_long_ago_to_be_read() -> None:
+def test_an_alert_is_restored_from_its_fields_whatever_its_summary_says() -> None:
+    """A check is published once, when its result changes: after a restart only the alert itself still has it."""
+    (rule,) = [rule for rule in load() if rule.name == "HandshakeStale"]
+    (fired,) = run([rule], [(1, a_check(1, "HandshakeTooOld"))], 2)
+    translated = fired.model_copy(update={"summary": "Text einer späteren Fassung: ohne Bedeutung"})
+    condition = rule.condition()
+    condition.restore(translated)
+    (restored,) = condition.firing(at(DAY))
+    assert (restored.labels, restored.problems) == (fired.labels, fired.problems)
+    assert restored.summary == fired.summary
+
+
+def test_a_rule_of_another_kind_under_the_same_name_restores_nothing(tmp_path: Path) -> None:
+    (fired,) = run(rules(tmp_path, "kind: lock"), [(time, a_bind(time, error=LOCKED)) for time in range(7)], 6)
+    for kind in ("kind: handshake\n    codes: [HandshakeTooOld]", "kind: silent"):
+        alerts = run(rules(tmp_path, kind), [], 10, published=[fired], published_until=6)
+        assert [alert.state for alert in alerts] == ["resolved"]
+
+
+def test_an_alert_about_a_node_continues_when_its_check_is_too_long_ago_to_be_read() -> None:
     (fired,) = run(load(), [(1, a_check(1, "HandshakeTooOld"))], 2)
-    assert run(load(), [], DAY, told=[fired], told_until=DAY - 60, start=DAY - 60) == []
+    assert run(load(), [], DAY, published=[fired], published_until=DAY - 60, start=DAY - 60) == []
 
 
 WRONG = {
@@ -101,7 +121,7 @@ WRONG = {
     "rules:\n  - name: A\n    kind: nothing\n": ":2: rules.0: Input tag 'nothing'",
     "rules:\n  - kind: lock\n": ":2: rules.0.name: Field required",
     "rules:\n  - {name: A, kind: lock}\n  - {name: A, kind: lock}\n": ":1: two rules are called A",
-    "rules: [\n": ":2: no YAML",
+    "rules: [\n": ":2: not valid YAML",
     "": ":1: ",
     "- a\n": ":1: ",
     "rules:\n  - name: A\n    kind: handshake\n    codes: 5\n": ":4: rules.0.codes: Input should be a valid frozenset",
@@ -111,7 +131,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("text", WRONG)
-def test_what_is_wrong_with_rules_is_said_with_file_and_line(tmp_path: Path, text: str) -> None:
+def test_a_mistake_in_a_file_of_rules_is_reported_with_file_and_line(tmp_path: Path, text: str) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text(text)
     with pytest.raises(RuleError) as error:
@@ -119,6 +139,6 @@ def test_what_is_wrong_with_rules_is_said_with_file_and_line(tmp_path: Path, tex
     assert str(error.value).startswith(f"{path}{WRONG[text]}")
 
 
-def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RuleError, match="can't be read"):
         load(tmp_path / "none.yaml")

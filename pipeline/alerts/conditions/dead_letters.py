@@ -1,0 +1,49 @@
+"""Kind ``dead-letters``: processes dead-letter records."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pipeline.alerts import links
+from pipeline.alerts.conditions.condition import AlertRule, Minutes, RebuiltCondition, minutes
+from pipeline.alerts.conditions.window_count import WindowCount
+from pipeline.alerts.firing import Firing
+from pipeline.alerts.inputs import AlertInput, DeadLettered
+from schemas.topics import DEAD_LETTERS
+
+
+class DeadLettersRule(AlertRule):
+    """Records are being dead-lettered."""
+
+    kind: Literal["dead-letters"]
+    window_minutes: Minutes = 15
+    at_least: Annotated[int, Field(ge=1)] = 1
+
+    def condition(self) -> "DeadLettersCondition":
+        return DeadLettersCondition(self)
+
+
+class DeadLettersCondition(RebuiltCondition):
+    """Counts dead letters by the topic they were read from."""
+
+    def __init__(self, rule: DeadLettersRule) -> None:
+        self._rule = rule
+        self._dead_letters = WindowCount(minutes(rule.window_minutes))
+
+    @property
+    def lookback(self) -> dict[str, timedelta]:
+        return {DEAD_LETTERS.name: self._dead_letters.window}
+
+    def observe(self, event: AlertInput) -> None:
+        if isinstance(event, DeadLettered):
+            self._dead_letters.add({"topic": event.topic}, event.at)
+
+    def firing(self, now: datetime) -> Iterator[Firing]:
+        for labels, count in self._dead_letters.reaching(self._rule.at_least, now):
+            summary = (
+                f"{count} records of {labels['topic']} became dead letters in {self._rule.window_minutes:g} minutes: "
+                "`python -m pipeline dead-letters list` shows the causes"
+            )
+            yield Firing(labels, summary, {"count": float(count)}, links.of_dead_letters)

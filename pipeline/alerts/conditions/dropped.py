@@ -1,0 +1,53 @@
+"""Kind ``dropped``: a scheduler discarded device detail because its spool is full."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pipeline.alerts import links
+from pipeline.alerts.conditions.condition import AlertRule, Minutes, RebuiltCondition, minutes
+from pipeline.alerts.conditions.window_count import WindowCount
+from pipeline.alerts.firing import Firing
+from pipeline.alerts.inputs import AlertInput
+from schemas.events import DetailDropped
+from schemas.topics import DECISIONS
+
+
+class DroppedRule(AlertRule):
+    """A scheduler has discarded device detail: its spool is full."""
+
+    kind: Literal["dropped"]
+    window_minutes: Minutes = 15
+    at_least: Annotated[int, Field(ge=1)] = 1
+    """Records of devices in the window."""
+
+    def condition(self) -> "DroppedCondition":
+        return DroppedCondition(self)
+
+
+class DroppedCondition(RebuiltCondition):
+    """Counts discarded device records by scheduler."""
+
+    def __init__(self, rule: DroppedRule) -> None:
+        self._rule = rule
+        self._dropped = WindowCount(minutes(rule.window_minutes))
+
+    @property
+    def lookback(self) -> dict[str, timedelta]:
+        return {DECISIONS.name: self._dropped.window}
+
+    def observe(self, event: AlertInput) -> None:
+        if isinstance(event, DetailDropped):
+            self._dropped.add({"scheduler": event.scheduler}, event.dropped_at, event.device_records)
+
+    def firing(self, now: datetime) -> Iterator[Firing]:
+        for labels, count in self._dropped.reaching(self._rule.at_least, now):
+            scheduler = labels["scheduler"]
+            summary = (
+                f"the spool of {scheduler} is full: it discarded {count} device records in "
+                f"{self._rule.window_minutes:g} minutes; see why Kafka does not take them, or raise --spool-max-bytes"
+            )
+            yield Firing(labels, summary, {"count": float(count)}, partial(links.of_scheduler, scheduler))

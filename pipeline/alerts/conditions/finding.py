@@ -1,0 +1,57 @@
+"""Kind ``finding``: audits found placements that can't be right."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pipeline.alerts import links
+from pipeline.alerts.conditions.condition import AlertRule, Minutes, RebuiltCondition, minutes
+from pipeline.alerts.conditions.window_count import WindowCount
+from pipeline.alerts.firing import Firing
+from pipeline.alerts.inputs import AlertInput
+from schemas.events import FindingReported
+from schemas.topics import FINDINGS
+
+
+class FindingRule(AlertRule):
+    """A placement that can't be right."""
+
+    kind: Literal["finding"]
+    findings: frozenset[str]
+    """As in finding reported: ``Overcommitted``, …"""
+    window_minutes: Minutes = 60
+    at_least: Annotated[int, Field(ge=1)] = 1
+
+    def condition(self) -> "FindingCondition":
+        return FindingCondition(self)
+
+
+class FindingCondition(RebuiltCondition):
+    """Counts findings by name and node."""
+
+    def __init__(self, rule: FindingRule) -> None:
+        self._rule = rule
+        self._findings = WindowCount(minutes(rule.window_minutes))
+
+    @property
+    def lookback(self) -> dict[str, timedelta]:
+        return {FINDINGS.name: self._findings.window}
+
+    def observe(self, event: AlertInput) -> None:
+        if not isinstance(event, FindingReported) or event.finding not in self._rule.findings:
+            return
+        # KAI pipelines a pod when memory is about to be released: while the pod waits for it, nothing is wrong.
+        if not event.numbers.get("is_waiting"):
+            self._findings.add({"finding": event.finding, "node": event.node}, event.found_at)
+
+    def firing(self, now: datetime) -> Iterator[Firing]:
+        for labels, count in self._findings.reaching(self._rule.at_least, now):
+            finding, node = labels["finding"], labels["node"]
+            summary = (
+                f"{finding} on {node}: {count} in {self._rule.window_minutes:g} minutes: "
+                "the findings name the pods, the devices and the numbers"
+            )
+            yield Firing(labels, summary, {"count": float(count)}, partial(links.of_finding, finding, node))

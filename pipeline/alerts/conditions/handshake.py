@@ -1,0 +1,72 @@
+"""Kind ``handshake``: the latest check of a node found a problem with its handshake or registration."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from pipeline.alerts import links
+from pipeline.alerts.conditions.condition import AlertRule, minutes
+from pipeline.alerts.firing import Firing
+from pipeline.alerts.inputs import AlertInput
+from schemas.events import AlertChanged, NodeChecked, NodeProblem
+from schemas.topics import NODES
+
+
+class HandshakeRule(AlertRule):
+    """A node's handshake or registration is wrong."""
+
+    kind: Literal["handshake"]
+    codes: frozenset[str]
+    """As in node checked: ``HandshakeTooOld``, …"""
+    for_minutes: Annotated[float, Field(ge=0, le=24 * 60)] = 0
+
+    def condition(self) -> "HandshakeCondition":
+        return HandshakeCondition(self)
+
+
+@dataclass(frozen=True, slots=True)
+class _BrokenNode:
+    since: datetime
+    problems: list[NodeProblem]
+
+
+class HandshakeCondition:
+    """Nodes whose latest check found one of the rule's problems, per scheduler that checked them."""
+
+    def __init__(self, rule: HandshakeRule) -> None:
+        self._codes, self._for = rule.codes, minutes(rule.for_minutes)
+        self._broken: dict[tuple[str, str], _BrokenNode] = {}
+
+    @property
+    def lookback(self) -> dict[str, timedelta]:
+        return {NODES.name: self._for + minutes(60)}
+
+    def observe(self, event: AlertInput) -> None:
+        if isinstance(event, NodeChecked):
+            key = event.node, event.scheduler
+            problems = [problem for problem in event.problems if problem.code in self._codes]
+            before = self._broken.pop(key, None)
+            if problems:
+                self._broken[key] = _BrokenNode(before.since if before else event.observed_at, problems)
+
+    def firing(self, now: datetime) -> Iterator[Firing]:
+        for (node, scheduler), broken in sorted(self._broken.items()):
+            if now - broken.since >= self._for:
+                found = "; ".join(problem.message for problem in broken.problems)
+                yield Firing(
+                    {"node": node, "scheduler": scheduler},
+                    f"{node}: {found}: see whether its device plugin runs and reaches the API server",
+                    {},
+                    partial(links.of_node, node, broken.since, now),
+                    broken.problems,
+                )
+
+    def restore(self, alert: AlertChanged) -> None:
+        # A check is published when its result changes, maybe weeks before the lookback: only the alert shows it then.
+        if alert.labels.keys() >= {"node", "scheduler"}:
+            key = alert.labels["node"], alert.labels["scheduler"]
+            self._broken[key] = _BrokenNode(alert.started_at - self._for, alert.problems)

@@ -1,0 +1,137 @@
+"""Kind ``pending``: a pod is refused for the same reason again and again."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, Literal
+
+from hami.reason_codes import ReasonCode
+from pipeline.alerts import links
+from pipeline.alerts.conditions.condition import (
+    AlertRule,
+    Minutes,
+    RebuiltCondition,
+    in_minutes,
+    minutes,
+)
+from pipeline.alerts.firing import Firing
+from pipeline.alerts.inputs import AlertInput
+from schemas.events import MessageEmitted, PodObserved, PodRef
+from schemas.topics import MESSAGES, PODS
+
+_BINDING: Final = "Binding"
+_NO_NODE_FITS: Final = ReasonCode.FILTERING_FAILED.value
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+
+
+class PendingRule(AlertRule):
+    """A pod is refused for the same reason again and again."""
+
+    kind: Literal["pending"]
+    for_minutes: Minutes = 30
+    reasons: frozenset[str] = frozenset()
+    """Only these reason codes; empty: any."""
+    namespaces: frozenset[str] = frozenset()
+    """Only these; empty: any."""
+    forget_minutes: Minutes = 20
+    """A pod without an attempt for this long no longer waits: kube-scheduler retries at least every five minutes."""
+
+    def condition(self) -> "PendingCondition":
+        return PendingCondition(self)
+
+
+@dataclass(slots=True)
+class _RefusedPod:
+    pod: PodRef
+    refused_at: datetime
+    """The latest refusal."""
+    attempt_id: str = ""
+    """The attempt of the latest messages."""
+    attempts: int = 0
+    since: dict[str, datetime] = field(default_factory=dict)
+    """Reason to the first of the consecutive attempts that it refused."""
+    reasons_so_far: set[str] = field(default_factory=set)
+    """Of the latest attempt, whose messages may not all have been read."""
+    current: dict[str, datetime] = field(default_factory=dict)
+    """``since`` for the reasons of the latest attempt that was read completely."""
+
+    def refuse(self, message: MessageEmitted) -> None:
+        if message.attempt_id != self.attempt_id:
+            if message.reported_at < self.refused_at:
+                return  # An earlier attempt, delivered a second time.
+            self.attempt_id, self.reasons_so_far = message.attempt_id, set()
+            self.attempts += 1
+        reason = message.code or message.reason
+        self.refused_at = max(self.refused_at, message.reported_at)
+        self.reasons_so_far.add(reason)
+        self.since.setdefault(reason, message.reported_at)
+        # The message about the whole attempt has no code and comes last.
+        if not message.code:
+            self._complete_attempt()
+
+    def _complete_attempt(self) -> None:
+        self.since = {reason: at for reason, at in self.since.items() if reason in self.reasons_so_far}
+        # That no node fits says nothing beside the reasons of nodes; it counts only where it is all that is known.
+        codes = {reason: at for reason, at in self.since.items() if reason != _NO_NODE_FITS}
+        self.current = codes or dict(self.since)
+
+
+class PendingCondition(RebuiltCondition):
+    # Nothing to restore: a pod that still waits has an attempt within the lookback.
+
+    def __init__(self, rule: PendingRule) -> None:
+        self._rule, self._for, self._forget = rule, minutes(rule.for_minutes), minutes(rule.forget_minutes)
+        self._pods: dict[str, _RefusedPod] = {}
+
+    @property
+    def lookback(self) -> dict[str, timedelta]:
+        return {MESSAGES.name: self._for + self._forget, PODS.name: self._forget}
+
+    def observe(self, event: AlertInput) -> None:
+        if isinstance(event, MessageEmitted):
+            self._observe_message(event)
+        elif isinstance(event, PodObserved) and (event.node or event.phase in _ENDED):
+            self._pods.pop(str(event.pod), None)
+
+    def _observe_message(self, message: MessageEmitted) -> None:
+        key = str(message.pod)
+        refused = self._pods.get(key)
+        if refused and refused.pod.uid != message.pod.uid and message.pod.uid:
+            refused = None  # Another pod of the same name: its waiting time begins with this message.
+        if message.severity == "Warning":
+            refused = self._pods[key] = refused or _RefusedPod(message.pod, message.reported_at)
+            refused.refuse(message)
+        elif message.reason.startswith(_BINDING):
+            self._pods.pop(key, None)
+        elif refused and not any(reason.startswith(_BINDING) for reason in refused.since):
+            # A node fits, so the refusals are over. Failed binds are not: each follows a filter that succeeded.
+            self._pods.pop(key, None)
+
+    def firing(self, now: datetime) -> Iterator[Firing]:
+        for key, refused in sorted(self._pods.items()):
+            if now - refused.refused_at > self._forget:
+                del self._pods[key]
+            elif self._is_covered(refused.pod) and (reasons := self._long_standing(refused, now)):
+                yield _firing(refused, reasons, now)
+
+    def _is_covered(self, pod: PodRef) -> bool:
+        return not self._rule.namespaces or pod.namespace in self._rule.namespaces
+
+    def _long_standing(self, refused: _RefusedPod, now: datetime) -> dict[str, datetime]:
+        return {
+            reason: since
+            for reason, since in refused.current.items()
+            if now - since >= self._for and (not self._rule.reasons or reason in self._rule.reasons)
+        }
+
+
+def _firing(refused: _RefusedPod, reasons: dict[str, datetime], now: datetime) -> Firing:
+    waited = in_minutes(now - min(reasons.values()))
+    summary = (
+        f"{refused.pod} has been refused for {waited:.0f} minutes ({refused.attempts} attempts) for "
+        f"{', '.join(sorted(reasons))}: its history names the nodes that refuse it"
+    )
+    labels = {"namespace": refused.pod.namespace, "pod": refused.pod.name}
+    numbers = {"pending_minutes": waited, "attempts": float(refused.attempts)}
+    return Firing(labels, summary, numbers, partial(links.of_pod, refused.pod))

@@ -1,0 +1,90 @@
+"""Kind ``silent``: a scheduler that has pods waiting publishes nothing any more."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, Literal
+
+from pipeline.alerts import links
+from pipeline.alerts.conditions.condition import AlertRule, Minutes, in_minutes, minutes
+from pipeline.alerts.firing import Firing
+from pipeline.alerts.inputs import AlertInput, DecisionArrival, SchedulerActivity
+from schemas.events import AlertChanged, MessageEmitted, PodObserved
+from schemas.topics import DECISIONS, MESSAGES, NODES, PODS
+
+_ENDED: Final = frozenset({"Succeeded", "Failed"})
+_RETRY_INTERVAL: Final = minutes(10)
+"""kube-scheduler retries a waiting pod at least every five minutes; twice that leaves time for a slow cycle."""
+_WAITING_FOR: Final = minutes(20)
+"""A pod that was last refused this long before the scheduler's last sign of life no longer waits."""
+_UNKNOWN_POD: Final = ""
+"""Stands for the pods that waited when a restored alert began; which ones they were is not known."""
+
+
+class SilentRule(AlertRule):
+    """A scheduler that has pods waiting publishes nothing any more."""
+
+    kind: Literal["silent"]
+    for_minutes: Minutes = 10
+    forget_minutes: Minutes = 24 * 60
+    """A scheduler that is silent for this long has been removed."""
+
+    def condition(self) -> "SilentCondition":
+        return SilentCondition(self)
+
+
+class SilentCondition:
+    """Per scheduler, its last sign of life and the pods that waited then."""
+
+    def __init__(self, rule: SilentRule) -> None:
+        self._for, self._forget = minutes(rule.for_minutes), minutes(rule.forget_minutes)
+        self._active_at: dict[str, datetime] = {}
+        self._waiting: defaultdict[str, dict[str, datetime]] = defaultdict(dict)
+        """Scheduler to pods, each with its latest refusal."""
+
+    @property
+    def lookback(self) -> dict[str, timedelta]:
+        return dict.fromkeys((DECISIONS.name, PODS.name, NODES.name, MESSAGES.name), self._for + _RETRY_INTERVAL)
+
+    def observe(self, event: AlertInput) -> None:
+        if isinstance(event, (SchedulerActivity, DecisionArrival)):
+            self._observe_activity(event.scheduler, event.at)
+        elif isinstance(event, MessageEmitted):
+            waiting = self._waiting[event.scheduler]
+            if event.severity == "Warning":
+                waiting[str(event.pod)] = event.reported_at
+            else:
+                waiting.pop(str(event.pod), None)
+        elif isinstance(event, PodObserved) and (event.node or event.phase in _ENDED):
+            # Any scheduler may have placed it.
+            for waiting in self._waiting.values():
+                waiting.pop(str(event.pod), None)
+
+    def _observe_activity(self, scheduler: str, at: datetime) -> None:
+        self._active_at[scheduler] = max(at, self._active_at.get(scheduler, at))
+        self._waiting[scheduler].pop(_UNKNOWN_POD, None)
+
+    def firing(self, now: datetime) -> Iterator[Firing]:
+        for scheduler, active_at in sorted(self._active_at.items()):
+            silence, waiting = now - active_at, self._waiting[scheduler]
+            for pod in [pod for pod, refused_at in waiting.items() if active_at - refused_at > _WAITING_FOR]:
+                del waiting[pod]
+            if silence > self._forget:
+                del self._active_at[scheduler]
+            elif silence >= self._for and waiting:
+                silent_minutes = in_minutes(silence)
+                summary = (
+                    f"{scheduler} has published nothing for {silent_minutes:.0f} minutes while pods wait "
+                    f"({len(waiting)}): see whether it runs, leads and reaches Kafka (/readyz)"
+                )
+                numbers = {"silent_minutes": silent_minutes, "waiting_pods": float(len(waiting))}
+                yield Firing({"scheduler": scheduler}, summary, numbers, partial(links.of_scheduler, scheduler))
+
+    def restore(self, alert: AlertChanged) -> None:
+        # A scheduler that is silent has no records in the lookback: only the alert shows that pods wait for it.
+        scheduler = alert.labels.get("scheduler")
+        if scheduler and scheduler not in self._active_at:
+            active_at = alert.started_at - self._for
+            self._active_at[scheduler] = active_at
+            self._waiting[scheduler][_UNKNOWN_POD] = active_at

@@ -1,0 +1,27 @@
+"""What the process of the alerts counts. docs/metrics.md has a line for each."""
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
+
+
+class Metrics:
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        # The library appends `_total` to the names of counters.
+        self.records = Counter(
+            "schedulerlog_alerts_records", "Records read, by topic.", ("topic",), registry=self.registry
+        )
+        self.published = Counter(
+            "schedulerlog_alerts_published",
+            "Alerts published, by rule and state, daily repetitions included.",
+            ("rule", "state"),
+            registry=self.registry,
+        )
+        self.firing = Gauge(
+            "schedulerlog_alerts_firing", "Alerts that fire, by severity.", ("severity",), registry=self.registry
+        )
+        self.clock_lag = Gauge(
+            "schedulerlog_alerts_clock_lag_seconds",
+            "How far the latest tick is behind the present; rules are evaluated that much later.",
+            registry=self.registry,
+        )
