@@ -37,7 +37,7 @@ _STEPS: Final = (
 """The parts of a time in order: a pattern, and the name that Go's parser gives the part in its errors."""
 
 
-class LockError(ValueError):
+class NodeLockError(ValueError):
     """The annotation is not a lock; the text is HAMi's."""
 
 
@@ -50,12 +50,12 @@ class Lock:
 
 
 def parse(value: str) -> Lock:
-    """Raises `LockError` with HAMi's text."""
+    """Raises `NodeLockError` with HAMi's text."""
     parts = value.split(",")
     if len(parts) == 1:
         return Lock(parse_time(value), ("", ""))
     if len(parts) != 3:
-        raise LockError(f"malformed lock annotation: expected 3 parts, got {len(parts)} from {value}")
+        raise NodeLockError(f"malformed lock annotation: expected 3 parts, got {len(parts)} from {value}")
     return Lock(parse_time(parts[0]), (parts[1], parts[2]))
 
 
@@ -66,19 +66,19 @@ def owner_of(value: str) -> PodKey | None:
 
 
 def parse_time(text: str) -> datetime:
-    """RFC 3339 as Go reads it. Raises `LockError` with Go's text."""
+    """RFC 3339 as Go reads it. Raises `NodeLockError` with Go's text."""
     rest = text
     for pattern, name in _STEPS:
         found = re.match(pattern, rest, re.ASCII)
         if not found:
-            raise LockError(f'parsing time "{text}" as "{_LAYOUT}": cannot parse "{rest}" as "{name}"')
+            raise NodeLockError(f'parsing time "{text}" as "{_LAYOUT}": cannot parse "{rest}" as "{name}"')
         rest = rest[found.end() :]
     if rest:
-        raise LockError(f'parsing time "{text}": extra text: "{rest}"')
+        raise NodeLockError(f'parsing time "{text}": extra text: "{rest}"')
     try:
         return datetime.fromisoformat(_to_microseconds(text)).astimezone(UTC)
     except (ValueError, OverflowError) as error:
-        raise LockError(f'parsing time "{text}": {error}') from None
+        raise NodeLockError(f'parsing time "{text}": {error}') from None
 
 
 def _to_microseconds(text: str) -> str:
@@ -103,7 +103,7 @@ class Step(Enum):
 
 
 def next_step(value: str | None, pod: PodKey, now: datetime, timeout: timedelta) -> Step:
-    """Raises `LockError` for an annotation that is not a lock. A lock is valid up to and including `timeout`."""
+    """Raises `NodeLockError` for an annotation that is not a lock. A lock is valid up to and including `timeout`."""
     if value is None:
         return Step.TAKE
     lock = parse(value)

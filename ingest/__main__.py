@@ -23,8 +23,8 @@ from ingest.run_command import KAFKA_VARIABLE, Asked, MistakeError, nodes_of_clu
 from ingest.sniffer.reader import UNNAMED_NAMESPACE, SnifferLog
 from ingest.sniffer.service import server
 from ingest.sources.blocks import UnreadableError
-from kube.credentials import Load, from_kubeconfig, in_cluster
-from kube.errors import ApiError, KubeConfigError
+from kube.credentials import LoadConfiguration, from_kubeconfig, in_cluster
+from kube.errors import KubeApiError, KubeConfigError
 from process.cli import application, one_line_for
 
 app = application("Turn the logs of unmodified schedulers into schedulerlog's events.")
@@ -57,7 +57,7 @@ Kafka = Annotated[str | None, typer.Option(help=f"HOST:PORT[,HOST:PORT…]; defa
 Scheduler = Annotated[str, typer.Option(help="The scheduler's name, as in the pods' spec.schedulerName.")]
 
 
-MISTAKES = (MistakeError, CheckpointError, UnreadableError, KafkaUnavailableError, KubeConfigError, ApiError)
+MISTAKES = (MistakeError, CheckpointError, UnreadableError, KafkaUnavailableError, KubeConfigError, KubeApiError)
 
 
 @app.callback()
@@ -197,7 +197,7 @@ def kube_events(
         asyncio.run(_watch(load, namespace, servers_of(kafka), served_metrics("kube-events", metrics_port)))
 
 
-async def _watch(load: Load, namespace: str, servers: str, metrics: Metrics) -> None:
+async def _watch(load: LoadConfiguration, namespace: str, servers: str, metrics: Metrics) -> None:
     stop = _stop_by_signal()
     reader = KubeEvents()
     async with KafkaSink(servers) as sink:
@@ -231,7 +231,7 @@ async def _cards_of_cluster(kubeconfig: Path | None) -> Cards:
     try:
         async for page in nodes_of_cluster(kubeconfig):
             cards |= cards_of_nodes(page)
-    except ApiError as error:
+    except KubeApiError as error:
         typer.echo(f"nodes can't be listed, so cards are told without their nodes: {error}", err=True)
     return cards
 

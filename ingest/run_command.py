@@ -26,7 +26,7 @@ from ingest.sources.blocks import UnreadableError
 from ingest.sources.follow import Reached, follow, read_file, read_standard_input
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client
-from kube.credentials import Credentials, from_kubeconfig, in_cluster
+from kube.credentials import ApiCredentials, from_kubeconfig, in_cluster
 from schemas.events import Event
 
 KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA"
@@ -185,7 +185,7 @@ async def _found(asked: Asked, state: State) -> AsyncIterator[Found]:
 
 
 async def _client(kubeconfig: Path | None) -> Client:
-    return Client(await Credentials.open(from_kubeconfig(kubeconfig) if kubeconfig else in_cluster))
+    return Client(await ApiCredentials.open(from_kubeconfig(kubeconfig) if kubeconfig else in_cluster))
 
 
 async def nodes_of_cluster(kubeconfig: Path | None) -> AsyncIterator[bytes]:

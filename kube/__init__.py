@@ -1,6 +1,22 @@
-"""Talking to a Kubernetes API server: credentials, requests, list and watch with resume, leader election by Lease.
+"""A client for the Kubernetes API server: requests, list and watch with resume, leader election by Lease.
 
-Knows nothing of GPUs, HAMi or our events; the services share it because they do not import each other. `notices`,
-`mirror`, `lease`, `backoff` and `rate` are pure; `credentials`, `client`, `reflector` and `election` touch the network.
-Objects are Kubernetes objects as decoded JSON.
+Knows nothing of GPUs, HAMi or our events. Several services use it, because services never import each other. Objects
+are Kubernetes objects as decoded JSON. Pure, without network or clock:
+
+resources              paths of the kinds of objects that we read and write
+errors                 what can go wrong, named for what the caller must do
+backoff                seconds to wait between two attempts
+rate_limiter           a token bucket for requests
+watch_events           decodes the lines of a watch
+store                  which objects there are, from lists, watch events and own writes
+lease                  the rules of a Lease: who leads, and what to write
+
+With network:
+
+credentials            the API server's address and our token or certificate
+client                 requests
+reflector              list and watch: keeps a handler informed of every change
+leadership             what a leader election offers to its user
+election               leads while our own Lease is ours
+colocated_leadership   leads while the kube-scheduler in our pod holds its Lease
 """

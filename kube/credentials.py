@@ -1,7 +1,7 @@
-"""Where the API server is and how to speak to it, from a kubeconfig or from the pod's service account.
+"""The API server's address and our credentials, from a kubeconfig or from the pod's service account.
 
-The official client reads both. It is asked again every minute and when the server refuses what we have: service account
-tokens change on disk within the hour, exec plugins and rotated client certificates too.
+The official client reads both. We read them again every minute and when the server refuses ours: the kubelet replaces
+service account tokens within the hour, and exec plugins and client certificates change as well.
 """
 
 import logging
@@ -9,109 +9,119 @@ import ssl
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Final
-
-from kubernetes.aio import config
-from kubernetes.aio.client import Configuration
-from kubernetes.aio.config.incluster_config import InClusterConfigLoader
+from typing import TYPE_CHECKING, Final
 
 from kube.errors import KubeConfigError
 
+# The official client takes a second to import, so it is imported only where it is used.
+if TYPE_CHECKING:
+    from kubernetes.aio.client import Configuration
+
 log = logging.getLogger(__name__)
 
-Load = Callable[[], Awaitable[Configuration]]
+LoadConfiguration = Callable[[], Awaitable["Configuration"]]
 
 RENEW_SECONDS: Final = 60.0
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds its token, the cluster's CA and its namespace."""
+"""Where the kubelet puts a pod's token, the cluster's CA and the pod's namespace."""
 
 
-def from_kubeconfig(path: Path, context: str | None = None) -> Load:
-    """`context`: by name; None: the file's current one."""
+def from_kubeconfig(path: Path, context: str | None = None) -> LoadConfiguration:
+    """Reads the kubeconfig at `path`; `context` is the name of one of its contexts, None for its current one."""
 
-    async def load() -> Configuration:
-        found = Configuration()
+    async def load() -> "Configuration":
+        from kubernetes.aio import config
+        from kubernetes.aio.client import Configuration
+
+        configuration = Configuration()
         try:
-            path.stat()  # noqa: ASYNC240 - local, and the reader behind it blocks too
-            await config.load_kube_config(str(path), context, found, persist_config=False)
+            path.stat()  # noqa: ASYNC240 - a local file, and the official reader blocks as well
+            await config.load_kube_config(str(path), context, configuration, persist_config=False)
         except OSError as error:
             raise KubeConfigError(f"{path}: can't be read: {error.strerror}") from error
         except Exception as error:
             raise KubeConfigError(f"{path}: {_first_line(error)}") from error
-        return found
+        return configuration
 
     return load
 
 
-async def in_cluster(folder: Path = SERVICE_ACCOUNT) -> Configuration:
-    """The pod's service account, at the API server that the environment names."""
-    found = Configuration()
+async def in_cluster(folder: Path = SERVICE_ACCOUNT) -> "Configuration":
+    """Reads the pod's service account; the environment names the API server."""
+    from kubernetes.aio import config
+    from kubernetes.aio.client import Configuration
+    from kubernetes.aio.config.incluster_config import InClusterConfigLoader
+
+    configuration = Configuration()
     try:
-        InClusterConfigLoader(str(folder / "token"), str(folder / "ca.crt")).load_and_set(found)
+        InClusterConfigLoader(str(folder / "token"), str(folder / "ca.crt")).load_and_set(configuration)
     except (config.ConfigException, OSError) as error:
         cause = f"not in a pod with a service account ({_first_line(error).rstrip('.')})"
         raise KubeConfigError(f"{cause}: name a kubeconfig to reach the cluster from here") from error
-    return found
+    return configuration
 
 
 def pod_namespace() -> str:
-    """The namespace of the pod that we run in; empty outside of one."""
+    """The namespace of the pod that this process runs in; empty outside of a pod."""
     try:
         return (SERVICE_ACCOUNT / "namespace").read_text().strip()
     except OSError:
         return ""
 
 
-class Credentials:
-    """`url`, `tls`, `server_name` and `proxy` are for connections; `authorization` is a header of every request."""
+class ApiCredentials:
+    """What a client needs: `url`, `tls`, `server_name` and `proxy` to connect, `authorization` for every request."""
 
-    def __init__(self, load: Load, found: Configuration, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, load: LoadConfiguration, configuration: "Configuration", clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._load, self._clock = load, clock
-        self.tls = ssl.create_default_context() if found.host.startswith("https") else None
-        self._take(found)
+        self.tls = ssl.create_default_context() if configuration.host.startswith("https") else None
+        self._apply(configuration)
 
     @classmethod
-    async def open(cls, load: Load) -> "Credentials":
+    async def open(cls, load: LoadConfiguration) -> "ApiCredentials":
         """Raises `KubeConfigError`."""
         return cls(load, await load())
 
-    def _take(self, found: Configuration) -> None:
-        self.url = found.host.rstrip("/")
-        self.server_name: str | None = found.tls_server_name
-        self.proxy: str | None = found.proxy
-        self._authorization: str = found.api_key.get("BearerToken", "")
+    def _apply(self, configuration: "Configuration") -> None:
+        self.url = configuration.host.rstrip("/")
+        self.server_name: str | None = configuration.tls_server_name
+        self.proxy: str | None = configuration.proxy
+        self._authorization: str = configuration.api_key.get("BearerToken", "")
         self._read_at = self._clock()
         if self.tls:
-            _trust(self.tls, found)
+            _set_certificates(self.tls, configuration)
 
     async def authorization(self) -> str:
-        """The header's value; empty where a client certificate says who we are."""
+        """The value of the header; empty if a client certificate identifies us."""
         if self._clock() - self._read_at >= RENEW_SECONDS:
             await self.renew()
         return self._authorization
 
     async def renew(self) -> None:
-        """Read everything anew; what can't be read stays as it was."""
-        # Whoever asks meanwhile takes what we have: one reader is enough.
+        """Read everything again; if that fails, keep what we have."""
+        # Set before reading: requests that start meanwhile use what we have, instead of reading as well.
         self._read_at = self._clock()
         try:
-            self._take(await self._load())
+            self._apply(await self._load())
         except (KubeConfigError, OSError) as error:
-            log.warning("the credentials stay as they were: %s", error)
+            log.warning("the credentials could not be read again, the old ones are used: %s", error)
 
 
-def _trust(tls: ssl.SSLContext, found: Configuration) -> None:
-    """Raises `KubeConfigError` for certificates that can't be used."""
+def _set_certificates(tls: ssl.SSLContext, configuration: "Configuration") -> None:
+    """Load the CA and the client certificate; raises `KubeConfigError` if they can't be used."""
     try:
-        if found.ssl_ca_cert:
-            tls.load_verify_locations(found.ssl_ca_cert)
-        if found.cert_file:
-            tls.load_cert_chain(found.cert_file, found.key_file)
+        if configuration.ssl_ca_cert:
+            tls.load_verify_locations(configuration.ssl_ca_cert)
+        if configuration.cert_file:
+            tls.load_cert_chain(configuration.cert_file, configuration.key_file)
     except (ssl.SSLError, OSError) as error:
-        raise KubeConfigError(f"the certificates of {found.host} can't be used: {error}") from error
-    # Clusters sign with authorities that lack what strict checking wants (an authority key identifier, mostly).
+        raise KubeConfigError(f"the certificates of {configuration.host} can't be used: {error}") from error
+    # Strict checking, the default since Python 3.13, asks for extensions that the CA certificates of many clusters
+    # lack (mostly the authority key identifier).
     tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    if not found.verify_ssl:
+    if not configuration.verify_ssl:
         tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
 
 

@@ -1,7 +1,7 @@
 """What can go wrong with an API server, named for what the caller must do.
 
-KubeConfigError    no usable kubeconfig or service account: a person must mend it
-ApiError           one request was refused or got no answer
+KubeConfigError    no usable kubeconfig or service account: a person must repair it
+KubeApiError       one request was refused or got no answer
 """
 
 from typing import Any, Final
@@ -13,11 +13,11 @@ NO_ANSWER: Final = 0
 
 
 class KubeConfigError(Exception):
-    """How to reach the API server is not known; the text names the file and the flaw."""
+    """We do not know how to reach the API server; the message names the file and what is wrong with it."""
 
 
-class ApiError(Exception):
-    """The API server refused or failed. The text is its own message."""
+class KubeApiError(Exception):
+    """The API server refused the request or failed; the message is the server's own."""
 
     def __init__(self, status: int, message: str, retry_after_seconds: float = 0) -> None:
         super().__init__(message)
@@ -34,7 +34,7 @@ class ApiError(Exception):
 
     @property
     def is_expired(self) -> bool:
-        """The version to go on from is too old: list anew."""
+        """The resourceVersion to continue from is too old: list again."""
         return self.status == 410
 
     @property
@@ -43,21 +43,21 @@ class ApiError(Exception):
         return self.status == NO_ANSWER or self.status >= 500
 
 
-def missing(kind: str, name: str) -> ApiError:
-    """What an API server says about an object that is not there."""
-    return ApiError(404, f'{kind} "{name}" not found')
+def missing(kind: str, name: str) -> KubeApiError:
+    """The error with which an API server answers a request for an object that it does not have."""
+    return KubeApiError(404, f'{kind} "{name}" not found')
 
 
-def error_of(status: int, body: bytes, retry_after: str | None = None) -> ApiError:
-    """The error that a reply of status 400 or above stands for: the message of its `Status`, else the text itself."""
+def error_of(status: int, body: bytes, retry_after: str | None = None) -> KubeApiError:
+    """The error for a response of status 400 or above, with the message of its `Status` object, else with its text."""
     seconds = float(retry_after) if retry_after and retry_after.isdigit() else 0.0
-    return ApiError(status, _message(body) or f"the API server answered {status}", seconds)
+    return KubeApiError(status, _message(body) or f"the API server answered {status}", seconds)
 
 
 def _message(body: bytes) -> str:
     try:
-        said: Any = orjson.loads(body)
+        body_json: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
         return body.decode(errors="replace").strip()[:500]
-    message = said.get("message") if isinstance(said, dict) else None
+    message = body_json.get("message") if isinstance(body_json, dict) else None
     return message if isinstance(message, str) else ""

@@ -1,7 +1,7 @@
 """Who leads, by a Lease object (coordination.k8s.io/v1), with the rules of Kubernetes' own components. Pure.
 
-A lease is over when nobody has renewed it for its duration as *we* saw it: clocks of two machines are never compared.
-Whoever leads stops by itself `renew` after the last renewal began, well before another may take the lease.
+A lease has expired when *we* have observed it unchanged for its duration: clocks of two machines are never compared.
+A leader stops by itself `renew` seconds after it began its last renewal, well before another may take the lease.
 """
 
 from dataclasses import dataclass, replace
@@ -15,13 +15,18 @@ _ONE_SECOND: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
-    """In seconds. duration: unrenewed, the lease may be taken after this. renew: unrenewed, its holder stops leading
-    after this. retry: between two tries. Raises ValueError unless duration > renew > 1.2 x retry."""
+class LeaseTimings:
+    """In seconds; the defaults are those of Kubernetes' components.
+
+    Raises ValueError unless duration > renew > 1.2 x retry: otherwise two could lead at once.
+    """
 
     duration: float = 15.0
+    """Another may take a lease that has not been renewed for so long."""
     renew: float = 10.0
+    """The holder stops leading when it could not renew the lease for so long."""
     retry: float = 2.0
+    """Between two attempts."""
 
     def __post_init__(self) -> None:
         if not self.duration > self.renew > self.retry * 1.2 > 0:
@@ -31,74 +36,78 @@ class Terms:
             )
 
 
-class Step(Enum):
-    """What to do about the lease now."""
+class LeaseStep(Enum):
+    """What to do with the lease now."""
 
-    CREATE = "there is none: create it"
-    TAKE = "it is free or over: write our name"
-    RENEW = "it is ours: write the time"
-    WAIT = "somebody else leads"
+    CREATE = "there is no lease: create it"
+    TAKE = "the lease is free or has expired: write our name"
+    RENEW = "we hold the lease: write the time"
+    WAIT = "another holds the lease"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """The lease as it was read, and when it was first read like that (monotonic seconds); None: there is none."""
+class ObservedLease:
+    """The Lease object as it was last read (None: there is no Lease), and since when it has been unchanged.
 
-    found: Json | None = None
+    `since` is our own monotonic clock, in seconds.
+    """
+
+    obj: Json | None = None
     since: float = 0.0
 
-    def next(self, found: Json | None, now: float) -> "Seen":
-        """After another look."""
-        is_same = found and self.found and _record(found) == _record(self.found)
-        return Seen(found, self.since if is_same else now)
+    def next(self, obj: Json | None, now: float) -> "ObservedLease":
+        """The lease after it was read again as `obj`."""
+        is_same = obj and self.obj and _record(obj) == _record(self.obj)
+        return ObservedLease(obj, self.since if is_same else now)
 
     @property
     def holder(self) -> str:
-        return str(_spec(self.found).get("holderIdentity") or "")
+        return str(_spec(self.obj).get("holderIdentity") or "")
 
 
-def next_step(seen: Seen, me: str, now: float) -> Step:
-    if seen.found is None:
-        return Step.CREATE
-    if seen.holder == me:
-        return Step.RENEW
-    is_over = now - seen.since > float(_spec(seen.found).get("leaseDurationSeconds") or _ONE_SECOND)
-    return Step.TAKE if not seen.holder or is_over else Step.WAIT
+def next_step(observed: ObservedLease, identity: str, now: float) -> LeaseStep:
+    if observed.obj is None:
+        return LeaseStep.CREATE
+    if observed.holder == identity:
+        return LeaseStep.RENEW
+    is_expired = now - observed.since > float(_spec(observed.obj).get("leaseDurationSeconds") or _ONE_SECOND)
+    return LeaseStep.TAKE if not observed.holder or is_expired else LeaseStep.WAIT
 
 
-def claim(seen: Seen, key: Key, me: str, terms: Terms, now: datetime) -> Json:
-    """The Lease to write in order to lead. It carries the version that was read, so that one of two wins."""
-    before, written = _spec(seen.found), _micro_time(now)
+def claim(observed: ObservedLease, key: Key, identity: str, timings: LeaseTimings, now: datetime) -> Json:
+    """The Lease to write in order to lead; the resourceVersion in it lets only one of two claims succeed."""
+    before, written = _spec(observed.obj), _micro_time(now)
     spec = {
         **before,
-        "holderIdentity": me,
-        "leaseDurationSeconds": max(round(terms.duration), _ONE_SECOND),
+        "holderIdentity": identity,
+        "leaseDurationSeconds": max(round(timings.duration), _ONE_SECOND),
         "renewTime": written,
     }
-    if seen.holder != me:
+    if observed.holder != identity:
         spec["acquireTime"] = written
-        spec["leaseTransitions"] = int(before.get("leaseTransitions") or 0) + (seen.found is not None)
-    return _lease(seen, key, spec)
+        spec["leaseTransitions"] = int(before.get("leaseTransitions") or 0) + (observed.obj is not None)
+    return _lease(observed, key, spec)
 
 
-def resignation(seen: Seen, key: Key, now: datetime) -> Json:
+def resignation(observed: ObservedLease, key: Key, now: datetime) -> Json:
     """The Lease to write in order to let another lead at once."""
     written = _micro_time(now)
     freed = {"holderIdentity": "", "leaseDurationSeconds": _ONE_SECOND, "renewTime": written, "acquireTime": written}
-    return _lease(seen, key, {**_spec(seen.found), **freed})
+    return _lease(observed, key, {**_spec(observed.obj), **freed})
 
 
-def _lease(seen: Seen, key: Key, spec: Json) -> Json:
-    metadata = seen.found["metadata"] if seen.found else {"name": key.name, "namespace": key.namespace}
+def _lease(observed: ObservedLease, key: Key, spec: Json) -> Json:
+    metadata = observed.obj["metadata"] if observed.obj else {"name": key.name, "namespace": key.namespace}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
 
-def _spec(found: Json | None) -> dict[str, Any]:
-    return (found or {}).get("spec") or {}
+def _spec(obj: Json | None) -> dict[str, Any]:
+    return (obj or {}).get("spec") or {}
 
 
-def _record(found: Json) -> tuple[Any, ...]:
-    spec = _spec(found)
+def _record(obj: Json) -> tuple[Any, ...]:
+    """The fields of which any renewal changes at least one."""
+    spec = _spec(obj)
     return spec.get("holderIdentity"), spec.get("renewTime"), spec.get("leaseDurationSeconds")
 
 
@@ -106,23 +115,26 @@ def _micro_time(now: datetime) -> str:
     return f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
-def led_by_host(seen: Seen, host: str, terms: Terms) -> float:
-    """Until when a process on `host` leads for certain (monotonic seconds); 0 where none does.
+def led_by_host(observed: ObservedLease, host: str, timings: LeaseTimings) -> float:
+    """Until when a process on `host` certainly leads (monotonic seconds); 0 if none does.
 
-    Kubernetes' components write `host_uuid` into the leases that they hold; `host` is the pod's name.
+    Kubernetes' components write `<host>_<uuid>` into the leases that they hold; in a pod, `host` is the pod's name.
     """
-    return seen.since + terms.renew if seen.holder.startswith(f"{host}_") else 0.0
+    return observed.since + timings.renew if observed.holder.startswith(f"{host}_") else 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Leading:
+class LeadershipDeadline:
     """Until when we may act as the leader, in monotonic seconds."""
 
     until: float = 0.0
 
-    def renewed(self, started_at: float, terms: Terms) -> "Leading":
-        """After a renewal whose request began at `began`: what was in flight does not count in our favour."""
-        return replace(self, until=started_at + terms.renew)
+    def renewed(self, started_at: float, timings: LeaseTimings) -> "LeadershipDeadline":
+        """The deadline after a renewal whose request was sent at `started_at`.
+
+        It counts from the request, not from the answer: others may have seen the new lease as early as that.
+        """
+        return replace(self, until=started_at + timings.renew)
 
     def holds(self, now: float) -> bool:
         return now < self.until

@@ -1,6 +1,7 @@
-"""Keeping up with all objects of a kind: list, watch, resume where the watch broke off, list again where that fails.
+"""List and watch all objects of a kind; resume a broken watch where it stopped, and list again where that fails.
 
-Changes are told on the event loop, in order, each once. What was missed while the connection was down is told after it.
+The handler receives every change once, in order, on the event loop; changes that were missed while the connection was
+down follow when it is back.
 """
 
 import asyncio
@@ -12,31 +13,31 @@ from random import Random
 from typing import Final, Protocol
 
 from kube import watch_events
-from kube.backoff import pauses
+from kube.backoff import backoff_seconds
 from kube.client import Client
-from kube.errors import ApiError
+from kube.errors import KubeApiError
 from kube.resources import Json, Resource
-from kube.store import Change, Listing, Mirror, Ref, Update
-from kube.watch_events import Lines
+from kube.store import Change, ObjectRef, ObjectStore, PagedList, Update
+from kube.watch_events import LineSplitter
 
 log = logging.getLogger(__name__)
 
-PAGE: Final = 500
-_LONG_ENOUGH_SECONDS: Final = 1.0
-"""A watch that ends sooner than this was no use: pause before the next."""
+PAGE_LIMIT: Final = 500
+_MIN_WATCH_SECONDS: Final = 1.0
+"""After a watch that ended sooner than this we pause: a server that refuses watches must not get them in a loop."""
 
 
-class Sink(Protocol):
-    """Who is told what changed. Must not raise, and must not wait."""
+class ChangeHandler(Protocol):
+    """Receives the changes. Its methods must not raise and must not block."""
 
-    def changed(self, found: Json) -> None: ...
+    def changed(self, obj: Json) -> None: ...
 
-    def gone(self, ref: Ref) -> None: ...
+    def gone(self, ref: ObjectRef) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects: of one kind, in one namespace (empty: all), by label and field selectors."""
+    """Which objects to follow: of one kind, in one namespace (empty: all), by label and field selectors."""
 
     resource: Resource
     namespace: str = ""
@@ -49,141 +50,145 @@ class Selection:
 
     @property
     def query(self) -> dict[str, str | int]:
-        said: dict[str, str | int] = {"labelSelector": self.labels, "fieldSelector": self.fields}
-        return {name: value for name, value in said.items() if value}
+        selectors: dict[str, str | int] = {"labelSelector": self.labels, "fieldSelector": self.fields}
+        return {name: value for name, value in selectors.items() if value}
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
-    """silence: a watch that says nothing for so long is dead (the server sends a bookmark a minute). stale: for how
-    long a broken watch still counts as in sync. watch: how long the server is asked to keep one watch up."""
+class WatchTimeouts:
+    """How long a watch may be silent, broken and open."""
 
     silence_seconds: float = 100.0
+    """A watch that sends nothing for so long counts as dead: the server sends a bookmark every minute."""
     stale_seconds: float = 15.0
+    """A watch that is broken for less than this still counts as in sync."""
     watch_seconds: int = 420
+    """For how long we ask the server to keep one watch open."""
 
 
 class Reflector:
-    """`restarts` counts the watches that broke; `heard` is when the server last spoke (monotonic)."""
+    """Follows one selection. `restarts` counts the watches that ended; `heard_at` is when the server last sent
+    something (monotonic)."""
 
     def __init__(
         self,
         client: Client,
         selection: Selection,
-        sink: Sink,
-        patience: Patience = Patience(),
+        handler: ChangeHandler,
+        timeouts: WatchTimeouts = WatchTimeouts(),
         clock: Callable[[], float] = time.monotonic,
         rng: Random | None = None,
     ) -> None:
-        self._client, self._selection, self._sink = client, selection, sink
-        self._patience, self._clock, self._rng = patience, clock, rng or Random()  # noqa: S311 - no secret
-        self._mirror = Mirror()
+        self._client, self._selection, self._handler = client, selection, handler
+        self._timeouts, self._clock, self._rng = timeouts, clock, rng or Random()  # noqa: S311 - no secret
+        self._store = ObjectStore()
         self._is_listed = asyncio.Event()
         self._broken_since: float | None = None
-        self._trouble = ""
+        self._last_error = ""
         self.restarts = 0
-        self.heard = clock()
+        self.heard_at = clock()
 
     def __len__(self) -> int:
-        return len(self._mirror)
+        return len(self._store)
 
     @property
     def problem(self) -> str:
-        """Why what was told does not show the cluster as it is; empty while it does."""
+        """Why the handler may not know the present state of the cluster; empty while it does."""
         plural = self._selection.resource.plural
         if not self._is_listed.is_set():
-            return f"{plural} are being listed" + (f" ({self._trouble})" if self._trouble else "")
-        if self._broken_since is not None and self._clock() - self._broken_since > self._patience.stale_seconds:
-            return f"the watch of {plural} is broken ({self._trouble})"
+            return f"{plural} are being listed" + (f" ({self._last_error})" if self._last_error else "")
+        if self._broken_since is not None and self._clock() - self._broken_since > self._timeouts.stale_seconds:
+            return f"the watch of {plural} is broken ({self._last_error})"
         return ""
 
     @property
-    def trouble(self) -> str:
-        """What the server last said against it; empty once it goes on."""
-        return self._trouble
+    def last_error(self) -> str:
+        """The last error of the list or watch; empty again when the watch works."""
+        return self._last_error
 
     async def synced(self) -> None:
-        """Return when the first list is whole."""
+        """Return when the first list is complete."""
         await self._is_listed.wait()
 
-    def absorb(self, found: Json) -> None:
-        """Take an object as our own write, or a read of it, was answered; the watch's echo then changes nothing."""
-        self._tell(self._mirror.take(found))
+    def apply_own_write(self, obj: Json) -> None:
+        """Take an object that the server returned for our own request; the watch event that repeats it is ignored."""
+        self._report(self._store.apply_object(obj))
 
     async def run(self) -> None:
-        """Keep up for ever."""
-        waits = pauses(self._rng)
+        """List and watch until cancelled."""
+        pauses = backoff_seconds(self._rng)
         while True:
-            began = self._clock()
+            started_at = self._clock()
             try:
-                if not self._mirror.version:
+                if not self._store.version:
                     await self.relist()
                     self._is_listed.set()
                 await self._watch()
-            except ApiError as error:
-                self._lament(error)
-            if self.heard - began >= _LONG_ENOUGH_SECONDS:
-                waits = pauses(self._rng)
-            if self._trouble or self._clock() - began < _LONG_ENOUGH_SECONDS:
-                await asyncio.sleep(next(waits))
+            except KubeApiError as error:
+                self._note_failure(error)
+            if self.heard_at - started_at >= _MIN_WATCH_SECONDS:
+                pauses = backoff_seconds(self._rng)
+            if self._last_error or self._clock() - started_at < _MIN_WATCH_SECONDS:
+                await asyncio.sleep(next(pauses))
             self.restarts += 1
 
-    def _lament(self, error: ApiError) -> None:
+    def _note_failure(self, error: KubeApiError) -> None:
         if error.is_expired:
-            self._mirror.version = ""
+            # Only a list can help: the server has forgotten the version at which the watch would continue.
+            self._store.version = ""
         if self._broken_since is None:
             self._broken_since = self._clock()
             log.info("the watch of %s broke: %s", self._selection.resource.plural, error)
-        self._trouble = str(error)
+        self._last_error = str(error)
 
     async def relist(self) -> None:
-        """Read everything as it is now, also while a watch goes on. Raises `ApiError`; what was told then stays."""
-        listing = Listing(self._mirror)
+        """List everything again, also while a watch runs. Raises `KubeApiError`."""
+        listing = PagedList(self._store)
         try:
-            await self._list(listing, PAGE)
-        except ApiError as error:
+            await self._list(listing, PAGE_LIMIT)
+        except KubeApiError as error:
             if not error.is_expired:
                 raise
-            # The pages took longer than the server keeps old versions.
-            await self._list(Listing(self._mirror), 0)
+            # Reading the pages took longer than the server keeps old versions: read all of it in one request.
+            await self._list(PagedList(self._store), 0)
 
-    async def _list(self, listing: Listing, limit: int) -> None:
-        following = ""
+    async def _list(self, listing: PagedList, limit: int) -> None:
+        continue_token = ""
         while True:
-            asked: dict[str, str | int] = {"limit": limit} if limit else {}
-            asked |= {"continue": following} if following else {}
-            page = await self._client.page(self._selection.path, **self._selection.query, **asked)
-            self._hear()
-            self._tell(listing.page(page.get("items") or ()))
-            following = page["metadata"].get("continue", "")
-            if not following:
-                self._tell(listing.end(page["metadata"]["resourceVersion"]))
+            query: dict[str, str | int] = {"limit": limit} if limit else {}
+            query |= {"continue": continue_token} if continue_token else {}
+            page = await self._client.page(self._selection.path, **self._selection.query, **query)
+            self._note_contact()
+            self._report(listing.add_page(page.get("items") or ()))
+            continue_token = page["metadata"].get("continue", "")
+            if not continue_token:
+                self._report(listing.finish(page["metadata"]["resourceVersion"]))
                 return
 
     async def _watch(self) -> None:
         """Follow the changes until the server ends the watch."""
-        lines = Lines()
-        asked: dict[str, str | int] = {
+        lines = LineSplitter()
+        query: dict[str, str | int] = {
             **self._selection.query,
-            "resourceVersion": self._mirror.version,
+            "resourceVersion": self._store.version,
             "allowWatchBookmarks": "true",
-            # Spread, so that the watches of a cluster do not all end in one moment.
-            "timeoutSeconds": int(self._patience.watch_seconds * (1 + self._rng.random())),
+            # Spread at random, so that the watches of many clients do not all end in the same moment.
+            "timeoutSeconds": int(self._timeouts.watch_seconds * (1 + self._rng.random())),
         }
-        silence = self._patience.silence_seconds
-        async with self._client.watch(self._selection.path, silence_seconds=silence, **asked) as parts:
-            self._hear()
+        silence = self._timeouts.silence_seconds
+        async with self._client.watch(self._selection.path, silence_seconds=silence, **query) as parts:
+            self._note_contact()
             async for part in parts:
-                for line in lines.feed(part):
-                    self._tell(self._mirror.notice(watch_events.read(line)))
-                self._hear()
+                for line in lines.split(part):
+                    self._report(self._store.apply_event(watch_events.decode_event(line)))
+                self._note_contact()
 
-    def _hear(self) -> None:
-        self.heard, self._broken_since, self._trouble = self._clock(), None, ""
+    def _note_contact(self) -> None:
+        self.heard_at, self._broken_since, self._last_error = self._clock(), None, ""
 
-    def _tell(self, changes: Iterable[Change]) -> None:
+    def _report(self, changes: Iterable[Change]) -> None:
         for change in changes:
             if isinstance(change, Update):
-                self._sink.changed(change.found)
+                self._handler.changed(change.obj)
             else:
-                self._sink.gone(change.ref)
+                self._handler.gone(change.ref)

@@ -8,7 +8,7 @@ Json = dict[str, Any]
 
 
 class Key(NamedTuple):
-    """What names an object among those of its kind; `namespace` is empty for nodes."""
+    """Identifies an object among those of its kind; `namespace` is empty for nodes."""
 
     namespace: str
     name: str
@@ -16,18 +16,18 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """`root` is the API group's path; `plural` the last word of the collection's path."""
+    """A kind of object: `root` is the path of its API group, `plural` the last part of the path of its collection."""
 
     root: str
     plural: str
     is_namespaced: bool = True
 
     def collection(self, namespace: str = "") -> str:
-        """All objects of the kind, or those of one namespace."""
+        """Path of all objects of the kind, or of those in one namespace."""
         return f"{self.root}/namespaces/{quote(namespace)}/{self.plural}" if namespace else f"{self.root}/{self.plural}"
 
     def item(self, key: Key, subresource: str = "") -> str:
-        """One object, or a part of it such as `binding`."""
+        """Path of one object, or of a subresource of it such as `binding`."""
         path = f"{self.collection(key.namespace if self.is_namespaced else '')}/{quote(key.name)}"
         return f"{path}/{subresource}" if subresource else path
 

@@ -1,7 +1,8 @@
-"""Which objects there are, as lists, watch notices and the answers to our own writes tell it. Pure.
+"""Which objects there are, as lists, watch events and the answers to our own writes report them. Pure.
 
-The three come in any order: a list is paged while a watch goes on, and a write is answered before the watch repeats it.
-What counts is the object's version, which only grows: older news changes nothing, and the same news counts once.
+The three sources arrive in any order: a list is read page by page while a watch runs, and a write is answered before
+the watch reports it. The object's resourceVersion decides, which only grows: an older report changes nothing, and the
+same report counts once.
 """
 
 from collections import OrderedDict
@@ -10,14 +11,14 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kube.resources import Json, Key
-from kube.watch_events import Bookmark, Gone, Notice
+from kube.watch_events import Bookmark, Deleted, WatchEvent
 
-REMEMBERED_GONE: Final = 10_000
-"""Of so many deleted objects it is known that late news about them is void."""
+MAX_DELETED_KEPT: Final = 10_000
+"""So many deleted objects are remembered, to ignore late reports about them."""
 
 
-class Ref(NamedTuple):
-    """One object, which another of the same name does not equal."""
+class ObjectRef(NamedTuple):
+    """One object; another object of the same name has a different `uid`."""
 
     key: Key
     uid: str
@@ -27,97 +28,103 @@ class Ref(NamedTuple):
 class Update:
     """The object is new or has changed."""
 
-    found: Json
+    obj: Json
 
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The object is no more, or no longer among those that were selected."""
+    """The object was deleted, or does not match the selection any more."""
 
-    ref: Ref
+    ref: ObjectRef
 
 
 Change = Update | Removal
 
 
-class Mirror:
-    """`version`: where a watch goes on; empty before the first list and when only a list can help."""
+class ObjectStore:
+    """The version of every object that exists. Each method returns what its input changed.
+
+    `version` is where a watch continues; it is empty before the first list, and when only another list can help.
+    """
 
     def __init__(self) -> None:
         self.version = ""
         self._known: dict[Key, tuple[str, int]] = {}
-        self._gone: OrderedDict[str, int] = OrderedDict()
-        self._whole_at = -1
+        self._deleted: OrderedDict[str, int] = OrderedDict()
+        self._listed_at = -1
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def notice(self, said: Notice) -> list[Change]:
-        """What changes by one word of the watch."""
-        if isinstance(said, Bookmark):
-            self.version = said.version
+    def apply_event(self, event: WatchEvent) -> list[Change]:
+        """Take one event of the watch."""
+        if isinstance(event, Bookmark):
+            self.version = event.version
             return []
-        self.version = said.found["metadata"]["resourceVersion"]
-        if isinstance(said, Gone):
-            return list(self._remove(ref_of(said.found), number_of(said.found)))
-        return self.take(said.found)
+        self.version = event.obj["metadata"]["resourceVersion"]
+        if isinstance(event, Deleted):
+            return list(self._remove(ref_of(event.obj), version_of(event.obj)))
+        return self.apply_object(event.obj)
 
-    def take(self, found: Json) -> list[Change]:
-        """What changes by an object as it was read, or as it is after our own write."""
-        ref, version = ref_of(found), number_of(found)
+    def apply_object(self, obj: Json) -> list[Change]:
+        """Take an object that was read, or that the API server returned for our own write."""
+        ref, version = ref_of(obj), version_of(obj)
         uid, before = self._known.get(ref.key, ("", -1))
-        # One that left the selection may come back; one that was deleted has no later version.
-        if version <= max(before, self._gone.get(ref.uid, -1)):
+        # An object that left the selection may come back; one that was deleted has no later version.
+        if version <= max(before, self._deleted.get(ref.uid, -1)):
             return []
-        # What a whole list did not show was gone by then, however late we hear of it.
-        if not uid and version <= self._whole_at:
+        # What a complete list did not contain was deleted by then, however late a report of it arrives.
+        if not uid and version <= self._listed_at:
             return []
-        changes: list[Change] = list(self._remove(Ref(ref.key, uid), version)) if uid and uid != ref.uid else []
+        changes: list[Change] = list(self._remove(ObjectRef(ref.key, uid), version)) if uid and uid != ref.uid else []
         self._known[ref.key] = (ref.uid, version)
-        return [*changes, Update(found)]
+        return [*changes, Update(obj)]
 
-    def _remove(self, ref: Ref, version: int) -> Iterator[Removal]:
-        self._gone[ref.uid] = version
-        if len(self._gone) > REMEMBERED_GONE:
-            self._gone.popitem(last=False)
+    def _remove(self, ref: ObjectRef, version: int) -> Iterator[Removal]:
+        self._deleted[ref.uid] = version
+        if len(self._deleted) > MAX_DELETED_KEPT:
+            self._deleted.popitem(last=False)
         if self._known.get(ref.key, ("", 0))[0] == ref.uid:
             del self._known[ref.key]
             yield Removal(ref)
 
-    def absent(self, listed: set[str], version: int) -> list[Change]:
-        """What a whole list as of `version` proves to be gone, of which it names every UID."""
-        self._whole_at = max(self._whole_at, version)
-        lost = [Ref(key, uid) for key, (uid, known) in self._known.items() if uid not in listed and known <= version]
+    def remove_absent(self, listed: set[str], version: int) -> list[Change]:
+        """Remove what a complete list as of `version` does not contain; `listed` holds the UIDs of the list."""
+        self._listed_at = max(self._listed_at, version)
+        # An object of a later version was created after the list was made: its absence proves nothing.
+        lost = [
+            ObjectRef(key, uid) for key, (uid, known) in self._known.items() if uid not in listed and known <= version
+        ]
         return [removal for ref in lost for removal in self._remove(ref, version)]
 
 
-class Listing:
-    """One list in the making: its pages are applied as they come, what it lacks when it is whole."""
+class PagedList:
+    """One list that is being read: pages are applied as they come, what is missing is removed after the last one."""
 
-    def __init__(self, mirror: Mirror) -> None:
-        self._mirror = mirror
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
         self._uids: set[str] = set()
 
-    def page(self, items: Iterable[Json]) -> list[Change]:
+    def add_page(self, items: Iterable[Json]) -> list[Change]:
         changes: list[Change] = []
-        for found in items:
-            self._uids.add(ref_of(found).uid)
-            changes += self._mirror.take(found)
+        for obj in items:
+            self._uids.add(ref_of(obj).uid)
+            changes += self._store.apply_object(obj)
         return changes
 
-    def end(self, version: str) -> list[Change]:
-        """The list is whole; a watch may go on from `version`, unless one is further already."""
-        if not self._mirror.version:
-            self._mirror.version = version
-        return self._mirror.absent(self._uids, int(version) if version.isdigit() else -1)
+    def finish(self, version: str) -> list[Change]:
+        """The list is complete: a watch may continue from `version`, unless one has come further already."""
+        if not self._store.version:
+            self._store.version = version
+        return self._store.remove_absent(self._uids, int(version) if version.isdigit() else -1)
 
 
-def ref_of(found: Json) -> Ref:
-    metadata = found["metadata"]
-    return Ref(Key(metadata.get("namespace", ""), metadata["name"]), metadata.get("uid", ""))
+def ref_of(obj: Json) -> ObjectRef:
+    metadata = obj["metadata"]
+    return ObjectRef(Key(metadata.get("namespace", ""), metadata["name"]), metadata.get("uid", ""))
 
 
-def number_of(found: Json) -> int:
-    """The object's version. Those of one kind may be compared as numbers (Kubernetes promises it since 1.35)."""
-    version = str(found["metadata"].get("resourceVersion", ""))
+def version_of(obj: Json) -> int:
+    """The object's resourceVersion: a number to compare within one kind (Kubernetes promises that since 1.35)."""
+    version = str(obj["metadata"].get("resourceVersion", ""))
     return int(version) if version.isdigit() else 0

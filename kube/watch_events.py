@@ -1,4 +1,4 @@
-"""What a watch says, line by line. Pure: bytes in, values out."""
+"""Decodes the lines of a watch into events. Pure: bytes in, values out."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,63 +6,64 @@ from typing import Any, Final
 
 import orjson
 
-from kube.errors import ApiError
+from kube.errors import KubeApiError
 from kube.resources import Json
 
 _MAX_LINE: Final = 64 * 1024 * 1024
-"""No object in etcd is near this size; a line beyond it is no watch."""
+"""etcd refuses objects far below this size, so a longer line does not come from a watch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """ADDED or MODIFIED: the object as it is now."""
+    """ADDED or MODIFIED: the object in its present state."""
 
-    found: Json
+    obj: Json
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """DELETED: the object as it was last."""
+class Deleted:
+    """DELETED: the object in its last state."""
 
-    found: Json
+    obj: Json
 
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """Nothing of ours changed up to this version."""
+    """BOOKMARK: no object of the selection changed up to this version."""
 
     version: str
 
 
-Notice = Changed | Gone | Bookmark
+WatchEvent = Changed | Deleted | Bookmark
 
 
-def read(line: bytes) -> Notice:
-    """Raises `ApiError` where the line is the server's ERROR (410: the version is too old), or is no notice at all."""
+def decode_event(line: bytes) -> WatchEvent:
+    """Raises `KubeApiError` if the server reports an ERROR (410: the version is too old) or the line is no event."""
     try:
-        said: Any = orjson.loads(line)
-        kind, found = said["type"], said["object"]
+        event: Any = orjson.loads(line)
+        kind, obj = event["type"], event["object"]
         if kind == "ERROR":
-            raise ApiError(int(found.get("code") or 500), str(found.get("message") or "the watch ended with an error"))
-        version = found["metadata"]["resourceVersion"]
+            raise KubeApiError(int(obj.get("code") or 500), str(obj.get("message") or "the watch ended with an error"))
+        version = obj["metadata"]["resourceVersion"]
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
-        raise ApiError(500, f"the watch said what is no notice: {line[:80]!r}") from None
+        raise KubeApiError(500, f"the watch sent a line that is not a watch event: {line[:80]!r}") from None
     if kind == "BOOKMARK":
         return Bookmark(version)
     if kind not in ("ADDED", "MODIFIED", "DELETED"):
-        raise ApiError(500, f"the watch said a notice of unknown type {kind!r:.40}")
-    return Gone(found) if kind == "DELETED" else Changed(found)
+        raise KubeApiError(500, f"the watch sent an event of unknown type {kind!r:.40}")
+    return Deleted(obj) if kind == "DELETED" else Changed(obj)
 
 
-class Lines:
-    """Cuts a stream of bytes into lines; what has no line end yet waits for the next bytes."""
+class LineSplitter:
+    """Cuts a stream of bytes into lines; a line that is not complete yet waits for the next bytes."""
 
     def __init__(self) -> None:
         self._rest: list[bytes] = []
         self._size = 0
 
-    def feed(self, part: bytes) -> Iterator[bytes]:
-        """Raises `ApiError` for a line without end."""
+    def split(self, part: bytes) -> Iterator[bytes]:
+        """The lines that `part` completes; raises `KubeApiError` for a line that is too long."""
+        # Parts are collected and joined once: adding each to a long line would copy the line every time.
         *ended, rest = part.split(b"\n")
         for piece in ended:
             line = b"".join((*self._rest, piece)) if self._rest else piece
@@ -73,4 +74,4 @@ class Lines:
             self._rest.append(rest)
             self._size += len(rest)
         if self._size > _MAX_LINE:
-            raise ApiError(500, f"a watch line is longer than {_MAX_LINE} bytes")
+            raise KubeApiError(500, f"a watch line is longer than {_MAX_LINE} bytes")

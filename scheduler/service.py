@@ -12,7 +12,7 @@ from typing import Final
 
 from hami.annotations import ASSIGNED_TIME
 from hami.vendors import Vendors
-from kube.errors import ApiError
+from kube.errors import KubeApiError
 from scheduler.bind.bind_journal import End, OpenBind, OpenBinds
 from scheduler.bind.binder import Binder, Outcome
 from scheduler.cluster.claims import Claims, Mark, mark_of
@@ -155,7 +155,7 @@ class Scheduler:
             await self._api.patch_pod(pod.namespace, pod.name, pod.uid, written, decision.labels)
             # Who lost the lead meanwhile must not have the last word.
             error = self._api.problem()
-        except ApiError as failure:
+        except KubeApiError as failure:
             error = str(failure)
         finally:
             if error:

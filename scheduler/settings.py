@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hami import durations
 from hami.vendors import ONLY_NVIDIA, Vendors
-from kube.lease import Terms
+from kube.lease import LeaseTimings
 from scheduler.bind.binder import LockPolicy
 from scheduler.cluster.kubernetes.connect import ApiServer
 from scheduler.http.tls import Pair
@@ -77,10 +77,10 @@ def cluster(file: Path | None, server: ApiServer) -> Path | ApiServer:
     return file or server
 
 
-def lease_terms(duration: timedelta, renew: timedelta, retry: timedelta) -> Terms:
+def lease_terms(duration: timedelta, renew: timedelta, retry: timedelta) -> LeaseTimings:
     """Raises `SettingError` for times that would let two lead."""
     try:
-        return Terms(duration.total_seconds(), renew.total_seconds(), retry.total_seconds())
+        return LeaseTimings(duration.total_seconds(), renew.total_seconds(), retry.total_seconds())
     except ValueError as error:
         raise SettingError(f"--leader-elect-lease-duration: {error}") from None
 

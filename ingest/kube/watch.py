@@ -17,17 +17,17 @@ from ingest.kube.reader import Kind, KubeEvents
 from ingest.metrics import Metrics
 from ingest.pump import MAX_BATCH, Sink
 from kube.client import Client
-from kube.credentials import Credentials, Load
-from kube.errors import ApiError
-from kube.reflector import Patience, Reflector, Selection
+from kube.credentials import ApiCredentials, LoadConfiguration
+from kube.errors import KubeApiError
+from kube.reflector import Reflector, Selection, WatchTimeouts
 from kube.resources import EVENTS, NODES, PODS, Json, Resource
-from kube.store import Ref
+from kube.store import ObjectRef
 from schemas.events import Event, PodRef
 
 log = logging.getLogger(__name__)
 
 SETTLE_SECONDS: Final = 0.5
-PATIENCE: Final = Patience(stale_seconds=5)
+PATIENCE: Final = WatchTimeouts(stale_seconds=5)
 POD_GROUPS: Final = Resource("/apis/scheduling.run.ai/v2alpha2", "podgroups")
 """Of KAI; a cluster without KAI has no such resource."""
 FORBIDDEN: Final = 403
@@ -47,7 +47,7 @@ class _Heard:
             # One odd object must not end the watch of all others.
             log.exception("a defect: a %s could not be read: %.300s", self._kind, found.get("metadata"))
 
-    def gone(self, ref: Ref) -> None:
+    def gone(self, ref: ObjectRef) -> None:
         if self._kind == "pod":
             pod = PodRef(namespace=ref.key.namespace, name=ref.key.name, uid=ref.uid)
             self._told.extend(self._reader.gone(pod, datetime.now(UTC)))
@@ -58,7 +58,7 @@ def _never() -> bool:
 
 
 async def watch(
-    load: Load,
+    load: LoadConfiguration,
     reader: KubeEvents,
     sink: Sink,
     metrics: Metrics,
@@ -72,7 +72,7 @@ async def watch(
     """
     told: deque[Event] = deque()
     async with AsyncExitStack() as closing:
-        client = Client(await Credentials.open(load))
+        client = Client(await ApiCredentials.open(load))
         closing.push_async_callback(client.close)
         pods, nodes, *rest = (
             Reflector(client, Selection(resource, of), _Heard(kind, reader, told), PATIENCE)
@@ -106,7 +106,7 @@ async def _can_list(client: Client, resource: Resource, namespace: str) -> bool:
     """Does the cluster have the resource, and may we read it?"""
     try:
         await client.page(resource.collection(namespace), limit=1)
-    except ApiError as error:
+    except KubeApiError as error:
         if error.status == FORBIDDEN:
             log.warning("if KAI runs here, its pod groups are not read: %s", error)
         # An API server that is down for a moment has the resource, for all that is known.
@@ -122,7 +122,7 @@ async def _after(first: Reflector, then: Reflector) -> None:
 def _say_what_is_missing(reflectors: Iterable[Reflector], said: dict[Reflector, str]) -> None:
     """Each trouble once: a right that is not granted keeps a reflector asking for ever."""
     for each in reflectors:
-        problem = each.problem if each.trouble else ""
+        problem = each.problem if each.last_error else ""
         if problem and problem != said.get(each):
             log.warning("%s; asking again until it is mended", problem)
         elif not problem and said.get(each):

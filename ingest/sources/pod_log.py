@@ -15,9 +15,9 @@ from typing import Final
 
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.framing import Framing, read_time
-from kube.backoff import pauses
+from kube.backoff import backoff_seconds
 from kube.client import Client
-from kube.errors import ApiError
+from kube.errors import KubeApiError
 
 log = logging.getLogger(__name__)
 
@@ -92,11 +92,11 @@ async def follow_pod(
 ) -> AsyncIterator[tuple[Lines, Since]]:
     """The lines of a container's log, for ever: over lost connections, and over restarts of the container.
 
-    Raises ``ApiError`` for what coming back later does not mend: no such pod or container, no permission.
+    Raises ``KubeApiError`` for what coming back later does not mend: no such pod or container, no permission.
     """
     framing = Framing(Origin(str(container), namespace=container.namespace, pod=container.pod))
     rng = rng or Random()  # noqa: S311 - spreads clients, hides nothing
-    waits = pauses(rng, FIRST_PAUSE, LONGEST_PAUSE)
+    waits = backoff_seconds(rng, FIRST_PAUSE, LONGEST_PAUSE)
     trouble, reached = _Trouble(container), since
     while True:
         try:
@@ -107,10 +107,10 @@ async def follow_pod(
                     given = len(sinces) - framing.held_lines
                     reached = sinces[given - 1] if given > 0 else reached
                     since = sinces[-1]
-                    waits = pauses(rng, FIRST_PAUSE, LONGEST_PAUSE)
+                    waits = backoff_seconds(rng, FIRST_PAUSE, LONGEST_PAUSE)
                     trouble.is_over()
                     yield lines, reached
-        except ApiError as error:
+        except KubeApiError as error:
             trouble.note(error, asyncio.get_running_loop().time())
         await asyncio.sleep(next(waits))
 
@@ -127,7 +127,7 @@ class _Trouble:
     def is_over(self) -> None:
         self._has_read, self._refused_since, self._said = True, None, ""
 
-    def note(self, error: ApiError, now: float) -> None:
+    def note(self, error: KubeApiError, now: float) -> None:
         """Raises the error where waiting does not mend it."""
         if error.status not in _REFUSALS:
             self._refused_since = None
@@ -136,7 +136,7 @@ class _Trouble:
         is_refused = self._refused_since is not None and now - self._refused_since >= REFUSED_SECONDS
         is_mistaken = error.status == 400 and any(words in str(error) for words in _MISTAKES)
         if is_refused or is_mistaken or (error.status in _REFUSALS and not self._has_read):
-            raise ApiError(error.status, f"{self._container}: {error}") from None
+            raise KubeApiError(error.status, f"{self._container}: {error}") from None
         if str(error) != self._said:
             log.warning("%s: %s; waiting for it, to go on behind the last line", self._container, error)
             self._said = str(error)
@@ -156,7 +156,7 @@ async def _one_connection(
                 framing.origin = replace(framing.origin, reference=unread.moment)
                 if texts and (lines := framing.feed(b"".join(texts))):
                     yield lines, sinces
-    except ApiError as error:
+    except KubeApiError as error:
         if not (is_previous and error.status == 400):  # it was never started again
             raise
 

@@ -8,7 +8,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Final, Protocol
 
-from kube.errors import ApiError
+from kube.errors import KubeApiError
 from kube.resources import EVENTS, PODS, Json, Key
 from pipeline.kube_events.event_object import MANAGED_BY, OURS, more, new_event, told_of
 from pipeline.kube_events.event_series import Book, Told
@@ -30,7 +30,7 @@ class Api(Protocol):
 
 
 async def read_book(api: Api) -> Book:
-    """All events of ours. Raises ``ApiError``."""
+    """All events of ours. Raises ``KubeApiError``."""
     book = Book()
     async for found in _listed(api):
         try:
@@ -52,10 +52,10 @@ async def _listed(api: Api) -> AsyncIterator[Json]:
 
 
 async def uid_of(api: Api, namespace: str, pod: str) -> str:
-    """Empty where there is no such pod (any more). Raises ``ApiError``."""
+    """Empty where there is no such pod (any more). Raises ``KubeApiError``."""
     try:
         found = await api.get(PODS.item(Key(namespace, pod)))
-    except ApiError as error:
+    except KubeApiError as error:
         if error.is_missing:
             return ""
         raise
@@ -65,7 +65,7 @@ async def uid_of(api: Api, namespace: str, pod: str) -> str:
 async def tell(api: Api, book: Book, name: str, messages: Sequence[MessageEmitted]) -> int:
     """Have the event count the messages that it does not count yet; gives how many those were.
 
-    Raises ``ApiError``; after one that leaves it open whether the write took place the same call finds out.
+    Raises ``KubeApiError``; after one that leaves it open whether the write took place the same call finds out.
     """
     namespace = messages[0].pod.namespace
     told = book.get(namespace, name)
@@ -75,14 +75,14 @@ async def tell(api: Api, book: Book, name: str, messages: Sequence[MessageEmitte
             return 0
         try:
             written = await _write(api, namespace, name, told, fresh)
-        except ApiError as error:
+        except KubeApiError as error:
             if not error.is_conflict and not (error.is_missing and told):
                 raise
             told = await _read(api, book, namespace, name)
             continue
         book.put(namespace, told_of(written))
         return len(fresh)
-    raise ApiError(409, f"event {namespace}/{name} changes faster than it can be written")
+    raise KubeApiError(409, f"event {namespace}/{name} changes faster than it can be written")
 
 
 async def _write(api: Api, namespace: str, name: str, told: Told | None, fresh: Sequence[MessageEmitted]) -> Json:
@@ -92,16 +92,16 @@ async def _write(api: Api, namespace: str, name: str, told: Told | None, fresh: 
 
 
 async def _read(api: Api, book: Book, namespace: str, name: str) -> Told | None:
-    """As the API server has it; None where it has dropped it. Raises ``ApiError``."""
+    """As the API server has it; None where it has dropped it. Raises ``KubeApiError``."""
     try:
         told = told_of(await api.get(EVENTS.item(Key(namespace, name))))
-    except ApiError as error:
+    except KubeApiError as error:
         if not error.is_missing:
             raise
         book.drop(namespace, name)
         return None
     except ValueError as error:
         # Somebody has taken our labels off: the name is taken, and what it counts is not known.
-        raise ApiError(422, f"event {namespace}/{name} is {error}") from None
+        raise KubeApiError(422, f"event {namespace}/{name} is {error}") from None
     book.put(namespace, told)
     return told

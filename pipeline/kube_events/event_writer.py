@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Protocol
 
-from kube.errors import ApiError
+from kube.errors import KubeApiError
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.kube_events.api_server import Api, read_book, tell, uid_of
 from pipeline.kube_events.event_series import Book
@@ -77,7 +77,7 @@ class Teller:
         while self._book is None:
             try:
                 self._book = await read_book(self._api)
-            except ApiError as error:
+            except KubeApiError as error:
                 await self._backoff.failed(_advice(error))
             else:
                 self._backoff.worked()
@@ -110,7 +110,7 @@ class Teller:
             try:
                 async with self._room:
                     uid = await uid_of(self._api, pod.namespace, pod.name)
-            except ApiError as error:
+            except KubeApiError as error:
                 await self._backoff.failed(_advice(error))
                 continue
             if not uid:
@@ -125,7 +125,7 @@ class Teller:
             try:
                 async with self._room:
                     counted = await tell(self._api, book, name, messages)
-            except ApiError as error:
+            except KubeApiError as error:
                 if is_gone(error):
                     self._count("pod_gone", len(messages))
                     return
@@ -148,17 +148,17 @@ class Teller:
         self._metrics.messages.labels(outcome).inc(count)
 
 
-def is_gone(error: ApiError) -> bool:
+def is_gone(error: KubeApiError) -> bool:
     """The namespace is gone, or going: the API server says the latter in words alone."""
     return error.is_missing or (error.status == 403 and "is being terminated" in str(error))
 
 
-def is_refused(error: ApiError) -> bool:
+def is_refused(error: KubeApiError) -> bool:
     """Will the same request never be taken?"""
     return error.status in (400, 413, 422)
 
 
-def _advice(error: ApiError) -> str:
+def _advice(error: KubeApiError) -> str:
     if error.status in (401, 403):
         return f"{error} (the role needs create, get, list, patch of events.events.k8s.io and get of pods)"
     return str(error)

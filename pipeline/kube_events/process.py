@@ -12,8 +12,8 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from aiokafka.errors import CommitFailedError, IllegalStateError, KafkaError
 
 from kube.client import Client
-from kube.credentials import Credentials, Load
-from kube.rate_limiter import Rate
+from kube.credentials import ApiCredentials, LoadConfiguration
+from kube.rate_limiter import RateLimiter
 from pipeline.health import serving
 from pipeline.kube_events.event_writer import Policy, Teller
 from pipeline.kube_events.metrics import Metrics
@@ -35,7 +35,7 @@ _LONGEST_BATCH_SECONDS: Final = 3_600
 class Settings:
     servers: str
     group: str
-    load: Load
+    load: LoadConfiguration
     """How to reach the API server."""
     qps: float
     burst: int
@@ -68,8 +68,8 @@ async def run(settings: Settings) -> None:
 async def _work(settings: Settings) -> None:
     metrics = Metrics()
     client = Client(
-        await Credentials.open(settings.load),
-        rate=Rate(settings.qps, settings.burst),
+        await ApiCredentials.open(settings.load),
+        rate_limiter=RateLimiter(settings.qps, settings.burst),
         count=lambda verb, result: metrics.requests.labels(verb, result).inc(),
     )
     topics = TopicsSink(settings.servers, PipelineMetrics())

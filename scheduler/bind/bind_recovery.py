@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from hami.annotations import BIND_TIME
-from kube.errors import ApiError
+from kube.errors import KubeApiError
 from scheduler.bind.bind_journal import End, OpenBind, OpenBinds
 from scheduler.bind.binder import bind_time
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
@@ -67,20 +67,20 @@ class BindSettler:
         for bind in list(self._binds.unsettled.values()):
             try:
                 end = bind.end or await self._look(bind)
-            except ApiError as error:
+            except KubeApiError as error:
                 self._note(bind, error)
             else:
                 if end:
                     await self._tell(bind, end)
 
     async def _look(self, bind: OpenBind) -> End | None:
-        """Raises `ApiError`: 404 also where another pod has the name."""
+        """Raises `KubeApiError`: 404 also where another pod has the name."""
         pod = await self._api.get_pod(bind.attempt.pod.namespace, bind.attempt.pod.name)
         if pod["metadata"].get("uid") != bind.attempt.pod.uid:
-            raise ApiError(404, "another pod has its name")
+            raise KubeApiError(404, "another pod has its name")
         return end_of(bind, pod, self._clock())
 
-    def _note(self, bind: OpenBind, error: ApiError) -> None:
+    def _note(self, bind: OpenBind, error: KubeApiError) -> None:
         if error.is_missing:
             log.warning("pod %s is gone: nobody knows whether it was bound to %s", bind.attempt.pod, bind.node)
             self._binds.done(bind)

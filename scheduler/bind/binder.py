@@ -15,9 +15,9 @@ from typing import Final
 
 from hami import node_lock
 from hami.annotations import BIND_PHASE, BIND_TIME, NODE_LOCK, PHASE_ALLOCATING, POD_GROUP
-from hami.node_lock import LockError, PodKey, Step
+from hami.node_lock import NodeLockError, PodKey, Step
 from hami.vendors import ONLY_NVIDIA, Vendors
-from kube.errors import ApiError, missing
+from kube.errors import KubeApiError, missing
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
 from scheduler.http.extender_protocol import BindArgs
 from scheduler.judge.request import container_requests
@@ -76,7 +76,7 @@ class Binder:
             if locks:
                 await self._lock(asked, waits=_is_member(pod))
             return await self._write(asked, started_at)
-        except (ApiError, LockError) as error:
+        except (KubeApiError, NodeLockError) as error:
             if locks:
                 await self._release(asked)
             return Outcome(str(error))
@@ -86,17 +86,17 @@ class Binder:
         await self._api.patch_pod(asked.namespace, asked.name, asked.uid, marks)
         try:
             await self._api.bind(asked.namespace, asked.name, asked.uid, asked.node)
-        except ApiError as error:
+        except KubeApiError as error:
             if not error.is_unsure:
                 raise
             return await self._look_after(asked, error)
         return Outcome()
 
-    async def _look_after(self, asked: BindArgs, cause: ApiError) -> Outcome:
+    async def _look_after(self, asked: BindArgs, cause: KubeApiError) -> Outcome:
         """What became of a binding whose answer was lost. Raises `cause` where it certainly did not take place."""
         try:
             pod = await self._api.get_pod(asked.namespace, asked.name)
-        except ApiError as error:
+        except KubeApiError as error:
             if error.is_missing:
                 raise cause from None
             return Outcome(str(cause), is_unsure=True)
@@ -105,16 +105,16 @@ class Binder:
         raise cause
 
     async def _lock(self, asked: BindArgs, *, waits: bool) -> None:
-        """Raises `LockError` where the lock can't be had, `ApiError` where the API server fails."""
+        """Raises `NodeLockError` where the lock can't be had, `KubeApiError` where the API server fails."""
         pod, give_up = (asked.namespace, asked.name), self._clock() + self._policy.retry
         while True:
             try:
                 await self._take(asked.node, pod)
             except _ContendedError:
                 if not waits or not self._policy.retry:
-                    raise LockError(node_lock.contention_error(asked.node, self._policy.timeout)) from None
+                    raise NodeLockError(node_lock.contention_error(asked.node, self._policy.timeout)) from None
                 if self._clock() > give_up:
-                    raise LockError(node_lock.wait_error(asked.node, self._policy.retry)) from None
+                    raise NodeLockError(node_lock.wait_error(asked.node, self._policy.retry)) from None
                 await self._sleep(_POLL)
             else:
                 return
@@ -133,13 +133,13 @@ class Binder:
             lock = {NODE_LOCK: node_lock.format_lock(self._clock(), pod)}
             try:
                 await self._api.patch_node(node, lock, _version(found))
-            except ApiError as error:
+            except KubeApiError as error:
                 if not error.is_conflict:
                     raise
                 cause = str(error)
             else:
                 return
-        raise LockError(node_lock.conflict_error(node, cause))
+        raise NodeLockError(node_lock.conflict_error(node, cause))
 
     def _free_as_known(self, node: str) -> Object | None:
         """The node as last seen, where that shows it unlocked. If it is older than it seems, our write conflicts."""
@@ -163,7 +163,7 @@ class Binder:
             return False
         try:
             await self._api.get_pod(*owner)
-        except ApiError as error:
+        except KubeApiError as error:
             if error.is_missing:
                 return False
             raise
@@ -177,7 +177,7 @@ class Binder:
                 found = await self._api.get_node(asked.node)
                 if node_lock.is_ours_to_release(annotation(found, NODE_LOCK), pod):
                     await self._api.patch_node(asked.node, {NODE_LOCK: None}, _version(found))
-            except ApiError as error:
+            except KubeApiError as error:
                 if error.is_conflict:
                     continue
                 if not error.is_missing:

@@ -11,7 +11,7 @@ Object = Mapping[str, Any]
 
 
 class ClusterApi(Protocol):
-    """Reads and writes. Every coroutine may raise `kube.errors.ApiError`."""
+    """Reads and writes. Every coroutine may raise `kube.errors.KubeApiError`."""
 
     def problem(self) -> str:
         """Why nothing can be decided now: what is known may be old, or another scheduler decides; empty otherwise."""

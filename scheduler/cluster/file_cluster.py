@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK, PHASE_SUCCESS
 from hami.node_lock import owner_of
-from kube.errors import ApiError, missing
+from kube.errors import KubeApiError, missing
 from scheduler.cluster.cluster_api import Object, Watcher, annotation
 from scheduler.cluster.manifests import Manifest, PodKey
 
@@ -162,7 +162,7 @@ class FileCluster:
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
         held = self._node(name)
         if resource_version != str(held.version):
-            raise ApiError(409, f'Operation cannot be fulfilled on nodes "{name}": the object has been modified')
+            raise KubeApiError(409, f'Operation cannot be fulfilled on nodes "{name}": the object has been modified')
         held.annotations.update(annotations)
         held.version = self._next_version()
         self._watcher.node_changed(held.seen())
@@ -177,7 +177,7 @@ class FileCluster:
     ) -> None:
         held = self._pod(namespace, name)
         if uid != _uid(held.said):
-            raise ApiError(409, _other_uid(f'Operation cannot be fulfilled on pods "{name}"', uid, held))
+            raise KubeApiError(409, _other_uid(f'Operation cannot be fulfilled on pods "{name}"', uid, held))
         held.annotations.update(annotations)
         held.labels.update(labels or {})
         held.version = self._next_version()
@@ -190,9 +190,9 @@ class FileCluster:
         said = (held.said.get("spec") or {}).get("nodeName")
         about = f'Operation cannot be fulfilled on pods/binding "{name}"'
         if uid and uid != _uid(held.said):
-            raise ApiError(409, _other_uid(about, uid, held))
+            raise KubeApiError(409, _other_uid(about, uid, held))
         if held.node or said:
-            raise ApiError(409, f'{about}: pod {name} is already assigned to node "{held.node or said}"')
+            raise KubeApiError(409, f'{about}: pod {name} is already assigned to node "{held.node or said}"')
         held.node, held.phase = node, "Running"
         await self._allocate(held, namespace, name, node)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from hami import durations
 from hami.annotations import NODE_LOCK
-from kube.errors import ApiError, missing
+from kube.errors import KubeApiError, missing
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.http.extender_protocol import BindArgs
 from tests.conformance.difference import Case, Difference
@@ -69,7 +69,7 @@ class ScriptedApi:
     async def get_pod(self, namespace: str, name: str) -> dict[str, Any]:
         self.calls += 1
         if "get_pod" in self.faults:
-            raise ApiError(500, self.faults["get_pod"])
+            raise KubeApiError(500, self.faults["get_pod"])
         if f"{namespace}/{name}" not in self.case["other_pods_in_api"]:
             raise missing("pods", name)
         return {"metadata": {"namespace": namespace, "name": name}}
@@ -80,7 +80,7 @@ class ScriptedApi:
             raise missing("nodes", name)
         if self.conflicts or resource_version != str(self.version):
             self.conflicts = max(self.conflicts - 1, 0)
-            raise ApiError(409, f'Operation cannot be fulfilled on nodes "{name}": the object has been modified')
+            raise KubeApiError(409, f'Operation cannot be fulfilled on nodes "{name}": the object has been modified')
         self.version += 1
         _merge(self.node, annotations)
 
@@ -89,7 +89,7 @@ class ScriptedApi:
     ) -> None:
         self.calls += 1
         if "patch_pod" in self.faults:
-            raise ApiError(500, self.faults["patch_pod"])
+            raise KubeApiError(500, self.faults["patch_pod"])
         _merge(self.pod, annotations)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
@@ -97,7 +97,7 @@ class ScriptedApi:
         if thief := self.faults.get("lock_stolen_before_release"):
             self.node[NODE_LOCK] = f"{self.case['clock']},{thief}"
         if "binding" in self.faults:
-            raise ApiError(409, self.faults["binding"])
+            raise KubeApiError(409, self.faults["binding"])
 
 
 def _merge(annotations: dict[str, Any], patch: Mapping[str, str | None]) -> None:

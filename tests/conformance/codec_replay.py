@@ -167,7 +167,7 @@ def _register_sequence(states: list[Mapping[str, Any]]) -> list[list[str] | None
 def _lock(text: str) -> Any:
     try:
         lock = node_lock.parse(text)
-    except node_lock.LockError as error:
+    except node_lock.NodeLockError as error:
         return str(error)
     time = lock.since.isoformat(timespec="milliseconds" if lock.since.microsecond else "seconds")
     return {"namespace": lock.owner[0], "name": lock.owner[1], "time": time.replace("+00:00", "Z")}

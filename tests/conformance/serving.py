@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from kube.errors import ApiError, missing
+from kube.errors import KubeApiError, missing
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.devices.cluster_state import ClusterColumns
@@ -55,16 +55,16 @@ class OnePod:
         self.labels |= labels or {}
 
     async def get_node(self, name: str) -> Any:
-        raise ApiError(500, "a filter call reads no node")
+        raise KubeApiError(500, "a filter call reads no node")
 
     async def get_pod(self, namespace: str, name: str) -> Any:
-        raise ApiError(500, "a filter call reads no pod")
+        raise KubeApiError(500, "a filter call reads no pod")
 
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
-        raise ApiError(500, "a filter call writes no node")
+        raise KubeApiError(500, "a filter call writes no node")
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
-        raise ApiError(500, "a filter call binds nothing")
+        raise KubeApiError(500, "a filter call binds nothing")
 
 
 class Encoding(Teller):

@@ -12,13 +12,13 @@ from typing import Any, Final
 import orjson
 
 from hami.annotations import ASSIGNED_NODE, NODE_LOCK
-from kube.backoff import pauses
+from kube.backoff import backoff_seconds
 from kube.client import Client
-from kube.election import Leadership
-from kube.errors import ApiError
-from kube.reflector import Patience, Reflector, Selection
+from kube.errors import KubeApiError
+from kube.leadership import Leadership
+from kube.reflector import Reflector, Selection, WatchTimeouts
 from kube.resources import NODES, PODS, QUOTAS, Json, Key
-from kube.store import Ref
+from kube.store import ObjectRef
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, Watcher, annotation
 from scheduler.cluster.kubernetes.slim import slim_node, slim_pod, what_counts
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 _NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """A pod that ends leaves the selection, which the watch tells as a deletion."""
 
-_PATIENCE: Final = Patience()
+_PATIENCE: Final = WatchTimeouts()
 
 
 def _packed(found: Json) -> bytes:
@@ -52,7 +52,7 @@ class _Nodes:
         if before is None or what_counts(orjson.loads(before)) != what_counts(node):
             self._watcher.node_changed(node)
 
-    def gone(self, ref: Ref) -> None:
+    def gone(self, ref: ObjectRef) -> None:
         del self.known[ref.key.name]
         self.locked.discard(ref.key.name)
         self._watcher.node_gone(ref.key.name)
@@ -70,7 +70,7 @@ class _Pods:
         self.known[Key(pod["metadata"]["namespace"], pod["metadata"]["name"])] = _packed(pod)
         self._watcher.pod_changed(pod)
 
-    def gone(self, ref: Ref) -> None:
+    def gone(self, ref: ObjectRef) -> None:
         del self.known[ref.key]
         self._watcher.pod_gone(ref.uid)
 
@@ -82,7 +82,7 @@ class _Quotas:
     def changed(self, found: Json) -> None:
         self._watcher.quota_changed(found)
 
-    def gone(self, ref: Ref) -> None:
+    def gone(self, ref: ObjectRef) -> None:
         self._watcher.quota_gone(*ref.key)
 
 
@@ -97,7 +97,7 @@ class KubernetesCluster:
         election: Leadership | None = None,
         *,
         node_labels: str = "",
-        patience: Patience = _PATIENCE,
+        patience: WatchTimeouts = _PATIENCE,
     ) -> None:
         self._client, self._watcher, self._claims, self._election = client, watcher, claims, election
         self._nodes, self._pods = _Nodes(watcher), _Pods(watcher)
@@ -121,16 +121,16 @@ class KubernetesCluster:
 
     async def _read_anew_when_leading(self, election: Leadership) -> None:
         """Who led before may have written what our watches have not brought yet."""
-        waits = pauses(Random())  # noqa: S311 - no secret
+        waits = backoff_seconds(Random())  # noqa: S311 - no secret
         while True:
-            await election.leads_anew.wait()
-            election.leads_anew.clear()
+            await election.term_began.wait()
+            election.term_began.clear()
             term = election.term
             await asyncio.gather(*(watch.synced() for watch in self.watches))
             while self._read_term != term == election.term:
                 try:
                     await asyncio.gather(*(watch.relist() for watch in self.watches))
-                except ApiError as error:
+                except KubeApiError as error:
                     log.warning("the cluster can't be read (%s); nothing is answered before it is", error)
                     await asyncio.sleep(next(waits))
                 else:
@@ -195,7 +195,7 @@ class KubernetesCluster:
     ) -> None:
         bound = ((self.known_pod(namespace, name) or {}).get("spec") or {}).get("nodeName")
         if bound and ASSIGNED_NODE in annotations:
-            raise ApiError(409, f'pod {name} is already assigned to node "{bound}"')
+            raise KubeApiError(409, f'pod {name} is already assigned to node "{bound}"')
         metadata: dict[str, Any] = {"uid": uid, "annotations": annotations} | ({"labels": labels} if labels else {})
         self._absorb_pod(await self._client.patch(PODS.item(Key(namespace, name)), {"metadata": metadata}))
 
@@ -211,8 +211,8 @@ class KubernetesCluster:
     def _absorb_node(self, found: Json) -> None:
         # A node outside of our selection stays unknown.
         if found["metadata"]["name"] in self._nodes.known:
-            self._node_watch.absorb(found)
+            self._node_watch.apply_own_write(found)
 
     def _absorb_pod(self, found: Json) -> None:
         if not has_ended(found):
-            self._pod_watch.absorb(found)
+            self._pod_watch.apply_own_write(found)

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Final
 
 from kube.client import Client
-from kube.credentials import Credentials, Load, from_kubeconfig, in_cluster, pod_namespace
-from kube.election import Election, Leadership, Neighbour, own_host, own_identity
-from kube.lease import Terms
-from kube.rate_limiter import Rate
+from kube.colocated_leadership import ColocatedLeadership
+from kube.credentials import ApiCredentials, LoadConfiguration, from_kubeconfig, in_cluster, pod_namespace
+from kube.election import Election
+from kube.leadership import Leadership, own_host, own_identity
+from kube.lease import LeaseTimings
+from kube.rate_limiter import RateLimiter
 from kube.resources import Key
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Watcher
@@ -37,7 +39,7 @@ class ApiServer:
     """Only nodes with these labels are used."""
     lease: Key | None = None
     """The Lease that says who leads; None: this scheduler is the only one."""
-    terms: Terms = field(default_factory=Terms)
+    terms: LeaseTimings = field(default_factory=LeaseTimings)
     leads_with_kube_scheduler: bool = False
     """The Lease is that of kube-scheduler in our own pod, and we lead while it does."""
 
@@ -49,10 +51,10 @@ def lease_namespace() -> str:
 
 async def connect(server: ApiServer, watcher: Watcher, claims: Claims, metrics: Metrics) -> KubernetesCluster:
     """Raises `KubeConfigError`. Whether the API server answers shows later, in `problem`."""
-    load: Load = from_kubeconfig(server.kubeconfig, server.context) if server.kubeconfig else in_cluster
+    load: LoadConfiguration = from_kubeconfig(server.kubeconfig, server.context) if server.kubeconfig else in_cluster
     client = Client(
-        await Credentials.open(load),
-        rate=Rate(server.qps, server.burst),
+        await ApiCredentials.open(load),
+        rate_limiter=RateLimiter(server.qps, server.burst),
         timeout_seconds=server.timeout_seconds,
         count=lambda verb, result: metrics.api_calls.labels(verb, result).inc(),
     )
@@ -66,14 +68,14 @@ def _leadership(server: ApiServer, client: Client) -> Leadership | None:
     if server.lease is None:
         return None
     if server.leads_with_kube_scheduler:
-        return Neighbour(client, server.lease, own_host(), server.terms)
+        return ColocatedLeadership(client, server.lease, own_host(), server.terms)
     return Election(client, server.lease, own_identity(), server.terms)
 
 
 def _watch(metrics: Metrics, cluster: KubernetesCluster, election: Leadership | None) -> None:
     metrics.watch(
         "cache_age_seconds",
-        lambda: time.monotonic() - min(watch.heard for watch in cluster.watches),
+        lambda: time.monotonic() - min(watch.heard_at for watch in cluster.watches),
     )
     metrics.watch(
         "watch_restarts",

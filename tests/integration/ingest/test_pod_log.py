@@ -17,8 +17,8 @@ from ingest.run_command import nodes_of_cluster
 from ingest.sources import pod_log
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client
-from kube.credentials import Credentials
-from kube.errors import ApiError
+from kube.credentials import ApiCredentials
+from kube.errors import KubeApiError
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -93,7 +93,7 @@ async def client_of(kubelet: Kubelet) -> AsyncIterator[Client]:
         async def load() -> Configuration:
             return Configuration(host=url)
 
-        client = Client(await Credentials.open(load))
+        client = Client(await ApiCredentials.open(load))
         try:
             yield client
         finally:
@@ -179,7 +179,7 @@ async def test_a_line_that_the_kubelet_itself_says_is_passed_on() -> None:
 
 async def test_no_such_pod_is_said_and_not_tried_again() -> None:
     async with client_of(Kubelet()) as client:
-        with pytest.raises(ApiError, match="kube-system/nobody: "):
+        with pytest.raises(KubeApiError, match="kube-system/nobody: "):
             async for _ in follow_pod(client, PodContainer("kube-system", "nobody"), Since()):
                 pass
 
@@ -197,7 +197,7 @@ async def test_a_refusal_of_what_was_allowed_before_is_waited_out_for_a_minute(
         assert caplog.text.count("forbidden") == 1
         monkeypatch.setattr(pod_log, "REFUSED_SECONDS", 0.1)
         kubelet.refusals = 1000
-        with pytest.raises(ApiError, match="forbidden"):
+        with pytest.raises(KubeApiError, match="forbidden"):
             await anext(follow)
 
 

@@ -11,9 +11,9 @@ import pytest
 import scheduler.cluster.kubernetes
 from embedded.control_plane import ControlPlane
 from kube.client import Client
-from kube.credentials import Credentials, from_kubeconfig
-from kube.errors import ApiError
-from kube.lease import Terms
+from kube.credentials import ApiCredentials, from_kubeconfig
+from kube.errors import KubeApiError
+from kube.lease import LeaseTimings
 from kube.resources import NODES
 from tests.support.control_plane.objects import ALLOCATED, LOCK, a_gpu_node, a_gpu_pod, create, created_nodes
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
@@ -21,7 +21,7 @@ from tests.support.harness.scheduler_on_fake_api import LEASE, OnApi
 from tests.support.waiting import eventually_async
 
 Json = dict[str, Any]
-PATIENT = Terms(60, 50, 0.2)
+PATIENT = LeaseTimings(60, 50, 0.2)
 """A machine that stands still for seconds in the middle of the test does not cost the lead."""
 
 
@@ -49,7 +49,7 @@ async def test_a_pod_is_placed_with_the_rights_that_are_documented_and_in_four_c
     control_plane: ControlPlane, namespace: str, kubeconfig: Path, tmp_path: Path
 ) -> None:
     node, calls = f"{namespace}-node", list[tuple[str, str]]()
-    client = Client(await Credentials.open(from_kubeconfig(kubeconfig)), count=lambda *call: calls.append(call))
+    client = Client(await ApiCredentials.open(from_kubeconfig(kubeconfig)), count=lambda *call: calls.append(call))
     with control_plane.client() as admin, created_nodes(control_plane, [a_gpu_node(node)]):
         pod = create(admin, f"/api/v1/namespaces/{namespace}/pods", a_gpu_pod("pod1", "nobody", gpumem=3000))
         on_api = OnApi(tmp_path, client, "me", PATIENT)
@@ -80,9 +80,9 @@ async def test_a_token_that_was_replaced_in_its_file_is_taken_when_the_old_one_i
     token = kubeconfig.parent / "token"
     good = token.read_text()
     token.write_text("old")
-    client = Client(await Credentials.open(from_kubeconfig(kubeconfig)))
+    client = Client(await ApiCredentials.open(from_kubeconfig(kubeconfig)))
     try:
-        with pytest.raises(ApiError) as refused:
+        with pytest.raises(KubeApiError) as refused:
             await client.page(NODES.collection())
         assert refused.value.status == httpx.codes.UNAUTHORIZED
         token.write_text(good)

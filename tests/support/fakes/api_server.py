@@ -14,7 +14,7 @@ from aiohttp import web
 from kubernetes.aio.client import Configuration
 
 from kube.client import Client
-from kube.credentials import Credentials
+from kube.credentials import ApiCredentials
 
 Json = dict[str, Any]
 
@@ -209,7 +209,7 @@ async def a_client(url: str, **how: Any) -> AsyncIterator[Client]:
     async def load() -> Configuration:
         return found
 
-    client = Client(await Credentials.open(load), **how)
+    client = Client(await ApiCredentials.open(load), **how)
     try:
         yield client
     finally:

@@ -11,7 +11,7 @@ from typing import Any, cast
 import yaml
 
 from hami.annotations import DEVICES_ALLOCATED
-from kube.errors import ApiError
+from kube.errors import KubeApiError
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
@@ -105,11 +105,11 @@ class SlowCluster(FileCluster):
         await _turns(self._draw)
         fate = self._draw.random()
         if fate < 0.03:
-            raise ApiError(503, "the API server is overloaded")
+            raise KubeApiError(503, "the API server is overloaded")
         await super().patch_pod(namespace, name, uid, annotations, labels)
         await _turns(self._draw)
         if fate > 0.97:
-            raise ApiError(504, "the answer was lost")
+            raise KubeApiError(504, "the answer was lost")
 
     def end(self, pod: Object) -> None:
         self._forget_pod((pod["metadata"]["namespace"], pod["metadata"]["name"]))

@@ -9,7 +9,7 @@ from typing import Any
 
 from kube.client import Client
 from kube.election import Election
-from kube.lease import Terms
+from kube.lease import LeaseTimings
 from kube.resources import Key
 from scheduler.bind.bind_journal import OpenBinds
 from scheduler.bind.bind_recovery import BindSettler
@@ -29,7 +29,7 @@ from tests.support.waiting import eventually_async
 
 Json = dict[str, Any]
 LEASE = Key("kube-system", "lease")
-TERMS = Terms(3, 2, 0.05)
+TERMS = LeaseTimings(3, 2, 0.05)
 
 
 def pod_path(name: str) -> str:
@@ -56,7 +56,7 @@ def a_cluster(*pods: str, cards: int = 2, slots: int = 10) -> FakeApi:
 class OnApi:
     """One scheduler process."""
 
-    def __init__(self, folder: Path, client: Client, identity: str = "", terms: Terms = TERMS) -> None:
+    def __init__(self, folder: Path, client: Client, identity: str = "", terms: LeaseTimings = TERMS) -> None:
         metrics, self.claims, self.columns = Metrics(), Claims(), ClusterColumns()
         self.spool = Spool(folder / f"spool{identity}")
         teller = Teller(self.spool, now_utc, metrics)

@@ -31,11 +31,11 @@ READERS: dict[str, tuple[Callable[[str], object], type[Exception]]] = {
     "devices": (allocation.decode_devices, allocation.AllocationError),
     "MIG placements": (allocation.decode_mig, allocation.AllocationError),
     "a handshake": (lambda text: is_given_up(parse_handshake(text), 0, NOW), AssertionError),
-    "a node lock": (node_lock.parse, node_lock.LockError),
+    "a node lock": (node_lock.parse, node_lock.NodeLockError),
     "the owner of a lock": (node_lock.owner_of, AssertionError),
     "what to do about a lock": (
         lambda text: node_lock.next_step(text, ("d", "p"), NOW.astimezone(), timedelta(minutes=5)),
-        node_lock.LockError,
+        node_lock.NodeLockError,
     ),
 }
 """What reads a text, and the one exception that it may raise; AssertionError: none."""

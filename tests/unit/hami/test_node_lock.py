@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 
 from hami import node_lock
-from hami.node_lock import LockError, Step
+from hami.node_lock import NodeLockError, Step
 
 CASES = Path(__file__).parent / "cases"
 LOCKS = [json.loads(line) for line in (CASES / "node_lock_cases.jsonl").read_text().splitlines()]
@@ -23,7 +23,7 @@ TIMEOUT = timedelta(minutes=5)
 @pytest.mark.parametrize("case", LOCKS, ids=[repr(case["in"]) for case in LOCKS])
 def test_a_lock_is_read_as_hami_reads_it(case: Mapping[str, Any]) -> None:
     if case["error"]:
-        with pytest.raises(LockError) as refused:
+        with pytest.raises(NodeLockError) as refused:
             node_lock.parse(case["in"])
         assert str(refused.value) == case["error"]
     else:
@@ -34,7 +34,7 @@ def test_a_lock_is_read_as_hami_reads_it(case: Mapping[str, Any]) -> None:
 
 @given(st.text(max_size=60))
 def test_no_lock_annotation_makes_it_fail_otherwise_than_with_its_own_error(value: str) -> None:
-    with contextlib.suppress(LockError):
+    with contextlib.suppress(NodeLockError):
         node_lock.next_step(value, ("ns", "pod"), NOON, TIMEOUT)
     node_lock.is_ours_to_release(value, ("ns", "pod"))
 

@@ -145,7 +145,7 @@ def test_both_sources_report_the_same_devices_of_every_vendor(
     assert of_ingest(node).uuid == uuids
 
 
-def test_a_column_takes_the_largest_index_that_it_has_room_for() -> None:
+def test_a_column_takes_the_largest_index_that_fits() -> None:
     found = decode_registration('[{"id":"GPU-a"},{"id":"GPU-b","index":18446744073709551615}]')
     assert isinstance(found, Registration)
     record = encode(node_registered("node1", NOW, found))

@@ -1,4 +1,4 @@
-"""Who leads: never two, and soon somebody."""
+"""Leader election: never two leaders, and soon one."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,23 +9,33 @@ from typing import Any
 
 import pytest
 
-from kube.election import Election, Neighbour
-from kube.lease import Leading, Seen, Step, Terms, claim, led_by_host, next_step, resignation
+from kube.colocated_leadership import ColocatedLeadership
+from kube.election import Election
+from kube.lease import (
+    LeadershipDeadline,
+    LeaseStep,
+    LeaseTimings,
+    ObservedLease,
+    claim,
+    led_by_host,
+    next_step,
+    resignation,
+)
 from kube.resources import LEASES, Key
 from tests.support.fakes.api_server import FakeApi, a_client, serving
 from tests.support.waiting import eventually_async
 
-KEY, TERMS, NOW = Key("kube-system", "schedulerlog-scheduler"), Terms(), datetime(2026, 11, 21, 3, 0, 0, 5, UTC)
+KEY, TERMS, NOW = Key("kube-system", "schedulerlog-scheduler"), LeaseTimings(), datetime(2026, 11, 21, 3, 0, 0, 5, UTC)
 
 
 def a_lease(holder: str = "other", renewed: str = "2026-11-21T02:59:59.000000Z", **spec: Any) -> dict[str, Any]:
-    said = {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15, "leaseTransitions": 3, **spec}
-    return {"metadata": {"name": KEY.name, "namespace": KEY.namespace, "resourceVersion": "7"}, "spec": said}
+    whole = {"holderIdentity": holder, "renewTime": renewed, "leaseDurationSeconds": 15, "leaseTransitions": 3, **spec}
+    return {"metadata": {"name": KEY.name, "namespace": KEY.namespace, "resourceVersion": "7"}, "spec": whole}
 
 
 def test_where_there_is_none_it_is_created() -> None:
-    assert next_step(Seen(), "me", 0) is Step.CREATE
-    assert claim(Seen(), KEY, "me", TERMS, NOW)["spec"] == {
+    assert next_step(ObservedLease(), "me", 0) is LeaseStep.CREATE
+    assert claim(ObservedLease(), KEY, "me", TERMS, NOW)["spec"] == {
         "holderIdentity": "me",
         "leaseDurationSeconds": 15,
         "renewTime": "2026-11-21T03:00:00.000005Z",
@@ -35,59 +45,59 @@ def test_where_there_is_none_it_is_created() -> None:
 
 
 def test_a_lease_is_over_when_it_was_seen_unchanged_for_its_duration_whatever_the_clocks_say() -> None:
-    seen = Seen().next(a_lease(), 100.0)
-    assert next_step(seen, "me", 115.0) is Step.WAIT
-    assert next_step(seen.next(a_lease(), 115.1), "me", 115.1) is Step.TAKE
-    renewed = seen.next(a_lease(renewed="2026-11-21T03:00:09.000000Z"), 110.0)
-    assert next_step(renewed, "me", 120.0) is Step.WAIT
+    observed = ObservedLease().next(a_lease(), 100.0)
+    assert next_step(observed, "me", 115.0) is LeaseStep.WAIT
+    assert next_step(observed.next(a_lease(), 115.1), "me", 115.1) is LeaseStep.TAKE
+    renewed = observed.next(a_lease(renewed="2026-11-21T03:00:09.000000Z"), 110.0)
+    assert next_step(renewed, "me", 120.0) is LeaseStep.WAIT
 
 
 def test_taking_it_counts_a_transition_and_carries_the_version_that_was_read() -> None:
-    taken = claim(Seen(a_lease(), 1.0), KEY, "me", TERMS, NOW)
+    taken = claim(ObservedLease(a_lease(), 1.0), KEY, "me", TERMS, NOW)
     assert (taken["spec"]["holderIdentity"], taken["spec"]["leaseTransitions"]) == ("me", 4)
     assert taken["metadata"]["resourceVersion"] == "7"
 
 
 def test_our_own_is_renewed_and_keeps_since_when_it_is_ours() -> None:
-    seen = Seen(a_lease("me", acquireTime="then"), 1.0)
-    assert next_step(seen, "me", 2.0) is Step.RENEW
-    assert claim(seen, KEY, "me", TERMS, NOW)["spec"]["acquireTime"] == "then"
+    observed = ObservedLease(a_lease("me", acquireTime="then"), 1.0)
+    assert next_step(observed, "me", 2.0) is LeaseStep.RENEW
+    assert claim(observed, KEY, "me", TERMS, NOW)["spec"]["acquireTime"] == "then"
 
 
-def test_a_lease_that_was_given_back_is_free_at_once() -> None:
-    given_back = resignation(Seen(a_lease("me"), 1.0), KEY, NOW)
-    assert next_step(Seen(given_back, 1.0), "other", 1.0) is Step.TAKE
+def test_a_lease_that_was_released_is_free_at_once() -> None:
+    freed = resignation(ObservedLease(a_lease("me"), 1.0), KEY, NOW)
+    assert next_step(ObservedLease(freed, 1.0), "other", 1.0) is LeaseStep.TAKE
 
 
 @pytest.mark.parametrize("spec", [{}, {"holderIdentity": None, "leaseDurationSeconds": None}])
-def test_a_lease_that_names_nobody_is_free(spec: dict[str, Any]) -> None:
-    assert next_step(Seen({"metadata": {}, "spec": spec}, 1.0), "me", 1.0) is Step.TAKE
+def test_a_lease_that_names_none_is_free(spec: dict[str, Any]) -> None:
+    assert next_step(ObservedLease({"metadata": {}, "spec": spec}, 1.0), "me", 1.0) is LeaseStep.TAKE
 
 
 def test_the_holder_stops_before_another_may_take_over() -> None:
-    leading = Leading().renewed(100.0, TERMS)
+    leading = LeadershipDeadline().renewed(100.0, TERMS)
     assert leading.holds(109.9)
     assert not leading.holds(110.0)
-    assert next_step(Seen(a_lease(), 100.0), "me", 115.0) is Step.WAIT
+    assert next_step(ObservedLease(a_lease(), 100.0), "me", 115.0) is LeaseStep.WAIT
 
 
 @pytest.mark.parametrize("wrong", [(10, 10, 2), (15, 2, 2), (15, 10, 0)])
 def test_times_that_would_let_two_lead_are_refused(wrong: tuple[float, float, float]) -> None:
     with pytest.raises(ValueError, match="must be longer"):
-        Terms(*wrong)
+        LeaseTimings(*wrong)
 
 
 async def test_of_many_exactly_one_leads_and_the_next_when_it_resigns() -> None:
-    api, terms = FakeApi(), Terms(3, 2, 0.05)
+    api, terms = FakeApi(), LeaseTimings(3, 2, 0.05)
     async with serving(api) as url, a_client(url) as client:
         elections = [Election(client, KEY, f"s{number}", terms, rng=Random(number)) for number in range(5)]
-        tasks = [asyncio.create_task(each.run()) for each in elections]
+        tasks = [asyncio.create_task(election.run()) for election in elections]
         resigned: list[Election] = []
         for _ in range(len(elections)):
             leader = await the_leader(elections)
             await asyncio.sleep(2 * terms.retry)
-            waiting = [each for each in elections if each is not leader and each not in resigned]
-            assert {each.problem for each in waiting} <= {f"s{elections.index(leader)} leads"}
+            waiting = [election for election in elections if election is not leader and election not in resigned]
+            assert {election.problem for election in waiting} <= {f"s{elections.index(leader)} leads"}
             resigned.append(leader)
             tasks[elections.index(leader)].cancel()
             await leader.resign()
@@ -100,7 +110,7 @@ async def test_of_many_exactly_one_leads_and_the_next_when_it_resigns() -> None:
 
 async def the_leader(elections: list[Election]) -> Election:
     def leading() -> list[Election]:
-        found = [each for each in elections if each.is_leading]
+        found = [election for election in elections if election.is_leading]
         assert len(found) <= 1
         return found
 
@@ -109,49 +119,49 @@ async def the_leader(elections: list[Election]) -> Election:
 
 
 async def test_a_leader_that_can_not_renew_stops_by_itself_and_begins_a_new_term_later() -> None:
-    api, terms = FakeApi(), Terms(0.5, 0.3, 0.05)
+    api, terms = FakeApi(), LeaseTimings(0.5, 0.3, 0.05)
     async with serving(api) as url, a_client(url) as client:
         election = Election(client, KEY, "me", terms)
         task = asyncio.create_task(election.run())
         await the_leader([election])
-        assert election.leads_anew.is_set()
+        assert election.term_began.is_set()
         before = election.term
         api.fail(*["PUT /apis", "GET /apis"] * 20)
         await eventually_async(lambda: not election.is_leading)
-        assert "can't be had (the fault" in election.problem
+        assert "can't be taken or renewed (the fault" in election.problem
         await the_leader([election])
         assert election.term > before
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
-def test_we_lead_with_our_neighbour_while_its_lease_is_fresh() -> None:
-    seen = Seen(a_lease("pod-1_0b9d"), 100.0)
-    assert led_by_host(seen, "pod-1", TERMS) == 110.0
-    assert led_by_host(seen, "pod", TERMS) == 0, "another pod whose name begins so"
-    assert led_by_host(Seen(), "pod-1", TERMS) == 0
+def test_we_lead_with_kube_scheduler_of_our_pod_while_its_lease_is_fresh() -> None:
+    observed = ObservedLease(a_lease("pod-1_0b9d"), 100.0)
+    assert led_by_host(observed, "pod-1", TERMS) == 110.0
+    assert led_by_host(observed, "pod", TERMS) == 0, "another pod whose name begins so"
+    assert led_by_host(ObservedLease(), "pod-1", TERMS) == 0
 
 
 async def test_who_leads_with_kube_scheduler_stops_when_its_lease_moves_or_stands_still() -> None:
     api, path = FakeApi(), LEASES.item(KEY)
     async with serving(api) as url, a_client(url) as client:
-        ours = Neighbour(client, KEY, "pod-1", Terms(3, 0.5, 0.05))
+        ours = ColocatedLeadership(client, KEY, "pod-1", LeaseTimings(3, 0.5, 0.05))
         task = asyncio.create_task(ours.run())
         await eventually_async(lambda: "can't be read" in ours.problem)
         api.put(path, a_lease("pod-1_a"))
         await eventually_async(lambda: ours.is_leading)
-        assert (ours.term, ours.leads_anew.is_set(), ours.problem) == (1, True, "")
+        assert (ours.term, ours.term_began.is_set(), ours.problem) == (1, True, "")
         await eventually_async(lambda: "has not been renewed for 0.5 s" in ours.problem)
         api.put(path, a_lease("pod-1_a", renewed="2026-11-21T03:00:01.000000Z"))
         await eventually_async(lambda: ours.term == 2)
         api.put(path, a_lease("pod-2_b"))
-        await eventually_async(lambda: "is held by pod-2_b, not by one in pod-1" in ours.problem)
+        await eventually_async(lambda: "is held by pod-2_b, not by a kube-scheduler in pod-1" in ours.problem)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 
 
 @asynccontextmanager
-async def leading(api: FakeApi, terms: Terms, **how: Any) -> AsyncIterator[tuple[Election, asyncio.Task[None]]]:
+async def leading(api: FakeApi, terms: LeaseTimings, **how: Any) -> AsyncIterator[tuple[Election, asyncio.Task[None]]]:
     """An election that leads, and the task that renews its lease; the test stops both as the scheduler does."""
     async with serving(api) as url, a_client(url) as client:
         election = Election(client, KEY, "me", terms, **how)
@@ -170,10 +180,10 @@ def holder(api: FakeApi) -> str:
     return str(api.objects[LEASES.item(KEY)]["spec"]["holderIdentity"])
 
 
-OFTEN, SELDOM = Terms(60, 50, 0.01), Terms(600, 500, 400)
+OFTEN, SELDOM = LeaseTimings(60, 50, 0.01), LeaseTimings(600, 500, 400)
 
 
-async def test_a_lease_is_given_back_though_a_renewal_is_in_flight_when_it_stops() -> None:
+async def test_a_lease_is_released_though_a_renewal_is_in_flight_when_it_stops() -> None:
     api = FakeApi()
     async with leading(api, OFTEN) as (election, task):
         before = api.version
@@ -187,7 +197,7 @@ async def test_a_lease_is_given_back_though_a_renewal_is_in_flight_when_it_stops
 
 
 @pytest.mark.parametrize("last", ["first claim", "renewal"])
-async def test_a_lease_is_given_back_though_the_last_write_is_never_answered(last: str) -> None:
+async def test_a_lease_is_released_though_the_last_write_is_never_answered(last: str) -> None:
     api, path = FakeApi(), LEASES.item(KEY)
     async with serving(api) as url, a_client(url) as client:
         election = Election(client, KEY, "me", OFTEN)
@@ -199,9 +209,9 @@ async def test_a_lease_is_given_back_though_the_last_write_is_never_answered(las
         answer.set()
 
 
-async def test_a_lease_is_given_back_though_the_answer_to_its_last_renewal_was_lost() -> None:
+async def test_a_lease_is_released_though_the_answer_to_its_last_renewal_was_lost() -> None:
     api, path = FakeApi(), LEASES.item(KEY)
-    async with leading(api, Terms(600, 500, 0.01)) as (election, task):
+    async with leading(api, LeaseTimings(600, 500, 0.01)) as (election, task):
         api.lose_answer(f"PUT {path}")
         api.fail(*[f"GET {path}"] * 2)
         await eventually_async(lambda: not api.lost_answers)
@@ -209,7 +219,7 @@ async def test_a_lease_is_given_back_though_the_answer_to_its_last_renewal_was_l
         assert holder(api) == ""
 
 
-async def test_a_lease_is_given_back_though_the_last_renewal_is_too_long_ago_to_lead_by_it() -> None:
+async def test_a_lease_is_released_though_the_last_renewal_is_too_long_ago_to_lead_by_it() -> None:
     """So it is where the machine, or its clock, stood still."""
     api, now = FakeApi(), [0.0]
     async with leading(api, SELDOM, clock=lambda: now[0]) as (election, task):
@@ -220,7 +230,7 @@ async def test_a_lease_is_given_back_though_the_last_renewal_is_too_long_ago_to_
 
 
 @pytest.mark.parametrize("status", [409, 503])
-async def test_a_lease_is_given_back_at_the_second_try_where_the_first_is_refused(status: int) -> None:
+async def test_a_lease_is_released_at_the_second_try_where_the_first_is_refused(status: int) -> None:
     api = FakeApi()
     async with leading(api, SELDOM) as (election, task):
         api.fail(f"PUT {LEASES.item(KEY)}", status=status)
@@ -228,7 +238,7 @@ async def test_a_lease_is_given_back_at_the_second_try_where_the_first_is_refuse
         assert holder(api) == ""
 
 
-async def test_a_lease_that_somebody_edited_is_given_back_with_the_edit() -> None:
+async def test_a_lease_that_somebody_edited_is_released_with_the_edit() -> None:
     api, path = FakeApi(), LEASES.item(KEY)
     async with leading(api, SELDOM) as (election, task):
         found = api.objects[path]
@@ -245,7 +255,7 @@ async def test_a_lease_that_another_has_taken_meanwhile_is_left_alone() -> None:
         assert (holder(api), election.is_leading) == ("other", False)
 
 
-async def test_a_lease_that_can_not_be_given_back_is_named_in_the_log_with_the_cause(
+async def test_a_lease_that_can_not_be_released_is_named_in_the_log_with_the_cause(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     api, path = FakeApi(), LEASES.item(KEY)
@@ -255,7 +265,7 @@ async def test_a_lease_that_can_not_be_given_back_is_named_in_the_log_with_the_c
         assert not election.is_leading
     (line,) = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert line == (
-        "lease kube-system/schedulerlog-scheduler was not given back (the fault that was asked for: 409); "
+        "lease kube-system/schedulerlog-scheduler was not released (the fault that was asked for: 409); "
         "another scheduler may take it after 600 s"
     )
 

@@ -1,4 +1,4 @@
-"""Following a collection through all that goes wrong with connections: nothing is lost, nothing stays too long."""
+"""A reflector follows a collection through all that goes wrong with connections, and loses nothing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from kube.client import Client
-from kube.errors import ApiError
-from kube.reflector import Patience, Reflector, Selection
+from kube.errors import KubeApiError
+from kube.reflector import Reflector, Selection, WatchTimeouts
 from kube.resources import PODS
-from kube.store import Ref
+from kube.store import ObjectRef
 from tests.support.fakes.api_server import FakeApi, a_client, serving
 from tests.support.waiting import eventually_async
 
 Json = dict[str, Any]
-PATIENCE = Patience()
+PATIENCE = WatchTimeouts()
 POD = "/api/v1/namespaces/n/pods/"
 
 
@@ -25,20 +25,20 @@ class Names:
 
     def __init__(self) -> None:
         self.there: dict[str, str] = {}
-        self.told = 0
+        self.reports = 0
 
-    def changed(self, found: Json) -> None:
-        self.there[found["metadata"]["name"]] = found["metadata"]["resourceVersion"]
-        self.told += 1
+    def changed(self, obj: Json) -> None:
+        self.there[obj["metadata"]["name"]] = obj["metadata"]["resourceVersion"]
+        self.reports += 1
 
-    def gone(self, ref: Ref) -> None:
+    def gone(self, ref: ObjectRef) -> None:
         del self.there[ref.key.name]
-        self.told += 1
+        self.reports += 1
 
 
 @asynccontextmanager
 async def following(
-    api: FakeApi, patience: Patience = PATIENCE, **how: Any
+    api: FakeApi, patience: WatchTimeouts = PATIENCE, **how: Any
 ) -> AsyncIterator[tuple[Reflector, Names, Client]]:
     async with serving(api) as url, a_client(url, **how) as client:
         names = Names()
@@ -59,7 +59,7 @@ def put(api: FakeApi, *names: str) -> None:
 def same(api: FakeApi, names: Names) -> Callable[[], bool]:
     def holds() -> bool:
         return names.there == {
-            path.rsplit("/", 1)[1]: found["metadata"]["resourceVersion"] for path, found in api.objects.items()
+            path.rsplit("/", 1)[1]: obj["metadata"]["resourceVersion"] for path, obj in api.objects.items()
         }
 
     return holds
@@ -84,10 +84,10 @@ async def test_changes_arrive_while_the_watch_is_up() -> None:
         put(api, "b", "c")
         api.drop(POD + "a")
         await eventually_async(same(api, names))
-        assert names.told == 2 + 3
+        assert names.reports == 2 + 3
 
 
-async def test_what_happened_while_the_watch_was_cut_is_told_once_it_is_back() -> None:
+async def test_what_happened_while_the_watch_was_cut_is_reported_once_it_is_back() -> None:
     api = FakeApi()
     put(api, "a", "b")
     async with following(api) as (reflector, names, _):
@@ -98,9 +98,9 @@ async def test_what_happened_while_the_watch_was_cut_is_told_once_it_is_back() -
         put(api, "c")
         api.drop(POD + "a")
         await eventually_async(same(api, names))
-        assert names.told == 2 + 2
+        assert names.reports == 2 + 2
         assert reflector.restarts >= 3
-        assert sum("watch" not in request for request in api.requests) == 1, "nothing was listed anew"
+        assert sum("watch" not in request for request in api.requests) == 1, "nothing was listed again"
 
 
 async def test_a_version_that_is_too_old_leads_to_a_list_and_the_deleted_go() -> None:
@@ -116,7 +116,7 @@ async def test_a_version_that_is_too_old_leads_to_a_list_and_the_deleted_go() ->
         api.mute_watches = False
         api.cut_watches()
         await eventually_async(same(api, names))
-        assert names.told == 2 + 3
+        assert names.reports == 2 + 3
 
 
 async def test_a_list_that_fails_is_tried_again_and_says_why_meanwhile() -> None:
@@ -129,7 +129,7 @@ async def test_a_list_that_fails_is_tried_again_and_says_why_meanwhile() -> None
         assert same(api, names)()
 
 
-async def test_pages_that_expire_under_way_are_read_anew_in_one() -> None:
+async def test_pages_that_expire_under_way_are_read_again_in_one() -> None:
     api = FakeApi()
     put(api, *(f"p{number}" for number in range(600)))
     async with following(api) as (reflector, names, _):
@@ -142,16 +142,16 @@ async def test_pages_that_expire_under_way_are_read_anew_in_one() -> None:
 
 async def test_a_watch_that_says_nothing_for_too_long_is_given_up() -> None:
     api = FakeApi()
-    async with following(api, Patience(silence_seconds=0.1)) as (reflector, names, _):
+    async with following(api, WatchTimeouts(silence_seconds=0.1)) as (reflector, names, _):
         await reflector.synced()
         await eventually_async(lambda: reflector.restarts >= 1)
         put(api, "a")
         await eventually_async(same(api, names))
 
 
-async def test_a_watch_that_stays_broken_makes_the_view_stale() -> None:
+async def test_a_watch_that_remains_broken_makes_the_view_stale() -> None:
     api = FakeApi()
-    async with following(api, Patience(stale_seconds=0.2)) as (reflector, _, _client):
+    async with following(api, WatchTimeouts(stale_seconds=0.2)) as (reflector, _, _client):
         await reflector.synced()
         await eventually_async(lambda: any("watch" in request for request in api.requests))
         api.fail(*["GET /api/v1/pods watch"] * 3)
@@ -160,18 +160,18 @@ async def test_a_watch_that_stays_broken_makes_the_view_stale() -> None:
         await eventually_async(lambda: not reflector.problem)
 
 
-async def test_an_own_write_is_told_at_once_and_its_echo_is_not() -> None:
+async def test_an_own_write_is_reported_at_once_and_the_event_that_repeats_it_is_not() -> None:
     api = FakeApi()
     put(api, "a")
     async with following(api) as (reflector, names, client):
         await reflector.synced()
         api.mute_watches = True
-        reflector.absorb(await client.patch(POD + "a", {"metadata": {"labels": {"x": "y"}}}))
+        reflector.apply_own_write(await client.patch(POD + "a", {"metadata": {"labels": {"x": "y"}}}))
         assert same(api, names)()
         api.mute_watches = False
         put(api, "b")
         await eventually_async(same(api, names))
-        assert names.told == 1 + 1 + 1
+        assert names.reports == 1 + 1 + 1
 
 
 @pytest.mark.parametrize("refusal", [401, 429])
@@ -190,20 +190,20 @@ async def test_a_request_without_answer_leaves_it_open_whether_it_was_done() -> 
     put(api, "a")
     async with serving(api) as url, a_client(url) as client:
         api.lose_answer(f"PATCH {POD}a")
-        with pytest.raises(ApiError) as failed:
+        with pytest.raises(KubeApiError) as failed:
             await client.patch(POD + "a", {"metadata": {"labels": {"x": "y"}}})
         assert failed.value.is_unsure
         assert api.objects[POD + "a"]["metadata"]["labels"] == {"x": "y"}
     async with a_client(url) as client:
-        with pytest.raises(ApiError, match=r"GET /api/v1/pods: 127.0.0.1:.* can't be reached") as failed:
+        with pytest.raises(KubeApiError, match=r"GET /api/v1/pods: 127.0.0.1:.* can't be reached") as failed:
             await client.page("/api/v1/pods")
         assert failed.value.is_unsure
 
 
 async def test_a_rate_spreads_requests() -> None:
-    from kube.rate_limiter import Rate
+    from kube.rate_limiter import RateLimiter
 
-    rate = Rate(qps=10, burst=2)
-    assert [round(rate.wait(100.0), 3) for _ in range(4)] == [0, 0, 0.1, 0.2]
-    assert rate.wait(101.0) == 0
-    assert Rate(0, 1).wait(0) == 0
+    rate = RateLimiter(qps=10, burst=2)
+    assert [round(rate.delay_seconds(100.0), 3) for _ in range(4)] == [0, 0, 0.1, 0.2]
+    assert rate.delay_seconds(101.0) == 0
+    assert RateLimiter(0, 1).delay_seconds(0) == 0

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from hami.annotations import ASSIGNED_NODE, BIND_PHASE, DEVICES_TO_ALLOCATE, NODE_LOCK
-from kube.errors import ApiError
+from kube.errors import KubeApiError
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.file_cluster import MAX_OFFERED, FileCluster
 from scheduler.cluster.manifests import Manifest, parse
@@ -92,7 +92,7 @@ async def test_a_patch_of_what_has_changed_meanwhile_conflicts() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
     old = version(cluster, "node1")
     await cluster.patch_node("node1", {NODE_LOCK: "x"}, old)
-    with pytest.raises(ApiError, match="the object has been modified") as refused:
+    with pytest.raises(KubeApiError, match="the object has been modified") as refused:
         await cluster.patch_node("node1", {NODE_LOCK: "y"}, old)
     assert refused.value.is_conflict
 
@@ -102,7 +102,7 @@ async def test_a_patch_of_what_has_changed_meanwhile_conflicts() -> None:
 )
 async def test_what_is_not_there_is_not_found(call: Any) -> None:
     cluster, _ = a_cluster_of()
-    with pytest.raises(ApiError, match='"x" not found') as refused:
+    with pytest.raises(KubeApiError, match='"x" not found') as refused:
         await call(cluster)
     assert refused.value.is_missing
 
@@ -134,14 +134,14 @@ async def test_a_pod_is_bound_once() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1"))
     await cluster.bind("default", "pod1", "uid-pod1", "node1")
-    with pytest.raises(ApiError, match='pod pod1 is already assigned to node "node1"'):
+    with pytest.raises(KubeApiError, match='pod pod1 is already assigned to node "node1"'):
         await cluster.bind("default", "pod1", "uid-pod1", "node2")
 
 
 async def test_a_pod_that_was_made_anew_is_not_bound_for_the_old_one() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1", uid="new"))
-    with pytest.raises(ApiError, match="UID in precondition: old, UID in object meta: new"):
+    with pytest.raises(KubeApiError, match="UID in precondition: old, UID in object meta: new"):
         await cluster.bind("default", "pod1", "old", "node1")
 
 

@@ -68,7 +68,7 @@ async def test_news_from_before_a_decision_does_not_undo_it(tmp_path: Path) -> N
         await scheduler.filter(pod)
         stale = scheduler.cluster.watches[1]
         for late in (pod, first):
-            stale.absorb(late)
+            stale.apply_own_write(late)
         assert scheduler.slots_used() == 1
         assert scheduler.columns.pod_use(pod["metadata"]["uid"])
 

@@ -1,0 +1,40 @@
+"""What a leader election offers to its user, and under which name a process takes part."""
+
+import asyncio
+import os
+import uuid
+from typing import Protocol
+
+
+class Leadership(Protocol):
+    """Whether this process leads.
+
+    Ask `is_leading` before every answer: it turns false by itself when the lease can't be renewed in time.
+    """
+
+    term: int
+    """Grows each time this process begins to lead, also if no other led in between."""
+    term_began: asyncio.Event
+    """Is set when a term begins; the user clears it."""
+
+    @property
+    def is_leading(self) -> bool: ...
+
+    @property
+    def problem(self) -> str:
+        """Why this process does not lead; empty while it does."""
+
+    async def run(self) -> None:
+        """Follow the lease until cancelled."""
+
+    async def resign(self) -> None:
+        """Stop leading, and let another lead at once."""
+
+
+def own_host() -> str:
+    return os.environ.get("POD_NAME") or os.uname().nodename
+
+
+def own_identity() -> str:
+    """A name that differs for each process and shows its pod: `<host>_<uuid>`, as Kubernetes' components write it."""
+    return f"{own_host()}_{uuid.uuid4()}"
