@@ -35,17 +35,17 @@ def files() -> dict[Path, str]:
     schemas |= {
         f"answers/{each.__name__}.schema.json": json_schema(each, f"answers.{each.__name__}") for each in ANSWERS
     }
-    said = {_GENERATED / name: _json(schema) for name, schema in schemas.items()}
-    said[_GENERATED / "asyncapi.yaml"] = asyncapi_text()
-    said[Path("docs/reasons.md")] = reasons_text(catalogue())
-    return said
+    texts = {_GENERATED / name: _json(schema) for name, schema in schemas.items()}
+    texts[_GENERATED / "asyncapi.yaml"] = asyncapi_text()
+    texts[Path("docs/reasons.md")] = reasons_text(catalogue())
+    return texts
 
 
 def json_schema(model: type[BaseModel], name: str) -> dict[str, Any]:
     """JSON Schema 2020-12 of one model, standing alone.
 
-    Objects say ``additionalProperties: true``: a later version may add a field, and a reader that validates must not
-    fall over it.
+    Objects allow additional properties: a later version may add a field, and a reader that validates must accept
+    it.
     """
     schema: dict[str, Any] = _plain(model.model_json_schema())
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "$id": f"urn:schedulerlog:{name}"}
@@ -96,8 +96,8 @@ def _table(code: str, reason: Reason) -> Iterator[str]:
     yield "|---|---|---|"
     rows = {"Meaning 含义": "meaning", "Likely cause 可能原因": "likely_cause", "Remedy 处理办法": "remedy"}
     for title, field in rows.items():
-        said = (getattr(texts, field).replace("|", "\\|") for texts in (reason.en, reason.zh))
-        yield f"| {title} | {' | '.join(said)} |"
+        cells = (getattr(texts, field).replace("|", "\\|") for texts in (reason.en, reason.zh))
+        yield f"| {title} | {' | '.join(cells)} |"
 
 
 def write(root: Path = ROOT) -> list[Path]:

@@ -14,7 +14,7 @@ class DeviceAllocation(Model):
     container: str
     """The container's name."""
     init: Flag = False
-    """An init container's: it gives the device back before the pod's other containers begin."""
+    """True for an init container: it releases the device before the pod's other containers start."""
     model: str = ""
     memory_mib: Integer | None = None
     cores_percent: Integer | None = None
@@ -23,10 +23,10 @@ class DeviceAllocation(Model):
 
 
 class PodPlacement(Model):
-    """From ``began`` until just before ``until`` the pod was on the node; None: it is still there."""
+    """A pod's time on a node: from ``started_at`` until just before ``ended_at``; None: it is still there."""
 
     id: str
-    """Of the document; of equal stays equal."""
+    """The document's id; equal for the same placement, however often it is derived."""
     pod: PodRef
     node: str
     started_at: Moment
@@ -36,12 +36,12 @@ class PodPlacement(Model):
     """``Succeeded``, ``Failed``: the pod's phase. ``deleted``: it is gone. ``replaced``: another pod of its name was
     bound or seen since. ``moved``: it was bound or seen on another node since. Empty while it is there."""
     scheduler: str = ""
-    """Who bound it; empty where no bind is known, and so is the attempt."""
+    """The scheduler that bound it; empty where no bind is known, and then so is ``attempt_id``."""
     attempt_id: str = ""
     phase: str = ""
-    """As last seen."""
+    """As last observed."""
     allocations: list[DeviceAllocation] = Field(default_factory=list)
-    """Devices, by container in the pod's order; none of a pod without devices, or of which no bind is known."""
+    """Devices, by container in the pod's order; empty for a pod without devices and where no bind is known."""
 
     def is_on(self, at: datetime) -> bool:
         """Was the pod there at that time?"""

@@ -1,7 +1,7 @@
 """Every reason code with its meaning, likely cause and remedy, in English and Chinese.
 
 The texts are in ``reasons.toml`` beside this module; ``docs/reasons.md`` shows them. The list is open: other schedulers
-and later versions say words that are not in it, and those get an entry too, one that claims nothing.
+and later versions use codes that are not in it; those get a neutral entry that claims nothing.
 """
 
 import tomllib
@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 Language = Literal["en", "zh"]
 Scope = Literal["device", "node", "pod"]
-Said = Annotated[str, Field(min_length=1)]
+NonEmpty = Annotated[str, Field(min_length=1)]
 
 _SOURCE: Final = Path(__file__).with_name("reasons.toml")
 
@@ -24,13 +24,13 @@ class _Entry(BaseModel):
 
 
 class Texts(_Entry):
-    """What is said about a code, in one language."""
+    """The texts about one code, in one language."""
 
-    meaning: Said
+    meaning: NonEmpty
     """What the scheduler found."""
-    likely_cause: Said
+    likely_cause: NonEmpty
     """Why that is usually so."""
-    remedy: Said
+    remedy: NonEmpty
     """What to look at and what to change."""
 
 
@@ -38,7 +38,7 @@ class Reason(_Entry):
     """A code of the catalogue."""
 
     scope: Scope
-    """What the code is about. ``device``: counted card by card as ``X/Y Code``; ``node``; ``pod``."""
+    """What the code is about. ``device``: counted device by device as ``X/Y Code``; ``node``; ``pod``."""
     en: Texts
     zh: Texts
 
@@ -60,7 +60,7 @@ _UNKNOWN: Final = {
     "en": Texts(
         meaning="The scheduler's own words; the catalogue has no entry for them.",
         likely_cause="Another scheduler, another vendor's device, or a version of HAMi newer than the catalogue.",
-        remedy="Look the words up in the documentation or the log of the scheduler that said them.",
+        remedy="Look the words up in the documentation or the log of the scheduler that wrote them.",
     ),
     "zh": Texts(
         meaning="这是调度器的原话，原因目录中没有对应条目。",
@@ -78,7 +78,7 @@ def catalogue() -> MappingProxyType[str, Reason]:
 
 
 def explain(code: str, language: str = "en") -> Explanation:
-    """Meaning, likely cause and remedy of ``code``; of a code nobody knows, a neutral entry.
+    """Meaning, likely cause and remedy of ``code``; of an unknown code, a neutral entry.
 
     ``language`` may be a tag as browsers send it (``zh-CN``); what is not Chinese is answered in English.
     """
@@ -86,5 +86,5 @@ def explain(code: str, language: str = "en") -> Explanation:
     reason = catalogue().get(code)
     texts: Texts = getattr(reason, spoken) if reason else _UNKNOWN[spoken]
     scope = reason.scope if reason else None
-    # Not validated: whatever text somebody calls a reason gets an answer.
+    # Not validated: any text is a possible reason of some scheduler and gets an answer.
     return Explanation.model_construct(code=code, scope=scope, language=spoken, **texts.__dict__)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.codec.code_tables import one_refusal_table, one_table
-from schemas.codec.identity_memo import NODE_COLUMNS, Same, column_bytes
+from schemas.codec.identity_memo import NODE_COLUMNS, IdentityMemo, column_bytes
 from schemas.events import NodesJudged, Refusal
 from summaries.merge import words_counted
 from summaries.tally import NodeColumns, Tally, recount
@@ -42,8 +42,8 @@ class NodeTable:
 
 _MOST_BYTES: Final = 12 * 1024 * 1024
 """Of a kind: what 25 attempts of 5,000 nodes tell, and the tallies of 40."""
-_TOLD: "Final[Same[_Told]]" = Same(_MOST_BYTES)
-_TABLES: Final[Same[NodeTable]] = Same(_MOST_BYTES)
+_TOLD: "Final[IdentityMemo[_Told]]" = IdentityMemo(_MOST_BYTES)
+_TABLES: Final[IdentityMemo[NodeTable]] = IdentityMemo(_MOST_BYTES)
 
 
 def node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> NodeTable:

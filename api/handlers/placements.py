@@ -28,7 +28,7 @@ from api.http.query_params import (
 from api.index import findings, observations, occupancy_queries
 from api.index.client import OpenSearch
 from api.index.node_occupancy import node_occupancy
-from schemas.documents.attempts import Observed
+from schemas.documents.observations import Observed
 from schemas.events import NodeRegistered
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 

@@ -10,7 +10,8 @@ from api.index import attempt_queries
 from api.index.client import ATTEMPTS, OpenSearch
 from schemas.answers.attempts import AttemptFound, DeviceLog
 from schemas.codec.records import Rejected
-from schemas.documents.attempts import devices_of, repeated_of, summary_of
+from schemas.documents.attempts import repeated_of, summary_of
+from schemas.documents.devices import devices_of
 from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged
 from schemas.indices import DEVICES, INVENTORIES
 from summaries.retries import resolve

@@ -18,7 +18,7 @@ from schemas.answers.placements import (
     StatusLog,
 )
 from schemas.codec.records import Rejected, read, rfc3339
-from schemas.documents.attempts import Observed, observation_of
+from schemas.documents.observations import Observed, observation_of
 from schemas.events import NodeChecked, NodeObserved, NodeRegistered, PodObserved
 from schemas.indices import OBSERVATIONS
 

@@ -14,7 +14,7 @@ from api.index.attempt_reader import readable
 from api.index.query_dsl import Kind, PagePosition, all_of, by, latest_by, terms_of
 from schemas.answers.placements import PlacementLog, PodPlacements
 from schemas.codec.records import rfc3339
-from schemas.documents.attempts import placement_of
+from schemas.documents.placements import placement_of
 from schemas.indices import OCCUPANCY
 from schemas.placements import PodPlacement
 

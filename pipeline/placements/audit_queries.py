@@ -11,7 +11,8 @@ from typing import Any, Final
 from pipeline.placements.occupancy_queries import PAGE, Stored, facts_of, stored
 from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
 from schemas.codec.records import Rejected, read, rfc3339
-from schemas.documents.attempts import observation_of, placement_of
+from schemas.documents.observations import observation_of
+from schemas.documents.placements import placement_of
 from schemas.events import AttemptEvent, NodeChecked, NodeRegistered, PodObserved, PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY, Index
 from schemas.placements import PodPlacement

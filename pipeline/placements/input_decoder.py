@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import Field
 
 from schemas.codec.records import Rejected, decode, decode_value
-from schemas.documents.attempts import Observed
+from schemas.documents.observations import Observed
 from schemas.events import (
     AttemptEvent,
     AttemptRepeated,

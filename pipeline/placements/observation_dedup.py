@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Final, NamedTuple
 
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import Observed
+from schemas.documents.observations import Observed
 from schemas.events import NodeRegistered
 
 KEPT: Final = 8

@@ -11,7 +11,8 @@ from pydantic import TypeAdapter, ValidationError
 from pipeline.placements.observation_dedup import KEPT, Known
 from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
 from schemas.codec.records import Rejected, rfc3339
-from schemas.documents.attempts import OBSERVATION_KINDS, Observed, observation_of, placement_of
+from schemas.documents.observations import OBSERVATION_KINDS, Observed, observation_of
+from schemas.documents.placements import placement_of
 from schemas.indices import FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
 from summaries.occupancy import DerivedPlacement
 from summaries.overcommit import Holding

@@ -19,7 +19,8 @@ from pipeline.placements.input_decoder import BoundAttempt, Said, bind_of
 from pipeline.placements.observation_dedup import Known, Latest, digest_of
 from pipeline.placements.occupancy_queries import Stored
 from pipeline.sinks.bulk import Document, source
-from schemas.documents.attempts import Observed, observation_document, observation_kind, placement_document
+from schemas.documents.observations import Observed, observation_document, observation_kind
+from schemas.documents.placements import placement_document
 from schemas.events import FindingReported, NodeRegistered, PodObserved
 from schemas.ids import microseconds
 from schemas.indices import OBSERVATIONS, OCCUPANCY

@@ -10,14 +10,8 @@ from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.msearch import Search, by_time, in_indices
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, rfc3339
-from schemas.documents.attempts import (
-    Digests,
-    EpisodeRef,
-    MinuteContribution,
-    attempt_document,
-    finding_document,
-    repeated_document,
-)
+from schemas.documents.attempts import Digests, EpisodeRef, MinuteContribution, attempt_document, repeated_document
+from schemas.documents.findings import finding_document
 from schemas.events import AttemptRepeated, AttemptSummarized, FindingReported, MessageEmitted
 from schemas.indices import ATTEMPTS, FINDINGS
 from schemas.topics import ATTEMPTS as ATTEMPTS_TOPIC

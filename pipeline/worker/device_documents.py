@@ -6,7 +6,7 @@ from typing import Final
 from pipeline.sinks.bulk import Document, source
 from pipeline.worker.open_attempts import DeviceRecord
 from schemas.codec.device_record_layout import as_object, divided
-from schemas.documents.attempts import devices_document, inventory_document
+from schemas.documents.devices import devices_document, inventory_document
 from schemas.indices import DEVICES, INVENTORIES
 
 _KNOWN_INVENTORIES: Final = 20_000

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from xxhash import xxh3_128_digest
 
 from schemas.codec import device_record_layout
-from schemas.codec.identity_memo import Recent, column_bytes
+from schemas.codec.identity_memo import ByteBoundedLru, column_bytes
 from schemas.codec.records import Rejected, decode
 from schemas.codec.simdjson_reader import read_columns
 from schemas.events import (
@@ -58,8 +58,8 @@ class RecordDecoder:
     """Decodes records. Caches the tails and inventories that were used last, within about ``max_bytes``."""
 
     def __init__(self, max_bytes: int) -> None:
-        self._tails: Recent[bytes, _Decoded] = Recent(max_bytes // 2)
-        self._inventories: Recent[bytes, Inventory] = Recent(max_bytes // 2)
+        self._tails: ByteBoundedLru[bytes, _Decoded] = ByteBoundedLru(max_bytes // 2)
+        self._inventories: ByteBoundedLru[bytes, Inventory] = ByteBoundedLru(max_bytes // 2)
 
     def decode(self, value: bytes | None, headers: Iterable[tuple[str, bytes]]) -> Event | CountedRecord | Rejected:
         """The event of a record, device rows counted; ``Rejected`` where it holds none."""

@@ -1,1 +1,1 @@
-"""The JSON that the API answers with."""
+"""The JSON that the API returns: ``attempts`` about attempts of pods, ``placements`` about pods on nodes."""

@@ -62,7 +62,8 @@ class Detail(Answer):
     complete: bool
     missing: str
     provenance: Provenance | None = Field(
-        None, description="What it was read from, and what that leaves open; null where the scheduler itself tells."
+        None,
+        description="What it was read from, and what that leaves open; null where the scheduler itself published it.",
     )
     requests: list[Request]
     node_policy: str

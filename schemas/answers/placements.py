@@ -73,7 +73,7 @@ class Holder(Answer):
 
 
 class DeviceOccupancy(Answer):
-    """A device at one time. Null is a number that nobody said."""
+    """A device at one time. Null is a number that no source reports."""
 
     uuid: str
     model: str
@@ -122,7 +122,7 @@ class DeviceRegistered(Answer):
 
 class Observation(Answer):
     observed_at: str
-    reported_by: str = Field(description="The scheduler that said so, or `cluster`: the cluster itself.")
+    reported_by: str = Field(description="The scheduler that reported it, or `cluster`: the cluster itself.")
 
 
 class RegistrationLog(Observation):
@@ -143,7 +143,7 @@ class StatusLog(Observation):
 
 
 class NodeState(Answer):
-    """What was known of a node at one time: of every scheduler the latest it had said by then."""
+    """What was known of a node at one time: of every scheduler its latest report by then."""
 
     node: str
     at: str

@@ -1,4 +1,4 @@
-"""Cutting what is said about many nodes into runs that each fit into one record.
+"""Splits data about many nodes into chunks that each fit into one record.
 
 A record stays below 64 KiB (``records.MAX_VALUE_BYTES``), whatever the size of the cluster.
 """
@@ -15,7 +15,7 @@ from schemas.codec.records import MAX_VALUE_BYTES, encode_value
 from schemas.events import AttemptSummarized, Refusal
 
 HEAD_BYTES: Final = 4 * 1024
-"""Set aside in every record for what is said once: names, requests, tables of words."""
+"""Reserved in every record for what it holds once: names, requests, tables of words."""
 MAX_TEXT: Final = 2_000
 """Characters of one error text that a summary repeats in each of its parts."""
 
@@ -24,7 +24,7 @@ _NOTE: Final = 64
 _SLACK_BYTES: Final = 256
 """For numbers in the head that take more digits in a part than in the whole."""
 _STEP_BYTES: Final = 1_024
-"""So that summaries whose heads differ by a few characters are cut alike."""
+"""Limits are rounded to this, so that summaries whose heads differ by a few characters are split alike."""
 
 
 def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES) -> Iterator[slice]:
@@ -65,9 +65,9 @@ def refusal_runs(
 def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
     """The same summary in records that each fit; one part when it is short enough.
 
-    Every part repeats what is said once; error texts are cut so that it stays short. Where it still leaves less than
-    a quarter of a record to the nodes (hundreds of containers), parts grow beyond the limit by up to that quarter
-    rather than into thousands.
+    Every part repeats the fields that are not columns; error texts are cut to keep them short. Where they still leave
+    less than a quarter of a record to the nodes (hundreds of containers), parts grow beyond the limit by up to that
+    quarter rather than into thousands.
     """
     summary = _with_short_texts(summary)
     head = len(encode_value(summary.model_copy(update=_only(summary, slice(0, 0)))))

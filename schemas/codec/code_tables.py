@@ -1,4 +1,4 @@
-"""Small tables with columns of codes that point into them: many as one, each entry once, and one cut to some rows."""
+"""Dictionary-encoded columns: merges tables so that each entry occurs once, and reduces one to the rows that use it."""
 
 from collections.abc import Hashable, Iterable, Sequence
 from typing import TypeVar
@@ -13,7 +13,7 @@ T = TypeVar("T", bound=Hashable)
 
 
 def one_table(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[list[T], Ints]:
-    """The distinct entries of all tables, and all columns behind each other, pointing there; -1 stays."""
+    """The distinct entries of all tables, and all columns concatenated and re-coded to them; -1 remains -1."""
     places: dict[T, int] = {}
     moved = []
     for table, column in zip(tables, columns, strict=True):
@@ -23,23 +23,23 @@ def one_table(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[l
 
 
 def one_refusal_table(tables: Sequence[Sequence[Refusal]], columns: Sequence[Ints]) -> tuple[list[Refusal], Ints]:
-    """The same for refusals; two are one when they say the same, in whatever order their counts stand."""
-    said: dict[Hashable, Refusal] = {}
+    """``one_table`` for refusals: two are equal when their counts are, in any order."""
+    by_key: dict[Hashable, Refusal] = {}
     keys = [[refusal_key(each) for each in table] for table in tables]
     for table, its_keys in zip(tables, keys, strict=True):
-        said |= dict(zip(its_keys, table, strict=True))
+        by_key |= dict(zip(its_keys, table, strict=True))
     distinct, column = one_table(keys, columns)
-    return [said[key] for key in distinct], column
+    return [by_key[key] for key in distinct], column
 
 
 def refusal_key(refusal: Refusal) -> Hashable:
-    """Equal for two refusals that say the same."""
+    """Equal for two refusals with the same content."""
     counts = frozenset(refusal.counts.items())
     return counts, refusal.devices, refusal.bare, refusal.cause, tuple(refusal.uncounted)
 
 
 def cut_refusals(refusals: Sequence[Refusal], column: Ints) -> tuple[list[Refusal], Ints]:
-    """The refusals that occur in ``column``, and the column as it points there; -1 stays."""
+    """The refusals that occur in ``column``, and the column re-coded to them; -1 remains -1."""
     used, moved = np.unique(column, return_inverse=True)
     none = int(used.size > 0 and used[0] < 0)
     return [refusals[code] for code in used[none:].tolist()], moved.astype(np.int64) - none

@@ -1,7 +1,7 @@
-"""What was made of the very same objects before: told by who they are, which costs nothing, not by what they say.
+"""A memo keyed by object identity: results for columns that are the same objects as last time, without hashing them.
 
-The records of a retry often say what those of the attempt before said, to the byte, and are read once: then the columns
-of both are the same objects.
+The records of a retry often equal those of the attempt before byte for byte and are decoded once: then the columns of
+both are the same objects.
 """
 
 from collections import OrderedDict
@@ -16,17 +16,17 @@ K = TypeVar("K", bound=Hashable)
 T = TypeVar("T")
 
 NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal")
-"""What is said of the nodes of an attempt, with the tables behind it; records of nodes and summaries both have them."""
+"""The node columns of an attempt with their tables; records of nodes and summaries both have them."""
 _ENTRY_BYTES: Final = 500
-_MOST_BYTES: Final = 8 * 1024 * 1024
-"""Of a kind: fifteen attempts of 5,000 nodes."""
+_MAX_BYTES: Final = 8 * 1024 * 1024
+"""Per memo: enough for fifteen attempts of 5,000 nodes."""
 
 
-class Recent(Generic[K, T]):
-    """What was used last, within about ``most_bytes``. For any thread."""
+class ByteBoundedLru(Generic[K, T]):
+    """The entries used last, within about ``max_bytes``. Thread-safe."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._most = most_bytes
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
         self._known: OrderedDict[K, tuple[T, int]] = OrderedDict()
         self._bytes = 0
         self._lock = Lock()
@@ -39,24 +39,25 @@ class Recent(Generic[K, T]):
             return found[0]
 
     def remember(self, key: K, known: T, size: int) -> None:
-        """``size``: bytes that it takes in memory, about; what takes none still takes its place."""
+        """``size``: its bytes in memory, about; a fixed amount is added for the entry itself."""
         size += _ENTRY_BYTES
         with self._lock:
             _, before = self._known.pop(key, (None, 0))
             self._known[key] = known, size
             self._bytes += size - before
-            while self._bytes > self._most:
+            while self._bytes > self._max_bytes:
                 self._bytes -= self._known.popitem(last=False)[1][1]
 
 
-class Same(Generic[T]):
-    """Makes something once of the same objects, none of which may change. It keeps them as long as what it made."""
+class IdentityMemo(Generic[T]):
+    """Computes a result once for the same objects, which must not change. It references them as long as the result,
+    so that no other object can get their identity."""
 
-    def __init__(self, most_bytes: int) -> None:
-        self._made: Recent[tuple[int, ...], tuple[Sequence[object], T]] = Recent(most_bytes)
+    def __init__(self, max_bytes: int) -> None:
+        self._made: ByteBoundedLru[tuple[int, ...], tuple[Sequence[object], T]] = ByteBoundedLru(max_bytes)
 
     def of(self, objects: Sequence[object], size: int, make: Callable[[], T]) -> T:
-        """What was made of these ``objects``, or is now. ``size``: bytes that it takes to keep it, about."""
+        """The result for these ``objects``, computed by ``make`` the first time; ``size``: its bytes, about."""
         key = tuple(map(id, objects))
         if (found := self._made.find(key)) is not None:
             return found[1]
@@ -66,8 +67,8 @@ class Same(Generic[T]):
 
 
 def of_nodes(make: Callable[[AttemptSummarized], T]) -> Callable[[AttemptSummarized], T]:
-    """For what follows from the ``NODE_COLUMNS`` of a summary alone: ``make`` is called once for the same columns."""
-    made: Same[T] = Same(_MOST_BYTES)
+    """Decorator for a function of the ``NODE_COLUMNS`` of a summary alone: called once for the same columns."""
+    made: IdentityMemo[T] = IdentityMemo(_MAX_BYTES)
 
     @wraps(make)
     def known_or_made(summary: AttemptSummarized) -> T:
@@ -78,5 +79,5 @@ def of_nodes(make: Callable[[AttemptSummarized], T]) -> Callable[[AttemptSummari
 
 
 def column_bytes(nodes: int, refusals: int) -> int:
-    """What the ``NODE_COLUMNS`` take in memory with what is made of them, about; names not counted."""
+    """Bytes in memory of the ``NODE_COLUMNS`` and of what is derived from them, about; names not counted."""
     return 1_000 + 100 * nodes + 400 * refusals

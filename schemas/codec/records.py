@@ -1,7 +1,7 @@
 """An event as a Kafka record, and back: JSON value plus CloudEvents 1.0 headers in binary mode.
 
 Encoding writes what it is given, without validating it again: producers build events from checked values. Decoding
-checks everything and never raises on bad input: what can't be understood comes back as ``Rejected``, with the place.
+checks everything and never raises on bad input: what it can't decode comes back as ``Rejected``, with the place.
 """
 
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """Bytes that are no event of ours: ``cause`` says why, ``place`` where in the record."""
+    """Bytes that are not one of our events: ``cause`` says why, ``place`` where in the record."""
 
     cause: str
     place: str = ""
@@ -45,11 +45,11 @@ class Rejected:
 
 
 class UnencodableError(ValueError):
-    """A producer built an event that JSON or UTF-8 can't say; telling it again will not help."""
+    """A producer built an event that has no JSON or UTF-8 form; encoding it again will fail again."""
 
 
 def encode(event: Event) -> Record:
-    """The record that says ``event``. Columns may be numpy arrays, lists or ``orjson.Fragment`` (JSON made before).
+    """The Kafka record of ``event``. Columns may be numpy arrays, lists or ``orjson.Fragment`` (JSON made before).
 
     Raises ``UnencodableError`` for what validated events never hold: half of a surrogate pair in a text, or a column
     that is no array of numbers.
@@ -95,7 +95,7 @@ def rfc3339(moment: datetime) -> str:
 
 
 def decode(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> Event | Rejected:
-    """The event that a record says, or why it says none."""
+    """The event of a record, or why it has none."""
     kind = _TYPES.get(named := _header(headers, "ce_type"))
     if kind is None:
         return Rejected(f"no event type is called {named[:100].decode(errors='replace')!r}", "header ce_type")
@@ -122,7 +122,7 @@ def _decode_any(kind: type[E], value: bytes) -> E | Rejected:
 
 
 def read(kind: type[M], plain: Any, place: str) -> M | Rejected:
-    """The event, or another model, that parsed JSON says, or why it says none; ``place`` names where the JSON was."""
+    """The event or other model of parsed JSON, or why it is refused; ``place`` names where the JSON was."""
     try:
         return kind.model_validate(plain)
     except ValidationError as error:

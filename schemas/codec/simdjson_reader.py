@@ -1,8 +1,8 @@
 """Reading a record's columns straight into numpy, without a Python object per number.
 
 simdjson checks the JSON and lays arrays of numbers out as they are in memory: a record is read in less than half the
-time. Whatever it can't take, and whatever is wrong, is left to the reader in ``records``: both accept the same records,
-and only that one words a refusal.
+time. Everything that it can't read, and everything that is wrong, is left to the reader in ``records``: both accept the
+same records, and only that one words a refusal.
 """
 
 import threading
@@ -23,44 +23,44 @@ M = TypeVar("M", bound=Model)
 _DTYPES: Final[dict[str, Any]] = {"i": np.int64, "d": np.float64}
 
 
-class _Mine(threading.local):
-    """A parser per thread: it keeps its memory, and refuses to read on while somebody holds what it read before."""
+class _ThreadLocalParser(threading.local):
+    """A parser per thread: it reuses its memory, and refuses to parse while an earlier document is still referenced."""
 
     def __init__(self) -> None:
         self.parser = simdjson.Parser()
 
 
-_mine: Final = _Mine()
+_local: Final = _ThreadLocalParser()
 
 
 def read_columns(kind: type[M], value: bytes, *, alone: bool = False) -> M | None:
-    """The event, or a part of one; None where the other reader has to decide.
+    """The event, or a part of one; None where ``records`` has to decide.
 
-    ``alone``: also where anything else is said than the fields of ``kind``.
+    ``alone``: None also where the JSON has other fields than those of ``kind``.
     """
     if not value.startswith(b"{"):  # simdjson would pass over a byte order mark
         return None
     try:
-        said = _said(kind, value)
-        if not said or (alone and not said.keys() <= kind.model_fields.keys()):
+        fields = _fields(kind, value)
+        if not fields or (alone and not fields.keys() <= kind.model_fields.keys()):
             return None
-        return kind.model_validate(said)
+        return kind.model_validate(fields)
     except (ValidationError, ValueError, TypeError, KeyError, AttributeError, RuntimeError):
         return None
 
 
-def _said(kind: type[Model], value: bytes) -> dict[str, Any] | None:
-    document = _mine.parser.parse(value)
+def _fields(kind: type[Model], value: bytes) -> dict[str, Any] | None:
+    document = _local.parser.parse(value)
     if not isinstance(document, simdjson.Object):
         return None
     names = list(document.keys())
     if len(names) != len(set(names)):  # simdjson takes the first of two equal names, other readers the last
         return None
     readers = _columns(kind)
-    said = {name: readers.get(name, _plain)(document[name]) for name in names}
+    fields = {name: readers.get(name, _plain)(document[name]) for name in names}
     # A column within a column would be laid out flat; a bracket in a text only costs the detour.
-    lists = len(readers.keys() & said.keys()) + sum(_lists(said[name]) for name in names if name not in readers)
-    return said if _brackets(value) == lists else None
+    lists = len(readers.keys() & fields.keys()) + sum(_lists(fields[name]) for name in names if name not in readers)
+    return fields if _brackets(value) == lists else None
 
 
 def _brackets(value: bytes) -> int:
@@ -79,7 +79,7 @@ def _lists(value: Any) -> int:
 
 @cache
 def _columns(kind: type[Model]) -> dict[str, Callable[[Any], Any]]:
-    """How the columns of a model are taken out of simdjson's hands."""
+    """A reader per column of a model: simdjson's array to a numpy array."""
     return {
         name: _column(each.of_type)
         for name, field in kind.model_fields.items()

@@ -1,1 +1,11 @@
-"""The documents that OpenSearch holds."""
+"""What OpenSearch holds, made from events and read back into them.
+
+A document has two halves: fields to search by, and the event itself, stored whole and not indexed.
+
+``attempts``      a whole attempt, or a repetition of one
+``devices``       device verdicts, and the inventories that they name
+``findings``      findings
+``placements``    where a pod was, from when to when
+``observations``  observed states of pods and nodes
+``head``          the fields that all documents about an attempt share
+"""

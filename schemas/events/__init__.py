@@ -1,28 +1,37 @@
 """The events, one model per type.
 
-What is said once per attempt is a plain field. What is said per node or per device lies in *columns*: arrays of equal
-length, one entry a row, with small tables beside them for the words that repeat (``verdicts[verdict[i]]``). One record
-then holds about a hundred nodes, and a stream processor pays its cost per record once for all of them.
+Facts about a whole attempt are plain fields. Facts per node or per device lie in *columns*: arrays of equal length, one
+entry a row, with small tables beside them for the words that repeat (``verdicts[verdict[i]]``). One record then holds
+about a hundred nodes, and a stream processor pays its cost per record once for all of them.
 
 Every event about a pod names the pod, the scheduler and the attempt, so that none needs another topic to be
 understood. Fields are only ever added; readers ignore fields they do not know.
 
-    AttemptEvent
-      DevicesJudged       one container against the devices of a run of nodes
-      NodesJudged         what became of a run of nodes
-      AttemptConcluded    the request, the counts, the chosen node
-      BindConcluded       bound or not, and why not
-      DetailDropped       device detail that was given up because the spool was full
-      FindingReported     a placement that can't be right, and why
-      AttemptSummarized   (pipeline) the whole attempt, ready to be read
-      AttemptRepeated     (pipeline) an attempt that ended as an earlier one did
-      Message             (pipeline) one line of event text, as in ``kubectl describe``
-    TrendsCounted         (pipeline) what happened in a minute, counted
-    NodeRegistered        the devices that a node offers, and its handshake
-    NodeChecked           what is wrong with a node's registration and handshake
-    PodObserved           what the cluster itself says about a pod
-    NodeObserved          what the cluster itself says about a node
-    Alert                 (pipeline) what somebody should look at, by rules
+``base``          what all events share: ids, keys, verdicts, types of fields
+  AttemptEvent
+``decisions``
+    DevicesJudged       one container against the devices of a run of nodes
+    NodesJudged         the verdicts on a run of nodes
+    AttemptConcluded    the request, the counts, the chosen node
+    BindConcluded       bound or not, and why not
+    DetailDropped       device detail that was dropped because the spool was full
+``findings``
+    FindingReported     a placement that contradicts the state of the cluster
+``summaries``
+    AttemptSummarized   (pipeline) the whole attempt, ready to be read
+    AttemptRepeated     (pipeline) an attempt that ended as an earlier one did
+    MessageEmitted      (pipeline) one line of event text, as in ``kubectl describe``
+``trends``
+  TrendsCounted         (pipeline) the counts of one minute
+``observations``
+  NodeRegistered        the devices that a node offers, and its handshake
+  NodeChecked           the problems of a node's registration and handshake
+  PodObserved           what the cluster itself reports about a pod
+  NodeObserved          what the cluster itself reports about a node
+``alerts``
+  AlertChanged          (pipeline) an alert fires or is resolved
+
+``columns`` are the types of columns, ``node_columns`` the checks that events with a row per node share.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""What somebody should look at, by rules: told when it begins and when it is over."""
+"""Alerts: published when a rule's condition begins to hold and when it no longer does."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,15 +13,15 @@ from schemas.ids import microseconds
 
 
 def fingerprint(rule: str, labels: Mapping[str, str]) -> str:
-    said = "\x1f".join((rule, *(f"{name}={value}" for name, value in sorted(labels.items()))))
-    return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    source = "\x1f".join((rule, *(f"{name}={value}" for name, value in sorted(labels.items()))))
+    return blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 class AlertChanged(Event):
     """A rule's condition began to hold for something, or holds no more.
 
-    ``rule`` and ``labels`` name the alert; between a ``firing`` and its ``resolved`` it is told again once a day with
-    the same id, so that it never outlives its topic.
+    ``rule`` and ``labels`` name the alert; between a ``firing`` and its ``resolved`` it is published again once a day
+    with the same id, so that the topic's retention never removes an alert that still fires.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "alert.changed.v1"
@@ -48,7 +48,7 @@ class AlertChanged(Event):
 
     @property
     def fingerprint(self) -> str:
-        """Equal for every telling of one alert, whatever its state: 16 hexadecimal digits."""
+        """Equal for every record of one alert, whatever its state: 16 hexadecimal digits."""
         return fingerprint(self.rule, self.labels)
 
     @property

@@ -1,4 +1,4 @@
-"""What every event shares: the words for verdicts, the kinds of fields, who says what about which pod."""
+"""What every event shares: the verdicts, the types of fields, and the pod and scheduler that an event is about."""
 
 import re
 from datetime import UTC, datetime
@@ -13,11 +13,11 @@ TYPE_PREFIX: Final = "io.schedulerlog."
 PICKED: Final = "picked"
 """Of a device: taken for the container; on a node that was not chosen, what would have been. Of a node: chosen."""
 FITS: Final = "fits"
-"""Would do, but another was taken."""
+"""Meets the request, but another one was taken."""
 REFUSED: Final = "refused"
 """Of a node: it can't take the pod; its refusal says why. Devices carry the reason code itself instead."""
 NOT_REACHED: Final = "not reached"
-"""The walk ended before this one was looked at."""
+"""The scheduler stopped before it looked at this one."""
 UNREGISTERED: Final = "unregistered"
 """Of a node: the scheduler knows no devices of it."""
 
@@ -25,7 +25,7 @@ NOT_REASONS: Final = frozenset({PICKED, FITS, NOT_REACHED})
 """The verdicts of a device that are not reason codes."""
 
 NOT_REPORTED: Final = -1
-"""In a column of numbers about devices: the source does not say it."""
+"""In a column of numbers about devices: the source does not report it."""
 
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
@@ -87,11 +87,11 @@ class Request(Model):
     count: Count = 0
     """Devices."""
     memory_mib: Count | None = None
-    """Per device; None where a share of the card is asked for."""
+    """Per device; None where a share of the device is asked for."""
     memory_percent: Count | None = None
-    """Per device, of the card's total; None where MiB are asked for."""
+    """Per device, of its total; None where MiB are asked for."""
     cores_percent: Count = 0
-    """Per device, of one card."""
+    """Per device; 100 is one whole device."""
 
 
 class DeviceKind(Model):
@@ -126,18 +126,18 @@ class Refusal(Model):
 
 
 OFFERED_NODES: Final = "offered nodes"
-"""In what a source leaves open: how many nodes the scheduler was asked about."""
+"""In ``Provenance.not_reported``: how many nodes the scheduler was asked about."""
 
 
 class Provenance(Model):
-    """How an attempt came to be known that its scheduler did not tell itself: what it was read from."""
+    """Where an attempt was read from, if its scheduler did not publish it itself."""
 
     source: str
     """Which reader: ``hami-log``, ``kai-log``, …"""
     levels: list[Count] = Field(default_factory=list)
     """Of which log levels lines about the attempt were there, ascending; empty where the source has no levels."""
     not_reported: Words = Field(default_factory=list)
-    """What the source leaves open, in words: ``offered nodes``, ``devices``, … Empty where it says everything."""
+    """What the source leaves open, in words: ``offered nodes``, ``devices``, … Empty where it reports everything."""
 
 
 class Event(Model):
@@ -147,7 +147,7 @@ class Event(Model):
 
     @property
     def id(self) -> str:
-        """The CloudEvents id: equal for two tellings of the same fact, different for two facts."""
+        """The CloudEvents id: equal for two records of the same fact, different for two facts."""
         raise NotImplementedError
 
     @property
@@ -161,18 +161,18 @@ class Event(Model):
 
     @property
     def source(self) -> str:
-        """The CloudEvents source: who says so."""
+        """The CloudEvents source: who reports it."""
         raise NotImplementedError
 
 
 @lru_cache(maxsize=64)
 def source_of(scheduler: str) -> str:
-    """Who says so, as CloudEvents wants it: a URI reference."""
+    """The CloudEvents source of a scheduler: a URI reference."""
     return f"/schedulers/{quote(scheduler, safe='')}"
 
 
 class AttemptEvent(Event):
-    """One scheduling try of one pod is what it is about."""
+    """An event about one attempt: one scheduling try of one pod."""
 
     attempt_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
     """Names the attempt everywhere: in ids of events (before the first ``/``), of documents, in paths."""

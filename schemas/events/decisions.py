@@ -46,9 +46,9 @@ _NUMBERS_USED: Final = ("memory_used_mib", "cores_used_percent", "slots_used")
 
 
 class DeviceVerdicts(Model):
-    """What became of the devices, a row each, and what of theirs changes while pods come and go.
+    """The verdict of each device, a row each, and the numbers that change while pods come and go.
 
-    It stands in front of the inventory that it is about, which says whose the rows are.
+    In the record it precedes the inventory, which says which device each row is about.
     """
 
     part: Count
@@ -58,8 +58,8 @@ class DeviceVerdicts(Model):
     request: Request
     """What the container asked for."""
     partial: Flag = False
-    """True where the source does not tell every device of these nodes, or not of which node a device is (a node without
-    a name): then nothing is counted from the rows."""
+    """True where the source does not report every device of these nodes, or not which node a device is on (a node
+    without a name): then nothing is counted from the rows."""
     verdicts: Words
     """The table behind ``verdict``: ``picked``, ``fits``, ``not reached``, or a reason code as HAMi spells it."""
     verdict: Codes
@@ -86,7 +86,7 @@ class DeviceInventory(Model):
     """The devices of a run of nodes: what stays the same from one attempt to the next."""
 
     kinds: list[DeviceKind]
-    """The table behind ``kind``: what a device has in common with others is said once."""
+    """The table behind ``kind``: each distinct kind of device once."""
     nodes: Words
     """Names."""
     devices: Integers
@@ -126,8 +126,8 @@ class DevicesJudged(DeviceInventory, DeviceVerdicts, AttemptEvent):
 
     Two lengths: ``nodes``, ``node_index``, ``devices`` and ``rows`` have an entry per node; ``verdict``, ``uuid``,
     ``kind`` and the numbers an entry per row. The first ``rows[0]`` rows belong to ``nodes[0]``, and so on. A row is a
-    device; only a card cut into MIG instances may have several, one for each time it was looked at. A number of -1 is
-    one that the source does not say.
+    device; only a device split into MIG instances may have several, one for each time it was checked. A number of -1
+    is one that the source does not report.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "devices.judged.v1"
@@ -142,7 +142,7 @@ class DevicesJudged(DeviceInventory, DeviceVerdicts, AttemptEvent):
         return f"{self.attempt_id}/devices/{self.part}"
 
     def each_device(self) -> Iterator[DeviceRow]:
-        """The rows as objects, in the order of the record, for whoever prefers objects to columns."""
+        """The rows as objects, in the order of the record, for readers that prefer objects to columns."""
         owners = np.repeat(np.arange(len(self.nodes)), self.rows).tolist()
         names = ("verdict", "kind", "numa", *_NUMBERS_USED)
         columns = (getattr(self, name).tolist() for name in names)
@@ -219,7 +219,7 @@ class AttemptConcluded(AttemptEvent):
     error: str = ""
     """Why the attempt ended without judging, as the scheduler says it."""
     provenance: Provenance | None = None
-    """What it was read from, and what that leaves open; null where the scheduler itself tells."""
+    """What it was read from, and what that leaves open; null where the scheduler itself published it."""
     refused_nodes: dict[str, Count] = Field(default_factory=dict)
     """Reason to number of nodes, of a scheduler that counts nodes without naming them; a node may count repeatedly."""
     nominated: str = ""

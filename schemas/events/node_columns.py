@@ -1,4 +1,4 @@
-"""What the columns about nodes must agree on, in every event that has them."""
+"""The checks of node columns that every event with a row per node shares."""
 
 from typing import Any, Protocol
 
@@ -6,7 +6,7 @@ from schemas.events.base import Refusal, Words
 from schemas.events.columns import Codes, Floats, check_codes, check_lengths
 
 
-class NodeTable(Protocol):
+class HasNodeColumns(Protocol):
     """An event with a row per node."""
 
     @property
@@ -25,7 +25,7 @@ class NodeTable(Protocol):
     def refusal(self) -> Codes: ...
 
 
-def check_node_columns(event: NodeTable, more: dict[str, Any]) -> None:
+def check_node_columns(event: HasNodeColumns, more: dict[str, Any]) -> None:
     """Raise ``ValueError`` unless the columns that both kinds of node tables share agree with each other."""
     columns = {
         "verdict": event.verdict,

@@ -1,4 +1,4 @@
-"""What nodes offer, and what the cluster itself says about nodes and pods."""
+"""What nodes offer, and what the cluster itself reports about nodes and pods."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Self
@@ -15,7 +15,7 @@ class NodeEvent(Event):
     """The node's name."""
     observed_at: Moment
     scheduler: str = ""
-    """Who registered it; empty where the cluster itself says so."""
+    """The scheduler that registered it; empty where the cluster itself reports it."""
 
     @property
     def key(self) -> str:
@@ -53,7 +53,7 @@ class NodeRegistered(NodeEvent):
     """The device's number on its node."""
     memory_mib: Integers
     cores_percent: Integers
-    """100 is one whole card."""
+    """100 is one whole device."""
     slots: Integers
     """How many containers may share the device."""
     numa: Integers
@@ -86,7 +86,7 @@ class NodeProblem(Model):
 
 
 class NodeChecked(NodeEvent):
-    """What is wrong with a node's registration and handshake, told when that changes."""
+    """The problems of a node's registration and handshake, published when they change."""
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "node.checked.v1"
 
@@ -127,7 +127,7 @@ class PodObserved(Event):
     """Empty before the pod is bound."""
     conditions: list[Condition] = Field(default_factory=list)
     deleted: Flag = False
-    """The pod is gone; what else is said is how it was last known."""
+    """The pod is gone; the other fields are as they were last known."""
 
     @property
     def id(self) -> str:

@@ -1,4 +1,4 @@
-"""What the pipeline tells: whole attempts, and the lines of event text."""
+"""What the pipeline publishes: whole attempts, and the lines of event text."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Final, Literal, Self
@@ -22,7 +22,7 @@ from schemas.events.columns import Codes, Floats, check_codes
 from schemas.events.node_columns import check_node_columns
 
 MAX_PARTS: Final = 65_536
-"""Of one summary. What a reader may set aside room for is bounded, whatever a record claims."""
+"""Of one summary: bounds the memory that a reader reserves, whatever a record claims."""
 
 
 class BindOutcome(Model):
@@ -37,7 +37,7 @@ Status = Literal["succeeded", "failed", "pending"]
 
 
 class Balance(Model):
-    """What was judged against what is told: they add up, or ``missing`` says what does not.
+    """The judged devices and nodes against the published ones: they add up, or ``missing`` says what does not.
 
     ``judged_devices`` = all of ``devices`` + ``dropped_devices``, and ``judged_nodes`` = all of ``nodes``.
     """
@@ -81,13 +81,13 @@ class AttemptSummarized(AttemptEvent):
 
     An attempt on thousands of nodes is cut into ``parts`` records that differ in their nodes alone; ``runs.split`` and
     ``runs.join`` do it. ``version`` grows with what is known (microseconds of the latest event's time, a little more
-    for everything that is known at that time), so the fuller telling wins in every store.
+    for everything that is known at that time), so the more complete summary wins in every store.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.summarized.v1"
 
     version: Count
-    """Microseconds since 1970; of two tellings the greater one holds."""
+    """Microseconds since 1970; of two summaries of one attempt the greater version holds."""
     part: Count = 0
     """Which of the ``parts`` this record is, from 0."""
     parts: Annotated[int, Field(ge=1, le=MAX_PARTS, strict=True)] = 1
@@ -122,7 +122,7 @@ class AttemptSummarized(AttemptEvent):
     scheduler_message: str = ""
     """The end in the words of the scheduler that it was read from."""
     provenance: Provenance | None = None
-    """What it was read from, and what that leaves open; null where the scheduler itself tells."""
+    """What it was read from, and what that leaves open; null where the scheduler itself published it."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
     changes: Words = Field(default_factory=list)

@@ -13,8 +13,8 @@ from schemas.ids import microseconds
 class TrendsCounted(Event):
     """The attempts that began in one minute, of the pods of one partition of the decisions: a row per combination.
 
-    It is told again whenever there is more to count, always as a whole; the greatest ``version`` holds. A pod lies in
-    one partition, so rows of several partitions add up.
+    It is published again whenever there is more to count, always as a whole; the greatest ``version`` holds. A pod
+    lies in one partition, so rows of several partitions add up.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "trends.counted.v1"

@@ -14,7 +14,7 @@ from aiokafka import AIOKafkaProducer
 import embedded
 from schemas.codec.chunking import split
 from schemas.codec.records import decode, encode
-from schemas.documents.attempts import placement_of
+from schemas.documents.placements import placement_of
 from schemas.events import (
     BindOutcome,
     Event,

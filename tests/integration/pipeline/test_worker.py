@@ -11,7 +11,8 @@ import httpx
 
 from schemas.codec.chunking import join
 from schemas.codec.records import Record, decode, encode, encode_value
-from schemas.documents.attempts import devices_of, repeated_of, summary_of
+from schemas.documents.attempts import repeated_of, summary_of
+from schemas.documents.devices import devices_of
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, MessageEmitted
 from schemas.indices import INDICES
 from schemas.topics import TOPICS

@@ -14,15 +14,11 @@ from aiokafka.errors import TopicAlreadyExistsError
 from schemas.codec.chunking import split
 from schemas.codec.device_record_layout import as_object, divided, inventory, tail
 from schemas.codec.records import encode, encode_value
-from schemas.documents.attempts import (
-    Observed,
-    attempt_document,
-    devices_document,
-    finding_document,
-    inventory_document,
-    observation_document,
-    placement_document,
-)
+from schemas.documents.attempts import attempt_document
+from schemas.documents.devices import devices_document, inventory_document
+from schemas.documents.findings import finding_document
+from schemas.documents.observations import Observed, observation_document
+from schemas.documents.placements import placement_document
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodRef, Refusal, Request
 from schemas.ids import attempt_id
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, INVENTORIES, OBSERVATIONS, OCCUPANCY, Index

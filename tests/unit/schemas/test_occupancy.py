@@ -7,7 +7,8 @@ import orjson
 import pytest
 
 from schemas.codec.records import Rejected, encode, encode_value
-from schemas.documents.attempts import Observed, observation_document, observation_of, placement_document, placement_of
+from schemas.documents.observations import Observed, observation_document, observation_of
+from schemas.documents.placements import placement_document, placement_of
 from schemas.events import Condition, NodeChecked, NodeObserved, NodeProblem, NodeRegistered, PodObserved, PodRef
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from schemas.placements import DeviceAllocation, PodPlacement

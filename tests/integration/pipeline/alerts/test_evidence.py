@@ -9,7 +9,7 @@ import pytest
 
 from pipeline.alerts import links
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import finding_document
+from schemas.documents.findings import finding_document
 from schemas.events import FindingReported, PodRef
 from schemas.indices import FINDINGS
 from tests.support.backends import Addresses

@@ -11,7 +11,8 @@ from pipeline.placements.audits import Audits
 from pipeline.placements.occupancy_queries import PAGE
 from pipeline.sinks.msearch import Search
 from schemas.codec.records import encode_value, rfc3339
-from schemas.documents.attempts import Observed, observation_document, placement_document
+from schemas.documents.observations import Observed, observation_document
+from schemas.documents.placements import placement_document
 from schemas.events import PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
 from schemas.placements import DeviceAllocation

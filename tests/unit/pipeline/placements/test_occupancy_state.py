@@ -16,7 +16,7 @@ from pipeline.placements.occupancy_state import Book, PodKey, thing_of
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import split
 from schemas.codec.records import Rejected, encode
-from schemas.documents.attempts import placement_of
+from schemas.documents.placements import placement_of
 from schemas.events import BindOutcome, NodeChecked, NodeRegistered, PickedDevice, PodObserved, PodRef
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from tests.support.builders.events import a_repetition, a_request, a_summary

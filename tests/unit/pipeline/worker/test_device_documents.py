@@ -10,7 +10,7 @@ from pipeline.worker.device_documents import DeviceDocuments
 from pipeline.worker.open_attempts import DeviceRecord
 from pipeline.worker.record_decoder import RecordDecoder
 from schemas.codec.records import encode
-from schemas.documents.attempts import devices_of
+from schemas.documents.devices import devices_of
 from schemas.events import DevicesJudged
 from schemas.indices import DEVICES, INVENTORIES
 from summaries.tally import CountedRecord

@@ -4,20 +4,20 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from schemas.codec.identity_memo import Recent, Same, of_nodes
+from schemas.codec.identity_memo import ByteBoundedLru, IdentityMemo, of_nodes
 from schemas.events import AttemptSummarized
 from tests.support.builders.events import a_summary
 
 
 def test_of_the_same_objects_it_is_made_once() -> None:
-    made: Same[int] = Same(10_000)
+    made: IdentityMemo[int] = IdentityMemo(10_000)
     one, other = [1], [1]
     assert made.of([one, other], 1, lambda: 1) == 1
     assert made.of([one, other], 1, lambda: 2) == 1
 
 
 def test_objects_that_are_only_equal_or_in_another_order_are_others() -> None:
-    made: Same[str] = Same(10_000)
+    made: IdentityMemo[str] = IdentityMemo(10_000)
     one, other = [1], [1]
     made.of([one, other], 1, lambda: "before")
     for objects in ([other, one], [one], [one, [1]]):
@@ -25,7 +25,7 @@ def test_objects_that_are_only_equal_or_in_another_order_are_others() -> None:
 
 
 def test_what_was_used_last_is_kept_within_its_bytes() -> None:
-    recent: Recent[str, int] = Recent(10_000)
+    recent: ByteBoundedLru[str, int] = ByteBoundedLru(10_000)
     recent.remember("a", 1, 4_000)
     recent.remember("b", 2, 4_000)
     assert recent.find("a") == 1
@@ -34,7 +34,7 @@ def test_what_was_used_last_is_kept_within_its_bytes() -> None:
 
 
 def test_what_is_remembered_anew_counts_once() -> None:
-    recent: Recent[str, int] = Recent(10_000)
+    recent: ByteBoundedLru[str, int] = ByteBoundedLru(10_000)
     for _ in range(9):
         recent.remember("a", 1, 4_000)
     recent.remember("b", 2, 4_000)
@@ -42,13 +42,13 @@ def test_what_is_remembered_anew_counts_once() -> None:
 
 
 def test_what_is_larger_than_all_of_it_is_not_kept() -> None:
-    recent: Recent[str, int] = Recent(10_000)
+    recent: ByteBoundedLru[str, int] = ByteBoundedLru(10_000)
     recent.remember("a", 1, 10_001)
     assert recent.find("a") is None
 
 
 def test_what_takes_no_bytes_is_not_kept_for_ever() -> None:
-    recent: Recent[int, int] = Recent(10_000)
+    recent: ByteBoundedLru[int, int] = ByteBoundedLru(10_000)
     for number in range(1_000):
         recent.remember(number, number, 0)
     assert recent.find(999) == 999
@@ -56,7 +56,7 @@ def test_what_takes_no_bytes_is_not_kept_for_ever() -> None:
 
 
 def test_threads_may_share_it() -> None:
-    recent: Recent[int, int] = Recent(20_000)
+    recent: ByteBoundedLru[int, int] = ByteBoundedLru(20_000)
 
     def use(seed: int) -> int:
         wrong = 0
@@ -72,7 +72,7 @@ def test_threads_may_share_it() -> None:
 
 def test_an_object_that_is_gone_is_never_taken_for_a_new_one_in_its_place() -> None:
     """An id is given again when its object goes; what was made of it must keep it from going."""
-    made: Same[int] = Same(10**9)
+    made: IdentityMemo[int] = IdentityMemo(10**9)
     for number in range(2_000):
         assert made.of([np.array([number])], 1, lambda number=number: number) == number  # type: ignore[misc]
 

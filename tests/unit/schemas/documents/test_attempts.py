@@ -13,15 +13,13 @@ from schemas.documents.attempts import (
     Digests,
     EpisodeRef,
     attempt_document,
-    devices_document,
-    devices_of,
-    finding_document,
-    inventory_document,
     reason_codes,
     repeated_document,
     summary_of,
     verdict_digest,
 )
+from schemas.documents.devices import devices_document, devices_of, inventory_document
+from schemas.documents.findings import finding_document
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, Refusal
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INVENTORIES
 from tests.support.builders.events import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, devices_judged

@@ -1,0 +1,21 @@
+"""The documents of findings."""
+
+from typing import Any
+
+from schemas.codec.records import rfc3339
+from schemas.documents.head import attempt_fields
+from schemas.events import (
+    FindingReported,
+)
+
+
+def finding_document(event: FindingReported) -> dict[str, Any]:
+    """The document of a finding; its id is the event's id."""
+    return attempt_fields(event) | {
+        "finding": event.finding,
+        "found_at": rfc3339(event.found_at),
+        "node": event.node,
+        "device": event.device,
+        "numbers": event.numbers,
+        "evidence": event.evidence,
+    }
