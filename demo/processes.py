@@ -67,14 +67,15 @@ class Processes:
         """``environment`` adds to what all processes are given."""
         self._running[name] = self._spawn(name, arguments, environment)
 
-    def stop(self, name: str, grace_seconds: float = 10) -> None:
+    def stop(self, name: str, grace_seconds: float = 10) -> int:
+        """Ask a service to end, kill it after the grace; returns its exit status."""
         process = self._running.pop(name)
         process.terminate()
         try:
-            process.wait(grace_seconds)
+            return process.wait(grace_seconds)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            return process.wait()
 
     def kill(self, name: str) -> None:
         """End a service as a crash would (SIGKILL)."""
@@ -94,6 +95,10 @@ class Processes:
 
     def is_running(self, name: str) -> bool:
         return name in self._running and self._running[name].poll() is None
+
+    def running(self) -> set[str]:
+        """The names of the services that run."""
+        return {name for name in self._running if self.is_running(name)}
 
     def check(self) -> None:
         """Raise ``ServiceError`` when a service is no longer running."""

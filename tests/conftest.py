@@ -1,23 +1,48 @@
 """Fixtures for every test: a real Kafka and OpenSearch, shared by the whole run or of one's own."""
 
 import os
+import shutil
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 import embedded
+from process.scratch import place, remove_left_behind
 from tests.support.backends import SETTING, Addresses, addresses, chosen
 from tests.support.side_by_side import ModuleScheduling, place_in_the_run
 from tests.support.stress import load_profile
 
+_LEFT_BEHIND = pytest.StashKey[list[str]]()
 
-def pytest_configure() -> None:
-    """What a shell starts in the background ignores SIGINT, and so would every process that the tests interrupt."""
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Set what every test relies on."""
+    # What a shell starts in the background ignores SIGINT, and so would every process that the tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     load_profile()
+    if not hasattr(config, "workerinput"):
+        # One temporary folder for the whole run: what is in it at the end was left behind by our own processes.
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
+        tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="schedulerlog-tests-")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The run fails when anything of ours stays in the temporary folder."""
+    if hasattr(session.config, "workerinput"):
+        return
+    remove_left_behind()
+    temporary = Path(tempfile.gettempdir())
+    left = sorted(str(path) for path in temporary.rglob("*") if path not in (place(), place() / "lock"))
+    session.config.stash[_LEFT_BEHIND] = left
+    if left:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    shutil.rmtree(temporary, ignore_errors=True)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,8 +59,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ModuleScheduling(config, log)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """What was measured is shown also where tests print nothing."""
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """What was left behind, and what was measured, also where tests print nothing."""
+    if left := config.stash.get(_LEFT_BEHIND, []):
+        terminalreporter.section("left behind in the temporary folder", red=True)
+        for path in left[:20]:
+            terminalreporter.write_line(path)
     reports = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
     if lines := [text for report in reports for name, text in report.user_properties if name == "measured"]:
         terminalreporter.section("measured")
@@ -57,3 +86,9 @@ def own_backends() -> Iterator[Callable[..., embedded.Backends]]:
         pytest.skip(f"kills servers, which it may do only to its own: needs {SETTING}=embedded")
     with ExitStack() as stack:
         yield lambda **how: stack.enter_context(embedded.backends(**how))
+
+
+@pytest.fixture
+def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
+    """Takes a line with a measured figure, which the end of the run shows."""
+    return lambda line: request.node.user_properties.append(("measured", line))

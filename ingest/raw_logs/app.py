@@ -6,7 +6,6 @@ topic, no declared topics, no web server.
 """
 
 import asyncio
-import tempfile
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +17,7 @@ from faust.types import StreamT
 from ingest.kafka import KafkaSink, KafkaUnavailableError
 from ingest.metrics import Metrics
 from ingest.raw_logs.agent import RawLogs, Record
+from process.scratch import scratch_folder
 from schemas.topics import RAW_LOGS
 
 SETTLE_SECONDS: Final = 5.0
@@ -76,8 +76,8 @@ async def serve(servers: str, stop: asyncio.Event, group: str, metrics: Metrics)
     async with KafkaSink(servers) as sink:
         failed: list[BaseException] = []
         raw_logs = RawLogs(_Failing(sink, failed, stop))
-        with tempfile.TemporaryDirectory(prefix="schedulerlog-") as folder:
-            app = create_app(servers, Path(folder), raw_logs, group)
+        with scratch_folder("raw-logs") as folder:
+            app = create_app(servers, folder, raw_logs, group)
             await app.start()
             try:
                 while not stop.is_set():

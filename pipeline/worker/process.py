@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import logging
-import tempfile
 import time
 from collections.abc import Coroutine
 from contextlib import nullcontext
@@ -26,6 +25,7 @@ from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.watchdog import Watchdog, lag
 from pipeline.worker.writer import WriterPolicy
 from pipeline.worker.writer_pool import WriterPool
+from process.scratch import scratch_folder
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, TRENDS
 
 logger = logging.getLogger(__name__)
@@ -77,8 +77,8 @@ async def _work(settings: Settings, metrics_port: int | None) -> None:
     health = (
         nullcontext() if metrics_port is None else serving(metrics_port, metrics.registry, state.alive, state.ready)
     )
-    with health, tempfile.TemporaryDirectory(prefix="schedulerlog-worker-") as folder:
-        worker = Worker(settings, metrics, state, Path(folder))
+    with health, scratch_folder("worker") as folder:
+        worker = Worker(settings, metrics, state, folder)
         try:
             await worker.work()
         finally:

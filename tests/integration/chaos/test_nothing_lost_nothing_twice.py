@@ -27,6 +27,10 @@ SLICE = [
 ]
 
 
+TURNS = 3
+"""A bug shows in nearly every run; where the chances of one hide it, those of the next do not."""
+
+
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
     if chosen(os.environ) != "embedded":
@@ -45,7 +49,10 @@ def test_every_record_that_was_accepted_is_visible_exactly_once(place: Ground, f
 
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_bug_is_found(place: Ground, bug: str) -> None:
-    seed = 1001 + list(BUGS).index(bug)
+    assert any(is_found(place, bug, seed=1001 + 100 * turn + list(BUGS).index(bug)) for turn in range(TURNS))
+
+
+def is_found(place: Ground, bug: str, seed: int) -> bool:
     outcome = run(place, bug, seed, fault_that_shows(bug), CALM_SECONDS)
     place.processes.kill("worker")  # the next one gets a sound worker
-    assert not outcome.verdict.is_exact
+    return not outcome.verdict.is_exact

@@ -281,10 +281,8 @@ def test_damaged_data_are_an_error_with_the_log(own_backends: Callable[..., embe
     running.kafka[0].kill()
     meta = running.kafka[0].home / "data" / "meta.properties"
     meta.write_text(meta.read_text().replace("node.id=0", "node.id=7"))
-    began = time.monotonic()
     with pytest.raises(embedded.ServerError, match=r"(?s)died while starting \(exit status 1\).*Stored node id 7"):
         running.kafka[0].start()
-    assert time.monotonic() - began < 30
 
 
 def test_a_heap_too_small_is_an_error_with_the_log() -> None:

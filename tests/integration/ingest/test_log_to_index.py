@@ -23,7 +23,7 @@ from tests.support.harness import ingest_process as reading
 from tests.support.harness.ingest_process import all_taken
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.harness.scheduler_process import create_topics, read_topic
-from tests.support.waiting import until
+from tests.support.waiting import eventually, until
 
 ENDS = (AttemptConcluded, BindConcluded)
 LOGS = Path(__file__).parents[2] / "conformance" / "cases" / "logs"
@@ -157,21 +157,20 @@ def test_a_kafka_that_takes_nothing_is_waited_for_and_that_is_said(
     log.write_bytes((LOGS / "038.log").read_bytes())
     asyncio.run(create_topics(servers.bootstrap_servers))
     command = [sys.executable, "-m", "ingest", "hami-log", str(log), "--follow"]
-    process = subprocess.Popen([*command, "--kafka", servers.bootstrap_servers], stderr=subprocess.PIPE, text=True)
+    with (said := tmp_path / "said").open("wb") as file:
+        process = subprocess.Popen([*command, "--kafka", servers.bootstrap_servers], stderr=file)
     try:
         assert until(lambda: told_to(servers), bool)
         servers.kafka[0].kill()
         with log.open("ab") as file:
             file.write((LOGS / "031.log").read_bytes())
-        time.sleep(8)
+        eventually(lambda: "waiting for it, 115 s at most" in said.read_text(), said.read_text)
         servers.kafka[0].start()
         expected = ended(log.read_bytes())
         assert until(lambda: told_to(servers), lambda found: found >= expected) >= expected
     finally:
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-    assert process.returncode == 0
-    assert "waiting for it, 115 s at most" in said
+        assert process.wait(timeout=60) == 0
 
 
 def test_no_kafka_is_one_line_and_exit_code_2(tmp_path: Path) -> None:

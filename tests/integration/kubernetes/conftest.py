@@ -2,7 +2,7 @@
 
 import itertools
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
 
 import pytest
@@ -23,12 +23,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     asking = (item for item in items if "control_plane" in getattr(item, "fixturenames", ()))
     for first in itertools.islice(asking, 1):
         first.add_marker(pytest.mark.timeout(FIRST_BUILD_SECONDS))
-
-
-@pytest.fixture
-def figure(request: pytest.FixtureRequest) -> Callable[[str], None]:
-    """Takes a line with a measured figure, which the end of the run shows (tests/conftest.py)."""
-    return lambda line: request.node.user_properties.append(("measured", line))
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -19,9 +18,15 @@ def servers() -> Iterator[embedded.Backends]:
         yield servers
 
 
+@pytest.fixture(scope="module")
+def provisioned(servers: embedded.Backends, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
+    """Topics and templates as ``provision`` makes them, and where to start processes."""
+    with pipeline(tmp_path_factory.mktemp("pipeline"), servers) as provisioned:
+        yield provisioned
+
+
 @pytest.fixture
-def running(servers: embedded.Backends, tmp_path: Path) -> Iterator[Pipeline]:
-    with pipeline(tmp_path, servers) as running:
-        running.start()
-        running.wait_ready()
-        yield running
+def running(provisioned: Pipeline) -> Pipeline:
+    """The module's worker, ready: tests tell theirs from others' by namespaces."""
+    provisioned.put_right()
+    return provisioned

@@ -1,7 +1,6 @@
 """What can't be right about placements is found by the process, told once, and found again from zero: real servers."""
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
@@ -96,6 +95,7 @@ def checked(node: str, seconds: float, *codes: str) -> Told:
     return NODES, NodeChecked(node=node, observed_at=at(seconds), scheduler=SCHEDULER, problems=problems)
 
 
+BEHIND: Final = "schedulerlog_placements_behind_seconds"
 WRONG: Final = {
     "OutsidePool": ("outside", "t4-1"),
     "StaleHandshake": ("stale", "a100-stale"),
@@ -163,7 +163,11 @@ def test_each_is_found_once_however_often_the_process_is_killed(running: Pipelin
     running.start_placements("--group", "from-zero")
     read = sum(len(running.topic(topic.name)) for topic in (ATTEMPTS, PODS, NODES))
     assert until(lambda: running.metric("schedulerlog_placements_records_total"), lambda taken: taken >= read) == read
-    # Until all of it has been judged again.
-    time.sleep((LATE + GRACE).total_seconds() + 2)
+    running.settle("from-zero", (ATTEMPTS, PODS, NODES))
+    # Once the audits reach the present, which they do one after the other, all of it has been judged again.
+    present = (LATE + GRACE).total_seconds() + 60
+    reached = until(lambda: running.metric(BEHIND), lambda seconds: 0 < seconds < present)
+    assert 0 < reached < present
+    assert until(lambda: running.metric(BEHIND), lambda seconds: seconds != reached) != reached
     assert len(findings(running)) == len(WRONG)
     assert in_index(running) == before

@@ -1,4 +1,4 @@
-"""Two hundred lives, each ended by SIGKILL at a random moment: whatever was answered is in Kafka afterwards."""
+"""Scheduler processes, each ended by SIGKILL at a random moment: whatever they answered is in Kafka afterwards."""
 
 import contextlib
 import random
@@ -16,8 +16,9 @@ from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.scheduler_nursery import ForkedScheduler, Nursery
 from tests.support.harness.scheduler_process import Read, SchedulerProcess, a_refused_pod, create_topics, read_topic
+from tests.support.stress import examples
 
-SEEDS, LIVES = 10, 20
+SEEDS, LIVES = examples(2), 20
 CALLERS = 2
 LONGEST_SECONDS = 0.25
 
@@ -85,6 +86,7 @@ def _lacking(ids: set[str], ended: list[AttemptConcluded]) -> str:
     return ", ".join(sorted(wanted - ids))
 
 
+@pytest.mark.stress
 @pytest.mark.parametrize("seed", range(SEEDS))
 async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
     backends: Addresses, nursery: Nursery, tmp_path: Path, seed: int

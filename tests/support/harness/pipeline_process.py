@@ -18,7 +18,8 @@ import embedded
 from demo.processes import Processes, free_ports
 from schemas.codec.records import Record, encode
 from schemas.events import AttemptEvent
-from schemas.topics import DECISIONS
+from schemas.topics import DECISIONS, Topic
+from tests.support.waiting import eventually
 
 T = TypeVar("T")
 
@@ -63,8 +64,32 @@ class Pipeline:
         """Every record of a topic, as aiokafka gives it."""
         return asyncio.run(_read(self.servers.bootstrap_servers, name))
 
-    def committed(self) -> int:
-        return asyncio.run(_committed(self.servers.bootstrap_servers))
+    def settle(self, group: str = "schedulerlog-pipeline", topics: Sequence[Topic] = (DECISIONS,)) -> None:
+        """Return when the group has acknowledged all that the topics hold: what it makes of that is written."""
+        eventually(lambda: not self.unacknowledged(group, topics), f"{group} is behind")
+
+    def unacknowledged(self, group: str = "schedulerlog-pipeline", topics: Sequence[Topic] = (DECISIONS,)) -> int:
+        return asyncio.run(_unacknowledged(self.servers.bootstrap_servers, group, topics))
+
+    def is_waiting(self) -> bool:
+        """Whether the worker waits for the index or the broker."""
+        return self.metric("schedulerlog_is_waiting") == 1
+
+    def stop_all(self) -> None:
+        for name in self.processes.running():
+            self.processes.stop(name)
+
+    def put_right(self) -> None:
+        """Have the servers and a ready worker again, whatever the test before did to them."""
+        for server in self.servers.servers:
+            if not server.is_alive:
+                server.start()
+        for name in self.processes.running() - {"worker"}:
+            self.processes.stop(name)
+        if not self.processes.is_running("worker"):
+            self.processes.run("provision", "pipeline", "provision")
+            self.start()
+        self.wait_ready()
 
     def command(self, *arguments: str) -> str:
         """What a command of the pipeline says."""
@@ -111,13 +136,12 @@ async def _read(servers: str, topic: str) -> list[Any]:
         return found
 
 
-async def _committed(servers: str) -> int:
-    """The sum of the group's committed offsets."""
-    async with AIOKafkaConsumer(
-        bootstrap_servers=servers, group_id="schedulerlog-pipeline", enable_auto_commit=False
-    ) as consumer:
-        consumer.assign([TopicPartition(DECISIONS.name, number) for number in range(DECISIONS.partitions)])
-        return sum([await consumer.committed(each) or 0 for each in consumer.assignment()])
+async def _unacknowledged(servers: str, group: str, topics: Sequence[Topic]) -> int:
+    """How many records of the topics the group has not acknowledged."""
+    async with AIOKafkaConsumer(bootstrap_servers=servers, group_id=group, enable_auto_commit=False) as consumer:
+        consumer.assign([TopicPartition(topic.name, each) for topic in topics for each in range(topic.partitions)])
+        ends = await consumer.end_offsets(consumer.assignment())
+        return sum([end - (await consumer.committed(each) or 0) for each, end in ends.items()])
 
 
 async def _make_anew(servers: str, topic: NewTopic) -> None:

@@ -2,7 +2,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -65,9 +64,7 @@ def test_a_name_with_spaces_and_parentheses_does_not_confuse(tmp_path: Path) -> 
 
 def test_who_does_not_listen_to_sigterm_is_killed_after_the_grace(tmp_path: Path) -> None:
     child = started(DEAF, tmp_path)
-    began = time.monotonic()
     assert child.id.stop(grace_seconds=0.3)
-    assert 0.3 <= time.monotonic() - began < 5
     assert child.popen.wait() == -signal.SIGKILL
 
 
