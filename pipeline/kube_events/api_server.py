@@ -1,7 +1,7 @@
-"""The API server as the writer of events needs it.
+"""The requests to the API server that write events.
 
-Its role needs, cluster-wide: ``create``, ``get``, ``list``, ``patch`` of ``events`` in the group ``events.k8s.io``, and
-``get`` of ``pods`` where a source of decisions does not say the pod's UID.
+The role needs, cluster-wide: ``create``, ``get``, ``list``, ``patch`` of ``events`` in the group ``events.k8s.io``, and
+``get`` of ``pods`` for sources of decisions that don't record the pod's UID.
 """
 
 import logging
@@ -10,18 +10,18 @@ from typing import Final, Protocol
 
 from kube.errors import KubeApiError
 from kube.resources import EVENTS, PODS, Json, Key
-from pipeline.kube_events.event_object import MANAGED_BY, OURS, more, new_event, told_of
-from pipeline.kube_events.event_series import Book, Told
+from pipeline.kube_events.event_object import MANAGED_BY, MANAGER, counting_more, new_event, published_event
+from pipeline.kube_events.event_series import EventSeries, PublishedEvent
 from schemas.events import MessageEmitted
 
 logger = logging.getLogger(__name__)
 
 PAGE: Final = 500
-_MOST_TRIES: Final = 10
+_MAX_TRIES: Final = 10
 
 
-class Api(Protocol):
-    """``kube.client.Client``."""
+class EventsApi(Protocol):
+    """What is used of ``kube.client.Client``."""
 
     async def get(self, path: str) -> Json: ...
     async def page(self, path: str, **query: str | int) -> Json: ...
@@ -29,79 +29,86 @@ class Api(Protocol):
     async def patch(self, path: str, change: Json) -> Json: ...
 
 
-async def read_book(api: Api) -> Book:
-    """All events of ours. Raises ``KubeApiError``."""
-    book = Book()
-    async for found in _listed(api):
+async def read_events(api: EventsApi) -> EventSeries:
+    """All events of this program, in all namespaces. Raises ``KubeApiError``."""
+    events = EventSeries()
+    async for body in _listed(api):
         try:
-            book.put(found["metadata"]["namespace"], told_of(found))
+            events.put(body["metadata"]["namespace"], published_event(body))
         except ValueError as error:
-            logger.debug("left alone: %s", error)
-    return book
+            logger.debug("an event is left as it is: %s", error)
+    return events
 
 
-async def _listed(api: Api) -> AsyncIterator[Json]:
-    query: dict[str, str | int] = {"labelSelector": f"{MANAGED_BY}={OURS}", "limit": PAGE}
+async def _listed(api: EventsApi) -> AsyncIterator[Json]:
+    query: dict[str, str | int] = {"labelSelector": f"{MANAGED_BY}={MANAGER}", "limit": PAGE}
     while True:
         answer = await api.page(EVENTS.collection(), **query)
-        for found in answer["items"]:
-            yield found
+        for body in answer["items"]:
+            yield body
         if not (token := answer["metadata"].get("continue")):
             return
         query["continue"] = token
 
 
-async def uid_of(api: Api, namespace: str, pod: str) -> str:
-    """Empty where there is no such pod (any more). Raises ``KubeApiError``."""
+async def uid_of(api: EventsApi, namespace: str, pod: str) -> str:
+    """The pod's UID; empty if the pod does not exist (any more). Raises ``KubeApiError``."""
     try:
-        found = await api.get(PODS.item(Key(namespace, pod)))
+        body = await api.get(PODS.item(Key(namespace, pod)))
     except KubeApiError as error:
         if error.is_missing:
             return ""
         raise
-    return str(found["metadata"]["uid"])
+    return str(body["metadata"]["uid"])
 
 
-async def tell(api: Api, book: Book, name: str, messages: Sequence[MessageEmitted]) -> int:
-    """Have the event count the messages that it does not count yet; gives how many those were.
+async def count_in_event(api: EventsApi, events: EventSeries, name: str, messages: Sequence[MessageEmitted]) -> int:
+    """Make the event count those of ``messages`` that it does not count yet; returns how many these were.
 
-    Raises ``KubeApiError``; after one that leaves it open whether the write took place the same call finds out.
+    Raises ``KubeApiError``. If the error leaves it open whether the write took place, the same call may be repeated: a
+    create or patch that did take place conflicts, and the event is read.
     """
     namespace = messages[0].pod.namespace
-    told = book.get(namespace, name)
-    for _ in range(_MOST_TRIES):
-        fresh = told.uncounted(messages) if told else list(messages)
-        if not fresh:
+    event = events.get(namespace, name)
+    for _ in range(_MAX_TRIES):
+        uncounted = event.uncounted(messages) if event else list(messages)
+        if not uncounted:
             return 0
         try:
-            written = await _write(api, namespace, name, told, fresh)
+            written = await _write(api, namespace, name, event, uncounted)
         except KubeApiError as error:
-            if not error.is_conflict and not (error.is_missing and told):
+            # A conflict: another process has written it. Missing: the API server has dropped it, so it begins again.
+            if not error.is_conflict and not (error.is_missing and event):
                 raise
-            told = await _read(api, book, namespace, name)
+            event = await _read(api, events, namespace, name)
             continue
-        book.put(namespace, told_of(written))
-        return len(fresh)
-    raise KubeApiError(409, f"event {namespace}/{name} changes faster than it can be written")
+        events.put(namespace, published_event(written))
+        return len(uncounted)
+    raise KubeApiError(
+        409, f"event {namespace}/{name} was changed by others at each of {_MAX_TRIES} tries to write it; it is retried"
+    )
 
 
-async def _write(api: Api, namespace: str, name: str, told: Told | None, fresh: Sequence[MessageEmitted]) -> Json:
-    if told is None:
-        return await api.create(EVENTS.collection(namespace), new_event(name, fresh))
-    return await api.patch(EVENTS.item(Key(namespace, name)), more(told, fresh))
+async def _write(
+    api: EventsApi, namespace: str, name: str, event: PublishedEvent | None, messages: Sequence[MessageEmitted]
+) -> Json:
+    if event is None:
+        return await api.create(EVENTS.collection(namespace), new_event(name, messages))
+    return await api.patch(EVENTS.item(Key(namespace, name)), counting_more(event, messages))
 
 
-async def _read(api: Api, book: Book, namespace: str, name: str) -> Told | None:
-    """As the API server has it; None where it has dropped it. Raises ``KubeApiError``."""
+async def _read(api: EventsApi, events: EventSeries, namespace: str, name: str) -> PublishedEvent | None:
+    """The event as the API server has it; None if it has dropped it. Raises ``KubeApiError``."""
     try:
-        told = told_of(await api.get(EVENTS.item(Key(namespace, name))))
+        event = published_event(await api.get(EVENTS.item(Key(namespace, name))))
     except KubeApiError as error:
         if not error.is_missing:
             raise
-        book.drop(namespace, name)
+        events.drop(namespace, name)
         return None
     except ValueError as error:
-        # Somebody has taken our labels off: the name is taken, and what it counts is not known.
-        raise KubeApiError(422, f"event {namespace}/{name} is {error}") from None
-    book.put(namespace, told)
-    return told
+        # Without our labels the name is taken and what it counts is unknown: 422 dead-letters the messages, since no
+        # retry can succeed.
+        raise KubeApiError(422, f"event {namespace}/{name}: {error}; delete it to have it written again") from None
+    events.put(namespace, event)
+    return event

@@ -14,9 +14,9 @@ from pipeline.settings import PREFIX, servers
 from pipeline.sinks.opensearch import NotProvisionedError
 
 
-def _servers(said: str) -> str:
+def _servers(value: str) -> str:
     try:
-        return servers(said)
+        return servers(value)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -44,7 +44,7 @@ def events(
     linger_seconds: Annotated[
         float, typer.Option(help="Retries that come within this time share a request.", min=0, max=60)
     ] = 1.0,
-    most_age_minutes: Annotated[
+    max_age_minutes: Annotated[
         float, typer.Option(help="Older messages are passed over, as kube-apiserver's --event-ttl drops events.", min=0)
     ] = 60,
     metrics_port: Annotated[
@@ -57,10 +57,10 @@ def events(
     and patch of events in events.k8s.io, and get of pods.
     """
     # aiohttp and aiokafka take their time to import: only this command needs them.
-    from pipeline.kube_events.event_writer import Policy
+    from pipeline.kube_events.event_writer import EventPolicy
     from pipeline.kube_events.process import Settings, run
 
-    policy = Policy(frozenset(scheduler or ()), timedelta(minutes=most_age_minutes))
+    policy = EventPolicy(frozenset(scheduler or ()), timedelta(minutes=max_age_minutes))
     load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
     log.configure()
     settings = Settings(kafka, group, load, kube_api_qps, kube_api_burst, linger_seconds, metrics_port, policy)

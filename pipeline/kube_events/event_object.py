@@ -1,25 +1,28 @@
-"""An event of events.k8s.io/v1 as JSON, and what we know of it from its JSON. Pure."""
+"""An event of events.k8s.io/v1 as a JSON object, and what such an object says about its counts. Pure."""
 
 import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from pipeline.kube_events.event_series import Counted, Told, series_of
+from pipeline.kube_events.event_series import CountedAttempts, PublishedEvent, series_of
 from schemas.codec.records import rfc3339
 from schemas.events import MessageEmitted
 from summaries.cut import cut
 
 MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-OURS: Final = "schedulerlog"
+MANAGER: Final = "schedulerlog"
 SERIES: Final = "schedulerlog.io/series"
 COUNTED: Final = "schedulerlog.io/counted"
 
-_CONTROLLER: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
+_CONTROLLER_NAME: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", re.ASCII)
+"""What the API server accepts as ``reportingController``; a scheduler's name may be anything."""
+_MAX_REASON: Final = 128
+"""The API server's limit for ``reason``."""
 
 
 def new_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
-    """The event that ``messages``, one or more of one series, begin. The first says its text."""
+    """The event that ``messages`` begin: at least one, all of one series. The first gives the text."""
     first = messages[0]
     body = {
         "apiVersion": "events.k8s.io/v1",
@@ -27,16 +30,16 @@ def new_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
         "metadata": {
             "name": name,
             "namespace": first.pod.namespace,
-            "labels": {MANAGED_BY: OURS, SERIES: series_of(first)},
-            "annotations": {COUNTED: Counted().with_more(messages).write()},
+            "labels": {MANAGED_BY: MANAGER, SERIES: series_of(first)},
+            "annotations": {COUNTED: CountedAttempts().with_more(messages).write()},
         },
-        "eventTime": rfc3339(min(each.reported_at for each in messages)),
+        "eventTime": rfc3339(min(message.reported_at for message in messages)),
         "type": first.severity,
-        "reason": first.reason[:128],
+        "reason": first.reason[:_MAX_REASON],
         "action": _action(first.reason),
         "note": cut(first.message),
-        "reportingController": first.scheduler if _CONTROLLER.fullmatch(first.scheduler) else OURS,
-        "reportingInstance": OURS,
+        "reportingController": first.scheduler if _CONTROLLER_NAME.fullmatch(first.scheduler) else MANAGER,
+        "reportingInstance": MANAGER,
         "regarding": {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -45,39 +48,42 @@ def new_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
             "uid": first.pod.uid,
         },
     }
-    count = len({each.attempt_id for each in messages})
-    return body | (_series(count, max(each.reported_at for each in messages)) if count > 1 else {})
+    # The same attempt may be delivered twice in one batch.
+    count = len({message.attempt_id for message in messages})
+    # The API server refuses a series that counts less than two.
+    return body | (_series(count, max(message.reported_at for message in messages)) if count > 1 else {})
 
 
 def _action(reason: str) -> str:
     return next((action for action in ("Filtering", "Binding") if reason.startswith(action)), "Scheduling")
 
 
-def _series(count: int, last: datetime) -> dict[str, Any]:
-    return {"series": {"count": count, "lastObservedTime": rfc3339(last)}}
+def _series(count: int, latest_at: datetime) -> dict[str, Any]:
+    return {"series": {"count": count, "lastObservedTime": rfc3339(latest_at)}}
 
 
-def more(told: Told, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
-    """The change of an event that counts ``messages`` too; refused where the event has changed since."""
-    count = told.count + len({each.attempt_id for each in messages})
-    counted = told.counted.with_more(messages).write()
-    metadata = {"resourceVersion": told.version, "annotations": {COUNTED: counted}}
-    return {"metadata": metadata} | _series(count, max([told.last, *(each.reported_at for each in messages)]))
+def counting_more(event: PublishedEvent, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
+    """The patch that makes an event count ``messages`` too. It conflicts if the event has changed since it was read."""
+    count = event.count + len({message.attempt_id for message in messages})
+    counted = event.counted.with_more(messages).write()
+    metadata = {"resourceVersion": event.version, "annotations": {COUNTED: counted}}
+    latest_at = max([event.latest_at, *(message.reported_at for message in messages)])
+    return {"metadata": metadata} | _series(count, latest_at)
 
 
-def told_of(found: Any) -> Told:
-    """Raises ``ValueError`` for an event that is not ours, or that somebody has changed."""
+def published_event(body: Any) -> PublishedEvent:
+    """What the JSON object of an event says. Raises ``ValueError`` if it is not ours or was edited by somebody else."""
     try:
-        metadata, series = found["metadata"], found.get("series") or {}
-        began = datetime.fromisoformat(found["eventTime"])
-        return Told(
+        metadata, series = body["metadata"], body.get("series") or {}
+        started_at = datetime.fromisoformat(body["eventTime"])
+        return PublishedEvent(
             name=metadata["name"],
             series=metadata["labels"][SERIES],
-            started_at=began,
-            last=datetime.fromisoformat(series["lastObservedTime"]) if series else began,
+            started_at=started_at,
+            latest_at=datetime.fromisoformat(series["lastObservedTime"]) if series else started_at,
             count=int(series.get("count", 1)),
-            counted=Counted.read(metadata["annotations"][COUNTED]),
+            counted=CountedAttempts.read(metadata["annotations"][COUNTED]),
             version=metadata["resourceVersion"],
         )
     except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"no event of ours: {error!r}") from None
+        raise ValueError(f"not an event of this program, or edited: {error!r}") from None

@@ -1,12 +1,12 @@
-"""Which event counts which message. Pure: what the API server has comes in, what it should have goes out.
+"""Which event counts which message. Pure: what the API server has comes in, what it should have comes out.
 
-Kubernetes takes what one controller says for one reason about one object for a series, whatever the text. A text that
-has changed since ("3 nodes …" of yesterday, 40 by now) must be seen too, but not at every retry of a busy cluster. So
-an event stands for a pod, a reason, a reason code and a text, and another text begins another event only when the
-newest of them has stood for ``FRESH``; until then that one counts it.
+Kubernetes treats all events of one controller, reason and object as one series, whatever their texts. A changed text
+("3 nodes …" yesterday, 40 now) has to be visible too, but not at every retry in a busy cluster. So an event stands
+for a pod, a reason, a reason code and a text, and a message with another text begins an event of its own only when the
+newest event of the series is older than ``FRESH``; until then that one counts it.
 
-Which attempts an event has counted it says itself: the latest ``REMEMBERED`` by name, and all that were said no later
-than the ``floor``. So a message is counted once however often and in whatever order it is read.
+An event records which attempts it has counted: the latest ``REMEMBERED`` by id, and all that were reported no later
+than ``floor``. So a message is counted once, however often and in whatever order it is read.
 """
 
 from collections import defaultdict
@@ -21,137 +21,139 @@ from schemas.ids import microseconds
 
 FRESH: Final = timedelta(minutes=10)
 REMEMBERED: Final = 64
-_SHORT: Final = 10
-"""Characters of an attempt's id."""
-FORGOTTEN_AFTER: Final = timedelta(hours=2)
-"""An API server drops an event an hour after its last change, unless told otherwise."""
+"""Attempts by id: enough for any order that a consumer group reads in, and under two kilobytes of annotation."""
+_ID_LENGTH: Final = 10
+"""Characters of an attempt's id. Together with its microsecond they are unique within one pod."""
+DROPPED_AFTER: Final = timedelta(hours=2)
+"""An API server drops an event an hour after its last change (``--event-ttl``); twice that leaves a margin."""
 
 
-def _digest(*said: str) -> str:
-    return blake2b("\x1f".join(said).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+def _digest(*parts: str) -> str:
+    return blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
 def series_of(message: MessageEmitted) -> str:
-    """What Kubernetes would take for one series, and the reason code."""
+    """The id of the message's series: what Kubernetes treats as one series, and the reason code."""
     pod = message.pod
     return _digest(pod.namespace, pod.name, pod.uid, message.scheduler, message.reason, message.code)
 
 
 def name_of(message: MessageEmitted) -> str:
-    """The name of the event that a message begins: equal whenever it is derived."""
+    """The name of the event that a message begins: the same whenever it is derived, so a repeated create conflicts."""
     return f"{message.pod.name[:200].rstrip('.-')}.{series_of(message)}{_digest(message.message)[:8]}"
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
-    """The attempts behind a count."""
+class CountedAttempts:
+    """The attempts behind an event's count."""
 
     floor: int = 0
-    """Microseconds since 1970: what was said no later is counted, whichever attempt said it."""
+    """Microseconds since 1970: every attempt that was reported no later is counted."""
     latest: tuple[tuple[int, str], ...] = ()
-    """When it was said, and the attempt, shortened; ascending."""
+    """Microsecond and shortened id of the counted attempts after ``floor``, ascending."""
 
     def has(self, message: MessageEmitted) -> bool:
-        said = microseconds(message.reported_at)
-        return said <= self.floor or (said, message.attempt_id[:_SHORT]) in self.latest
+        reported = microseconds(message.reported_at)
+        return reported <= self.floor or (reported, message.attempt_id[:_ID_LENGTH]) in self.latest
 
     def with_more(self, messages: Iterable[MessageEmitted]) -> Self:
-        more = {(microseconds(each.reported_at), each.attempt_id[:_SHORT]) for each in messages}
-        every = sorted({*self.latest, *more})
-        gone, kept = every[:-REMEMBERED], every[-REMEMBERED:]
-        return type(self)(max([self.floor, *(said for said, _ in gone)]), tuple(kept))
+        more = {(microseconds(message.reported_at), message.attempt_id[:_ID_LENGTH]) for message in messages}
+        attempts = sorted({*self.latest, *more})
+        oldest, kept = attempts[:-REMEMBERED], attempts[-REMEMBERED:]
+        return type(self)(max([self.floor, *(reported for reported, _ in oldest)]), tuple(kept))
 
     def write(self) -> str:
-        """Times count from the one before, in hexadecimal: it stays under two kilobytes."""
+        """For the annotation. Each time is the difference to the one before, in hexadecimal, which keeps it short."""
         parts, before = [f"{self.floor:x}"], self.floor
-        for said, attempt in self.latest:
-            parts.append(f"{said - before:x}:{attempt}")
-            before = said
+        for reported, attempt in self.latest:
+            parts.append(f"{reported - before:x}:{attempt}")
+            before = reported
         return ",".join(parts)
 
     @classmethod
     def read(cls, text: str) -> Self:
-        """Raises ``ValueError``."""
+        """The inverse of ``write``. Raises ``ValueError``."""
         first, *rest = text.split(",")
-        at = floor = int(first, 16)
+        reported = floor = int(first, 16)
         latest = []
         for part in rest:
             step, _, attempt = part.partition(":")
-            at += int(step, 16)
-            latest.append((at, attempt))
+            reported += int(step, 16)
+            latest.append((reported, attempt))
         return cls(floor, tuple(latest))
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An event of ours as the API server has it."""
+class PublishedEvent:
+    """An event that this program wrote, as the API server has it."""
 
     name: str
     series: str
     started_at: datetime
-    last: datetime
+    latest_at: datetime
     count: int
-    counted: Counted
+    counted: CountedAttempts
     version: str
     """Its resourceVersion."""
 
     def uncounted(self, messages: Iterable[MessageEmitted]) -> list[MessageEmitted]:
-        return [each for each in messages if not self.counted.has(each)]
+        return [message for message in messages if not self.counted.has(message)]
 
 
-class Book:
-    """The events that the API server is known to have; what is not known here may be there all the same."""
+class EventSeries:
+    """The events that the API server is known to have, by series. It may have others: a create then conflicts."""
 
     def __init__(self) -> None:
-        self._told: dict[tuple[str, str], Told] = {}
-        self._of_series: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+        self._events: dict[tuple[str, str], PublishedEvent] = {}
+        self._names: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        """Namespace and series to the names of its events."""
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._events)
 
-    def get(self, namespace: str, name: str) -> Told | None:
-        return self._told.get((namespace, name))
+    def get(self, namespace: str, name: str) -> PublishedEvent | None:
+        return self._events.get((namespace, name))
 
-    def put(self, namespace: str, told: Told) -> None:
-        if (namespace, told.name) not in self._told:
-            self._of_series[namespace, told.series].append(told.name)
-        self._told[namespace, told.name] = told
+    def put(self, namespace: str, event: PublishedEvent) -> None:
+        self._names[namespace, event.series].add(event.name)
+        self._events[namespace, event.name] = event
 
     def drop(self, namespace: str, name: str) -> None:
-        if told := self._told.pop((namespace, name), None):
-            names = self._of_series[namespace, told.series]
+        if event := self._events.pop((namespace, name), None):
+            names = self._names[namespace, event.series]
             names.remove(name)
             if not names:
-                del self._of_series[namespace, told.series]
+                del self._names[namespace, event.series]
 
     def prune(self, now: datetime) -> None:
-        """Forget what the API server has forgotten."""
-        for (namespace, name), told in list(self._told.items()):
-            if now - told.last > FORGOTTEN_AFTER:
+        """Drop the events that the API server has dropped by now."""
+        for (namespace, name), event in list(self._events.items()):
+            if now - event.latest_at > DROPPED_AFTER:
                 self.drop(namespace, name)
 
     def assign(self, messages: Sequence[MessageEmitted]) -> dict[tuple[str, str], list[MessageEmitted]]:
-        """By namespace and name of the event that counts them, in the order they were read."""
-        begun: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
+        """The messages by namespace and name of the event that counts them, each in the order it was read."""
+        starts: dict[tuple[str, str], list[tuple[datetime, str]]] = {}
         assigned: dict[tuple[str, str], list[MessageEmitted]] = {}
         for message in messages:
             series = message.pod.namespace, series_of(message)
-            known = begun.setdefault(series, self._begun(series))
+            known = starts.setdefault(series, self._starts(series))
             name = _counting(message, known)
-            if name not in (each for _, each in known):
+            # A later message of this batch may belong to an event that an earlier one begins.
+            if name not in (other for _, other in known):
                 known.append((message.reported_at, name))
             assigned.setdefault((message.pod.namespace, name), []).append(message)
         return assigned
 
-    def _begun(self, series: tuple[str, str]) -> list[tuple[datetime, str]]:
-        return [(self._told[series[0], name].started_at, name) for name in self._of_series.get(series, ())]
+    def _starts(self, series: tuple[str, str]) -> list[tuple[datetime, str]]:
+        return [(self._events[series[0], name].started_at, name) for name in self._names.get(series, ())]
 
 
-def _counting(message: MessageEmitted, begun: Sequence[tuple[datetime, str]]) -> str:
-    """The event with the message's own text, unless it began later; else the newest if it is fresh; else its own."""
+def _counting(message: MessageEmitted, starts: Sequence[tuple[datetime, str]]) -> str:
+    """The event with the message's own text, unless it began later; else the newest if it is fresh; else a new one."""
     own = name_of(message)
-    before = [(began, name) for began, name in begun if began <= message.reported_at]
+    before = [(started_at, name) for started_at, name in starts if started_at <= message.reported_at]
     if any(name == own for _, name in before) or not before:
         return own
-    began, newest = max(before)
-    return newest if message.reported_at - began < FRESH else own
+    started_at, newest = max(before)
+    return newest if message.reported_at - started_at < FRESH else own

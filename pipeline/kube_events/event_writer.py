@@ -1,4 +1,4 @@
-"""A batch of messages told to the API server: what can be waited for is waited for, what it refuses is set aside."""
+"""Writes a batch of messages as events: waits while the API server can't answer, dead-letters what it refuses."""
 
 import asyncio
 import logging
@@ -9,25 +9,25 @@ from typing import Final, NamedTuple, Protocol
 
 from kube.errors import KubeApiError
 from pipeline.dead_letters.codec import Source, dead_letter
-from pipeline.kube_events.api_server import Api, read_book, tell, uid_of
-from pipeline.kube_events.event_series import Book
+from pipeline.kube_events.api_server import EventsApi, count_in_event, read_events, uid_of
+from pipeline.kube_events.event_series import EventSeries
 from pipeline.kube_events.metrics import Metrics
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import Outgoing
-from schemas.codec.records import decode
+from schemas.codec.records import Rejected, decode
 from schemas.events import MessageEmitted
 
 logger = logging.getLogger(__name__)
 
-AT_ONCE: Final = 8
-"""Requests on their way together."""
+MAX_CONCURRENT: Final = 8
+"""Requests that wait for the API server at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class EventPolicy:
     schedulers: frozenset[str] = frozenset()
-    """Only what these decided; empty: any. A scheduler that tells Kubernetes itself is best left out."""
-    most_age: timedelta = timedelta(hours=1)
+    """Only messages of these schedulers; empty: any. Leave out a scheduler that writes events of its own."""
+    max_age: timedelta = timedelta(hours=1)
     """An older message is passed over: the API server would have dropped its event by now (``--event-ttl``)."""
     longest_pause_seconds: float = 10.0
 
@@ -36,17 +36,18 @@ class Topics(Protocol):
     async def send(self, outgoing: Sequence[Outgoing]) -> None: ...
 
 
-class Read(NamedTuple):
+class SourcedMessage(NamedTuple):
     message: MessageEmitted
     source: Source
+    """The record it was read from, for a dead letter."""
 
 
-class Teller:
-    def __init__(self, api: Api, topics: Topics, metrics: Metrics, policy: Policy) -> None:
+class EventWriter:
+    def __init__(self, api: EventsApi, topics: Topics, metrics: Metrics, policy: EventPolicy) -> None:
         self._api, self._topics, self._metrics, self._policy = api, topics, metrics, policy
         self._backoff = Backoff("the API server", policy.longest_pause_seconds)
-        self._book: Book | None = None
-        self._room = asyncio.Semaphore(AT_ONCE)
+        self._events: EventSeries | None = None
+        self._requests = asyncio.Semaphore(MAX_CONCURRENT)
 
     @property
     def is_waiting(self) -> bool:
@@ -54,61 +55,63 @@ class Teller:
         return self._backoff.is_waiting
 
     def forget(self) -> None:
-        """Partitions have moved: what others wrote meanwhile is read before the next batch."""
-        self._book = None
+        """After partitions were reassigned: other processes have written events, so read all before the next batch."""
+        self._events = None
 
-    async def tell(self, records: Sequence[Source], now: datetime) -> None:
-        """Return when every message is counted by an event, or never will be."""
-        known = [read for record in records if (read := await self._read(record, now))]
-        whole = [read for read in await asyncio.gather(*map(self._with_uid, known)) if read]
-        sources = {id(read.message): read.source for read in whole}
-        book = await self._known_events()
-        assigned = book.assign([read.message for read in whole])
+    async def write(self, records: Sequence[Source], now: datetime) -> None:
+        """Return when every message is counted by an event, dead-lettered or passed over."""
+        wanted = [sourced for record in records if (sourced := await self._read(record, now))]
+        with_uid = [sourced for sourced in await asyncio.gather(*map(self._with_uid, wanted)) if sourced]
+        # By identity: two records may hold equal messages.
+        sources = {id(sourced.message): sourced.source for sourced in with_uid}
+        events = await self._known_events()
+        assigned = events.assign([sourced.message for sourced in with_uid])
         await asyncio.gather(
             *(
-                self._tell_event(book, name, messages, [sources[id(each)] for each in messages])
+                self._write_event(events, name, messages, [sources[id(message)] for message in messages])
                 for (_, name), messages in assigned.items()
             )
         )
-        book.prune(now)
-        self._metrics.known.set(len(book))
+        events.prune(now)
+        self._metrics.known_events.set(len(events))
 
-    async def _known_events(self) -> Book:
-        while self._book is None:
+    async def _known_events(self) -> EventSeries:
+        while self._events is None:
             try:
-                self._book = await read_book(self._api)
+                self._events = await read_events(self._api)
             except KubeApiError as error:
                 await self._backoff.failed(_advice(error))
             else:
                 self._backoff.worked()
-        return self._book
+        return self._events
 
-    async def _read(self, record: Source, now: datetime) -> Read | None:
+    async def _read(self, record: Source, now: datetime) -> SourcedMessage | None:
         event = decode(record.value, record.headers)
         if isinstance(event, MessageEmitted):
             outcome = self._outcome(event, now)
             if not outcome:
-                return Read(event, record)
+                return SourcedMessage(event, record)
             self._count(outcome)
         else:
-            await self._set_aside([record], f"not a message: {event if not hasattr(event, 'TYPE') else event.TYPE}")
+            content = str(event) if isinstance(event, Rejected) else event.TYPE
+            await self._dead_letter([record], f"not a message: {content}")
             self._count("rejected")
         return None
 
     def _outcome(self, message: MessageEmitted, now: datetime) -> str:
-        """Why it is not written; empty where it is."""
+        """Why the message is not written; empty if it is."""
         if self._policy.schedulers and message.scheduler not in self._policy.schedulers:
             return "passed_over"
-        return "too_old" if now - message.reported_at > self._policy.most_age else ""
+        return "too_old" if now - message.reported_at > self._policy.max_age else ""
 
-    async def _with_uid(self, read: Read) -> Read | None:
-        """``kubectl describe`` finds the events of a pod by its UID; None where there is no such pod."""
-        message, pod = read.message, read.message.pod
+    async def _with_uid(self, sourced: SourcedMessage) -> SourcedMessage | None:
+        """The message with the UID of its pod, by which ``kubectl describe`` finds events; None if the pod is gone."""
+        message, pod = sourced.message, sourced.message.pod
         if pod.uid:
-            return read
+            return sourced
         while True:
             try:
-                async with self._room:
+                async with self._requests:
                     uid = await uid_of(self._api, pod.namespace, pod.name)
             except KubeApiError as error:
                 await self._backoff.failed(_advice(error))
@@ -116,21 +119,22 @@ class Teller:
             if not uid:
                 self._count("pod_gone")
                 return None
-            return Read(message.model_copy(update={"pod": pod.model_copy(update={"uid": uid})}), read.source)
+            with_uid = message.model_copy(update={"pod": pod.model_copy(update={"uid": uid})})
+            return SourcedMessage(with_uid, sourced.source)
 
-    async def _tell_event(
-        self, book: Book, name: str, messages: Sequence[MessageEmitted], sources: Sequence[Source]
+    async def _write_event(
+        self, events: EventSeries, name: str, messages: Sequence[MessageEmitted], sources: Sequence[Source]
     ) -> None:
         while True:
             try:
-                async with self._room:
-                    counted = await tell(self._api, book, name, messages)
+                async with self._requests:
+                    counted = await count_in_event(self._api, events, name, messages)
             except KubeApiError as error:
                 if is_gone(error):
                     self._count("pod_gone", len(messages))
                     return
                 if is_refused(error):
-                    await self._set_aside(sources, f"the API server refuses event {name}: {error}")
+                    await self._dead_letter(sources, f"the API server refuses event {name}: {error}")
                     self._count("refused", len(messages))
                     return
                 await self._backoff.failed(_advice(error))
@@ -140,8 +144,8 @@ class Teller:
                 self._count("repeated", len(messages) - counted)
                 return
 
-    async def _set_aside(self, sources: Sequence[Source], cause: str) -> None:
-        logger.error("set aside: %.500s", cause)
+    async def _dead_letter(self, sources: Sequence[Source], cause: str) -> None:
+        logger.error("%d messages are dead-lettered: %.500s", len(sources), cause)
         await self._topics.send([dead_letter(source, cause, datetime.now(UTC)) for source in sources])
 
     def _count(self, outcome: str, count: int = 1) -> None:
@@ -149,12 +153,13 @@ class Teller:
 
 
 def is_gone(error: KubeApiError) -> bool:
-    """The namespace is gone, or going: the API server says the latter in words alone."""
+    """Is the namespace deleted, or being deleted?"""
+    # For the latter the API server answers 403 like for a missing right; only the text distinguishes them.
     return error.is_missing or (error.status == 403 and "is being terminated" in str(error))
 
 
 def is_refused(error: KubeApiError) -> bool:
-    """Will the same request never be taken?"""
+    """Will the API server never accept this request, however often it is sent?"""
     return error.status in (400, 413, 422)
 
 

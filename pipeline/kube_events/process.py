@@ -15,7 +15,7 @@ from kube.client import Client
 from kube.credentials import ApiCredentials, LoadConfiguration
 from kube.rate_limiter import RateLimiter
 from pipeline.health import serving
-from pipeline.kube_events.event_writer import Policy, Teller
+from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
 from pipeline.metrics import Metrics as PipelineMetrics
 from pipeline.runtime import check_there, topics_of, until_stopped
@@ -25,7 +25,7 @@ from schemas.topics import DEAD_LETTERS, MESSAGES
 
 logger = logging.getLogger(__name__)
 
-MOST_RECORDS: Final = 5_000
+MAX_RECORDS: Final = 5_000
 """Of one batch: the longer a batch takes, the larger the next one, and the more retries share a request."""
 _LONGEST_BATCH_SECONDS: Final = 3_600
 """After this time in one batch, the API server being away, others may take the partitions."""
@@ -42,18 +42,18 @@ class Settings:
     linger_seconds: float
     """Retries that come within this time share a request."""
     metrics_port: int | None
-    policy: Policy
+    policy: EventPolicy
 
 
 class _Moved(ConsumerRebalanceListener):  # type: ignore[misc]
-    def __init__(self, teller: Teller) -> None:
-        self._teller = teller
+    def __init__(self, writer: EventWriter) -> None:
+        self._writer = writer
 
     def on_partitions_revoked(self, revoked: object) -> None:
-        """What is unacknowledged is read again, by whoever has the partition then."""
+        """Nothing to do: the next owner of the partition reads what is not committed again."""
 
     def on_partitions_assigned(self, assigned: object) -> None:  # noqa: ARG002 - the base class calls it so
-        self._teller.forget()
+        self._writer.forget()
 
 
 async def run(settings: Settings) -> None:
@@ -73,13 +73,13 @@ async def _work(settings: Settings) -> None:
         count=lambda verb, result: metrics.requests.labels(verb, result).inc(),
     )
     topics = TopicsSink(settings.servers, PipelineMetrics())
-    teller = Teller(client, topics, metrics, settings.policy)
-    state = _State(teller)
+    writer = EventWriter(client, topics, metrics, settings.policy)
+    state = _State(writer)
     port = settings.metrics_port
     health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
     with health:
         try:
-            await _read_for_ever(settings, teller, state)
+            await _read_for_ever(settings, writer, state)
         finally:
             await topics.close()
             await client.close()
@@ -87,16 +87,16 @@ async def _work(settings: Settings) -> None:
 
 @dataclass(slots=True)
 class _State:
-    teller: Teller
+    writer: EventWriter
     waits_for: str = "Kafka"
 
     def ready(self) -> str:
-        waits_for = "the API server" if self.teller.is_waiting else self.waits_for
+        waits_for = "the API server" if self.writer.is_waiting else self.waits_for
         return f"waiting for {waits_for}" if waits_for else ""
 
 
-async def _read_for_ever(settings: Settings, teller: Teller, state: _State) -> None:
-    """A broker that is away is waited for; a consumer that has failed is made anew."""
+async def _read_for_ever(settings: Settings, writer: EventWriter, state: _State) -> None:
+    """A broker that is away is waited for; a consumer that has failed is replaced."""
     backoff = Backoff("Kafka", settings.policy.longest_pause_seconds)
     while True:
         consumer = AIOKafkaConsumer(
@@ -108,11 +108,11 @@ async def _read_for_ever(settings: Settings, teller: Teller, state: _State) -> N
         )
         try:
             check_there([MESSAGES.name, DEAD_LETTERS.name], await topics_of(settings.servers))
-            consumer.subscribe([MESSAGES.name], listener=_Moved(teller))
+            consumer.subscribe([MESSAGES.name], listener=_Moved(writer))
             await consumer.start()
             backoff.worked()
             state.waits_for = ""
-            await _read(consumer, teller, settings.linger_seconds)
+            await _read(consumer, writer, settings.linger_seconds)
         except (KafkaError, OSError) as error:
             state.waits_for = "Kafka"
             await backoff.failed(f"{type(error).__name__}: {error}")
@@ -120,15 +120,15 @@ async def _read_for_ever(settings: Settings, teller: Teller, state: _State) -> N
             await consumer.stop()
 
 
-async def _read(consumer: Any, teller: Teller, linger_seconds: float) -> None:
+async def _read(consumer: Any, writer: EventWriter, linger_seconds: float) -> None:
     while True:
-        found = await consumer.getmany(timeout_ms=1_000, max_records=MOST_RECORDS)
+        found = await consumer.getmany(timeout_ms=1_000, max_records=MAX_RECORDS)
         if not found:
             continue
         await asyncio.sleep(linger_seconds)
-        more = await consumer.getmany(timeout_ms=0, max_records=MOST_RECORDS)
+        more = await consumer.getmany(timeout_ms=0, max_records=MAX_RECORDS)
         batches = [*found.items(), *more.items()]
-        await teller.tell([record for _, records in batches for record in records], datetime.now(UTC))
+        await writer.write([record for _, records in batches for record in records], datetime.now(UTC))
         await _acknowledge(consumer, batches)
 
 
@@ -136,4 +136,7 @@ async def _acknowledge(consumer: Any, batches: Sequence[tuple[Any, Sequence[Any]
     try:
         await consumer.commit({partition: records[-1].offset + 1 for partition, records in batches})
     except (CommitFailedError, IllegalStateError) as error:
-        logger.info("the partitions have moved, whoever has them reads the same messages again: %s", error)
+        logger.info(
+            "partitions were reassigned before the commit; their new owner reads these messages again: %s",
+            error,
+        )

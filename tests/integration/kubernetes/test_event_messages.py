@@ -74,7 +74,7 @@ def documented_rights(control_plane: ControlPlane, namespace: str, tmp_path: Pat
             client.delete(f"{RBAC}/{kind}/{name}")
 
 
-def retries(pod: PodRef, count: int, first: int = 0, **said: Any) -> list[MessageEmitted]:
+def retries(pod: PodRef, count: int, first: int = 0, **fields: Any) -> list[MessageEmitted]:
     """One message each of so many attempts, the latest a moment ago."""
     began = datetime.now(UTC) - timedelta(minutes=20)
     common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
@@ -84,7 +84,7 @@ def retries(pod: PodRef, count: int, first: int = 0, **said: Any) -> list[Messag
             | {"pod": pod, "code": "CardInsufficientMemory", "message": REFUSED}
             | {"attempt_id": uuid.uuid5(uuid.NAMESPACE_URL, f"{pod}{number}").hex}
             | {"started_at": began + timedelta(seconds=number), "reported_at": began + timedelta(seconds=number)}
-            | said
+            | fields
         )
         for number in range(first, first + count)
     ]
@@ -166,7 +166,7 @@ async def test_a_thousand_retries_are_one_event_also_when_killed_and_read_again(
     assert "hami-scheduler" in described
 
 
-async def test_nothing_is_lost_while_the_api_server_is_down_and_what_can_not_be_told_holds_nothing_up(
+async def test_nothing_is_lost_while_the_api_server_is_down_and_what_it_refuses_delays_nothing(
     control_plane: ControlPlane, kafka: str, namespace: str, pod: PodRef, documented_rights: Path, tmp_path: Path
 ) -> None:
     group, log = f"events-{namespace}", tmp_path / "events.log"

@@ -9,34 +9,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipeline.kube_events.event_object import COUNTED, more, new_event, told_of
-from pipeline.kube_events.event_series import FRESH, REMEMBERED, Book, Counted, name_of
+from pipeline.kube_events.event_object import COUNTED, counting_more, new_event, published_event
+from pipeline.kube_events.event_series import FRESH, REMEMBERED, CountedAttempts, EventSeries, name_of
 from schemas.events import MessageEmitted
 from tests.support.builders.messages import BEGAN, TRAINER, a_message
 
 FRESH_SECONDS = int(FRESH.total_seconds())
 
 
-class Written:
+class EventStore:
     """Events as an API server keeps them, without a server."""
 
     def __init__(self) -> None:
         self.events: dict[str, dict[str, Any]] = {}
 
-    def tell(self, messages: Sequence[MessageEmitted]) -> None:
+    def write(self, messages: Sequence[MessageEmitted]) -> None:
         """As a process does that has just started."""
-        book = Book()
+        series = EventSeries()
         for event in self.events.values():
-            book.put("ml", told_of(event))
-        for (_, name), assigned in book.assign(messages).items():
-            told = book.get("ml", name)
-            fresh = told.uncounted(assigned) if told else assigned
+            series.put("ml", published_event(event))
+        for (_, name), assigned in series.assign(messages).items():
+            published = series.get("ml", name)
+            fresh = published.uncounted(assigned) if published else assigned
             if not fresh:
                 continue
-            if told is None:
+            if published is None:
                 self.events[name] = new_event(name, fresh)
             else:
-                change = more(told, fresh)
+                change = counting_more(published, fresh)
                 self.events[name]["series"] = change["series"]
                 self.events[name]["metadata"]["annotations"] = change["metadata"]["annotations"]
             self.events[name]["metadata"]["resourceVersion"] = "1"
@@ -46,85 +46,85 @@ class Written:
 
 
 def test_equal_messages_are_one_event_that_counts_them() -> None:
-    written = Written()
-    written.tell([a_message(number) for number in range(1_000)])
-    assert written.counts() == [("3 nodes NumaNotFit(a,b,c)", 1_000)]
+    store = EventStore()
+    store.write([a_message(number) for number in range(1_000)])
+    assert store.counts() == [("3 nodes NumaNotFit(a,b,c)", 1_000)]
 
 
 def test_one_message_is_an_event_without_a_series() -> None:
     assert "series" not in new_event("x", [a_message()])
 
 
-def test_another_reason_code_or_another_life_of_the_pod_is_another_event() -> None:
-    reborn = TRAINER.model_copy(update={"uid": "uid-2"})
-    written = Written()
-    written.tell([a_message(), a_message(1, code="CardCordoned"), a_message(2, pod=reborn)])
-    assert len(written.events) == 3
+def test_another_reason_code_or_another_pod_of_the_name_is_another_event() -> None:
+    next_pod = TRAINER.model_copy(update={"uid": "uid-2"})
+    store = EventStore()
+    store.write([a_message(), a_message(1, code="CardCordoned"), a_message(2, pod=next_pod)])
+    assert len(store.events) == 3
 
 
-def test_another_text_is_counted_by_the_event_that_is_there_until_that_is_no_longer_fresh() -> None:
-    written = Written()
+def test_another_text_is_counted_by_the_newest_event_while_that_is_fresh() -> None:
+    store = EventStore()
     for number in range(0, FRESH_SECONDS + 300, 60):
-        written.tell([a_message(number, f"{number} nodes NumaNotFit(...)")])
-    assert written.counts() == [("0 nodes NumaNotFit(...)", 10), ("600 nodes NumaNotFit(...)", 5)]
+        store.write([a_message(number, f"{number} nodes NumaNotFit(...)")])
+    assert store.counts() == [("0 nodes NumaNotFit(...)", 10), ("600 nodes NumaNotFit(...)", 5)]
 
 
-def test_a_text_that_comes_back_goes_on_where_it_was() -> None:
-    written = Written()
+def test_a_text_that_comes_back_is_counted_by_its_own_event() -> None:
+    store = EventStore()
     times = (0, FRESH_SECONDS, FRESH_SECONDS + 1, FRESH_SECONDS + 2)
     for number, text in zip(times, ("a", "b", "a", "b"), strict=True):
-        written.tell([a_message(number, text)])
-    assert written.counts() == [("a", 2), ("b", 2)]
+        store.write([a_message(number, text)])
+    assert store.counts() == [("a", 2), ("b", 2)]
 
 
-def test_an_attempt_that_is_told_late_is_counted_too() -> None:
-    written = Written()
-    written.tell([a_message(0), a_message(2), a_message(3)])
-    written.tell([a_message(1)])
-    assert written.counts()[0][1] == 4
+def test_an_attempt_that_is_reported_late_is_counted_too() -> None:
+    store = EventStore()
+    store.write([a_message(0), a_message(2), a_message(3)])
+    store.write([a_message(1)])
+    assert store.counts()[0][1] == 4
 
 
 @given(st.integers(0, 10_000), st.integers(1, 150), st.integers(1, 4))
-def test_reading_again_in_any_cut_changes_nothing(seed: int, count: int, texts: int) -> None:
+def test_reading_again_in_batches_of_any_size_changes_nothing(seed: int, count: int, texts: int) -> None:
     rng = random.Random(seed)
-    said = [a_message(number * 31, f"text {rng.randrange(texts)}") for number in range(count)]
-    written = Written()
-    at = 0
-    while at < count:
+    messages = [a_message(number * 31, f"text {rng.randrange(texts)}") for number in range(count)]
+    store = EventStore()
+    start = 0
+    while start < count:
         step = rng.randint(1, 20)
         # A process was killed before it acknowledged: up to forty messages come again with the new ones.
-        written.tell(said[max(0, at - rng.randint(0, 40)) : at + step])
-        at += step
-    once = written.counts()
+        store.write(messages[max(0, start - rng.randint(0, 40)) : start + step])
+        start += step
+    once = store.counts()
     assert sum(number for _, number in once) == count
-    written.tell(said)
-    assert written.counts() == once
+    store.write(messages)
+    assert store.counts() == once
 
 
-def test_what_an_event_says_it_has_counted_is_read_back() -> None:
-    counted = Counted().with_more(a_message(number) for number in range(3 * REMEMBERED))
-    assert Counted.read(counted.write()) == counted
+def test_the_counted_attempts_of_an_event_are_read_back() -> None:
+    counted = CountedAttempts().with_more(a_message(number) for number in range(3 * REMEMBERED))
+    assert CountedAttempts.read(counted.write()) == counted
     assert len(counted.write()) < 2_000
 
 
-def test_the_name_is_one_that_kubernetes_takes_and_never_changes() -> None:
+def test_the_name_is_valid_in_kubernetes_and_never_changes() -> None:
     long = TRAINER.model_copy(update={"name": "a" * 253})
     assert len(name_of(a_message(pod=long))) <= 253
     assert name_of(a_message(0)) == name_of(a_message(7))
 
 
-def test_the_book_forgets_what_the_api_server_has_forgotten() -> None:
-    written, book = Written(), Book()
-    written.tell([a_message()])
-    (event,) = written.events.values()
-    book.put("ml", told_of(event))
-    book.prune(BEGAN + timedelta(hours=1))
-    assert len(book) == 1
-    book.prune(BEGAN + timedelta(hours=3))
-    assert len(book) == 0
+def test_events_that_the_api_server_has_dropped_leave_memory() -> None:
+    store, series = EventStore(), EventSeries()
+    store.write([a_message()])
+    (event,) = store.events.values()
+    series.put("ml", published_event(event))
+    series.prune(BEGAN + timedelta(hours=1))
+    assert len(series) == 1
+    series.prune(BEGAN + timedelta(hours=3))
+    assert len(series) == 0
 
 
-def test_an_event_that_somebody_has_changed_is_not_ours() -> None:
+def test_an_event_without_our_labels_is_not_taken_for_ours() -> None:
     event = new_event("x", [a_message()]) | {"metadata": {"name": "x", "annotations": {COUNTED: "0"}, "labels": {}}}
-    with pytest.raises(ValueError, match="no event of ours"):
-        told_of(event)
+    with pytest.raises(ValueError, match="not an event of this program"):
+        published_event(event)

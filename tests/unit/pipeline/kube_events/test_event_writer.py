@@ -1,4 +1,4 @@
-"""Messages told to an API server that fails in every way it can: each is counted once, in the end."""
+"""Messages written to an API server that fails in every way it can: in the end each is counted once."""
 
 import random
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from aiohttp import web
 
 from kube.client import Client
 from kube.resources import EVENTS, Key
-from pipeline.kube_events.event_writer import Policy, Teller
+from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
 from schemas.codec.records import encode
 from schemas.events import MessageEmitted, PodRef
@@ -20,7 +20,7 @@ from tests.support.fakes.api_server import FakeApi, a_client, serving
 from tests.support.fakes.index_and_topics import FakeTopics
 
 
-class EventsApi(FakeApi):
+class FakeEventsApi(FakeApi):
     """Lists events too."""
 
     def _get(self, request: web.Request) -> web.Response:
@@ -47,9 +47,10 @@ def records(*messages: MessageEmitted) -> list[Record]:
     return [Record(*encode(message)) for message in messages]
 
 
-def a_teller(client: Client, topics: FakeTopics | None = None, **policy: Any) -> Teller:
-    told = Policy(**({"longest_pause_seconds": 0.01} | policy))
-    return Teller(client, topics or FakeTopics(), Metrics(), told)
+def a_writer(client: Client, topics: FakeTopics | None = None, **policy: Any) -> EventWriter:
+    return EventWriter(
+        client, topics or FakeTopics(), Metrics(), EventPolicy(**({"longest_pause_seconds": 0.01} | policy))
+    )
 
 
 NOW = BEGAN + timedelta(minutes=30)
@@ -57,11 +58,11 @@ NOW = BEGAN + timedelta(minutes=30)
 
 @pytest.mark.parametrize("seed", range(8))
 async def test_whatever_fails_every_message_is_counted_once(seed: int) -> None:
-    rng, api = random.Random(seed), EventsApi()
-    said = [a_message(number, code=rng.choice("AB"), text="") for number in range(60)]
-    said = [each.model_copy(update={"message": f"1 nodes {each.code}"}) for each in said]
+    rng, api = random.Random(seed), FakeEventsApi()
+    messages = [a_message(number, code=rng.choice("AB"), text="") for number in range(60)]
+    messages = [each.model_copy(update={"message": f"1 nodes {each.code}"}) for each in messages]
     async with serving(api) as url, a_client(url) as client:
-        teller = a_teller(client)
+        writer = a_writer(client)
         for start in range(0, 60, 5):
             for _ in range(rng.randint(0, 2)):
                 verb = rng.choice(("POST", "PATCH", "GET"))
@@ -70,58 +71,60 @@ async def test_whatever_fails_every_message_is_counted_once(seed: int) -> None:
                 path = rng.choice(list(api.objects))
                 api.lose_answer(f"PATCH {path}")
             if rng.random() < 0.3:
-                teller = a_teller(client)  # a new process, which reads some of it again
+                writer = a_writer(client)  # a new process, which reads some of it again
                 start = max(0, start - 5)
-            await teller.tell(records(*said[start : start + 10]), NOW)
+            await writer.write(records(*messages[start : start + 10]), NOW)
         api.faults.clear()
-        await teller.tell(records(*said), NOW)
-    expected = {f"1 nodes {code}": sum(each.code == code for each in said) for code in {each.code for each in said}}
+        await writer.write(records(*messages), NOW)
+    expected = {
+        f"1 nodes {code}": sum(each.code == code for each in messages) for code in {each.code for each in messages}
+    }
     assert api.counts() == expected
 
 
-async def test_an_event_that_the_api_server_has_dropped_begins_anew() -> None:
-    api = EventsApi()
+async def test_an_event_that_the_api_server_has_dropped_begins_again() -> None:
+    api = FakeEventsApi()
     async with serving(api) as url, a_client(url) as client:
-        teller = a_teller(client)
-        await teller.tell(records(a_message(0), a_message(1)), NOW)
+        writer = a_writer(client)
+        await writer.write(records(a_message(0), a_message(1)), NOW)
         api.drop(next(iter(api.objects)))
-        await teller.tell(records(a_message(2)), NOW)
+        await writer.write(records(a_message(2)), NOW)
     assert list(api.counts().values()) == [1]
 
 
-async def test_what_is_no_message_or_can_never_be_written_is_set_aside() -> None:
-    api, topics = EventsApi(), FakeTopics()
+async def test_what_is_not_a_message_or_can_never_be_written_is_dead_lettered() -> None:
+    api, topics = FakeEventsApi(), FakeTopics()
     async with serving(api) as url, a_client(url) as client:
         api.fail(f"POST {EVENTS.root}/namespaces/bad", status=422)
         bad = a_message(pod=PodRef(namespace="bad", name="x", uid="u"))
-        await a_teller(client, topics).tell([Record(b"k", b"{", []), *records(bad, a_message())], NOW)
+        await a_writer(client, topics).write([Record(b"k", b"{", []), *records(bad, a_message())], NOW)
     assert len(topics.of(DEAD_LETTERS.name)) == 2
     assert list(api.counts().values()) == [1]
 
 
-async def test_what_others_decided_or_is_too_old_is_passed_over() -> None:
-    api = EventsApi()
+async def test_messages_of_other_schedulers_and_old_ones_are_passed_over() -> None:
+    api = FakeEventsApi()
     async with serving(api) as url, a_client(url) as client:
-        teller = a_teller(client, schedulers=frozenset({"mine"}))
-        await teller.tell(records(a_message(), a_message(1, scheduler="mine", text="mine")), NOW)
-        await teller.tell(records(a_message(2, scheduler="mine")), BEGAN + timedelta(hours=2))
+        writer = a_writer(client, schedulers=frozenset({"mine"}))
+        await writer.write(records(a_message(), a_message(1, scheduler="mine", text="mine")), NOW)
+        await writer.write(records(a_message(2, scheduler="mine")), BEGAN + timedelta(hours=2))
     assert api.counts() == {"mine": 1}
 
 
 async def test_a_pod_without_a_uid_is_looked_up_and_may_be_gone() -> None:
-    api = EventsApi()
+    api = FakeEventsApi()
     api.put("/api/v1/namespaces/ml/pods/trainer", {"metadata": {"uid": "uid-1", "namespace": "ml"}})
     here, gone = PodRef(namespace="ml", name="trainer"), PodRef(namespace="ml", name="gone")
     async with serving(api) as url, a_client(url) as client:
-        await a_teller(client).tell(records(a_message(pod=here), a_message(1, pod=gone), a_message(2)), NOW)
+        await a_writer(client).write(records(a_message(pod=here), a_message(1, pod=gone), a_message(2)), NOW)
     (event,) = [each for path, each in api.objects.items() if "/events/" in path]
     assert event["regarding"]["uid"] == TRAINER.uid
     assert event["series"]["count"] == 2
     assert event["metadata"]["name"] in str(EVENTS.item(Key("ml", event["metadata"]["name"])))
 
 
-async def test_a_namespace_that_is_going_away_is_no_error() -> None:
-    class Going(EventsApi):
+async def test_a_namespace_that_is_being_deleted_is_not_an_error() -> None:
+    class Going(FakeEventsApi):
         async def answer(self, request: web.Request) -> web.StreamResponse:
             if request.method == "POST":
                 message = (
@@ -131,5 +134,5 @@ async def test_a_namespace_that_is_going_away_is_no_error() -> None:
             return await super().answer(request)
 
     async with serving(api := Going()) as url, a_client(url) as client:
-        await a_teller(client).tell(records(a_message()), NOW)
+        await a_writer(client).write(records(a_message()), NOW)
     assert api.counts() == {}
