@@ -1,8 +1,27 @@
 """From decisions to what people read: pure functions, without a broker, an index or a clock.
 
-``fold`` counts the records of an attempt into one summary, ``text`` is the one place that writes ``X/Y Reason``,
-``messages`` writes the event lines, ``answer`` the schedulerlog JSON. ``episodes`` says what a retry has in common with
-the attempt before it, ``trends`` what it adds to its minute, ``audit`` what about it can't be right. The pipeline, the
-API, the scheduler's simulation and the readers of other schedulers' logs all tell the same story because they all tell
-it with these.
+One attempt
+    ``fold``              the records of an attempt as one summary
+    ``tally``             device rows counted per node and reason
+    ``node_table``        node records as one table, checked against the device rows
+    ``merge``             two summaries of one attempt as one
+    ``attempt_audit``     contradictions within one attempt
+    ``text``              the one place that writes ``X/Y Reason``
+    ``messages``          the event lines of ``kubectl describe``
+    ``cut``               texts cut to the limit of Kubernetes events
+    ``answer``            the schedulerlog JSON
+Attempts of a pod
+    ``episodes``          retries with the same outcome, and what changed between two attempts
+    ``retries``           a retry as a reference to the attempt that it repeats
+    ``trends``            the counts of a minute
+Placements
+    ``pod_timelines``     the pods of one name, separated, with their time on each node
+    ``occupancy``         placements derived from binds and sightings
+    ``overcommit``        devices that are allocated beyond their capacity
+    ``node_history``      registrations and checks of nodes by time
+    ``placement_audit``   contradictions between a placement and the cluster
+    ``placement_auditor`` audits placements when everything about their time has been read
+
+The pipeline, the API, the scheduler's simulation and the readers of logs share these functions, so that their answers
+never differ.
 """

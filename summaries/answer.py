@@ -110,15 +110,15 @@ def _nodes(summary: AttemptSummarized, rows: list[int]) -> list[bytes]:
     fit = frozenset(code for code, word in enumerate(summary.verdicts) if word in (PICKED, FITS))
     passed = b',"containers":' + _passed(summary) + b"}"
     failed: dict[tuple[int, int, int], bytes] = {}
-    said = []
+    entries = []
     for row in rows:
         if verdict[row] in fit:
             rest = b',"status":"passed","score":' + _score(score[row]) + passed
         else:
             key = verdict[row], refused_by[row], refusal[row]
             rest = failed.get(key) or failed.setdefault(key, _failed(summary, *key))
-        said.append(b'{"name":' + orjson.dumps(summary.nodes[row]) + rest)
-    return said
+        entries.append(b'{"name":' + orjson.dumps(summary.nodes[row]) + rest)
+    return entries
 
 
 def _score(score: float) -> bytes:

@@ -1,8 +1,8 @@
-"""What about an attempt or a placement can't be right, from what its summary says: pure.
+"""Contradictions within an attempt or a placement that its summary alone shows: pure.
 
 =====================  =================================================================================
-``Imbalance``          what was judged and what is told do not add up
-``Overcommitted``      the scheduler took more of a device than was left, by its own numbers
+``Imbalance``          the judged devices or nodes and the published ones do not add up
+``Overcommitted``      the scheduler allocated more of a device than was left, by its own numbers
 ``BoundElsewhere``     the pod was bound to a node that the filter had not chosen
 ``BoundWithoutChoice`` a bind, although the filter found no node
 =====================  =================================================================================
@@ -20,7 +20,7 @@ BOUND_WITHOUT_CHOICE: Final = "BoundWithoutChoice"
 
 
 def findings(summary: AttemptSummarized) -> list[FindingReported]:
-    """Equal for every telling that knows as much."""
+    """The findings of a summary; equal for every version of it with the same facts."""
     return [*_imbalance(summary), *_overcommitted(summary), *_bound(summary)]
 
 
@@ -30,9 +30,9 @@ def _imbalance(summary: AttemptSummarized) -> Iterator[FindingReported]:
         return
     numbers = {
         "judged_nodes": balance.judged_nodes,
-        "told_nodes": sum(balance.nodes.values()),
+        "published_nodes": sum(balance.nodes.values()),
         "judged_devices": balance.judged_devices,
-        "told_devices": sum(sum(each.values()) for each in balance.devices),
+        "published_devices": sum(sum(each.values()) for each in balance.devices),
         "dropped_devices": balance.dropped_devices,
     }
     yield _finding(summary, IMBALANCE, "", "", numbers, [balance.missing])
@@ -48,12 +48,12 @@ def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
         numbers = _beyond(rows)
         if numbers:
             containers = ", ".join(summary.requests[row.container].container for row in rows)
-            said = f"{summary.chosen} gave {uuid} to {summary.pod} ({containers})"
-            yield _finding(summary, OVERCOMMITTED, summary.chosen or "", uuid, numbers, [said])
+            sentence = f"{summary.chosen} gave {uuid} to {summary.pod} ({containers})"
+            yield _finding(summary, OVERCOMMITTED, summary.chosen or "", uuid, numbers, [sentence])
 
 
 def _is_waiting(summary: AttemptSummarized) -> bool:
-    """Does the pod wait until others have left its node? Then it holds nothing yet, whatever was reserved for it."""
+    """Does the pod wait until other pods have left its node? Then it holds no device yet."""
     is_bound = summary.bind is not None and summary.bind.bound
     return bool(summary.nominated) and summary.nominated == summary.chosen and not is_bound
 
@@ -81,11 +81,11 @@ def _bound(summary: AttemptSummarized) -> Iterator[FindingReported]:
     if bind is None or not bind.bound or summary.ended_at is None or bind.node == summary.chosen:
         return
     if summary.chosen is None:
-        said = f"the filter found no node, and {summary.pod} was bound to {bind.node}"
-        yield _finding(summary, BOUND_WITHOUT_CHOICE, bind.node, "", {"fit_nodes": summary.fit_nodes}, [said])
+        sentence = f"the filter found no node, and {summary.pod} was bound to {bind.node}"
+        yield _finding(summary, BOUND_WITHOUT_CHOICE, bind.node, "", {"fit_nodes": summary.fit_nodes}, [sentence])
     else:
-        said = f"the filter chose {summary.chosen}, and {summary.pod} was bound to {bind.node}"
-        yield _finding(summary, BOUND_ELSEWHERE, bind.node, "", {}, [said])
+        sentence = f"the filter chose {summary.chosen}, and {summary.pod} was bound to {bind.node}"
+        yield _finding(summary, BOUND_ELSEWHERE, bind.node, "", {}, [sentence])
 
 
 def _finding(

@@ -25,7 +25,7 @@ _FIT: Final = "fit"
 
 @dataclass(frozen=True, slots=True)
 class PreviousAttempt:
-    """An attempt that was told, as much of it as the next one of its pod is compared with."""
+    """The last attempt of a pod, reduced to the fields that the next one is compared with."""
 
     attempt_id: str
     scheduler: str
@@ -50,7 +50,7 @@ def continues_episode(before: PreviousAttempt | None, summary: AttemptSummarized
 
 
 def repeats(before: PreviousAttempt | None, summary: AttemptSummarized, digests: Digests) -> bool:
-    """Is all of it said already? Only of an attempt that found no node, so that nothing can come behind it."""
+    """Does the attempt add nothing to the one before? Only one without a chosen node: no bind can follow it."""
     return (
         before is not None
         and continues_episode(before, summary, digests)
@@ -79,10 +79,10 @@ def repetition(before: PreviousAttempt, summary: AttemptSummarized) -> AttemptRe
 
 
 def differences(before: AttemptSummarized, after: AttemptSummarized) -> list[str]:
-    """What is not as it was, a line each: ``node7: 3/8 CardInsufficientMemory became fit``."""
-    said = list(_changes(before, after))
-    over = len(said) - MAX_CHANGES
-    return [*said[:MAX_CHANGES], f"and {over} more"] if over > 0 else said
+    """What differs between two attempts, a line each: ``node7: 3/8 CardInsufficientMemory became fit``."""
+    changes = list(_changes(before, after))
+    over = len(changes) - MAX_CHANGES
+    return [*changes[:MAX_CHANGES], f"and {over} more"] if over > 0 else changes
 
 
 def _changes(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _counts(summary: AttemptSummarized) -> str:
 
 
 def _by_node(summary: AttemptSummarized) -> dict[str, str]:
-    """What became of each node, in words."""
+    """The outcome of each node, in words."""
     refusals = [refusal_text(each) for each in summary.refusals]
     words = [_word(each) for each in summary.verdicts]
     rows: Sequence[tuple[str, int, int]] = list(

@@ -44,7 +44,8 @@ def summarize(events: Iterable[AttemptEvent]) -> AttemptSummarized:
 
 
 class _Head(NamedTuple):
-    """What every record of the attempt says alike. The least id of all is believed: any order will do."""
+    """The fields that all records of the attempt share. Those of the record with the smallest id are used, so that the
+    order of records does not matter."""
 
     id: str
     attempt_id: str
@@ -65,10 +66,10 @@ class AttemptFold:
     _concluded: AttemptConcluded | None = None
 
     def add(self, event: AttemptEvent | CountedRecord) -> None:
-        """Take in a record, in any order; one that was there already changes nothing.
+        """Add a record, in any order; a record that was added before changes nothing.
 
-        Raises ``ValueError`` for a record of another attempt. Events that say nothing new about an attempt
-        (``AttemptSummarized``, ``Message``) are passed over.
+        Raises ``ValueError`` for a record of another attempt. Events that add nothing to a summary
+        (``AttemptSummarized``, ``MessageEmitted``) are ignored.
         """
         self._name(event)
         match event:
@@ -88,13 +89,13 @@ class AttemptFold:
 
     def _name(self, event: AttemptEvent | CountedRecord) -> None:
         if self._head and self._head.attempt_id != event.attempt_id:
-            raise ValueError(f"{event.id} is no record of attempt {self._head.attempt_id}")
+            raise ValueError(f"{event.id} does not belong to attempt {self._head.attempt_id}")
         head = _Head(event.id, event.attempt_id, event.pod, event.scheduler, event.started_at)
         if self._head is None or head.id < self._head.id:
             self._head = head
 
     def is_complete(self) -> bool:
-        """Are the end and every record that it counts there? Device records that were given up count as there."""
+        """Have the conclusion and every record that it counts arrived? Dropped device records count as arrived."""
         return self._concluded is not None and not self._missing_nodes() and not self._lost_devices()
 
     def _missing_nodes(self) -> int:
@@ -105,11 +106,11 @@ class AttemptFold:
         return max(self._concluded.device_records - len(self._tallies) - given_up, 0) if self._concluded else 0
 
     def summarize(self) -> AttemptSummarized:
-        """What is known, told as a whole. Raises ``ValueError`` when nothing is."""
+        """The summary of the records so far. Raises ``ValueError`` when there are none."""
         if self._head is None:
             raise ValueError("a summary of no events: an attempt begins with its first record")
         table = node_table(self._in_order(), self._all_tallies())
-        summary = self._said_once(self._head, table)
+        summary = self._summary_of(self._head, table)
         for bind in sorted(self._binds.values(), key=lambda each: (each.ended_at, each.id)):
             summary = with_bind(summary, bind)
         return summary
@@ -120,7 +121,7 @@ class AttemptFold:
     def _all_tallies(self) -> list[Tally]:
         return [self._tallies[part] for part in sorted(self._tallies)]
 
-    def _said_once(self, head: _Head, table: NodeTable) -> AttemptSummarized:
+    def _summary_of(self, head: _Head, table: NodeTable) -> AttemptSummarized:
         end = self._concluded
         unbalanced = [*self._absent_records(), *self._imbalances(table), *table.disagreements]
         missing = "; ".join([*unbalanced, *self._left_open()])
@@ -194,7 +195,7 @@ class AttemptFold:
             yield f"{reading.source} does not say: {', '.join(reading.not_reported)}"
 
     def _absent_records(self) -> Iterator[str]:
-        """In words, what of the attempt has not come."""
+        """In words: the records of the attempt that have not arrived."""
         if not (end := self._concluded):
             if self._tallies or self._nodes or self._dropped:
                 came = f"{_records(len(self._tallies), 'device')} and {_records(len(self._nodes), 'node')}"
@@ -208,7 +209,7 @@ class AttemptFold:
             yield _absent("device", end.device_records, self._tallies)
 
     def _imbalances(self, table: NodeTable) -> Iterator[str]:
-        """Do the records hold as much as the end counts? Said only where all of them are there."""
+        """Do the records hold as much as the end counts? Checked only when all of them have arrived."""
         if not (end := self._concluded) or not self.is_complete():
             return
         if len(table.nodes) != end.judged_nodes:

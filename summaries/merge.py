@@ -1,7 +1,7 @@
-"""Two tellings of one attempt as one: what a late bind or a late record adds to what was told before.
+"""Two summaries of one attempt as one: a late bind or a late record added to what was published before.
 
-A version grows with what is known and with nothing else, so of two tellings the one that knows more has the greater
-version, whoever wrote it and in whatever order they arrive in a store.
+A version grows with what is known and with nothing else, so of two summaries the one that knows more has the greater
+version, whichever process wrote it and in whatever order they arrive in a store.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from schemas.events import FITS, PICKED, AttemptSummarized, BindConcluded, BindO
 from schemas.ids import microseconds
 
 Ints = npt.NDArray[np.int64]
-Said = dict[str, object]
+Fields = dict[str, object]
 
 _BIND_WEIGHT: Final = 1_000_000
 
@@ -25,9 +25,9 @@ _BIND_WEIGHT: Final = 1_000_000
 def version_of(summary: AttemptSummarized) -> int:
     """Microseconds of the latest event's time, plus one for everything that is known, plus a second for the bind.
 
-    Nodes, devices, the end and completeness count as one each. So a telling that knows more has a greater version also
-    where two events carry the same time. A bind outweighs any number of nodes: a filter that is told after its bind
-    never replaces it unseen, but meets a conflict.
+    Nodes, devices, the end and completeness count as one each. So a summary that knows more has a greater version also
+    where two events carry the same time. A bind outweighs any number of nodes: a filter result that arrives after its
+    bind never silently replaces it, but meets a version conflict.
     """
     known = len(summary.nodes) + summary.judged_devices + len(summary.picked_devices)
     facts = (summary.ended_at is not None) + summary.complete
@@ -54,7 +54,7 @@ def settled(summary: AttemptSummarized) -> AttemptSummarized:
 
 
 def with_bind(summary: AttemptSummarized, bind: BindConcluded) -> AttemptSummarized:
-    """The summary, told again with the result of the bind; the same summary when it knows a later bind already."""
+    """The summary with the result of the bind added; the same summary when it has a later bind already."""
     outcome = BindOutcome(node=bind.node, bound=bind.bound, error=bind.error, ended_at=bind.ended_at)
     known = _later(summary.bind, outcome)
     if known == summary.bind:
@@ -73,10 +73,10 @@ def _bind_order(bind: BindOutcome) -> tuple[datetime, bool, str, str]:
 
 
 def merged(one: AttemptSummarized, other: AttemptSummarized) -> AttemptSummarized:
-    """What two whole tellings of one attempt say together; the order does not matter.
+    """The union of two whole summaries of one attempt; the order does not matter.
 
-    Nodes that only one of them knows are taken from that one. Where both know a node, and in everything that is said
-    once, the telling that knows more is believed.
+    Nodes that only one of them has are taken from that one. Where both have a node, and for all other fields, the
+    summary that knows more wins.
     """
     poorer, fuller = _by_fullness(one, other)
     bind = _later(poorer.bind, fuller.bind)
@@ -90,7 +90,8 @@ def merged(one: AttemptSummarized, other: AttemptSummarized) -> AttemptSummarize
 
 
 def _by_fullness(one: AttemptSummarized, other: AttemptSummarized) -> tuple[AttemptSummarized, AttemptSummarized]:
-    """The poorer one first. Two that know as much are told apart by what they say, so that their order is no matter."""
+    """The less complete one first. Two that know as much are ordered by their bytes, so that the result does not depend
+    on who came first."""
     known = _fullness(one), _fullness(other)
     if known[0] == known[1]:
         known = (*known[0], encode_value(one)), (*known[1], encode_value(other))
@@ -102,7 +103,7 @@ def _fullness(summary: AttemptSummarized) -> tuple[object, ...]:
     return summary.complete, summary.ended_at is not None, version_of(filtered)
 
 
-def _all_nodes(fuller: AttemptSummarized, poorer: AttemptSummarized) -> Said:
+def _all_nodes(fuller: AttemptSummarized, poorer: AttemptSummarized) -> Fields:
     """The node columns of both, sorted by name; nothing of ``poorer`` about nodes that ``fuller`` knows."""
     known = set(fuller.nodes)
     extra = [row for row, name in enumerate(poorer.nodes) if name not in known]

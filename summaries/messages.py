@@ -29,14 +29,14 @@ _MORE_BYTES: Final = len("... and 1000000000 more)")
 
 
 def messages(summary: AttemptSummarized) -> list[MessageEmitted]:
-    """The lines about an attempt, in the order they are said; none about a phase that is not known."""
+    """The event lines about an attempt in the order of its phases; none about a phase that is not known."""
     return [*_filter_messages(summary), *_bind_messages(summary)]
 
 
 def filter_summary(summary: AttemptSummarized) -> str:
     """The filter in one line: its event message; for an attempt whose end is not known, words that say so."""
     if summary.ended_at is None:
-        return "" if summary.bind and not summary.nodes else f"not told to its end: {summary.missing}"
+        return "" if summary.bind and not summary.nodes else f"incomplete: {summary.missing}"
     if summary.error:
         return cut(summary.error)
     return _success(summary) if _fits(summary) else _failure(summary)
@@ -52,10 +52,10 @@ def search_text(summary: AttemptSummarized, lines: Sequence[MessageEmitted] | No
 
     ``lines`` are the attempt's messages where they are known already.
     """
-    said = [each.message for each in (messages(summary) if lines is None else lines)] or [filter_summary(summary)]
+    lines_ = [each.message for each in (messages(summary) if lines is None else lines)] or [filter_summary(summary)]
     return "\n".join(
         [
-            *said,
+            *lines_,
             *sorted(map(refusal_text, summary.refusals)),
             *filter(None, [summary.scheduler_message, summary.missing]),
         ]
@@ -195,13 +195,13 @@ def shortened(head: str, entries: Sequence[str], more: int = 0) -> str:
     many entries there are beyond those given, which must not fit. A head that is too long by itself is cut.
     """
     head = cut(head, MAX_BYTES // 2)
-    room = MAX_BYTES - len(head.encode())
+    budget = MAX_BYTES - len(head.encode())
     total = taken = 0
     for entry in entries:
         total += len(entry.encode()) + 1
-        if total > room:
+        if total > budget:
             break
-        taken += total <= room - _MORE_BYTES
+        taken += total <= budget - _MORE_BYTES
     else:
         return f"{head}{','.join(entries)})"
     left_out = len(entries) - taken + more

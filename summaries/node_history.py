@@ -1,4 +1,4 @@
-"""What was said of nodes' registrations and handshakes, by time: pure. In any order, or twice, it comes to the same."""
+"""Registrations and checks of nodes by time: pure. The order and repetition of events do not matter."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ _TIME = attrgetter("observed_at")
 
 
 class NodeHistory:
-    """Each source (a scheduler's name) is believed by itself: one finds a node right that another finds wrong."""
+    """Each source (a scheduler's name) has its own history: one may find a node healthy that another finds faulty."""
 
     def __init__(self) -> None:
         self._checks: dict[str, dict[str, list[NodeChecked]]] = {}
@@ -38,10 +38,10 @@ class NodeHistory:
         return known[first - 1] if first else None, known[last - 1] if last > first else None
 
     def forget(self, before: datetime) -> None:
-        """What was over by then. What still held then is kept, however old."""
+        """Drop what was superseded by then. What still held then is kept, however old."""
         for checks in self._checks.values():
-            for said in checks.values():
-                _cut(said, before)
+            for known_checks in checks.values():
+                _cut(known_checks, before)
         for known in self._registered.values():
             _cut(known, before)
 

@@ -40,23 +40,23 @@ class NodeTable:
         return {name: getattr(self, name) for name in names}
 
 
-_MOST_BYTES: Final = 12 * 1024 * 1024
-"""Of a kind: what 25 attempts of 5,000 nodes tell, and the tallies of 40."""
-_TOLD: "Final[IdentityMemo[_Told]]" = IdentityMemo(_MOST_BYTES)
-_TABLES: Final[IdentityMemo[NodeTable]] = IdentityMemo(_MOST_BYTES)
+_MAX_BYTES: Final = 12 * 1024 * 1024
+"""Per memo: the node records of 25 attempts of 5,000 nodes, and the tallies of 40."""
+_RECORDED: "Final[IdentityMemo[_RecordedNodes]]" = IdentityMemo(_MAX_BYTES)
+_TABLES: Final[IdentityMemo[NodeTable]] = IdentityMemo(_MAX_BYTES)
 
 
 def node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> NodeTable:
     """All nodes of the records in order; where device rows were counted, the counts are theirs."""
     columns = [getattr(each, name) for each in records for name in (*NODE_COLUMNS, "node_index")]
     size = sum(column_bytes(len(each.nodes), len(each.refusals)) for each in records)
-    told = _TOLD.of(columns, size, lambda: _Told(records))
-    # The table that comes of them is, as a rule, the one that was told.
-    return _TABLES.of([told, *tallies], sum(each.size for each in tallies), lambda: told.recounted(tallies))
+    recorded = _RECORDED.of(columns, size, lambda: _RecordedNodes(records))
+    # Device rows rarely contradict the node records: then the table is the recorded one.
+    return _TABLES.of([recorded, *tallies], sum(each.size for each in tallies), lambda: recorded.recounted(tallies))
 
 
-class _Told:
-    """The nodes as their records tell them, one behind the other."""
+class _RecordedNodes:
+    """The nodes of an attempt as its node records describe them, before device rows are counted."""
 
     def __init__(self, records: Sequence[NodesJudged]) -> None:
         self._names = [name for each in records for name in each.nodes]
@@ -89,7 +89,7 @@ class _Told:
         return replace(self.table, refusals=refusals, refusal=self._sorted(refusal), disagreements=disagreements)
 
     def _sorted(self, column: Any) -> Any:
-        """By name. Attempts share it: whoever would change it is told."""
+        """By node name. Shared between attempts; read-only (mutation raises)."""
         column = column[self._order]
         column.flags.writeable = False
         return column
@@ -100,7 +100,7 @@ def _joined(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -
 
 
 def _by_name(names: Sequence[str]) -> Ints:
-    """The rows sorted by name; of a node that is told twice, the first telling."""
+    """Row numbers sorted by node name; of a node that occurs twice, the first row."""
     if all(map(lt, names, islice(names, 1, None))):
         return np.arange(len(names))
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -109,23 +109,23 @@ def _by_name(names: Sequence[str]) -> Ints:
     return np.array(order)
 
 
-def _first_disagreement(names: Sequence[str], said: NodeColumns, counted: Mapping[int, Refusal]) -> list[str]:
-    """Where a node record says nothing of the counts there is nothing to disagree with."""
-    rows = [row for row in counted if said.refusal[row] >= 0]
+def _first_disagreement(names: Sequence[str], recorded: NodeColumns, counted: Mapping[int, Refusal]) -> list[str]:
+    """The first node whose record and device rows differ; a record without counts can't disagree."""
+    rows = [row for row in counted if recorded.refusal[row] >= 0]
     if not rows:
         return []
     row = min(rows, key=names.__getitem__)
-    node_says = refusal_text(said.refusals[said.refusal[row]])
+    node_says = refusal_text(recorded.refusals[recorded.refusal[row]])
     device_rows = refusal_text(counted[row])
     more = f", and {len(rows) - 1} more nodes" if len(rows) > 1 else ""
     return [f"{names[row]}: the device rows count '{device_rows}', its record says '{node_says}'{more}"]
 
 
-def _replaced(said: NodeColumns, counted: Mapping[int, Refusal]) -> tuple[list[Refusal], Ints]:
+def _replaced(recorded: NodeColumns, counted: Mapping[int, Refusal]) -> tuple[list[Refusal], Ints]:
     """The refusals, each distinct one once, with the rows' own counts where they differ."""
-    refusal = said.refusal.copy()
-    refusal[list(counted)] = len(said.refusals) + np.arange(len(counted))
-    refusals = [*said.refusals, *counted.values()]
+    refusal = recorded.refusal.copy()
+    refusal[list(counted)] = len(recorded.refusals) + np.arange(len(counted))
+    refusals = [*recorded.refusals, *counted.values()]
     used, codes = np.unique(refusal, return_inverse=True)
     none = int(used[0] < 0)
     return one_refusal_table([[refusals[code] for code in used[none:].tolist()]], [codes.astype(np.int64) - none])

@@ -1,10 +1,10 @@
 """Which pod was on which node with which devices, from when to when: pure.
 
-What is known of one pod's name are *facts*: binds, and what was seen of it. They come late, twice and in any order; the
-same facts make the same stays. A name may have had many pods, one after the other, told apart by their UID; what a
-source says without a UID is taken to be about the pod that was there by then.
+The *facts* about a pod's name are its binds and sightings. They arrive late, twice and in any order; equal facts give
+equal placements. A name may have had many pods, one after the other, which their UIDs separate; a fact without a UID
+is taken to be about the pod that was there at that time.
 
-    Bind, Sight ──add──▶ Facts ──stays──▶ Made (a stay, and the facts it is made from)
+    BindFact, PodSighting ──add──▶ Facts ──placements──▶ DerivedPlacement (a placement, and the facts behind it)
 """
 
 from collections.abc import Iterable
@@ -31,33 +31,35 @@ REPLACED: Final = "replaced"
 MOVED: Final = "moved"
 
 MAX_SIGHTINGS: Final = 128
-"""Of one name, of ends and of what has no UID; of the rest the first of each kind is enough."""
+"""Per pod name, of ends and of sightings without a UID; of the others the first of each kind is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedPlacement:
-    """A stay, and what it is made from: enough to make it again."""
+    """A placement, and the facts that it was derived from: enough to derive it again."""
 
     placement: PodPlacement
     binds: tuple[BindFact, ...]
     sights: tuple[PodSighting, ...]
     bind: BindFact | None
-    """The one that the stay began with."""
+    """The bind that the placement began with."""
 
 
 def sighting_of(event: PodObserved) -> PodSighting | None:
-    """None where nothing is said of a node, nor of an end."""
+    """The sighting in an observed pod; None where it names neither a node nor an end."""
     state = DELETED if event.deleted else event.phase
     if not event.node and state not in ENDS:
         return None
-    said = (
+    scheduled_at = (
         each.last_transition_at for each in event.conditions if each.type == "PodScheduled" and each.status == "True"
     )
-    return PodSighting(event.pod.uid, event.node, state, event.observed_at, next(said, None) if event.node else None)
+    return PodSighting(
+        event.pod.uid, event.node, state, event.observed_at, next(scheduled_at, None) if event.node else None
+    )
 
 
 class Facts:
-    """What is known of the pods of one name. ``add`` in any order, and again, comes to the same."""
+    """What is known of the pods of one name. The order and repetition of ``add`` do not matter."""
 
     def __init__(self, namespace: str, name: str, facts: Iterable[Fact] = ()) -> None:
         self.namespace, self.name = namespace, name
@@ -67,7 +69,7 @@ class Facts:
             self.add(fact)
 
     def add(self, fact: Fact) -> bool:
-        """Does it say anything new?"""
+        """Add a fact; True when it was new."""
         return self._add_bind(fact) if isinstance(fact, BindFact) else self._add_sight(fact)
 
     def _add_bind(self, bind: BindFact) -> bool:
@@ -103,7 +105,7 @@ class Facts:
             is_same = part.uid and (part.uid, part.again) == (later.uid, later.again)
             until, ended_by = later.started_at, MOVED if is_same else REPLACED
         bind = part.bind
-        stay = PodPlacement.model_construct(
+        placement = PodPlacement.model_construct(
             id=part.id(f"{self.namespace}/{self.name}"),
             pod=PodRef(namespace=self.namespace, name=self.name, uid=part.uid),
             node=part.node,
@@ -116,11 +118,11 @@ class Facts:
             allocations=list(bind.held) if bind else [],
         )
         sights = sorted(part.sights + part.before, key=by_time)
-        return DerivedPlacement(stay, tuple(sorted(part.binds, key=by_time)), tuple(sights), bind)
+        return DerivedPlacement(placement, tuple(sorted(part.binds, key=by_time)), tuple(sights), bind)
 
 
 def _counts_each(sight: PodSighting) -> bool:
-    """Otherwise the first of its kind says it all."""
+    """Is each sighting kept? Of the others the first of its kind is enough."""
     return not sight.uid or sight.state in ENDS
 
 

@@ -1,7 +1,7 @@
-"""Devices that more was taken of than they have, by all pods together: pure.
+"""Devices that are allocated beyond their capacity, counted over all pods: pure.
 
-A scheduler counts by its own books; two schedulers, or one that lost count, give one device twice and neither notices.
-Here the books are the stays of all pods, whoever placed them, against what the node registered.
+A scheduler counts by its own cache; two schedulers, or one that lost track, allocate one device twice and neither
+notices. Here the placements of all pods, whichever scheduler made them, are compared with what the node registered.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,11 +14,11 @@ from schemas.placements import DeviceAllocation, PodPlacement
 from summaries.attempt_audit import OVERCOMMITTED
 
 LASTS: Final = timedelta(seconds=5)
-"""Shorter than this is no finding: of a pod that ends and one that takes its place the times come from two clocks."""
+"""A shorter overlap is not a finding: the end of one pod and the start of the next come from two clocks."""
 
 
 class Holding(NamedTuple):
-    """A stay, and when the attempt began that placed it."""
+    """A placement, and when the attempt began that made it."""
 
     placement: PodPlacement
     started_at: datetime
@@ -37,7 +37,7 @@ class DeviceAmounts(NamedTuple):
 
 
 class Total(NamedTuple):
-    """What a device had from ``since`` on; 0 is an amount that its node does not say."""
+    """The capacity of a device from ``since`` on; 0 is an amount that its node does not report."""
 
     since: datetime
     amounts: DeviceAmounts
@@ -47,8 +47,8 @@ _NAMES: Final = (("memory_{}_mib", "MiB"), ("cores_{}_percent", "% of its cores"
 
 
 def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]:
-    """Each total as long as it held, by time. A registration without the device leaves it as it was: who holds it does
-    so still."""
+    """Each total with its beginning, by time. A registration without the device changes nothing: pods that hold it
+    still do."""
     found: list[Total] = []
     for event in sorted(registrations, key=lambda event: event.observed_at):
         if uuid not in event.uuid:
@@ -63,7 +63,7 @@ def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]
 
 
 def taken(held: Iterable[DeviceAllocation], uuid: str) -> DeviceAmounts:
-    """Of one device by one pod at most: init containers run before the others, one after the other."""
+    """What one pod holds of one device at its peak: init containers run before the others, one after the other."""
     first, then = DeviceAmounts(), DeviceAmounts()
     for each in held:
         if each.uuid == uuid:
@@ -75,9 +75,9 @@ def taken(held: Iterable[DeviceAllocation], uuid: str) -> DeviceAmounts:
 def overcommitted(
     uuid: str, holdings: Sequence[Holding], totals: Sequence[Total], until: datetime
 ) -> Iterator[FindingReported]:
-    """One finding for each beginning of a stay, or change of the device, since when too much is taken of it.
+    """One finding for each start of a placement, or change of the device, that overcommits the device.
 
-    All that happened before ``until`` is known. Equal whenever it is asked again.
+    Everything before ``until`` is known. The result is the same whenever it is computed again.
     """
     beginnings = {each.placement.started_at for each in holdings} | {each.since for each in totals[1:]}
     for at in sorted(beginnings):
@@ -95,31 +95,32 @@ def overcommitted(
 def _beyond(total: DeviceAmounts, held: DeviceAmounts) -> dict[str, int]:
     return {
         name.format(word): number
-        for (name, _), most, taken_of_it in zip(_NAMES, total, held, strict=True)
-        if taken_of_it > most > 0
-        for word, number in (("total", most), ("held", taken_of_it))
+        for (name, _), capacity, held_of_it in zip(_NAMES, total, held, strict=True)
+        if held_of_it > capacity > 0
+        for word, number in (("total", capacity), ("held", held_of_it))
     }
 
 
 def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[str, int]) -> FindingReported:
     """About the placement that came last."""
     by_time = sorted(there, key=lambda each: (each.placement.started_at, each.placement.id))
-    stay, started = by_time[-1]
+    placement, started_at = by_time[-1]
     return FindingReported.model_construct(
-        attempt_id=stay.attempt_id,
-        pod=stay.pod,
-        scheduler=stay.scheduler,
-        started_at=started,
+        attempt_id=placement.attempt_id,
+        pod=placement.pod,
+        scheduler=placement.scheduler,
+        started_at=started_at,
         finding=OVERCOMMITTED,
         found_at=at,
-        node=stay.node,
+        node=placement.node,
         device=uuid,
         numbers=numbers | {"pods": len(there)},
         evidence=[_line(each.placement, uuid) for each in by_time],
     )
 
 
-def _line(stay: PodPlacement, uuid: str) -> str:
-    parts = zip(taken(stay.allocations, uuid), _NAMES, strict=True)
+def _line(placement: PodPlacement, uuid: str) -> str:
+    parts = zip(taken(placement.allocations, uuid), _NAMES, strict=True)
     amounts = ", ".join(f"{number} {unit}" for number, (_, unit) in parts)
-    return f"{stay.pod} holds {amounts} since {rfc3339(stay.started_at)}: {stay.scheduler}, attempt {stay.attempt_id}"
+    since = f"since {rfc3339(placement.started_at)}"
+    return f"{placement.pod} holds {amounts} {since}: {placement.scheduler}, attempt {placement.attempt_id}"

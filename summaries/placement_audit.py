@@ -1,16 +1,16 @@
-"""What about a placement can't be right, where it takes more than its attempt to see it: pure.
+"""Contradictions between a placement and the cluster, where more than its attempt is needed to see them: pure.
 
 ========================  ============================================================================================
 ``OutsidePool``           the node is in none of the pools that its namespace may use
 ``StaleHandshake``        the node's handshake was too old when the node was chosen
 ``UnusableRegistration``  the node's registration was missing or could not be used when the node was chosen
 ``MemoryChanged``         a device was registered with other memory between the filter and the bind, or no longer
-``BoundNowhere``          a bind was told, and the cluster showed the pod later on no node, or on another one
-``BindUnreported``            the pod is on the node that was chosen for it, and nobody told a bind
+``BoundNowhere``          a bind was reported, and the cluster showed the pod later on no node, or on another one
+``BindUnreported``        the pod is on the node that was chosen for it, and no scheduler reported a bind
 ========================  ============================================================================================
 
-What is compared comes on several topics, so it comes in any order. `Audits` keeps what it sees, and judges a placement
-when nothing about its time is to come any more. The same records give the same findings with the same ids.
+The compared events come on several topics, so they arrive in any order. ``PlacementAuditor`` keeps them and audits a
+placement when everything about its time has been read. The same records give the same findings with the same ids.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -39,9 +39,9 @@ BOUND_NOWHERE: Final = "BoundNowhere"
 BIND_UNREPORTED: Final = "BindUnreported"
 
 GRACE: Final = timedelta(seconds=30)
-"""What the cluster shows so soon after a bind may be from before it: watches lag, clocks differ."""
+"""An observation this soon after a bind may be from before it: watches lag, clocks differ."""
 SOON: Final = timedelta(minutes=5)
-"""A pod that is there by then was bound after all, and the time of the bind was told wrong."""
+"""A pod that is there by then was bound after all, and the reported time of the bind was wrong."""
 
 _FINDING_OF: Final = {
     "HandshakeTooOld": STALE_HANDSHAKE,
@@ -52,7 +52,7 @@ _FINDING_OF: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A bind that was told. bound_at: when it ended. vendors: of the devices asked for; empty where not known."""
+    """A reported bind. bound_at: when it ended. vendors: of the requested devices; empty where not known."""
 
     attempt_id: str
     pod: PodRef
@@ -65,7 +65,7 @@ class Placed:
 
     @property
     def bind_evidence(self) -> str:
-        """The event that tells it, as evidence."""
+        """The event that reports it, as evidence."""
         return f"{self.attempt_id}/bind/{microseconds(self.bound_at)}: bound to {self.node} at {rfc3339(self.bound_at)}"
 
 
@@ -90,21 +90,21 @@ def outside_pool(placed: Placed, pools: Pools) -> Iterator[FindingReported]:
     expected, found = pools.allowed(placed.pod.namespace), pools.of(placed.node)
     if expected is not None and found not in expected:
         may = ", ".join(sorted(expected)) or "no pool"
-        said = f"{placed.pod.namespace} may use {may}; {placed.node} is in {found or 'no pool'}"
+        sentence = f"{placed.pod.namespace} may use {may}; {placed.node} is in {found or 'no pool'}"
         numbers = {"devices": len(placed.devices), "expected_pools": len(expected)}
-        yield finding(placed, OUTSIDE_POOL, numbers, [said, placed.bind_evidence])
+        yield finding(placed, OUTSIDE_POOL, numbers, [sentence, placed.bind_evidence])
 
 
 def bad_registration(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported]:
-    """What was wrong with the node when it was chosen for its devices, as the latest check of each source says."""
+    """Problems of the node when it was chosen, by the latest check of each source; only for pods with devices."""
     if not placed.devices and not placed.vendors:
         return
-    said: dict[str, list[tuple[NodeChecked, NodeProblem]]] = {}
+    by_finding: dict[str, list[tuple[NodeChecked, NodeProblem]]] = {}
     for check in nodes.checked(placed.node, placed.started_at):
         for problem in check.problems:
             if (name := _FINDING_OF.get(problem.code)) and _concerns(problem, placed):
-                said.setdefault(name, []).append((check, problem))
-    for name, problems in sorted(said.items()):
+                by_finding.setdefault(name, []).append((check, problem))
+    for name, problems in sorted(by_finding.items()):
         numbers = _ages(placed, problems)
         evidence = [f"{check.id}: {problem.message}" for check, problem in problems]
         yield finding(placed, name, numbers, [*evidence, placed.bind_evidence])
@@ -118,7 +118,7 @@ def _concerns(problem: NodeProblem, placed: Placed) -> bool:
 
 
 def _ages(placed: Placed, problems: Iterable[tuple[NodeChecked, NodeProblem]]) -> dict[str, int]:
-    """Seconds before the attempt began: of the oldest handshake, and of the first word that something is wrong."""
+    """Seconds before the attempt began: of the oldest handshake, and of the first check that found the problem."""
     shaken = [problem.handshake_at for _, problem in problems if problem.handshake_at]
     wrong_since = min(check.observed_at for check, _ in problems)
     numbers = {"wrong_for_seconds": _seconds(placed.started_at - wrong_since)}
@@ -163,7 +163,7 @@ class Sighting:
 
 
 def seen_elsewhere(placed: Placed, sightings: Iterable[Sighting]) -> Sighting | None:
-    """The first time that the pod was seen without the node it was said to be bound to, and not there soon after.
+    """The first sighting of the pod away from the node that it was bound to, unless it was there soon after.
 
     Only sightings of that very pod count, by its UID: without one a pod of its name may be the next of that name.
     """
@@ -182,7 +182,7 @@ def bound_nowhere(placed: Placed, seen: Sighting) -> FindingReported:
 
 
 def bind_unreported(chosen: Placed, sighting: Sighting) -> FindingReported:
-    """`chosen`: an attempt without a told bind; its `bound_at` is when its filter ended."""
+    """`chosen`: an attempt without a reported bind; its `bound_at` is when its filter ended."""
     evidence = [
         f"{chosen.attempt_id}/concluded: {chosen.node} was chosen at {rfc3339(chosen.bound_at)}",
         f"{sighting.id}: on {sighting.node} at {rfc3339(sighting.at)}",

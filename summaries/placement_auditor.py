@@ -1,9 +1,9 @@
-"""Judges placements when all that was said about their time is known: pure but for a memory.
+"""Audits placements when everything that was reported about their time has been read: pure but for its memory.
 
-    binds, sightings of pods, words about nodes ──▶ PlacementJudge ──settle(until)──▶ findings, each once
+    binds, sightings of pods, checks of nodes ──▶ PlacementAuditor ──settle(until)──▶ findings, each once
 
-They come from several topics in any order, and again after a restart. `settle` is told up to when everything has been
-read; what was seen by then decides, whatever came first.
+They come from several topics in any order, and again after a restart. The caller passes to ``settle`` the time up to
+which everything has been read; what was seen by then decides, whatever came first.
 """
 
 from collections import OrderedDict
@@ -28,12 +28,12 @@ from summaries.placement_audit import (
 )
 
 LATE: Final = timedelta(seconds=15)
-"""So much later than others of its time a record may come: spools are sent within milliseconds, clocks differ."""
+"""How late a record may arrive after others of its time: spools are sent within milliseconds, clocks differ."""
 REMEMBERED: Final = timedelta(hours=1)
-"""A bind that nothing was said against for so long is believed; what was said of nodes is kept as long."""
+"""A bind that no event contradicted for so long is believed; the history of nodes is kept as long."""
 REMEMBERED_PODS: Final = 50_000
 REMEMBERED_FINDINGS: Final = 100_000
-_MOST_SIGHTINGS: Final = 32
+_MAX_SIGHTINGS: Final = 32
 
 
 @dataclass(slots=True)
@@ -50,13 +50,13 @@ class _Pod:
 class PlacementAuditor:
     """`pools` None: any node will do."""
 
-    def __init__(self, pools: Pools | None = None, most_pods: int = REMEMBERED_PODS) -> None:
-        self._pools, self._most = pools, most_pods
+    def __init__(self, pools: Pools | None = None, max_pods: int = REMEMBERED_PODS) -> None:
+        self._pools, self._max_pods = pools, max_pods
         self._nodes = NodeHistory()
         self._loaded: set[str] = set()
         self._pods: OrderedDict[str, _Pod] = OrderedDict()
         self._due: list[tuple[datetime, str]] = []
-        self._told: OrderedDict[str, None] = OrderedDict()
+        self._reported: OrderedDict[str, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -72,12 +72,12 @@ class PlacementAuditor:
             heappush(self._due, (placed.bound_at + LATE, str(placed.pod)))
 
     def see_pod(self, event: PodObserved) -> None:
-        # Of a pod that is gone nothing was seen now. And a pod that runs has a node, whether it is said or not.
+        # A deletion shows nothing about now. And a running pod has a node, whether the source reports it or not.
         if event.deleted or not event.pod.uid or not (event.node or event.phase == "Pending"):
             return
         pod = self._pod(str(event.pod), event.observed_at)
         pod.sightings[event.id] = Sighting(event.id, event.pod.uid, event.node, event.observed_at)
-        if len(pod.sightings) > _MOST_SIGHTINGS:
+        if len(pod.sightings) > _MAX_SIGHTINGS:
             del pod.sightings[min(pod.sightings, key=lambda each: pod.sightings[each].at)]
         if pod.placed:
             heappush(self._due, (event.observed_at + LATE, str(event.pod)))
@@ -86,20 +86,20 @@ class PlacementAuditor:
         self._nodes.see(event)
 
     def nodes_lacking(self, until: datetime) -> set[str]:
-        """Nodes that would be judged now, of which nothing but what was seen lately is known: `load_node` them."""
+        """Nodes of due placements whose earlier events have not been loaded: call `load_node` for them."""
         due = (self._pods.get(name) for at, name in self._due if at <= until)
         nodes = (each.node for pod in due if pod for each in pod.placed.values() if each.attempt_id not in pod.judged)
         return set(nodes) - self._loaded
 
-    def load_node(self, node: str, said: Iterable[NodeChecked | NodeRegistered]) -> None:
-        """All that was said of the node before."""
+    def load_node(self, node: str, events: Iterable[NodeChecked | NodeRegistered]) -> None:
+        """Add all earlier events about the node."""
         self._loaded.add(node)
-        for each in said:
-            self._nodes.see(each)
+        for event in events:
+            self._nodes.see(event)
 
     def mark_reported(self, ids: Iterable[str]) -> None:
-        """Findings that an earlier life has told."""
-        self._told |= dict.fromkeys(ids)
+        """Mark findings that an earlier run has published already, by their ids."""
+        self._reported |= dict.fromkeys(ids)
 
     def _pod(self, name: str, at: datetime) -> _Pod:
         pod = self._pods.setdefault(name, _Pod())
@@ -108,14 +108,14 @@ class PlacementAuditor:
         return pod
 
     def settle(self, until: datetime) -> list[FindingReported]:
-        """What is found, now that everything up to ``until`` has been read; nothing twice."""
+        """New findings, now that everything up to ``until`` has been read; none twice."""
         found: dict[str, FindingReported] = {}
         while self._due and self._due[0][0] <= until:
             pod = self._pods.get(heappop(self._due)[1])
             if pod:
                 found |= {each.id: each for each in self._judge(pod, until - LATE)}
         self._forget(until - REMEMBERED)
-        new = [each for _, each in sorted(found.items()) if each.id not in self._told]
+        new = [each for _, each in sorted(found.items()) if each.id not in self._reported]
         self.mark_reported(each.id for each in new)
         return new
 
@@ -145,8 +145,8 @@ class PlacementAuditor:
         self._nodes.forget(before)
         while self._pods:
             name, pod = next(iter(self._pods.items()))
-            if len(self._pods) <= self._most and pod.latest and pod.latest >= before:
+            if len(self._pods) <= self._max_pods and pod.latest and pod.latest >= before:
                 break
             del self._pods[name]
-        while len(self._told) > REMEMBERED_FINDINGS:
-            self._told.popitem(last=False)
+        while len(self._reported) > REMEMBERED_FINDINGS:
+            self._reported.popitem(last=False)

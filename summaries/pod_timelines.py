@@ -1,7 +1,7 @@
-"""The pods of one name, told apart, and the time of each on each node: pure.
+"""The pods of one name, separated, and the time of each on each node: pure.
 
-Facts with a UID are of the pod that has it. A fact without one goes to the pod that it fits, else it makes stays of its
-own, in the order of time.
+Facts with a UID belong to the pod that has it. A fact without one goes to the pod that it fits, else it makes its own
+placements, in the order of time.
 """
 
 from bisect import bisect_right
@@ -20,9 +20,10 @@ DELETED: Final = "deleted"
 ENDS: Final = frozenset(("Succeeded", "Failed", DELETED))
 
 ADOPTED_WITHIN: Final = timedelta(minutes=10)
-"""So long after a bind without a UID may the pod be seen that it was about: clocks differ, watches lag."""
+"""A bind without a UID is about a pod that is first seen at most this much later: clocks differ, watches lag."""
 AGAIN_AFTER: Final = timedelta(seconds=2)
-"""A bind so long after the end of a pod is of another one with the same UID, as descriptions of clusters have them."""
+"""A bind this long after the end of a pod belongs to another pod with the same UID; cluster files (``--cluster``)
+reuse UIDs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +62,13 @@ def by_time(fact: Fact) -> tuple[datetime, str]:
 
 
 def knowledge(bind: BindFact) -> tuple[object, ...]:
-    """Of two tellings of one attempt the greater one holds."""
+    """A sort key: of two reports of one bind the one with the greater key is used."""
     return bind.version, bind.bound, len(bind.held), bind.at, bind.node, bind.uid
 
 
 @dataclass(slots=True)
 class PlacementInterval:
-    """The time of one pod on one node in the making. ``end``: when, and by what."""
+    """The facts about one pod on one node. ``end``: when its time there ended, and why."""
 
     uid: str
     node: str
@@ -75,13 +76,13 @@ class PlacementInterval:
     sights: list[PodSighting] = field(default_factory=list)
     end: tuple[datetime, str] | None = None
     before: list[PodSighting] = field(default_factory=list)
-    """Ends of earlier ones with the same UID that were seen on no node: they say which bind is of whom."""
+    """Ends of earlier pods with the same UID that were seen on no node: they decide which bind belongs to which pod."""
     again: str = ""
-    """Tells it from an earlier one with the same UID, or from one without that begins in the same instant."""
+    """Separates it from an earlier pod with the same UID, or from one without that begins in the same instant."""
 
     @property
     def bind(self) -> BindFact | None:
-        """Of several that tell of the same one, the one that knows the devices."""
+        """Of several reports of the bind, the one that knows the devices."""
         return max(self.binds, key=lambda bind: (bool(bind.held), *knowledge(bind), bind.attempt_id), default=None)
 
     @property
@@ -97,11 +98,11 @@ class PlacementInterval:
         return max(seen, key=lambda sight: (sight.at, sight.state)).state if seen else ""
 
     def id(self, pod: str) -> str:
-        """Of a pod without UID the bind tells this stay from others, else its beginning."""
+        """The placement's id. Without a UID the bind identifies it, else its beginning."""
         bind = self.bind
         which = self.uid or (bind.attempt_id if bind else str(microseconds(self.started_at)))
-        said = "\x1f".join(("uid" if self.uid else "name", "" if self.uid else pod, which, self.again, self.node))
-        return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        source = "\x1f".join(("uid" if self.uid else "name", "" if self.uid else pod, which, self.again, self.node))
+        return blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def order(part: PlacementInterval) -> tuple[datetime, str, str]:
@@ -118,8 +119,8 @@ class _Span(NamedTuple):
 
 
 @dataclass(slots=True)
-class PodHistory:
-    """Everything about one pod; without a UID what is about none of the pods with one."""
+class PodTimeline:
+    """All facts about one pod; with an empty UID those that fit no pod with one."""
 
     uid: str
     binds: list[BindFact] = field(default_factory=list)
@@ -136,7 +137,7 @@ class PodHistory:
     @property
     def end(self) -> tuple[datetime, str] | None:
         ends = [sight for sight in self.sights if sight.state in ENDS]
-        # A pod that comes to its end is deleted too, and who sees it go may not see how.
+        # A pod that ends is deleted too, and a watcher that sees the deletion may not have seen the phase.
         how = min(ends, key=lambda sight: (sight.state == DELETED, sight.at, sight.state), default=None)
         return (min(sight.at for sight in ends), how.state) if how else None
 
@@ -153,56 +154,56 @@ class PodHistory:
             for node in sorted(self.nodes)
         ]  # fmt: skip
 
-    def split_at_rebinds(self) -> list["PodHistory"]:
-        """Apart, where it was bound again after an end."""
+    def split_at_rebinds(self) -> list["PodTimeline"]:
+        """One history per bind that came after an end."""
         ends = sorted(sight.at for sight in self.sights if sight.state in ENDS)
         begins: list[datetime] = []
         for bind in sorted(self.binds, key=by_time):
             if any(end + AGAIN_AFTER < bind.at and (not begins or end >= begins[-1]) for end in ends):
                 begins.append(bind.at)
-        lives = [PodHistory(self.uid) for _ in (None, *begins)]
+        histories = [PodTimeline(self.uid) for _ in (None, *begins)]
         facts: list[Fact] = [*self.binds, *self.sights]
         for fact in facts:
-            lives[bisect_right(begins, fact.at)].take(fact)
-        there = [life for life in lives if life.nodes]
-        for life in there[:1]:
-            life.before = [sight for nowhere in lives if not nowhere.nodes for sight in nowhere.sights]
-        for life, at in zip(lives, (None, *begins), strict=True):
-            life.again = str(microseconds(at)) if at and life is not there[0] else ""
+            histories[bisect_right(begins, fact.at)].take(fact)
+        there = [history for history in histories if history.nodes]
+        for history in there[:1]:
+            history.before = [sight for nowhere in histories if not nowhere.nodes for sight in nowhere.sights]
+        for history, at in zip(histories, (None, *begins), strict=True):
+            history.again = str(microseconds(at)) if at and history is not there[0] else ""
         return there
 
 
-def _histories(facts: Iterable[Fact]) -> dict[str, PodHistory]:
-    lives: dict[str, PodHistory] = {}
+def _histories(facts: Iterable[Fact]) -> dict[str, PodTimeline]:
+    histories: dict[str, PodTimeline] = {}
     for fact in facts:
-        lives.setdefault(fact.uid, PodHistory(fact.uid)).take(fact)
-    return lives
+        histories.setdefault(fact.uid, PodTimeline(fact.uid)).take(fact)
+    return histories
 
 
 def intervals(facts: Iterable[Fact]) -> list[PlacementInterval]:
-    """What has no UID goes to the pod that it fits, else it makes stays of its own."""
-    lives = _histories(facts)
-    nameless = lives.pop("", PodHistory(""))
-    spans = _spans(lives)
-    rest = [bind for bind in nameless.binds if not _given(bind, _bound(bind, spans), lives)]
+    """All intervals, unsorted. A fact without a UID goes to the pod that it fits, else it makes its own intervals."""
+    histories = _histories(facts)
+    nameless = histories.pop("", PodTimeline(""))
+    spans = _spans(histories)
+    rest = [bind for bind in nameless.binds if not _given(bind, _bound(bind, spans), histories)]
     # Only with their binds is it known since when pods are there.
-    spans = _spans(lives)
-    left = [sight for sight in nameless.sights if not _given(sight, _seen(sight, spans), lives)]
-    return [*_parts_of(lives), *_in_turn([*rest, *left])]
+    spans = _spans(histories)
+    left = [sight for sight in nameless.sights if not _given(sight, _seen(sight, spans), histories)]
+    return [*_parts_of(histories), *_in_turn([*rest, *left])]
 
 
-def _parts_of(lives: Mapping[str, PodHistory]) -> list[PlacementInterval]:
-    return [part for pod in lives.values() for life in pod.split_at_rebinds() for part in life.intervals()]
+def _parts_of(histories: Mapping[str, PodTimeline]) -> list[PlacementInterval]:
+    return [part for pod in histories.values() for history in pod.split_at_rebinds() for part in history.intervals()]
 
 
-def _given(fact: Fact, uid: str | None, lives: Mapping[str, PodHistory]) -> bool:
+def _given(fact: Fact, uid: str | None, histories: Mapping[str, PodTimeline]) -> bool:
     if uid:
-        lives[uid].take(fact)
+        histories[uid].take(fact)
     return bool(uid)
 
 
-def _spans(lives: Mapping[str, PodHistory]) -> list[_Span]:
-    intervals = sorted(_parts_of(lives), key=order)
+def _spans(histories: Mapping[str, PodTimeline]) -> list[_Span]:
+    intervals = sorted(_parts_of(histories), key=order)
     spans = []
     for part, later in zip_longest(intervals, intervals[1:]):
         ends = [*([part.end[0]] if part.end else []), *([later.started_at] if later else [])]
@@ -235,21 +236,21 @@ def _seen(sight: PodSighting, spans: Sequence[_Span]) -> str | None:
 
 
 def _in_turn(facts: Iterable[Fact]) -> list[PlacementInterval]:
-    """Without UIDs: a bind begins a stay, so does a pod that is seen where none was; an end ends it."""
+    """Without UIDs: a bind begins an interval, so does a pod that is seen where none was; an end ends it."""
     found: list[PlacementInterval] = []
     for fact in sorted(facts, key=by_time):
         last = found[-1] if found else None
-        goes_on = last is not None and fact.node in ("", last.node) and _belongs(last, fact)
-        if not goes_on and fact.node:
+        continues = last is not None and fact.node in ("", last.node) and _belongs(last, fact)
+        if not continues and fact.node:
             found.append(PlacementInterval("", fact.node))
-        if goes_on or fact.node:
+        if continues or fact.node:
             _take(found[-1], fact)
     _number_equal_starts(part for part in found if not part.binds)
     return found
 
 
 def _number_equal_starts(intervals: Iterable[PlacementInterval]) -> None:
-    """One that ended in the instant in which the next is said to have been scheduled begins when that one does."""
+    """Number intervals with equal starts: one may end in the instant in which the next was scheduled."""
     before: Counter[tuple[datetime, str]] = Counter()
     for part in intervals:
         begins = part.started_at, part.node

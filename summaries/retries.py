@@ -1,7 +1,7 @@
-"""A retry that ended as the attempt before it did, told by what differs alone, and put together again.
+"""A retry that ended as the attempt before it did: published as its differences alone, and put together again.
 
-A pending pod is tried again every few seconds or minutes, and most of the time nothing has changed. What such an
-attempt says of thousands of nodes is said once, by the attempt that it repeats.
+A pending pod is tried again every few seconds or minutes, and most of the time nothing has changed. The
+verdicts of such an attempt on thousands of nodes are stored once, with the attempt that it repeats.
 """
 
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ _OWN: Final = frozenset({"attempt_id", "started_at", "ended_at", "version", "cha
 
 def detail_digest(summary: AttemptSummarized) -> str:
     """Equal for two whole summaries of one pod that differ in nothing but what a repetition says for itself."""
-    rest = {name: said for name, said in summary.__dict__.items() if name not in _OWN and name not in NODE_COLUMNS}
+    rest = {name: value for name, value in summary.__dict__.items() if name not in _OWN and name not in NODE_COLUMNS}
     return blake2b(encode_value(rest) + _digest_of_nodes(summary), digest_size=16).hexdigest()
 
 

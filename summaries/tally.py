@@ -52,7 +52,7 @@ class Tally:
     models: Mapping[str, int]
     """Device model to number of rows."""
     is_partial: bool
-    """True where there are devices of these nodes that no row tells of."""
+    """True where no row reports some devices of these nodes."""
     by_word: Mapping[str, int]
     """Verdict to number of rows, of those that have any."""
 
@@ -79,10 +79,10 @@ class CountedRecord:
     nodes: Words
     tally: Tally
     inventory: str = ""
-    """Names what the record says of the devices themselves: two that say the same have the same name. Empty where that
-    was not read apart from the rest."""
+    """Identifies the record's inventory: equal inventories have equal names. Empty where the inventory was not decoded
+    separately."""
     inventory_at: int = -1
-    """Where in the record it begins."""
+    """Its byte offset in the record."""
 
     @property
     def id(self) -> str:
@@ -114,7 +114,7 @@ def count_record(event: DevicesJudged) -> CountedRecord:
 
 
 def count_parts(about: AttemptEvent, verdicts: DeviceVerdicts, inventory: Inventory, at: int = -1) -> CountedRecord:
-    """Of a record that says these three, the inventory ``at`` its place. The halves agree (``check_rows``)."""
+    """Count a record decoded in three parts that passed ``check_rows``; ``at``: byte offset of the inventory."""
     return CountedRecord(
         about.attempt_id, about.pod, about.scheduler, about.started_at,
         verdicts.part, inventory.devices.nodes, tally(verdicts, inventory), inventory.name, at,
@@ -191,8 +191,8 @@ def _models(devices: DeviceInventory) -> dict[str, int]:
     return models
 
 
-def _number(said: Any) -> int | None:
-    return None if said == NOT_REPORTED else int(said)
+def _number(value: Any) -> int | None:
+    return None if value == NOT_REPORTED else int(value)
 
 
 def by_model(tallies: Sequence[Tally]) -> dict[str, int]:
@@ -236,7 +236,8 @@ class _Pairs:
 def recount(nodes: NodeColumns, tallies: Sequence[Tally]) -> dict[int, Refusal]:
     """Where the device rows count otherwise than the node records say: the node's position and the rows' own refusal.
 
-    Nodes whose devices are not all told, nodes refused without counts and containers that did not refuse take no part.
+    Nodes whose devices are not all reported, nodes refused without counts and containers that did not refuse are
+    left out.
     """
     tallies = [each for each in tallies if not each.is_partial]
     if not tallies or not len(nodes.node_index):
@@ -296,15 +297,15 @@ def _sorted(node: Ints, code: Ints, count: Ints) -> _Pairs:
 
 
 def _differ(nodes: NodeColumns, words: dict[str, int], pairs: _Pairs, devices: Ints) -> npt.NDArray[np.bool_]:
-    """Per node: do its pairs differ from what its refusal says?"""
-    table = [_said(each, words) for each in nodes.refusals] + [None]
-    size = np.array([-1 if said is None else len(said) for said in table])[nodes.refusal]
-    said_devices = np.array([*(each.devices for each in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
+    """Per node: do its pairs differ from the counts of its refusal?"""
+    table = [_recorded(each, words) for each in nodes.refusals] + [None]
+    size = np.array([-1 if recorded is None else len(recorded) for recorded in table])[nodes.refusal]
+    recorded_devices = np.array([*(each.devices for each in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
     found = np.bincount(pairs.node, minlength=len(size))
-    differ = (found != size) | (devices != said_devices)
+    differ = (found != size) | (devices != recorded_devices)
     same = np.flatnonzero(~differ[pairs.node])
-    flat = np.array([entry for said in table for entry in said or ()], dtype=np.int64).reshape(-1, 2)
-    begins = np.cumsum([0, *(len(said or ()) for said in table)])[:-1][nodes.refusal]
+    flat = np.array([entry for recorded in table for entry in recorded or ()], dtype=np.int64).reshape(-1, 2)
+    begins = np.cumsum([0, *(len(recorded or ()) for recorded in table)])[:-1][nodes.refusal]
     rank = np.arange(len(pairs.node)) - (np.cumsum(found) - found)[pairs.node]
     entry = flat[(begins[pairs.node] + rank)[same]]
     unequal = (entry[:, 0] != pairs.code[same]) | (entry[:, 1] != pairs.count[same])
@@ -314,7 +315,7 @@ def _differ(nodes: NodeColumns, words: dict[str, int], pairs: _Pairs, devices: I
     return ~agrees
 
 
-def _said(refusal: Refusal, words: dict[str, int]) -> list[tuple[int, int]]:
+def _recorded(refusal: Refusal, words: dict[str, int]) -> list[tuple[int, int]]:
     """The refusal as pairs of code and count, sorted; a code that no row has gets a place behind all that do."""
     return sorted(
         (words.get(code, len(words) + place), x) for place, (code, x) in enumerate(refusal.counts.items()) if x

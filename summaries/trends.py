@@ -1,7 +1,7 @@
 """What each attempt adds to the counts of its minute, and the counts of all of them: pure.
 
-A minute is counted from what its attempts contribute, each under its id: an attempt that is told again, or read again
-after a crash, replaces what it contributed before, which is taken away again.
+A minute is counted from what its attempts contribute, each under its id: an attempt that is published again, or read
+again after a crash, replaces its earlier contribution, which is subtracted.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -61,13 +61,13 @@ def contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> Contribu
 
 
 def contribution_of(document: Mapping[str, Any]) -> Contribution | None:
-    """What a document of the attempts index says its attempt contributes; None where it does not say."""
-    said = document.get("counts")
-    if not said:
+    """The contribution that a document of the attempts index holds; None where it holds none."""
+    counts = document.get("counts")
+    if not counts:
         return None
     pod = document["pod_uid"] or f"{document['namespace']}/{document['pod']}"
-    weights = {(dimension, value): Weight(nodes, devices) for dimension, value, nodes, devices in said["weights"]}
-    head = document["attempt_id"], pod, said["version"], document["namespace"], document["status"]
+    weights = {(dimension, value): Weight(nodes, devices) for dimension, value, nodes, devices in counts["weights"]}
+    head = document["attempt_id"], pod, counts["version"], document["namespace"], document["status"]
     return Contribution(*head, weights)
 
 
@@ -131,14 +131,14 @@ class Minute:
     started_at: datetime
     partition: int
     contributions: dict[str, Contribution] = field(default_factory=dict)
-    told: set[Key] = field(default_factory=set)
-    """Rows that stand somewhere and have to become 0 when nothing is left to count."""
+    published: set[Key] = field(default_factory=set)
+    """Rows that were written somewhere and must become 0 when nothing is left to count."""
     version: int = 0
-    """Grows with every attempt and with everything that becomes known of one: the sum of theirs, from ``began``."""
+    """Grows with every attempt and with everything that becomes known of one: their sum, from ``started_at``."""
     _sums: dict[Key, _Sum] = field(default_factory=dict)
 
     def put(self, each: Contribution) -> bool:
-        """Whether that changes anything. Of two tellings of one attempt the one that knows more counts."""
+        """Add or replace a contribution; True when that changes the counts. The greater version counts."""
         known = self.contributions.get(each.attempt_id)
         if known and known.version >= each.version:
             return False
@@ -155,8 +155,10 @@ class Minute:
 
     def rows(self) -> list[Row]:
         """Sorted by key; with those that have nothing to count any more."""
-        self.told |= self._sums.keys()
-        return [self._sums[key].row(key) if key in self._sums else Row(key, 0, 0, 0, 0) for key in sorted(self.told)]
+        self.published |= self._sums.keys()
+        return [
+            self._sums[key].row(key) if key in self._sums else Row(key, 0, 0, 0, 0) for key in sorted(self.published)
+        ]
 
 
 def _keyed(each: Contribution) -> Iterator[tuple[Key, Weight]]:

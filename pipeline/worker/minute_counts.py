@@ -88,7 +88,7 @@ class MinuteCounts:
         for document in attempts:
             if (known := contribution_of(document)) is not None:
                 minute.put(known)
-        minute.told |= {(row["namespace"], row["result"], row["dimension"], row["value"]) for row in rows}
+        minute.published |= {(row["namespace"], row["result"], row["dimension"], row["value"]) for row in rows}
         self._attempts += len(minute.contributions)
         # Whoever wrote the attempts may have ended before it counted them.
         self._change(which)

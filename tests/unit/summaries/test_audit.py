@@ -41,7 +41,7 @@ def test_device_rows_that_are_missing_are_found_with_both_numbers() -> None:
     (finding,) = findings(summarize(events))
     assert (finding.finding, finding.node) == ("Imbalance", "")
     assert finding.numbers == {
-        "judged_nodes": 2, "told_nodes": 1, "judged_devices": 4, "told_devices": 3, "dropped_devices": 0,
+        "judged_nodes": 2, "published_nodes": 1, "judged_devices": 4, "published_devices": 3, "dropped_devices": 0,
     }  # fmt: skip
     assert finding.evidence == [
         "1 of 2 node records are missing (parts 1); 1 of 2 device records are missing (parts 1)"
@@ -52,7 +52,7 @@ def test_an_end_that_counts_other_devices_than_the_rows_is_found() -> None:
     *records, end = an_attempt(REFUSING)
     assert isinstance(end, AttemptConcluded)
     (finding,) = findings(summarize([*records, end.model_copy(update={"judged_devices": 5})]))
-    assert (finding.numbers["judged_devices"], finding.numbers["told_devices"]) == (5, 4)
+    assert (finding.numbers["judged_devices"], finding.numbers["published_devices"]) == (5, 4)
 
 
 def taken(**said: Any) -> PickedDevice:

@@ -110,7 +110,7 @@ def test_messages_stand_in_the_order_in_which_they_were_said() -> None:
 def test_an_attempt_without_its_end_says_so_and_has_no_messages() -> None:
     summary = summarize(an_attempt({"node1": [["NumaNotFit"]]})[:-1])
     assert messages(summary) == []
-    assert filter_summary(summary).startswith("not told to its end: the end of the attempt is missing")
+    assert filter_summary(summary).startswith("incomplete: the end of the attempt is missing")
     assert filter_summary(summarize([a_bind()])) == ""
 
 

@@ -269,7 +269,7 @@ def test_what_an_earlier_life_told_is_not_told_again() -> None:
 
 
 def test_memory_is_bounded_by_pods_and_by_time() -> None:
-    judge = PlacementAuditor(most_pods=10)
+    judge = PlacementAuditor(max_pods=10)
     tell(judge, [a_placed(f"pod{number}") for number in range(100)])
     judge.settle(at(2))
     assert len(judge) == 10
