@@ -184,7 +184,7 @@ def test_no_events_make_no_summary() -> None:
 def test_a_record_of_another_attempt_is_refused() -> None:
     fold = AttemptFold()
     fold.add(an_attempt(REFUSING)[0])
-    with pytest.raises(ValueError, match="no record of attempt"):
+    with pytest.raises(ValueError, match="does not belong to attempt"):
         fold.add(an_attempt(REFUSING, **about("other"))[0])
 
 
