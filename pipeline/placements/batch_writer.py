@@ -19,10 +19,10 @@ from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_queries import Stored
 from pipeline.placements.occupancy_state import Book, Origin, PodKey, Thing, thing_of
 from pipeline.sinks.bulk import Document
+from pipeline.sinks.findings import finding_write
 from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.msearch import Search, pages
 from pipeline.sinks.opensearch import OpenSearchSink
-from pipeline.worker import attempt_documents
 from schemas.codec.records import Rejected
 from schemas.events import FindingReported
 
@@ -140,7 +140,7 @@ class Keeper:
         (hits,) = await self._index.search([occupancy_queries.told_findings(list(found))])
         known = {hit["_id"] for hit in hits}
         new = [each for id_, each in found.items() if id_ not in known]
-        places = [attempt_documents.finding_write(each, origin=Origin(None, "")) for each in new]
+        places = [finding_write(each, origin=Origin(None, "")) for each in new]
         await self._topics.send([outgoing for _, outgoing in places])
         # Last: what stands in the index is taken for told.
         await self._index.write([document for document, _ in places])

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
-from pipeline.worker.minute_counts import pools_of
+from pipeline.node_pools import pools_of
 from summaries.placement_audit import Pools
 
 

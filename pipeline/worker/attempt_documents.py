@@ -11,11 +11,9 @@ from pipeline.sinks.msearch import Search, by_time, in_indices
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, rfc3339
 from schemas.documents.attempts import Digests, EpisodeRef, MinuteContribution, attempt_document, repeated_document
-from schemas.documents.findings import finding_document
-from schemas.events import AttemptRepeated, AttemptSummarized, FindingReported, MessageEmitted
-from schemas.indices import ATTEMPTS, FINDINGS
+from schemas.events import AttemptRepeated, AttemptSummarized, MessageEmitted
+from schemas.indices import ATTEMPTS
 from schemas.topics import ATTEMPTS as ATTEMPTS_TOPIC
-from schemas.topics import FINDINGS as FINDINGS_TOPIC
 from schemas.topics import MESSAGES as MESSAGES_TOPIC
 from summaries.episodes import PreviousAttempt
 from summaries.messages import filter_summary, messages, search_text
@@ -50,15 +48,6 @@ def repetition_document(
     text = filter_summary(summary)[:_REPEATED_TEXT]
     written = source(repeated_document(summary, text, told.episode, told.digests, event, counted))
     return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, written, summary.version, origin)
-
-
-def finding_write(
-    event: FindingReported, version: int | None = None, origin: object = None
-) -> tuple[Document, Outgoing]:
-    """Where a finding goes. A later telling of the same one, with other numbers, has a greater ``version``."""
-    written = source(finding_document(event))
-    document = Document(FINDINGS.name(event.started_at), event.id, written, version, origin)
-    return document, Outgoing(FINDINGS_TOPIC.name, encode(event))
 
 
 def known_pods_search(summaries: Sequence[AttemptSummarized]) -> Search:

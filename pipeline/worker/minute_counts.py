@@ -8,8 +8,6 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
-from fnmatch import fnmatchcase
-from functools import lru_cache
 from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
@@ -33,24 +31,6 @@ _FIELDS: Final = ("attempt_id", "pod_uid", "namespace", "pod", "status", "counts
 class MinuteKey(NamedTuple):
     partition: int
     started_at: datetime
-
-
-def pools_of(said: str) -> PoolOf | None:
-    """The pool of a node by patterns of names: ``a100=gpu-a100-*,t4=t4-*``; empty for a node of no pool.
-
-    None where there are no pools, so that nobody asks for each of thousands of nodes.
-    """
-    patterns = [
-        (pool.strip(), pattern.strip()) for pool, _, pattern in (each.partition("=") for each in said.split(","))
-    ]
-    if not said:
-        return None
-
-    @lru_cache(maxsize=50_000)
-    def pool_of(node: str) -> str:
-        return next((pool for pool, pattern in patterns if fnmatchcase(node, pattern)), "")
-
-    return pool_of
 
 
 class MinuteCounts:

@@ -16,7 +16,9 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.metrics import Metrics
+from pipeline.node_pools import pools_of
 from pipeline.sinks.bulk import Document
+from pipeline.sinks.findings import finding_write
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.msearch import Searchable
 from pipeline.sinks.opensearch import WriteResult
@@ -29,7 +31,6 @@ from pipeline.worker.minute_counts import (
     MinuteKey,
     attempts_search,
     minute_of,
-    pools_of,
     rows_search,
 )
 from pipeline.worker.open_attempts import DeviceRecord
@@ -174,7 +175,7 @@ class WriteBatch:
         return new_lines
 
     def find(self, event: FindingReported, version: int | None, origin: object) -> None:
-        document, outgoing = attempt_documents.finding_write(event, version, origin)
+        document, outgoing = finding_write(event, version, origin)
         self.findings[document.id] = document
         self.outgoing.append(outgoing)
 
