@@ -12,7 +12,7 @@ from hami.allocation import MigAllocation, encode_mig
 from hami.mig import Placement
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
-from scheduler.judge.decision import Decision, Policy
+from scheduler.judge.decision import Decision, SchedulingPolicy
 
 NODES = 5_000
 CALLS = 10
@@ -57,7 +57,7 @@ def best_ms(columns: ClusterColumns, pod: Object) -> float:
     costs, names = [], fleet.node_names(NODES)
     for _ in range(CALLS):
         began = time.process_time()
-        answer = decide(columns, pod, names, Policy())
+        answer = decide(columns, pod, names, SchedulingPolicy())
         costs.append(time.process_time() - began)
         if not isinstance(answer, Decision) or answer.failed_nodes():
             raise ValueError("every node was meant to fit")

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.decide import Policy, decide
-from scheduler.judge.decision import Decision
-from scheduler.publish.event_builder import Attempt, events_of
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, SchedulingPolicy
+from scheduler.publish.event_builder import AttemptRef, events_of
 from schemas.codec.records import Record, encode
 from schemas.events import PodRef
 
@@ -128,10 +128,10 @@ def attempts(
 def attempt(whole: ClusterColumns, number: int) -> list[Record]:
     """The records of an attempt, made now, of the hopeless pod of this number."""
     pod = a_hopeless_pod(number)
-    decision = decide(whole, pod, whole.node_names, Policy())
+    decision = decide(whole, pod, whole.node_names, SchedulingPolicy())
     if not isinstance(decision, Decision) or decision.chosen:
         raise RuntimeError("the benchmark's cluster was to refuse the pod on every node")
     about = pod["metadata"]
     now = datetime.now(UTC)
-    told = Attempt.of("bench", PodRef(namespace="llm", name=about["name"], uid=about["uid"]), now)
+    told = AttemptRef.of("bench", PodRef(namespace="llm", name=about["name"], uid=about["uid"]), now)
     return [encode(event) for event in events_of(told, decision, now)]

@@ -18,19 +18,19 @@ from scheduler.cluster.file_cluster import FileCluster
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http import server
 from scheduler.http.app import create_app
-from scheduler.judge.decision import Policy
+from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Batch, Spool, now_utc
-from scheduler.service import Scheduler, Teller
+from scheduler.service import EventWriter, Scheduler
 from schemas.events import Event
 
 SILENT = "silent"
 EVERYTHING = Batch((), (2**40, 0))
 
 
-class SilentTeller(Teller):
+class SilentTeller(EventWriter):
     """Forgets what it is told before anything is made of it."""
 
     def tell(self, told: Iterable[Event]) -> None:
@@ -49,11 +49,11 @@ async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) 
     malloc.keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
     with contextlib.closing(Spool(folder)) as spool:
-        teller = (SilentTeller if recording == SILENT else Teller)(spool, now_utc, metrics)
+        teller = (SilentTeller if recording == SILENT else EventWriter)(spool, now_utc, metrics)
         cluster = FileCluster(Observer("bench", columns, claims, teller, now_utc))
         cluster.apply(fleet.manifest(nodes, pods))
         binder = Binder(cluster, LockPolicy())
-        scheduler = Scheduler("bench", Policy(), columns, cluster, claims, binder, teller, now_utc, metrics)
+        scheduler = Scheduler("bench", SchedulingPolicy(), columns, cluster, claims, binder, teller, now_utc, metrics)
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, 32 * 1024 * 1024)
         publisher = Publisher(spool, recording, now_utc, metrics) if recording not in ("", SILENT) else None
         tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]

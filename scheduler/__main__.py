@@ -14,12 +14,12 @@ from process.cli import application, one_line_for
 from scheduler import device_config, settings
 from scheduler.bind.binder import LockPolicy
 from scheduler.cluster import manifests
-from scheduler.cluster.kubernetes.connect import LEASE_NAME, ApiServer, lease_namespace
+from scheduler.cluster.kubernetes.connect import LEASE_NAME, ApiServerOptions, lease_namespace
 from scheduler.cluster.manifests import ManifestError
 from scheduler.device_config import DeviceConfigError
-from scheduler.judge.decision import Policy
+from scheduler.judge.decision import SchedulingPolicy
 from scheduler.node_check_task import CheckPolicy
-from scheduler.publish.spool.spool import Limits, now_utc
+from scheduler.publish.spool.spool import SpoolLimits, now_utc
 from scheduler.serve import serve as run
 from scheduler.settings import KAFKA_VARIABLE, SettingError, Settings
 from scheduler.simulate import schedulerlog
@@ -137,7 +137,7 @@ def serve(
         chosen = Settings(
             cluster=settings.cluster(
                 cluster,
-                ApiServer(
+                ApiServerOptions(
                     kubeconfig,
                     context,
                     kube_qps,
@@ -162,7 +162,7 @@ def serve(
             kafka=settings.bootstrap_servers(kafka or os.environ.get(KAFKA_VARIABLE), publishes=publish),
             policy=_policy(node_policy, device_policy),
             vendors=device_config.read(device_config_file),
-            limits=Limits(
+            limits=SpoolLimits(
                 max_bytes=settings.positive("--spool-max-bytes", spool_max_bytes),
                 sync=settings.word("--spool-sync", spool_sync, ("always", "interval")),
             ),
@@ -200,8 +200,8 @@ def simulate(
         typer.echo("The pod asks for no device: this scheduler would hand every node back.", err=True)
 
 
-def _policy(node_policy: str, device_policy: str) -> Policy:
-    return Policy(settings.word("--node-policy", node_policy, NODE_POLICIES), device_policy)
+def _policy(node_policy: str, device_policy: str) -> SchedulingPolicy:
+    return SchedulingPolicy(settings.word("--node-policy", node_policy, NODE_POLICIES), device_policy)
 
 
 if __name__ == "__main__":

@@ -18,14 +18,14 @@ from scheduler.devices.node_checks import (
     vendor_registrations,
 )
 from scheduler.metrics import Metrics
-from scheduler.service import Teller
+from scheduler.service import EventWriter
 from schemas.events import NodeChecked, NodeProblem
 
 PAUSE_SECONDS: Final = 15.0
 """As often as HAMi's scheduler looks at its nodes."""
-_LONG: Final = 200
+_MAX_HANDSHAKE_CHARACTERS: Final = 200
 """Characters of a handshake that are told: none is longer, and an annotation may be anything."""
-_AT_ONCE: Final = 200
+_NODES_PER_SLICE: Final = 200
 """Nodes between two looks at what else there is to do: well below a millisecond."""
 
 
@@ -43,7 +43,7 @@ class NodeChecks:
         name: str,
         policy: CheckPolicy,
         columns: ClusterColumns,
-        teller: Teller,
+        teller: EventWriter,
         clock: Callable[[], datetime],
         metrics: Metrics,
     ) -> None:
@@ -78,14 +78,14 @@ class NodeChecks:
 
     def _tell(self, name: str, found: Sequence[RegistrationProblem], now: datetime) -> None:
         told = NodeChecked(node=name, observed_at=now, scheduler=self._name, problems=list(map(_told, found)))
-        self._teller.tell([told])
+        self._teller.write([told])
 
     async def check(self) -> None:
         """Look at every node, and set the metrics. Filter calls are answered in between."""
         names = list(self._said)
-        for start in range(0, len(names), _AT_ONCE):
+        for start in range(0, len(names), _NODES_PER_SLICE):
             now = self._clock()
-            for name in names[start : start + _AT_ONCE]:
+            for name in names[start : start + _NODES_PER_SLICE]:
                 if name in self._said:
                     self._check(name, now)
             await asyncio.sleep(0)
@@ -113,7 +113,7 @@ def _told(found: RegistrationProblem) -> NodeProblem:
         # The contract knows no time before 1970.
         known = at if at and at.year >= 1970 else None
         said |= {
-            "handshake": found.handshake.text[:_LONG],
+            "handshake": found.handshake.text[:_MAX_HANDSHAKE_CHARACTERS],
             "handshake_at": known,
             "is_asked": found.handshake.is_request,
         }

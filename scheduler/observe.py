@@ -12,7 +12,7 @@ from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.pod_usage import has_ended
 from scheduler.node_check_task import NodeChecks
-from scheduler.service import Teller
+from scheduler.service import EventWriter
 from schemas.events import PodObserved, PodRef
 
 _GONE: Final = "the node is gone"
@@ -36,7 +36,7 @@ class Observer:
         name: str,
         columns: ClusterColumns,
         claims: Claims,
-        teller: Teller,
+        teller: EventWriter,
         clock: Callable[[], datetime],
         checks: NodeChecks | None = None,
     ) -> None:
@@ -66,7 +66,7 @@ class Observer:
             self._told[name] = (registration, cause)
             now = self._clock()
             event = node_registered(name, now, registration, cause=cause, handshake=handshake, scheduler=self._name)
-            self._teller.tell([event])
+            self._teller.write([event])
 
     def pod_changed(self, pod: Object) -> None:
         if self._claims.count(pod):
@@ -85,7 +85,7 @@ class Observer:
     def _tell_end(self, uid: str, *, is_gone: bool) -> None:
         if placed := self._placed.pop(uid, None):
             pod, node, phase = placed
-            self._teller.tell(
+            self._teller.write(
                 [PodObserved(pod=pod, observed_at=self._clock(), phase=phase, node=node, deleted=is_gone)]
             )
 

@@ -11,13 +11,13 @@ from typing import Any
 from starlette.applications import Starlette
 
 from scheduler import malloc
-from scheduler.bind.bind_journal import OpenBinds
-from scheduler.bind.bind_recovery import BindSettler
+from scheduler.bind.bind_journal import BindJournal
+from scheduler.bind.bind_recovery import BindRecovery
 from scheduler.bind.binder import Binder
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.cluster.kubernetes.connect import ApiServer, connect
+from scheduler.cluster.kubernetes.connect import ApiServerOptions, connect
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http import server
@@ -30,9 +30,9 @@ from scheduler.observe import Observer
 from scheduler.profiling.server import ProfilingServer
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, now_utc
-from scheduler.service import Scheduler, Teller
+from scheduler.service import EventWriter, Scheduler
 from scheduler.settings import SettingError, Settings
-from scheduler.webhook.admit import Rules
+from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class _Parts:
     certificates: Certificates | None
     cluster: "_Cluster"
     checks: NodeChecks
-    settler: BindSettler
+    settler: BindRecovery
     publisher: Publisher | None
     klog: KlogWriter | None
 
@@ -67,7 +67,7 @@ async def serve(settings: Settings) -> None:
     with (
         contextlib.closing(server.bind(settings.host, settings.port)) as listener,
         contextlib.closing(_open_spool(settings)) as spool,
-        contextlib.closing(OpenBinds(settings.spool, syncs=settings.limits.sync == "always")) as binds,
+        contextlib.closing(BindJournal(settings.spool, syncs=settings.limits.sync == "always")) as binds,
         _profiling(settings),
     ):
         parts = await _assemble(settings, spool, binds)
@@ -112,10 +112,10 @@ async def _end(*tasks: "asyncio.Task[None]") -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _assemble(settings: Settings, spool: Spool, binds: OpenBinds) -> _Parts:
+async def _assemble(settings: Settings, spool: Spool, binds: BindJournal) -> _Parts:
     """Raises `ManifestError` where the cluster file has a mistake, `KubeConfigError` where the kubeconfig has."""
     metrics = Metrics()
-    teller, columns = Teller(spool, now_utc, metrics), ClusterColumns(settings.vendors)
+    teller, columns = EventWriter(spool, now_utc, metrics), ClusterColumns(settings.vendors)
     claims = Claims()
     checks = NodeChecks(settings.name, settings.checks, columns, teller, now_utc, metrics)
     observer = Observer(settings.name, columns, claims, teller, now_utc, checks)
@@ -128,7 +128,7 @@ async def _assemble(settings: Settings, spool: Spool, binds: OpenBinds) -> _Part
     klog = _klog(settings, metrics)
     parts = (columns, cluster.api, claims, binder, teller, now_utc, metrics, klog, binds)
     scheduler = Scheduler(settings.name, settings.policy, *parts)
-    rules = Rules(settings.name, settings.overwrites_default_scheduler, settings.vendors)
+    rules = AdmissionRules(settings.name, settings.overwrites_default_scheduler, settings.vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(
         scheduler,
@@ -139,12 +139,14 @@ async def _assemble(settings: Settings, spool: Spool, binds: OpenBinds) -> _Part
         review=lambda body: answer(body, rules, columns.quotas),
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
-    settler = BindSettler(binds, cluster.api, teller, now_utc)
+    settler = BindRecovery(binds, cluster.api, teller, now_utc)
     return _Parts(app, certificates, cluster, checks, settler, publisher, klog)
 
 
-async def _open_cluster(said: Path | ApiServer, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:
-    if isinstance(said, ApiServer):
+async def _open_cluster(
+    said: Path | ApiServerOptions, observer: Observer, claims: Claims, metrics: Metrics
+) -> _Cluster:
+    if isinstance(said, ApiServerOptions):
         cluster = await connect(said, observer, claims, metrics)
         return _Cluster(cluster, cluster.locked_nodes, cluster.run, cluster.close)
     file = FileCluster(observer)

@@ -13,21 +13,22 @@ from typing import Final
 from hami.annotations import ASSIGNED_TIME
 from hami.vendors import Vendors
 from kube.errors import KubeApiError
-from scheduler.bind.bind_journal import End, OpenBind, OpenBinds
-from scheduler.bind.binder import Binder, Outcome
+from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
+from scheduler.bind.binder import Binder, BindResult
 from scheduler.cluster.claims import Claims, Mark, mark_of
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http import extender_protocol
-from scheduler.http.extender_protocol import BindArgs, FilterArgs, Json, filter_reply
-from scheduler.judge.decide import decide, release, reserve
-from scheduler.judge.decision import Decision, Failed, NotOurs, Policy
+from scheduler.http.extender_protocol import BindRequest, FilterRequest, Json, filter_reply
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from scheduler.judge.request import container_requests
-from scheduler.klog.writer import Klog, Silent
+from scheduler.judge.reservation import release, reserve
+from scheduler.klog.writer import Klog, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.publish import event_builder
-from scheduler.publish.event_builder import Attempt
-from scheduler.publish.spool.frames import Entry, Kind
+from scheduler.publish.event_builder import AttemptRef
+from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool
 from schemas.codec.records import UnencodableError, encode
 from schemas.events import DevicesJudged, Event, NodeEvent, PodObserved, PodRef
@@ -36,17 +37,17 @@ from schemas.topics import DECISIONS, NODES, PODS, Topic
 
 log = logging.getLogger(__name__)
 
-REMEMBERED_ATTEMPTS: Final = 100_000
+MAX_REMEMBERED_ATTEMPTS: Final = 100_000
 """Pods whose latest attempt is known to a later bind; beyond them a bind is an attempt of its own."""
 
 
-class Teller:
+class EventWriter:
     """Writes events into the spool."""
 
     def __init__(self, spool: Spool, clock: Callable[[], datetime], metrics: Metrics) -> None:
         self._spool, self._clock, self._metrics = spool, clock, metrics
 
-    def tell(self, told: Iterable[Event]) -> None:
+    def write(self, told: Iterable[Event]) -> None:
         written = microseconds(self._clock())
         entries = [entry for event in told if (entry := self._entry(event, written))]
         self._spool.append(entries)
@@ -64,8 +65,8 @@ class Teller:
             self._metrics.unencodable.inc()
             return None
         if isinstance(event, DevicesJudged):
-            return Entry(Kind.DETAIL, topic.name, record, written, len(event.verdict))
-        return Entry(Kind.VERDICT, topic.name, record, written)
+            return Entry(EntryKind.DETAIL, topic.name, record, written, len(event.verdict))
+        return Entry(EntryKind.VERDICT, topic.name, record, written)
 
 
 def _topic_of(event: Event) -> Topic:
@@ -83,24 +84,24 @@ class Scheduler:
     def __init__(
         self,
         name: str,
-        policy: Policy,
+        policy: SchedulingPolicy,
         columns: ClusterColumns,
         api: ClusterApi,
         claims: Claims,
         binder: Binder,
-        teller: Teller,
+        teller: EventWriter,
         clock: Callable[[], datetime],
         metrics: Metrics,
         klog: Klog | None = None,
-        open_binds: OpenBinds | None = None,
+        open_binds: BindJournal | None = None,
     ) -> None:
-        self._open_binds = OpenBinds(None) if open_binds is None else open_binds
-        self._klog = klog or Silent()
+        self._open_binds = BindJournal(None) if open_binds is None else open_binds
+        self._klog = klog or NoKlog()
         self._name, self._policy, self._columns, self._api = name, policy, columns, api
         self._claims, self._binder, self._teller, self._clock, self._metrics = claims, binder, teller, clock, metrics
-        self._attempts: OrderedDict[str, Attempt] = OrderedDict()
+        self._attempts: OrderedDict[str, AttemptRef] = OrderedDict()
 
-    async def filter(self, asked: FilterArgs) -> bytes:
+    async def filter(self, asked: FilterRequest) -> bytes:
         """The reply to POST /filter."""
         started = self._clock()
         if problem := self._problem(asked.pod["metadata"]["uid"]):
@@ -115,13 +116,13 @@ class Scheduler:
         if isinstance(answer, Failed):
             self._metrics.decisions.labels("failed").inc()
             ended = self._clock()
-            self._teller.tell([event_builder.failure_of(attempt, answer, len(asked.node_names), ended)])
+            self._teller.write([event_builder.failure_of(attempt, answer, len(asked.node_names), ended)])
             self._klog.failed(attempt, answer, ended)
             await self._teller.settle()
             return filter_reply(error=answer.error)
         return await self._conclude(attempt, asked, answer)
 
-    def simulate(self, asked: FilterArgs) -> bytes:
+    def simulate(self, asked: FilterRequest) -> bytes:
         """The reply on empty cards of the nodes that were sent whole: nothing is kept, nothing is told."""
         return simulated(asked.pod, asked.nodes or {}, self._policy, self._columns.vendors)
 
@@ -131,7 +132,7 @@ class Scheduler:
             return "an earlier decision about this pod is still being written into it"
         return self._api.problem()
 
-    async def _conclude(self, attempt: Attempt, asked: FilterArgs, decision: Decision) -> bytes:
+    async def _conclude(self, attempt: AttemptRef, asked: FilterRequest, decision: Decision) -> bytes:
         if decision.chosen is None:
             self._let_go(attempt.pod)
             error = ""
@@ -140,7 +141,7 @@ class Scheduler:
             reserve(self._columns, decision, asked.pod)
             error = await self._annotate(attempt.pod, decision)
         ended = self._clock()
-        self._teller.tell(event_builder.events_of(attempt, decision, ended, error))
+        self._teller.write(event_builder.events_of(attempt, decision, ended, error))
         self._klog.decided(attempt, decision, ended, error)
         self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
         await self._teller.settle()
@@ -170,23 +171,23 @@ class Scheduler:
         self._claims.let_go(pod.uid, *marks, *([mark_of(known)] if known else []))
         release(self._columns, pod.uid)
 
-    def _attempt(self, pod: Json, started_at: datetime) -> Attempt:
+    def _attempt(self, pod: Json, started_at: datetime) -> AttemptRef:
         metadata = pod["metadata"]
         ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
-        attempt = Attempt.of(self._name, ref, started_at)
+        attempt = AttemptRef.of(self._name, ref, started_at)
         self._attempts[ref.uid] = attempt
         self._attempts.move_to_end(ref.uid)
-        if len(self._attempts) > REMEMBERED_ATTEMPTS:
+        if len(self._attempts) > MAX_REMEMBERED_ATTEMPTS:
             self._attempts.popitem(last=False)
         return attempt
 
-    async def bind(self, asked: BindArgs) -> bytes:
+    async def bind(self, asked: BindRequest) -> bytes:
         """The reply to POST /bind."""
         started, ref = self._clock(), PodRef(namespace=asked.namespace, name=asked.name, uid=asked.uid)
         if problem := self._api.problem():
             self._metrics.binds.labels("failed").inc()
             return extender_protocol.bind_reply(problem)
-        bind = OpenBind(self._attempts.get(asked.uid) or Attempt.of(self._name, ref, started), asked.node, started)
+        bind = OpenBind(self._attempts.get(asked.uid) or AttemptRef.of(self._name, ref, started), asked.node, started)
         is_ours = self._is_ours(asked)
         if is_ours:
             await self._open_binds.open(bind)
@@ -198,23 +199,23 @@ class Scheduler:
             await self._conclude_bind(bind, outcome)
         return extender_protocol.bind_reply(outcome.error)
 
-    async def _conclude_bind(self, bind: OpenBind, outcome: Outcome) -> None:
-        end = End(outcome.error, self._clock())
-        self._klog.bound(bind.attempt, bind.node, end.error, end.at)
+    async def _conclude_bind(self, bind: OpenBind, outcome: BindResult) -> None:
+        end = BindEnd(outcome.error, self._clock())
+        self._klog.bound(bind.attempt, bind.node, end.error, end.ended_at)
         if outcome.is_unsure:
-            self._open_binds.leave(bind)
+            self._open_binds.leave_unresolved(bind)
             return
-        self._open_binds.tell(bind, end)
-        self._teller.tell([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.at)])
+        self._open_binds.record_end(bind, end)
+        self._teller.write([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.ended_at)])
         await self._teller.settle()
         self._open_binds.done(bind)
 
-    def _is_ours(self, asked: BindArgs) -> bool:
+    def _is_ours(self, asked: BindRequest) -> bool:
         pod = self._api.known_pod(asked.namespace, asked.name)
         return pod is None or any(request.asks for request in container_requests(pod, self._columns.vendors))
 
 
-def _reply(asked: FilterArgs, decision: Decision, error: str) -> bytes:
+def _reply(asked: FilterRequest, decision: Decision, error: str) -> bytes:
     if error:
         return filter_reply(error=error)
     if decision.chosen is None:
@@ -222,7 +223,7 @@ def _reply(asked: FilterArgs, decision: Decision, error: str) -> bytes:
     return asked.hand_back([decision.chosen])
 
 
-def simulated(pod: Json, nodes: Mapping[str, Json], policy: Policy, vendors: Vendors) -> bytes:
+def simulated(pod: Json, nodes: Mapping[str, Json], policy: SchedulingPolicy, vendors: Vendors) -> bytes:
     """What HAMi answers where kube-scheduler sends whole nodes (docs/decisions/0009)."""
     columns = ClusterColumns(vendors)
     for node in nodes.values():

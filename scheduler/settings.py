@@ -9,11 +9,11 @@ from hami import durations
 from hami.vendors import ONLY_NVIDIA, Vendors
 from kube.lease import LeaseTimings
 from scheduler.bind.binder import LockPolicy
-from scheduler.cluster.kubernetes.connect import ApiServer
-from scheduler.http.tls import Pair
-from scheduler.judge.decision import Policy
+from scheduler.cluster.kubernetes.connect import ApiServerOptions
+from scheduler.http.tls import CertificatePair
+from scheduler.judge.decision import SchedulingPolicy
 from scheduler.node_check_task import CheckPolicy
-from scheduler.publish.spool.spool import Limits
+from scheduler.publish.spool.spool import SpoolLimits
 
 KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
 
@@ -24,7 +24,7 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    cluster: Path | ApiServer
+    cluster: Path | ApiServerOptions
     """The YAML file that describes the cluster, or where to ask."""
     name: str
     """The scheduler's name, as pods give it in `spec.schedulerName`."""
@@ -34,12 +34,12 @@ class Settings:
     """The folder for decisions that Kafka does not have yet."""
     kafka: str
     """`host:port[,host:port…]`; empty: nothing is published, decisions stay in the spool."""
-    policy: Policy = field(default_factory=Policy)
+    policy: SchedulingPolicy = field(default_factory=SchedulingPolicy)
     vendors: Vendors = ONLY_NVIDIA
     """Whose cards are handed out."""
-    limits: Limits = field(default_factory=Limits)
+    limits: SpoolLimits = field(default_factory=SpoolLimits)
     lock: LockPolicy = field(default_factory=LockPolicy)
-    certificate: Pair | None = None
+    certificate: CertificatePair | None = None
     """HTTPS with this pair; None: plain HTTP."""
     checks: CheckPolicy = field(default_factory=CheckPolicy)
     profiling: tuple[str, int] | None = None
@@ -68,7 +68,7 @@ def bootstrap_servers(said: str | None, *, publishes: bool) -> str:
     return said
 
 
-def cluster(file: Path | None, server: ApiServer) -> Path | ApiServer:
+def cluster(file: Path | None, server: ApiServerOptions) -> Path | ApiServerOptions:
     """Raises `SettingError` unless exactly one cluster is named, or we run in one."""
     if file and server.kubeconfig:
         raise SettingError("--kubeconfig: --cluster is given too, leave one of them out")
@@ -85,7 +85,7 @@ def lease_terms(duration: timedelta, renew: timedelta, retry: timedelta) -> Leas
         raise SettingError(f"--leader-elect-lease-duration: {error}") from None
 
 
-def certificate(cert_file: Path | None, key_file: Path | None, *, insecure_http: bool) -> Pair | None:
+def certificate(cert_file: Path | None, key_file: Path | None, *, insecure_http: bool) -> CertificatePair | None:
     """The pair for HTTPS; None where plain HTTP was asked for. Raises `SettingError` for anything in between."""
     if insecure_http:
         if cert_file or key_file:
@@ -95,7 +95,7 @@ def certificate(cert_file: Path | None, key_file: Path | None, *, insecure_http:
         raise SettingError("no certificate: give --cert-file and --key-file, or say --insecure-http")
     if not cert_file or not key_file:
         raise SettingError(f"{'--key-file' if cert_file else '--cert-file'}: is missing, HTTPS needs both files")
-    return Pair(cert_file, key_file)
+    return CertificatePair(cert_file, key_file)
 
 
 def word(flag: str, said: str, known: tuple[str, ...]) -> str:

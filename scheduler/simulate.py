@@ -10,9 +10,9 @@ from hami.vendors import ONLY_NVIDIA, Vendors
 from scheduler.cluster.manifests import Manifest
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
-from scheduler.judge.decision import Decision, Failed, Policy
+from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.publish import event_builder
-from scheduler.publish.event_builder import Attempt
+from scheduler.publish.event_builder import AttemptRef
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptEvent, PodRef
 from summaries.answer import detail, schedulerlog_json
@@ -23,7 +23,7 @@ def simulate(
     manifest: Manifest,
     pod: Mapping[str, Any],
     name: str,
-    policy: Policy,
+    policy: SchedulingPolicy,
     now: datetime,
     vendors: Vendors = ONLY_NVIDIA,
 ) -> list[AttemptEvent]:
@@ -39,7 +39,7 @@ def simulate(
     for other in manifest.pods.values():
         columns.apply_pod(other)
     metadata = pod["metadata"]
-    attempt = Attempt.of(name, PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")}), now)
+    attempt = AttemptRef.of(name, PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")}), now)
     answer = decide(columns, pod, list(manifest.nodes), policy)
     if isinstance(answer, Decision):
         return _as_read(event_builder.events_of(attempt, answer, now))

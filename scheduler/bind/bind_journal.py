@@ -15,8 +15,8 @@ from typing import Any, Final
 
 import orjson
 
-from scheduler.publish.event_builder import Attempt
-from scheduler.publish.spool.group_commit import SharedSync
+from scheduler.publish.event_builder import AttemptRef
+from scheduler.publish.spool.group_commit import GroupCommit
 from scheduler.publish.spool.segments import sync_folder
 from schemas.events import PodRef
 from schemas.ids import microseconds
@@ -29,37 +29,37 @@ _LONG_BYTES: Final = 4 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
-class End:
+class BindEnd:
     """How a bind ended. error: empty when the pod is bound."""
 
     error: str
-    at: datetime
+    ended_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class OpenBind:
     """One try to bind a pod. end: where it was about to be told."""
 
-    attempt: Attempt
+    attempt: AttemptRef
     node: str
     started_at: datetime
-    end: End | None = None
+    end: BindEnd | None = None
 
     @property
     def key(self) -> str:
         return f"{self.attempt.id}/{microseconds(self.started_at)}"
 
 
-class OpenBinds:
+class BindJournal:
     """`folder` None: nothing is kept. Where the disk fails, binding goes on, and a kill may leave some untold."""
 
     def __init__(self, folder: Path | None, *, syncs: bool = True) -> None:
         """syncs: a bind waits until the disk has its line. Never raises for the disk."""
         self._path = folder / FILE if folder else None
         self._syncs, self._file, self._is_failing = syncs, -1, False
-        self._sync = SharedSync(lambda: None if self._file < 0 else os.dup(self._file), self._fail)
+        self._sync = GroupCommit(lambda: None if self._file < 0 else os.dup(self._file), self._fail)
         self._open = {bind.key: bind for bind in self._left()}
-        self.unsettled: dict[str, OpenBind] = dict(self._open)
+        self.unresolved: dict[str, OpenBind] = dict(self._open)
         """By key: who tries them next is `settle_binds`."""
         self._write_anew()
 
@@ -86,18 +86,18 @@ class OpenBinds:
         if self._syncs:
             await self._sync.settle()
 
-    def tell(self, bind: OpenBind, end: End) -> None:
+    def record_end(self, bind: OpenBind, end: BindEnd) -> None:
         """The record goes to the spool next."""
         self._append(_told(bind, end))
 
-    def leave(self, bind: OpenBind) -> None:
+    def leave_unresolved(self, bind: OpenBind) -> None:
         """Its end is not known: it has to be looked up."""
-        self.unsettled[bind.key] = bind
+        self.unresolved[bind.key] = bind
 
     def done(self, bind: OpenBind) -> None:
         """The record is durable, or none will ever be told."""
         self._open.pop(bind.key, None)
-        self.unsettled.pop(bind.key, None)
+        self.unresolved.pop(bind.key, None)
         self._append({"done": bind.key})
         if self._file >= 0 and os.fstat(self._file).st_size > _LONG_BYTES:
             self._write_anew()
@@ -158,8 +158,8 @@ def _lines(bind: OpenBind) -> Iterator[dict[str, Any]]:
         yield _told(bind, bind.end)
 
 
-def _told(bind: OpenBind, end: End) -> dict[str, Any]:
-    return {"told": bind.key, "error": end.error, "at": end.at.isoformat()}
+def _told(bind: OpenBind, end: BindEnd) -> dict[str, Any]:
+    return {"told": bind.key, "error": end.error, "at": end.ended_at.isoformat()}
 
 
 def _opened(bind: OpenBind) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def _take(found: dict[str, OpenBind], line: bytes) -> None:
             found.pop(said["done"], None)
         elif "told" in said:
             known = found[said["told"]]
-            end = End(said["error"], datetime.fromisoformat(said["at"]))
+            end = BindEnd(said["error"], datetime.fromisoformat(said["at"]))
             found[known.key] = OpenBind(known.attempt, known.node, known.started_at, end)
         else:
             bind = _read(said)
@@ -196,5 +196,5 @@ def _take(found: dict[str, OpenBind], line: bytes) -> None:
 
 def _read(said: dict[str, Any]) -> OpenBind:
     pod = PodRef(namespace=said["namespace"], name=said["pod"], uid=said["uid"])
-    attempt = Attempt(said["attempt"], pod, said["scheduler"], datetime.fromisoformat(said["started_at"]))
+    attempt = AttemptRef(said["attempt"], pod, said["scheduler"], datetime.fromisoformat(said["started_at"]))
     return OpenBind(attempt, said["node"], datetime.fromisoformat(said["bind_started_at"]))

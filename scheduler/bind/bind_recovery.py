@@ -12,11 +12,11 @@ from typing import Any, Final
 
 from hami.annotations import BIND_TIME
 from kube.errors import KubeApiError
-from scheduler.bind.bind_journal import End, OpenBind, OpenBinds
+from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
 from scheduler.bind.binder import bind_time
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
 from scheduler.publish import event_builder
-from scheduler.service import Teller
+from scheduler.service import EventWriter
 
 log = logging.getLogger(__name__)
 
@@ -26,16 +26,16 @@ IN_FLIGHT: Final = timedelta(minutes=1)
 PAUSE_SECONDS: Final = 1.0
 
 
-def end_of(bind: OpenBind, pod: Object, now: datetime) -> End | None:
+def end_of(bind: OpenBind, pod: Object, now: datetime) -> BindEnd | None:
     """What the pod says became of the bind; None while it may still take place.
 
     The times are those that another look would find too, so that telling it twice is telling the same.
     """
     node = (pod.get("spec") or {}).get("nodeName")
     if node == bind.node and annotation(pod, BIND_TIME) == bind_time(bind.started_at):
-        return End("", max(_scheduled_at(pod), bind.started_at))
+        return BindEnd("", max(_scheduled_at(pod), bind.started_at))
     if node or now - bind.started_at > IN_FLIGHT:
-        return End(NOT_BOUND, bind.started_at)
+        return BindEnd(NOT_BOUND, bind.started_at)
     return None
 
 
@@ -48,23 +48,23 @@ def _scheduled_at(pod: Object) -> datetime:
 _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 
-class BindSettler:
+class BindRecovery:
     """`run` is the task. It needs no lead: what it tells is its own."""
 
-    def __init__(self, binds: OpenBinds, api: ClusterApi, teller: Teller, clock: Callable[[], datetime]) -> None:
+    def __init__(self, binds: BindJournal, api: ClusterApi, teller: EventWriter, clock: Callable[[], datetime]) -> None:
         self._binds, self._api, self._teller, self._clock = binds, api, teller, clock
 
     async def run(self) -> None:
         """Look for ever."""
-        if self._binds.unsettled:
-            log.info("%d binds were cut off: looking what became of them", len(self._binds.unsettled))
+        if self._binds.unresolved:
+            log.info("%d binds were cut off: looking what became of them", len(self._binds.unresolved))
         while True:
-            await self.settle()
+            await self.recover()
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def settle(self) -> None:
+    async def recover(self) -> None:
         """Tell what can be known by now."""
-        for bind in list(self._binds.unsettled.values()):
+        for bind in list(self._binds.unresolved.values()):
             try:
                 end = bind.end or await self._look(bind)
             except KubeApiError as error:
@@ -73,7 +73,7 @@ class BindSettler:
                 if end:
                     await self._tell(bind, end)
 
-    async def _look(self, bind: OpenBind) -> End | None:
+    async def _look(self, bind: OpenBind) -> BindEnd | None:
         """Raises `KubeApiError`: 404 also where another pod has the name."""
         pod = await self._api.get_pod(bind.attempt.pod.namespace, bind.attempt.pod.name)
         if pod["metadata"].get("uid") != bind.attempt.pod.uid:
@@ -87,9 +87,9 @@ class BindSettler:
         else:
             log.debug("whether pod %s was bound to %s is not known yet: %s", bind.attempt.pod, bind.node, error)
 
-    async def _tell(self, bind: OpenBind, end: End) -> None:
+    async def _tell(self, bind: OpenBind, end: BindEnd) -> None:
         log.info("pod %s, node %s: %s", bind.attempt.pod, bind.node, end.error or "was bound")
-        self._binds.tell(bind, end)
-        self._teller.tell([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.at)])
+        self._binds.record_end(bind, end)
+        self._teller.write([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.ended_at)])
         await self._teller.settle()
         self._binds.done(bind)

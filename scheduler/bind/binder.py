@@ -19,7 +19,7 @@ from hami.node_lock import NodeLockError, PodKey, Step
 from hami.vendors import ONLY_NVIDIA, Vendors
 from kube.errors import KubeApiError, missing
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
-from scheduler.http.extender_protocol import BindArgs
+from scheduler.http.extender_protocol import BindRequest
 from scheduler.judge.request import container_requests
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,7 @@ class LockPolicy:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class BindResult:
     """error: why the pod could not be bound, in HAMi's words; empty when it is bound. is_unsure: it may be bound after
     all, since the API server did not answer, nor tell afterwards."""
 
@@ -64,13 +64,13 @@ class Binder:
         self._vendors = vendors
         self._api, self._policy, self._clock, self._sleep = api, policy, clock, sleep
 
-    async def bind(self, asked: BindArgs, started_at: datetime) -> Outcome:
+    async def bind(self, asked: BindRequest, started_at: datetime) -> BindResult:
         """`began` stands in the pod afterwards, as its bind time."""
         pod = self._api.known_pod(asked.namespace, asked.name)
         if pod is None:
-            return Outcome(str(missing("pod", asked.name)))
+            return BindResult(str(missing("pod", asked.name)))
         if self._api.known_node(asked.node) is None:
-            return Outcome(str(missing("node", asked.node)))
+            return BindResult(str(missing("node", asked.node)))
         locks = needs_lock(pod, self._vendors)
         try:
             if locks:
@@ -79,9 +79,9 @@ class Binder:
         except (KubeApiError, NodeLockError) as error:
             if locks:
                 await self._release(asked)
-            return Outcome(str(error))
+            return BindResult(str(error))
 
-    async def _write(self, asked: BindArgs, started_at: datetime) -> Outcome:
+    async def _write(self, asked: BindRequest, started_at: datetime) -> BindResult:
         marks = {BIND_PHASE: PHASE_ALLOCATING, BIND_TIME: bind_time(started_at)}
         await self._api.patch_pod(asked.namespace, asked.name, asked.uid, marks)
         try:
@@ -90,21 +90,21 @@ class Binder:
             if not error.is_unsure:
                 raise
             return await self._look_after(asked, error)
-        return Outcome()
+        return BindResult()
 
-    async def _look_after(self, asked: BindArgs, cause: KubeApiError) -> Outcome:
+    async def _look_after(self, asked: BindRequest, cause: KubeApiError) -> BindResult:
         """What became of a binding whose answer was lost. Raises `cause` where it certainly did not take place."""
         try:
             pod = await self._api.get_pod(asked.namespace, asked.name)
         except KubeApiError as error:
             if error.is_missing:
                 raise cause from None
-            return Outcome(str(cause), is_unsure=True)
+            return BindResult(str(cause), is_unsure=True)
         if pod["metadata"].get("uid") == asked.uid and (pod.get("spec") or {}).get("nodeName") == asked.node:
-            return Outcome()
+            return BindResult()
         raise cause
 
-    async def _lock(self, asked: BindArgs, *, waits: bool) -> None:
+    async def _lock(self, asked: BindRequest, *, waits: bool) -> None:
         """Raises `NodeLockError` where the lock can't be had, `KubeApiError` where the API server fails."""
         pod, give_up = (asked.namespace, asked.name), self._clock() + self._policy.retry
         while True:
@@ -169,7 +169,7 @@ class Binder:
             raise
         return True
 
-    async def _release(self, asked: BindArgs) -> None:
+    async def _release(self, asked: BindRequest) -> None:
         """Take our lock off the node. What is not ours stays; what can't be removed expires."""
         pod = (asked.namespace, asked.name)
         for _ in range(_TRIES):

@@ -15,7 +15,7 @@ from scheduler.devices.pod_usage import has_ended
 
 Mark = tuple[str | None, ...]
 
-REMEMBERED_VOID: Final = 100_000
+MAX_REMEMBERED_VOID: Final = 100_000
 """Of so many pods it is known that their annotations hold nothing; of those before them they count again."""
 
 _MARKS: Final = (ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED)
@@ -55,7 +55,7 @@ class Claims:
         self._untold.pop(uid, None)
         if told := {mark for mark in marks if mark != _UNMARKED}:
             self._void.setdefault(uid, set()).update(told)
-        if len(self._void) > REMEMBERED_VOID:
+        if len(self._void) > MAX_REMEMBERED_VOID:
             self._void.popitem(last=False)
 
     def count(self, pod: Mapping[str, Any]) -> bool:

@@ -23,24 +23,24 @@ MAX_OFFERED: Final = 10_000
 
 
 @dataclass(slots=True)
-class _Held:
+class _StoredObject:
     """One object: what the file (or kube-scheduler) says, and what was written over it since."""
 
-    said: Object
+    manifest: Object
     version: int
     annotations: dict[str, str | None] = field(default_factory=dict)
     labels: dict[str, str] = field(default_factory=dict)
     node: str = ""
     phase: str = ""
 
-    def seen(self) -> dict[str, Any]:
+    def current(self) -> dict[str, Any]:
         """The object as a reader of the API sees it."""
-        metadata = dict(self.said["metadata"])
+        metadata = dict(self.manifest["metadata"])
         merged = {**(metadata.get("annotations") or {}), **self.annotations}
         metadata["annotations"] = {key: value for key, value in merged.items() if value is not None}
         metadata["labels"] = {**(metadata.get("labels") or {}), **self.labels}
         metadata["resourceVersion"] = str(self.version)
-        found = {**self.said, "metadata": metadata}
+        found = {**self.manifest, "metadata": metadata}
         if self.node:
             found["spec"] = {**(found.get("spec") or {}), "nodeName": self.node}
             found["status"] = {**(found.get("status") or {}), "phase": self.phase}
@@ -54,13 +54,13 @@ class FileCluster:
         self._watcher = watcher
         self._version = 0
         self._file = Manifest()
-        self._nodes: dict[str, _Held] = {}
-        self._pods: dict[PodKey, _Held] = {}
+        self._nodes: dict[str, _StoredObject] = {}
+        self._pods: dict[PodKey, _StoredObject] = {}
         self._offered: OrderedDict[PodKey, None] = OrderedDict()
         self._told_kinds: set[str] = set()
 
     def locked_nodes(self) -> int:
-        return sum(annotation(node.seen(), NODE_LOCK) is not None for node in self._nodes.values())
+        return sum(annotation(node.current(), NODE_LOCK) is not None for node in self._nodes.values())
 
     def apply(self, manifest: Manifest) -> None:
         """Take the file as it is now: tell the difference to what it said before."""
@@ -94,26 +94,26 @@ class FileCluster:
         if held and before:
             said = ((key, annotation(before, key), annotation(node, key)) for key in held.annotations)
             kept = {key: held.annotations[key] for key, old, new in said if old == new}
-        self._nodes[name] = _Held(node, self._next_version(), kept)
-        self._watcher.node_changed(self._nodes[name].seen())
+        self._nodes[name] = _StoredObject(node, self._next_version(), kept)
+        self._watcher.node_changed(self._nodes[name].current())
 
     def _apply_pod(self, key: PodKey, pod: Object) -> None:
         self._offered.pop(key, None)
         self._replace_pod(key, pod)
-        self._watcher.pod_changed(self._pods[key].seen())
+        self._watcher.pod_changed(self._pods[key].current())
 
     def _replace_pod(self, key: PodKey, pod: Object) -> None:
         old = self._pods.get(key)
         # What a pod held before is let go first: an unplaced pod does not say by itself that it holds nothing.
         if old:
-            self._watcher.pod_gone(_uid(old.said))
-        self._pods[key] = _Held(pod, self._next_version())
+            self._watcher.pod_gone(_uid(old.manifest))
+        self._pods[key] = _StoredObject(pod, self._next_version())
 
     def _forget_pod(self, key: PodKey) -> None:
         self._offered.pop(key, None)
         held = self._pods.pop(key, None)
         if held:
-            self._watcher.pod_gone(_uid(held.said))
+            self._watcher.pod_gone(_uid(held.manifest))
 
     def _next_version(self) -> int:
         self._version += 1
@@ -126,17 +126,17 @@ class FileCluster:
 
     def known_node(self, name: str) -> Object | None:
         held = self._nodes.get(name)
-        return held.seen() if held else None
+        return held.current() if held else None
 
     def known_pod(self, namespace: str, name: str) -> Object | None:
         held = self._pods.get((namespace, name))
-        return held.seen() if held else None
+        return held.current() if held else None
 
     def offered(self, pod: Object) -> None:
         metadata = pod["metadata"]
         key = (metadata["namespace"], metadata["name"])
         held = self._pods.get(key)
-        if held and _uid(held.said) == metadata["uid"]:
+        if held and _uid(held.manifest) == metadata["uid"]:
             return
         self._replace_pod(key, pod)
         self._offered[key] = None
@@ -144,17 +144,17 @@ class FileCluster:
             self._forget_pod(next(iter(self._offered)))
 
     async def get_node(self, name: str) -> Object:
-        return self._node(name).seen()
+        return self._node(name).current()
 
     async def get_pod(self, namespace: str, name: str) -> Object:
-        return self._pod(namespace, name).seen()
+        return self._pod(namespace, name).current()
 
-    def _node(self, name: str) -> _Held:
+    def _node(self, name: str) -> _StoredObject:
         if name not in self._nodes:
             raise missing("nodes", name)
         return self._nodes[name]
 
-    def _pod(self, namespace: str, name: str) -> _Held:
+    def _pod(self, namespace: str, name: str) -> _StoredObject:
         if (namespace, name) not in self._pods:
             raise missing("pods", name)
         return self._pods[namespace, name]
@@ -165,7 +165,7 @@ class FileCluster:
             raise KubeApiError(409, f'Operation cannot be fulfilled on nodes "{name}": the object has been modified')
         held.annotations.update(annotations)
         held.version = self._next_version()
-        self._watcher.node_changed(held.seen())
+        self._watcher.node_changed(held.current())
 
     async def patch_pod(
         self,
@@ -176,38 +176,38 @@ class FileCluster:
         labels: Mapping[str, str] | None = None,
     ) -> None:
         held = self._pod(namespace, name)
-        if uid != _uid(held.said):
+        if uid != _uid(held.manifest):
             raise KubeApiError(409, _other_uid(f'Operation cannot be fulfilled on pods "{name}"', uid, held))
         held.annotations.update(annotations)
         held.labels.update(labels or {})
         held.version = self._next_version()
-        self._watcher.pod_changed(held.seen())
-        if annotation(held.seen(), ASSIGNED_NODE):
+        self._watcher.pod_changed(held.current())
+        if annotation(held.current(), ASSIGNED_NODE):
             self._offered.pop((namespace, name), None)
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         held = self._pod(namespace, name)
-        said = (held.said.get("spec") or {}).get("nodeName")
+        said = (held.manifest.get("spec") or {}).get("nodeName")
         about = f'Operation cannot be fulfilled on pods/binding "{name}"'
-        if uid and uid != _uid(held.said):
+        if uid and uid != _uid(held.manifest):
             raise KubeApiError(409, _other_uid(about, uid, held))
         if held.node or said:
             raise KubeApiError(409, f'{about}: pod {name} is already assigned to node "{held.node or said}"')
         held.node, held.phase = node, "Running"
         await self._allocate(held, namespace, name, node)
 
-    async def _allocate(self, held: _Held, namespace: str, name: str, node: str) -> None:
+    async def _allocate(self, held: _StoredObject, namespace: str, name: str, node: str) -> None:
         """The device plugin's part: hand the devices over, say so, release the node."""
-        waiting = annotation(held.seen(), DEVICES_TO_ALLOCATE) or ""
+        waiting = annotation(held.current(), DEVICES_TO_ALLOCATE) or ""
         done = {DEVICES_TO_ALLOCATE: ";" * waiting.count(";"), BIND_PHASE: PHASE_SUCCESS}
-        await self.patch_pod(namespace, name, _uid(held.said), done)
-        lock = annotation(self._node(node).seen(), NODE_LOCK)
+        await self.patch_pod(namespace, name, _uid(held.manifest), done)
+        lock = annotation(self._node(node).current(), NODE_LOCK)
         if lock is not None and owner_of(lock) == (namespace, name):
             await self.patch_node(node, {NODE_LOCK: None}, str(self._node(node).version))
 
 
-def _other_uid(about: str, uid: str, held: _Held) -> str:
-    return f"{about}: Precondition failed: UID in precondition: {uid}, UID in object meta: {_uid(held.said)}"
+def _other_uid(about: str, uid: str, held: _StoredObject) -> str:
+    return f"{about}: Precondition failed: UID in precondition: {uid}, UID in object meta: {_uid(held.manifest)}"
 
 
 def _uid(pod: Object) -> str:

@@ -23,7 +23,7 @@ from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.node_entry import MIG_MODE, DeviceKind, NodeEntry, fragment_of
 from scheduler.devices.pod_usage import PodUse, has_ended, is_leaving, pod_use
 from scheduler.devices.quota import Quotas
-from scheduler.devices.registration_step import LastLook, Step, next_step
+from scheduler.devices.registration_step import LastLook, RegistrationStep, next_step
 
 USED: Final = ("used_slots", "used_cores", "used_memory")
 TOTAL: Final = ("total_slots", "total_cores", "total_memory")
@@ -74,10 +74,10 @@ class ClusterColumns:
         step = next_step(last, annotations, allocatable, now, keys)
         reading = read_node(node, self.vendors, now)
         nvidia = self._accepted(reading.nvidia)
-        self._last[name] = LastLook(allocatable, None if step is Step.DROP else last.register)
-        if step is Step.DROP:
+        self._last[name] = LastLook(allocatable, None if step is RegistrationStep.DROP else last.register)
+        if step is RegistrationStep.DROP:
             self._nvidia_devices.pop(name, None)
-        if step is Step.READ and isinstance(nvidia, NodeDevices):
+        if step is RegistrationStep.READ and isinstance(nvidia, NodeDevices):
             self._last[name] = LastLook(allocatable, annotations[keys.register])
             self._nvidia_devices[name] = nvidia
         self._register(name, combine(self._nvidia_devices.get(name), reading.others, self.vendors))
@@ -91,13 +91,17 @@ class ClusterColumns:
             return Malformed(self._nvidia.node.register, "", problem)
         return nvidia
 
-    def _explain(self, name: str, found: NodeDevices | Malformed | None, step: Step) -> None:
+    def _explain(self, name: str, found: NodeDevices | Malformed | None, step: RegistrationStep) -> None:
         if isinstance(found, Malformed):
             self._causes[name] = str(found)
         elif name in self._ids or found is None:
             self._causes.pop(name, None)
         else:
-            why = "no GPU is allocatable any more" if step is Step.DROP else "its device plugin has not answered yet"
+            why = (
+                "no GPU is allocatable any more"
+                if step is RegistrationStep.DROP
+                else "its device plugin has not answered yet"
+            )
             self._causes[name] = f"{why} (status.allocatable and annotation {HANDSHAKE})"
 
     def _register(self, name: str, found: NodeDevices | None) -> None:

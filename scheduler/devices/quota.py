@@ -13,7 +13,7 @@ UNLIMITED: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class QuotaLeft:
     """What a namespace may still take: MiB and percent of cards. Negative where it is over its quota."""
 
     memory_mib: int = UNLIMITED
@@ -52,15 +52,15 @@ class Quotas:
         else:
             self.used.pop((namespace, vendor), None)
 
-    def room(self, namespace: str, vendor: Vendor) -> Room:
+    def left(self, namespace: str, vendor: Vendor) -> QuotaLeft:
         """What the namespace may still take of a vendor's cards. A quota counts memory in the vendor's own unit."""
         quotas = self.limits.get(namespace)
         if not quotas:
-            return Room()
+            return QuotaLeft()
         memory = _latest(quotas, vendor.resources.memory)
         cores = _latest(quotas, vendor.resources.cores)
         used_memory, used_cores = self.used.get((namespace, vendor.word), (0, 0))
-        return Room(
+        return QuotaLeft(
             UNLIMITED if memory is None else memory * max(vendor.amounts.memory_unit_mib, 1) - used_memory,
             UNLIMITED if cores is None else cores - used_cores,
         )

@@ -15,7 +15,7 @@ from hami.handshake import handshake_of, is_given_up
 from hami.vendors import NVIDIA, NodeKeys
 
 
-class Step(Enum):
+class RegistrationStep(Enum):
     READ = "read the register annotation"
     KEEP = "keep what is registered"
     DROP = "give the node's devices up"
@@ -31,17 +31,17 @@ class LastLook:
 
 def next_step(
     last: LastLook, annotations: Mapping[str, Any], allocatable: int, now: datetime | None, keys: NodeKeys = NVIDIA.node
-) -> Step:
+) -> RegistrationStep:
     """What to do with the node's registration.
 
     now: the scheduler's local time without a zone, as the handshake is written; None: no request is ever too old.
     """
     if allocatable != last.allocatable:
-        return Step.READ if allocatable else Step.DROP
+        return RegistrationStep.READ if allocatable else RegistrationStep.DROP
     handshake = handshake_of(annotations, keys.handshake)
     if handshake is None or not handshake.is_request:
-        return Step.READ
+        return RegistrationStep.READ
     if is_given_up(handshake, allocatable, now):
-        return Step.DROP
+        return RegistrationStep.DROP
     has_changed = last.register is not None and annotations.get(keys.register) != last.register
-    return Step.READ if has_changed else Step.KEEP
+    return RegistrationStep.READ if has_changed else RegistrationStep.KEEP

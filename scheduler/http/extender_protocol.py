@@ -22,7 +22,7 @@ class UnusableBodyError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class FilterArgs:
+class FilterRequest:
     """`nodes`: Node objects by name where kube-scheduler sends those (nodeCacheCapable false), else None."""
 
     pod: Json
@@ -37,14 +37,14 @@ class FilterArgs:
 
 
 @dataclass(frozen=True, slots=True)
-class BindArgs:
+class BindRequest:
     namespace: str
     name: str
     uid: str
     node: str
 
 
-def read_filter(body: bytes) -> FilterArgs:
+def read_filter(body: bytes) -> FilterRequest:
     """Raises `UnusableBodyError`."""
     fields = _fields(body)
     pod = fields.get("pod")
@@ -53,12 +53,12 @@ def read_filter(body: bytes) -> FilterArgs:
     nodes = fields.get("nodes")
     names = _names(fields.get("nodenames"))
     if nodes is None or names:
-        return FilterArgs(_pod(pod), names)
+        return FilterRequest(_pod(pod), names)
     whole = _node_objects(nodes)
-    return FilterArgs(_pod(pod), tuple(whole), whole)
+    return FilterRequest(_pod(pod), tuple(whole), whole)
 
 
-def read_bind(body: bytes) -> BindArgs:
+def read_bind(body: bytes) -> BindRequest:
     """Raises `UnusableBodyError`."""
     fields = _fields(body)
     said = {name: fields.get(name.lower()) or "" for name in ("PodNamespace", "PodName", "PodUID", "Node")}
@@ -68,7 +68,7 @@ def read_bind(body: bytes) -> BindArgs:
         if not value and name != "PodUID":
             raise UnusableBodyError(f"{name} is empty")
     uid = said["PodUID"] or derived_uid(said["PodNamespace"], said["PodName"])
-    return BindArgs(said["PodNamespace"], said["PodName"], uid, said["Node"])
+    return BindRequest(said["PodNamespace"], said["PodName"], uid, said["Node"])
 
 
 def _fields(body: bytes) -> Json:

@@ -24,7 +24,7 @@ LINGER_SECONDS: Final = 3.0
 """And so long to stop sending a body that was refused."""
 
 
-class Server(uvicorn.Server):
+class HttpServer(uvicorn.Server):
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
         # uvicorn would raise the signal again once it has stopped, before the spool is sent.
@@ -101,7 +101,7 @@ async def answer(
 
     `context`: HTTPS with it, without it plain HTTP.
     """
-    server = Server(config(app, context))
+    server = HttpServer(config(app, context))
 
     def stop() -> None:
         server.should_exit = True

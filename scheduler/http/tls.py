@@ -25,7 +25,7 @@ class BrokenPairError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class CertificatePair:
     """PEM files: the certificate with its chain behind it, and its private key without a passphrase."""
 
     certificate: Path
@@ -70,7 +70,7 @@ def _pem(flag: str, path: Path, what: str) -> bytes:
 class Certificates:
     """The pair in force. `context` stays one object for the life of a listener, whatever is loaded later."""
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: CertificatePair) -> None:
         """Raises `BrokenPairError`."""
         self._pair = pair
         self._contents = pair.contents()

@@ -1,7 +1,7 @@
-"""One pod against one batch of nodes, container after container.
+"""Evaluates one pod against one batch of nodes, container after container.
 
-Init containers each see the cards as they are; app containers also see what the app containers before them took. A node
-that refuses a container is not asked about later ones.
+Each init container sees the devices as they are; an app container also sees what the app containers before it took.
+A node that refuses a container is left out of the evaluation of the later ones.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,158 +11,177 @@ import numpy as np
 from hami.mig import Placement
 from scheduler.devices.node_entry import MIG_MODE
 from scheduler.judge import verdict_codes
-from scheduler.judge.device_matrix import Bools, Cards, Ints
-from scheduler.judge.device_request import Ask, ask_of
+from scheduler.judge.device_matrix import Bools, DeviceMatrix, Ints
+from scheduler.judge.device_request import DeviceRequest, device_request_of
 from scheduler.judge.fit import Checks, Fit, check, collect, fit, gate
-from scheduler.judge.per_node import walk_nodes
-from scheduler.judge.pod_constraints import Terms, give_back
-from scheduler.judge.reference_fit import Pick, Walk
+from scheduler.judge.per_node import fit_node_by_node
+from scheduler.judge.pod_constraints import PodConstraints, give_back
+from scheduler.judge.reference_fit import Pick, ReferenceFit
 from scheduler.judge.request import ContainerRequest
-from scheduler.judge.results import Part, flat_part, join, looked_part
+from scheduler.judge.results import PartialJudgement, join, part_of_matrix, part_of_node_fits
 from scheduler.judge.scoring import device_scores, trying_order
-from scheduler.judge.sequential_fit import Left, fit_in_turns
+from scheduler.judge.sequential_fit import QuotaColumns, fit_sequentially
 from scheduler.judge.topology import keep_best
 
 
-class Trial:
-    """The nodes of one batch that passed so far. Arrays per node have shape (n,) and shrink as nodes refuse."""
+class BatchEvaluation:
+    """The n nodes of one batch that passed every container so far.
 
-    def __init__(self, terms: Mapping[str, Terms], cards: Cards) -> None:
-        """terms: by vendor; `cards` are judged for the first of them."""
-        self._by_vendor = terms
-        self._terms = next(iter(terms.values()))
-        self._cards = cards
-        give_back(self._terms, cards)
-        self._apps = cards.with_own_use()
-        self._gate = gate(cards, self._terms.accepts_kind)
-        self._takes = {vendor: Left.nothing(len(cards.ids)) for vendor in terms}
-        self._placed: dict[int, list[Placement]] = {}
+    Arrays per node have shape (n,); they shrink with every container that some nodes refuse.
+    """
+
+    def __init__(self, constraints: Mapping[str, PodConstraints], matrix: DeviceMatrix) -> None:
+        """constraints: by vendor word. matrix: valid for the first of these vendors; changed by the evaluation."""
+        self._by_vendor = constraints
+        self._constraints = next(iter(constraints.values()))
+        self._matrix = matrix
+        give_back(self._constraints, matrix)
+        self._apps = matrix.with_own_use()
+        self._gate = gate(matrix, self._constraints.accepts_kind)
+        self._taken_by_vendor = {vendor: QuotaColumns.nothing(len(matrix.ids)) for vendor in constraints}
+        self._placements: dict[int, list[Placement]] = {}
         self.picks: list[list[Pick]] = []
-        """Of the latest container, on the nodes that were walked card by card."""
+        """Per node that was evaluated one device at a time: what the latest container got there."""
 
     @property
     def is_over(self) -> bool:
-        return not self._cards.ids.size
+        return not self._matrix.ids.size
 
     @property
     def passed(self) -> Ints:
-        """The offered nodes, by position, that passed all containers so far."""
-        return self._cards.nodes
+        """Positions, among the offered nodes, of those that passed all containers so far; shape (n,)."""
+        return self._matrix.nodes
 
-    def judge(self, request: ContainerRequest) -> Part:
-        """Judge one container on the nodes that passed so far, and keep only those that pass it too."""
-        if request.vendor != self._terms.vendor.word:
-            self._turn_to(self._by_vendor[request.vendor])
-        cards = self._cards if request.is_init else self._apps
-        ask = ask_of(request, self._terms.wishes)
-        checks = check(cards, ask, self._gate, self._terms.accepts_uuid(cards))
-        is_short = self._is_short(ask)
-        has_mig = self._terms.columns.nodes["has_mig"][cards.ids]
-        singly = (has_mig | self._terms.one_by_one) & ~is_short
+    def judge(self, request: ContainerRequest) -> PartialJudgement:
+        """Judge one container on the nodes that passed so far, and keep only the nodes that pass it too."""
+        if request.vendor != self._constraints.vendor.word:
+            self._switch_vendor(self._by_vendor[request.vendor])
+        matrix = self._matrix if request.is_init else self._apps
+        device_request = device_request_of(request, self._constraints.annotations)
+        checks = check(matrix, device_request, self._gate, self._constraints.accepts_uuid(matrix))
+        is_short = self._is_short(device_request)
+        has_mig = self._constraints.columns.nodes["has_mig"][matrix.ids]
+        one_by_one = (has_mig | self._constraints.one_by_one) & ~is_short
         parts = []
-        if not singly.all():
-            parts.append(self._judge_together(request, ask, checks, is_short, np.flatnonzero(~singly)))
-        if singly.any():
-            parts.append(self._judge_singly(request, ask, checks, np.flatnonzero(singly)))
+        if not one_by_one.all():
+            parts.append(self._judge_together(request, device_request, checks, is_short, np.flatnonzero(~one_by_one)))
+        if one_by_one.any():
+            parts.append(self._judge_one_by_one(request, device_request, checks, np.flatnonzero(one_by_one)))
         part = join(parts)
         self._keep(part.passed)
         return part
 
-    def _turn_to(self, terms: Terms) -> None:
-        """Judge another vendor's cards from here on."""
-        self._terms = terms
-        self._cards = self._cards.of_vendor(terms.columns, terms.code)
-        self._apps = self._apps.of_vendor(terms.columns, terms.code)
-        self._gate = gate(self._cards, terms.accepts_kind)
+    def _switch_vendor(self, constraints: PodConstraints) -> None:
+        """Judge the devices of another vendor from here on."""
+        self._constraints = constraints
+        self._matrix = self._matrix.of_vendor(constraints.columns, constraints.code)
+        self._apps = self._apps.of_vendor(constraints.columns, constraints.code)
+        self._gate = gate(self._matrix, constraints.accepts_kind)
 
     @property
-    def _taken(self) -> Left:
-        """What the pod's app containers took of the vendor so far."""
-        return self._takes[self._terms.vendor.word]
+    def _taken(self) -> QuotaColumns:
+        """What the pod's app containers took of the current vendor so far."""
+        return self._taken_by_vendor[self._constraints.vendor.word]
 
-    def _is_short(self, ask: Ask) -> Bools:
-        """Nodes with fewer cards than asked for; but one MIG card may hold several instances."""
-        short = ask.count > self._cards.judged
-        if self._terms.vendor.pod.mode and self._terms.wishes.accepts_mode(MIG_MODE):
-            short &= ~self._terms.columns.nodes["has_mig"][self._cards.ids]
+    def _is_short(self, device_request: DeviceRequest) -> Bools:
+        """Nodes with fewer devices than requested, shape (n,)."""
+        short = device_request.count > self._matrix.judged
+        # One MIG device may give several instances, so such a node is never short by its device count.
+        if self._constraints.vendor.pod.mode and self._constraints.annotations.accepts_mode(MIG_MODE):
+            short &= ~self._constraints.columns.nodes["has_mig"][self._matrix.ids]
         return short
 
     def _judge_together(
-        self, request: ContainerRequest, ask: Ask, checks: Checks, is_short: Bools, where: Ints
-    ) -> Part:
-        cards = self._cards if request.is_init else self._apps
-        if where.size < cards.ids.size:
-            cards, checks, is_short = cards.only(where), checks.only(where), is_short[where]
-        result = self._fit(cards, ask, checks, self._left(where, request.is_init))
+        self, request: ContainerRequest, device_request: DeviceRequest, checks: Checks, is_short: Bools, where: Ints
+    ) -> PartialJudgement:
+        matrix = self._matrix if request.is_init else self._apps
+        if where.size < matrix.ids.size:
+            matrix, checks, is_short = matrix.only(where), checks.only(where), is_short[where]
+        result = self._fit(matrix, device_request, checks, self._left(where, request.is_init))
         result.verdict[:, is_short] = verdict_codes.NOT_REACHED
         result.passed[is_short] = False
-        part = flat_part(cards, result.verdict, result.passed, is_short, checks.memory)
+        part = part_of_matrix(matrix, result.verdict, result.passed, is_short, checks.memory)
         if not request.is_init and result.passed.any():
-            self._take(ask, result, checks.memory, where)
+            self._take(device_request, result, checks.memory, where)
         return part
 
-    def _fit(self, cards: Cards, ask: Ask, checks: Checks, left: Left | None) -> Fit:
-        in_turns = left is not None or ask.numa_bind
-        if not in_turns and not ask.collects_all:
-            return fit(cards, ask, checks, lambda some: self._order(cards.only(some), ask))
-        order = self._order(cards, ask)
-        found = fit_in_turns(cards, ask, checks, order, left) if in_turns else collect(cards, ask, checks)
-        if ask.collects_all:
-            keep_best(found, ask, order, [entry.pairs for entry in self._terms.columns.entries(cards.ids.tolist())])
+    def _fit(
+        self, matrix: DeviceMatrix, device_request: DeviceRequest, checks: Checks, quota: QuotaColumns | None
+    ) -> Fit:
+        in_turns = quota is not None or device_request.numa_bind
+        if not in_turns and not device_request.collects_all:
+            return fit(matrix, device_request, checks, lambda some: self._order(matrix.only(some), device_request))
+        order = self._order(matrix, device_request)
+        found = (
+            fit_sequentially(matrix, device_request, checks, order, quota)
+            if in_turns
+            else collect(matrix, device_request, checks)
+        )
+        if device_request.collects_all:
+            keep_best(
+                found,
+                device_request,
+                order,
+                [entry.pairs for entry in self._constraints.columns.entries(matrix.ids.tolist())],
+            )
         return found
 
-    def _order(self, cards: Cards, ask: Ask) -> Ints:
-        bare = self._terms.is_bare_kind[cards.kind]
-        scores = device_scores(cards, ask, self._terms.wishes.weights, bare)
-        return trying_order(cards, scores, self._terms.wishes)
+    def _order(self, matrix: DeviceMatrix, device_request: DeviceRequest) -> Ints:
+        bare = self._constraints.is_bare_kind[matrix.kind]
+        scores = device_scores(matrix, device_request, self._constraints.annotations.weights, bare)
+        return trying_order(matrix, scores, self._constraints.annotations)
 
-    def _left(self, where: Ints, is_init: bool) -> Left | None:
-        room = self._terms.room
-        if not room.is_limited:
+    def _left(self, where: Ints, is_init: bool) -> QuotaColumns | None:
+        quota_left = self._constraints.quota_left
+        if not quota_left.is_limited:
             return None
         taken = 0 * self._taken.memory if is_init else self._taken.memory
         cores = 0 * self._taken.cores if is_init else self._taken.cores
-        return Left(room.memory_mib - taken[where], room.cores - cores[where])
+        return QuotaColumns(quota_left.memory_mib - taken[where], quota_left.cores - cores[where])
 
-    def _take(self, ask: Ask, result: Fit, memory: Ints, where: Ints) -> None:
-        """Count what an app container took on nodes judged together."""
+    def _take(self, device_request: DeviceRequest, result: Fit, memory: Ints, where: Ints) -> None:
+        """Add what an app container took on the nodes that were judged together."""
         picked = result.picked & result.passed
         self._apps.used_slots[:, where] += picked
-        self._apps.used_cores[:, where] += picked * ask.cores
+        self._apps.used_cores[:, where] += picked * device_request.cores
         self._apps.used_memory[:, where] += picked * memory
         self._taken.memory[where] += (picked * memory).sum(axis=0)
-        self._taken.cores[where] += picked.sum(axis=0) * ask.cores
+        self._taken.cores[where] += picked.sum(axis=0) * device_request.cores
 
-    def _judge_singly(self, request: ContainerRequest, ask: Ask, checks: Checks, where: Ints) -> Part:
-        cards = (self._cards if request.is_init else self._apps).only(where)
+    def _judge_one_by_one(
+        self, request: ContainerRequest, device_request: DeviceRequest, checks: Checks, where: Ints
+    ) -> PartialJudgement:
+        matrix = (self._matrix if request.is_init else self._apps).only(where)
         some = checks.only(where)
-        placed = {} if request.is_init else self._placed
-        left = self._left(where, request.is_init)
-        walks = walk_nodes(self._terms, cards, ask, some, self._order(cards, ask), left, placed)
+        placed = {} if request.is_init else self._placements
+        quota = self._left(where, request.is_init)
+        node_fits = fit_node_by_node(
+            self._constraints, matrix, device_request, some, self._order(matrix, device_request), quota, placed
+        )
         if not request.is_init:
-            self._take_walks(walks, where)
-        self.picks = [done.picks for done in walks]
-        return looked_part(cards, walks, some.memory)
+            self._take_node_fits(node_fits, where)
+        self.picks = [done.picks for done in node_fits]
+        return part_of_node_fits(matrix, node_fits, some.memory)
 
-    def _take_walks(self, walks: Sequence[Walk], where: Ints) -> None:
-        """Count what an app container took on nodes that were walked."""
-        for node, done in zip(where.tolist(), walks, strict=True):
+    def _take_node_fits(self, node_fits: Sequence[ReferenceFit], where: Ints) -> None:
+        """Add what an app container took on the nodes that were judged one device at a time."""
+        for node, done in zip(where.tolist(), node_fits, strict=True):
             for pick in done.picks if done.passed else ():
                 self._take_pick(node, pick)
 
     def _take_pick(self, node: int, pick: Pick) -> None:
-        at = (pick.card.position, node)
+        at = (pick.device.position, node)
         self._apps.used_slots[at] += 1
         self._apps.used_cores[at] += pick.cores
         self._apps.used_memory[at] += pick.memory_mib
         self._taken.memory[node] += pick.memory_mib
         self._taken.cores[node] += pick.cores
         if pick.mig:
-            self._placed.setdefault(int(self._apps.rows[at]), []).append(pick.mig.placement)
+            self._placements.setdefault(int(self._apps.rows[at]), []).append(pick.mig.placement)
 
     def _keep(self, passed: Bools) -> None:
         if passed.all():
             return
-        self._cards, self._apps = self._cards.only(passed), self._apps.only(passed)
+        self._matrix, self._apps = self._matrix.only(passed), self._apps.only(passed)
         self._gate = self._gate[:, passed]
-        self._takes = {vendor: left.only(passed) for vendor, left in self._takes.items()}
+        self._taken_by_vendor = {vendor: quota.only(passed) for vendor, quota in self._taken_by_vendor.items()}

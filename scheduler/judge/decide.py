@@ -7,16 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hami import allocation
-from hami.allocation import AllocatedDevice, MigAllocation
-from hami.annotations import ASSIGNED_NODE, MIG_ALLOCATIONS
-from hami.mig import Placement
+from hami.annotations import ASSIGNED_NODE
 from hami.reason_codes import ReasonCode
-from hami.vendors import Vendors
 from scheduler.devices.cluster_state import TOTAL, USED, ClusterColumns
-from scheduler.devices.pod_usage import use_of
 from scheduler.judge import verdict_codes
-from scheduler.judge.batch_evaluation import Trial
+from scheduler.judge.batch_evaluation import BatchEvaluation
 from scheduler.judge.decision import (
     Allocation,
     ContainerJudgement,
@@ -25,60 +20,60 @@ from scheduler.judge.decision import (
     Grant,
     MigSlice,
     NotOurs,
-    Policy,
     Refusal,
+    SchedulingPolicy,
 )
 from scheduler.judge.device_matrix import Ints, batches
-from scheduler.judge.pod_annotations import WeightsError, read_wishes
-from scheduler.judge.pod_constraints import Terms, terms_of
+from scheduler.judge.pod_annotations import WeightsError, read_pod_annotations
+from scheduler.judge.pod_constraints import PodConstraints, pod_constraints
 from scheduler.judge.reference_fit import Pick
 from scheduler.judge.request import ContainerRequest, container_requests
-from scheduler.judge.results import Part, join, judgement, refusals_of
+from scheduler.judge.reservation import allocation_annotations
+from scheduler.judge.results import PartialJudgement, join, judgement, refusals_of
 from scheduler.judge.scoring import node_scores
-
-__all__ = ["Allocation", "Decision", "Failed", "NotOurs", "Policy", "decide", "release", "reserve"]
 
 
 def decide(
-    columns: ClusterColumns, pod: Mapping[str, Any], node_names: Sequence[str], policy: Policy
+    columns: ClusterColumns, pod: Mapping[str, Any], node_names: Sequence[str], policy: SchedulingPolicy
 ) -> Decision | NotOurs | Failed:
-    """Judge every card of every offered node for the pod and choose a node.
+    """Judge every device of every offered node for the pod and choose a node.
 
-    What the pod itself holds from an earlier attempt does not count against it. Nothing in `columns` is changed:
-    `reserve` does that.
+    What the pod itself holds from an earlier attempt does not count against it. `columns` is only read; `reserve`
+    writes the decision into it.
     """
     requests = container_requests(pod, columns.vendors)
     if not any(request.asks for request in requests):
         return NotOurs(requests)
     metadata = _mapping(pod.get("metadata"))
     try:
-        terms = dict(_terms(columns, metadata, requests, policy))
+        constraints = dict(_constraints(columns, metadata, requests, policy))
     except WeightsError as error:
         return Failed(requests, f"{ReasonCode.CALC_SCORE_FAILED} {error} for pod {metadata.get('name', '')}")
-    return _Attempt(terms, requests, tuple(node_names)).conclude()
+    return _Attempt(constraints, requests, tuple(node_names)).conclude()
 
 
-def _terms(
-    columns: ClusterColumns, metadata: Mapping[str, Any], requests: Sequence[ContainerRequest], policy: Policy
-) -> Iterator[tuple[str, Terms]]:
-    """The pod's terms by vendor that it asks for. Raises WeightsError."""
-    annotations = _mapping(metadata.get("annotations"))
-    asked = {request.vendor for request in requests if request.asks}
+def _constraints(
+    columns: ClusterColumns, metadata: Mapping[str, Any], requests: Sequence[ContainerRequest], policy: SchedulingPolicy
+) -> Iterator[tuple[str, PodConstraints]]:
+    """(vendor word, constraints) for each vendor whose devices the pod requests. Raises WeightsError."""
+    requested = {request.vendor for request in requests if request.asks}
     for vendor in columns.vendors:
-        if vendor.word in asked:
-            wishes = read_wishes(annotations, policy.node, policy.device, vendor)
-            yield vendor.word, terms_of(columns, metadata, wishes, vendor)
+        if vendor.word in requested:
+            annotations = read_pod_annotations(
+                _mapping(metadata.get("annotations")), policy.node, policy.device, vendor
+            )
+            yield vendor.word, pod_constraints(columns, metadata, annotations, vendor)
 
 
 class _Attempt:
-    """Collects what the batches say, per offered node (n,)."""
+    """Collects the results of all batches; arrays are per offered node, shape (n,)."""
 
     def __init__(
-        self, terms: Mapping[str, Terms], requests: tuple[ContainerRequest, ...], names: tuple[str, ...]
+        self, constraints: Mapping[str, PodConstraints], requests: tuple[ContainerRequest, ...], names: tuple[str, ...]
     ) -> None:
-        self.by_vendor, self.requests, self.names = terms, requests, names
-        self.terms = next(iter(terms.values()))
-        self.ids = self.terms.columns.ids(names)
+        self.by_vendor, self.requests, self.names = constraints, requests, names
+        self.constraints = next(iter(constraints.values()))
+        self.ids = self.constraints.columns.ids(names)
         self.verdict = np.full(len(names), verdict_codes.NODE_UNKNOWN)
         self.score = np.zeros(len(names), np.float32)
         self.refused_by = np.full(len(names), -1, np.int64)
@@ -95,7 +90,7 @@ class _Attempt:
         if chosen is not None:
             self.verdict[chosen] = verdict_codes.NODE_PICKED
             given = _allocate(self.by_vendor, self.requests, self.names[chosen])
-        columns, wishes = self.terms.columns, self.terms.wishes
+        columns, annotations = self.constraints.columns, self.constraints.annotations
         return Decision(
             containers=self.requests,
             node_names=self.names,
@@ -107,29 +102,29 @@ class _Attempt:
             refusals=tuple(self.refusals),
             judgements=judgements,
             kinds=columns.kinds,
-            node_policy=wishes.node_policy,
-            device_policy=wishes.device_policy,
+            node_policy=annotations.node_policy,
+            device_policy=annotations.device_policy,
             chosen=given.node if given else None,
             allocation=given,
-            annotations=pod_annotations(given, self.requests, columns.vendors) if given else {},
+            annotations=allocation_annotations(given, self.requests, columns.vendors) if given else {},
             labels={ASSIGNED_NODE: given.node} if given else {},
             unregistered_causes=self._causes(),
         )
 
     def _judge(self) -> tuple[ContainerJudgement, ...]:
-        parts: dict[int, list[Part]] = {}
-        for cards in batches(self.terms.columns, self.ids, self.terms.code):
-            trial = Trial(self.by_vendor, cards)
+        parts: dict[int, list[PartialJudgement]] = {}
+        for matrix in batches(self.constraints.columns, self.ids, self.constraints.code):
+            evaluation = BatchEvaluation(self.by_vendor, matrix)
             for place, request in enumerate(self.requests):
-                if request.asks and not trial.is_over:
-                    parts.setdefault(place, []).append(trial.judge(request))
-            self.verdict[trial.passed] = verdict_codes.NODE_FITS
+                if request.asks and not evaluation.is_over:
+                    parts.setdefault(place, []).append(evaluation.judge(request))
+            self.verdict[evaluation.passed] = verdict_codes.NODE_FITS
         joined = {place: join(parts[place]) for place in sorted(parts)}
         for place, part in joined.items():
             self._note_refusals(place, part)
         return tuple(judgement(place, part) for place, part in joined.items())
 
-    def _note_refusals(self, container: int, part: Part) -> None:
+    def _note_refusals(self, container: int, part: PartialJudgement) -> None:
         distinct, refused, which = refusals_of(part)
         nodes = part.nodes[refused]
         self.verdict[nodes] = verdict_codes.NODE_REFUSED
@@ -145,14 +140,15 @@ class _Attempt:
 
     def _causes(self) -> dict[str, str]:
         unknown = np.flatnonzero(self.ids < 0).tolist()
-        found = ((self.names[node], self.terms.columns.unregistered_cause(self.names[node])) for node in unknown)
+        found = ((self.names[node], self.constraints.columns.unregistered_cause(self.names[node])) for node in unknown)
         return {name: cause for name, cause in found if cause}
 
     def _scores(self, ids: Ints) -> NDArray[np.float32]:
-        nodes = self.terms.columns.nodes
+        nodes = self.constraints.columns.nodes
+        # Indexing with an array copies, so the subtraction below never reaches the columns.
         used, totals = ([nodes[name][ids] for name in names] for names in (USED, TOTAL))
-        own = self.terms.own
-        entry = self.terms.columns.entry(own.node) if own else None
+        own = self.constraints.own
+        entry = self.constraints.columns.entry(own.node) if own else None
         if own and entry:
             for uuid, share in own.by_uuid.items():
                 times = (ids == entry.id) * len(entry.rows.get(uuid, ()))
@@ -161,25 +157,32 @@ class _Attempt:
         return node_scores(used, totals)
 
     def _choose(self, fitting: list[int]) -> int | None:
-        """The best score of the policy; among equals the node whose name sorts first."""
+        """The position of the node with the best score under the node policy; None where no node fits."""
         if not fitting:
             return None
-        sign = 1 if self.terms.wishes.node_policy == "spread" else -1
+        sign = 1 if self.constraints.annotations.node_policy == "spread" else -1
         scores = self.score
+        # HAMi picks at random among equal nodes; the name makes our choice repeatable.
         return min(fitting, key=lambda node: (sign * float(scores[node]), self.names[node]))
 
 
-def _allocate(by_vendor: Mapping[str, Terms], requests: Sequence[ContainerRequest], node: str) -> Allocation:
-    """Walk the chosen node once more, card by card, to learn what is taken in which order."""
+def _allocate(by_vendor: Mapping[str, PodConstraints], requests: Sequence[ContainerRequest], node: str) -> Allocation:
+    """What each container gets on the chosen node.
+
+    Judging many nodes at once yields which devices are taken, but not in which order, and the order is part of the
+    annotation. So the chosen node is evaluated once more, one device at a time.
+    """
     first = next(iter(by_vendor.values()))
-    (cards,) = batches(first.columns, first.columns.ids([node]), first.code)
-    trial = Trial({word: replace(terms, one_by_one=True) for word, terms in by_vendor.items()}, cards)
+    (matrix,) = batches(first.columns, first.columns.ids([node]), first.code)
+    evaluation = BatchEvaluation(
+        {word: replace(constraints, one_by_one=True) for word, constraints in by_vendor.items()}, matrix
+    )
     given = []
     for request in requests:
         picks: list[Pick] = []
         if request.asks:
-            trial.judge(request)
-            (picks,) = trial.picks
+            evaluation.judge(request)
+            (picks,) = evaluation.picks
         given.append(tuple(_grant(pick, request.vendor) for pick in picks))
     return Allocation(node, tuple(given))
 
@@ -187,70 +190,7 @@ def _allocate(by_vendor: Mapping[str, Terms], requests: Sequence[ContainerReques
 def _grant(pick: Pick, vendor: str) -> Grant:
     mig = pick.mig
     part = MigSlice(mig.profile.name, mig.placement.start, mig.placement.size) if mig else None
-    return Grant(pick.card.uuid, vendor, pick.memory_mib, pick.cores, part)
-
-
-def pod_annotations(given: Allocation, requests: Sequence[ContainerRequest], vendors: Vendors) -> dict[str, str]:
-    """The annotations that HAMi's filter writes, each vendor's devices under its own keys; not `hami.io/vgpu-time`."""
-    written = {ASSIGNED_NODE: given.node}
-    for word, held in _held(given, requests).items():
-        devices = allocation.encode_devices(held)
-        keys = next(vendor.pod for vendor in vendors if vendor.word == word)
-        written |= {keys.allocated: devices, keys.to_allocate: devices}
-    slices = list(_mig_allocations(given, requests))
-    return written | ({MIG_ALLOCATIONS: allocation.encode_mig(slices)} if slices else {})
-
-
-def _held(given: Allocation, requests: Sequence[ContainerRequest]) -> dict[str, list[list[AllocatedDevice]]]:
-    """By vendor that gives something, what each container of the pod holds."""
-    granted = list(zip(requests, given.containers, strict=True))
-    words = dict.fromkeys(request.vendor for request, grants in granted if grants)
-    return {word: _held_of(word, granted) for word in words}
-
-
-def _held_of(vendor: str, granted: Sequence[tuple[ContainerRequest, tuple[Grant, ...]]]) -> list[list[AllocatedDevice]]:
-    containers: list[list[AllocatedDevice]] = []
-    for request, grants in granted:
-        if not request.is_further:
-            containers.append([])
-        if request.vendor == vendor:
-            containers[-1] += [
-                AllocatedDevice(grant.uuid, grant.type, grant.memory_mib, grant.cores) for grant in grants
-            ]
-    return containers
-
-
-def _mig_allocations(given: Allocation, requests: Sequence[ContainerRequest]) -> Iterator[MigAllocation]:
-    container = -1
-    for request, grants in zip(requests, given.containers, strict=True):
-        container += not request.is_further
-        for device, grant in enumerate(grants):
-            if grant.mig:
-                at = Placement(grant.mig.start, grant.mig.size)
-                yield MigAllocation(container, device, grant.uuid, grant.mig.profile, at)
-
-
-def reserve(columns: ClusterColumns, decision: Decision, pod: Mapping[str, Any]) -> None:
-    """Book the chosen node's cards for the pod at once, in place of anything it held; nothing where none was chosen."""
-    given = decision.allocation
-    if given is None:
-        return
-    metadata = _mapping(pod.get("metadata"))
-    init_containers = sum(request.is_init and not request.is_further for request in decision.containers)
-    use = use_of(
-        given.node,
-        str(metadata.get("namespace", "")),
-        _held(given, decision.containers),
-        list(_mig_allocations(given, decision.containers)),
-        init_containers=init_containers,
-        init_done=False,
-    )
-    columns.hold(str(metadata.get("uid", "")), use)
-
-
-def release(columns: ClusterColumns, uid: str) -> None:
-    """Free what a pod holds; nothing happens for a pod that holds nothing."""
-    columns.delete_pod(uid)
+    return Grant(pick.device.uuid, vendor, pick.memory_mib, pick.cores, part)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -1,6 +1,7 @@
-"""What one attempt decided, complete in itself: later changes of the cluster do not reach into it.
+"""The result of one attempt, complete in itself: later changes of the cluster do not reach into it.
 
-`decide` makes it, `events` tells it to Kafka, the HTTP edge answers from it, and `reserve` books it.
+`decide` makes it, `publish.event_builder` turns it into events, the HTTP layer answers from it, and `reserve` holds its
+devices.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ from summaries.text import reason_text
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class SchedulingPolicy:
     """HAMi's flags.
 
     node: `--node-scheduler-policy`, binpack or spread. device: `--gpu-scheduler-policy`, one word or a comma chain.
@@ -30,7 +31,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class MigSlice:
-    """The part of a MIG card that a grant takes: a profile at a placement (start and size in memory slices)."""
+    """The part of a MIG device that a grant takes: a profile at a placement (start and size in memory slices)."""
 
     profile: str
     start: int
@@ -50,7 +51,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What the chosen node gives: one tuple of grants per request of the decision, empty where nothing was asked."""
+    """The devices of the chosen node: one tuple of grants per request, empty where the container requests none."""
 
     node: str
     containers: tuple[tuple[Grant, ...], ...]
@@ -58,7 +59,7 @@ class Allocation:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a node was refused: typed counts {code: X} out of Y devices, or one bare code that counts nothing.
+    """Why a node was refused: counts (reason code, X) out of Y devices, or one bare code without counts.
 
     bare: NodeInsufficientDevice or "node unregistered"; then counts is empty and devices is the node's device count.
     """
@@ -77,11 +78,10 @@ class Refusal:
 class ContainerJudgement:
     """One container against the nodes that passed all containers before it.
 
-    m nodes, r rows; the rows of `nodes[i]` are `[offsets[i]:offsets[i + 1]]`. A row is a device, in the order of the
-    node's fragment (registration order); only where `whole[i]` is False (MIG cards) a device may have several rows,
-    one for each time it was looked at, and then `device` says which of the fragment's devices a row is about. Counting
-    the refusals among a node's rows gives exactly its typed refusal. Numbers are those at the moment of the decision,
-    before this container's own picks.
+    m nodes, r rows; the rows of `nodes[i]` are `[offsets[i]:offsets[i + 1]]`. A row is a device, in the order in which
+    the node registers its devices. Only where `whole[i]` is False (MIG devices) may a device have several rows, one for
+    each time it was tried; then `device` names the device of a row. The refusals among a node's rows add up to exactly
+    its typed refusal. Numbers are those at the moment of the decision, before this container's own picks.
     """
 
     container: int  # index into Decision.containers
@@ -93,8 +93,8 @@ class ContainerJudgement:
     device: NDArray[np.int64]  # (r,) position among the node's own devices
     kind: NDArray[np.int64]  # (r,) index into Decision.kinds
     numa: NDArray[np.int64]  # (r,)
-    verdict: NDArray[np.uint8]  # (r,) index into codes.VERDICTS
-    asked_memory_mib: NDArray[np.int64]  # (r,) a percentage is resolved per card
+    verdict: NDArray[np.uint8]  # (r,) index into verdict_codes.VERDICTS
+    requested_memory_mib: NDArray[np.int64]  # (r,) a percentage is resolved per device
     used_memory_mib: NDArray[np.int64]
     used_cores: NDArray[np.int64]
     used_slots: NDArray[np.int64]
@@ -104,10 +104,10 @@ class ContainerJudgement:
 class Decision:
     """One pod against n offered nodes, in the order they were offered."""
 
-    containers: tuple[ContainerRequest, ...]  # init containers first, in pod order; one each, or one per vendor asked
+    containers: tuple[ContainerRequest, ...]  # init containers first, in pod order; one each, or one per vendor
     node_names: tuple[str, ...]  # (n,)
     fragments: tuple[NodeFragment | None, ...]  # (n,) None: unregistered
-    node_verdict: NDArray[np.uint8]  # (n,) index into codes.NODE_VERDICTS
+    node_verdict: NDArray[np.uint8]  # (n,) index into verdict_codes.NODE_VERDICTS
     score: NDArray[np.float32]  # (n,) HAMi's node score; 0 where the node does not fit
     refused_by: NDArray[np.int64]  # (n,) index of the container that refused the node, -1
     refusal: NDArray[np.int64]  # (n,) index into refusals, -1 for nodes that fit
@@ -128,7 +128,7 @@ class Decision:
         return tuple(refusal.text for refusal in self.refusals)
 
     def failed_nodes(self) -> dict[str, str]:
-        """Reason per node that does not fit, as the extender reply and the summaries spell it."""
+        """HAMi's reason string by name of each node that does not fit."""
         texts = self.refusal_texts
         return {
             name: texts[index] for name, index in zip(self.node_names, self.refusal.tolist(), strict=True) if index >= 0
@@ -142,14 +142,14 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class NotOurs:
-    """The pod asks for no device of ours: every offered node is handed back unchanged."""
+    """The pod requests no device that this scheduler serves; every offered node goes back unchanged."""
 
     containers: tuple[ContainerRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The attempt could not be judged at all; `error` is HAMi's text, and goes into the reply's Error."""
+    """The attempt ended before any node was judged. error: HAMi's text, for the reply's Error."""
 
     containers: tuple[ContainerRequest, ...]
     error: str

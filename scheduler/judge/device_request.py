@@ -1,4 +1,4 @@
-"""What one container asks of one card, ready for the checks."""
+"""What one container requests of each device, in the form that the checks use."""
 
 from dataclasses import dataclass
 from typing import TypeVar
@@ -7,55 +7,56 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hami.requests import UNSET_PERCENT
-from scheduler.judge.pod_annotations import Wishes
+from scheduler.judge.pod_annotations import PodAnnotations
 from scheduler.judge.request import ContainerRequest
 
-_WHOLE_CARD = 100
+_WHOLE_DEVICE = 100
 
 Amount = TypeVar("Amount", int, NDArray[np.int64])
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
-    """count cards, each with cores (percent, at most 100) and memory: MiB, or a percentage of the card's own total.
+class DeviceRequest:
+    """The request of one container under the pod's device policy.
 
-    is_mutex: only cards that nobody uses. numa_bind: all cards on one NUMA node. collects_all: topology-aware, every
-    card that would do is collected before some are taken.
+    count: devices. memory_mib: MiB of each device; where 0, memory_percentage of the device's own total counts.
+    cores: percent of each device, at most 100. is_mutex: only devices that no pod uses. numa_bind: all devices on one
+    NUMA node. collects_all: topology-aware, every device that fits is collected before some of them are taken.
     """
 
     count: int
     memory_mib: int
-    percentage: int
+    memory_percentage: int
     cores: int
     is_mutex: bool
     numa_bind: bool
     collects_all: bool
 
     def memory_of(self, total: Amount) -> Amount:
-        """MiB asked of a card, or of each card of an array, with `total` MiB."""
-        if self.memory_mib > 0 or self.percentage == UNSET_PERCENT:
-            return total * 0 + self.memory_mib
-        return total * self.percentage // 100
+        """MiB requested of a device, or of each device of an array, that has `total` MiB."""
+        if self.memory_mib > 0 or self.memory_percentage == UNSET_PERCENT:
+            return total * 0 + self.memory_mib  # in the shape of `total`
+        return total * self.memory_percentage // 100
 
     @property
-    def wants_whole_card(self) -> bool:
-        return self.cores == _WHOLE_CARD
+    def wants_whole_device(self) -> bool:
+        return self.cores == _WHOLE_DEVICE
 
 
-def ask_of(request: ContainerRequest, wishes: Wishes) -> Ask:
-    policies = policy_words(wishes.device_policy)
+def device_request_of(request: ContainerRequest, annotations: PodAnnotations) -> DeviceRequest:
+    policies = policy_words(annotations.device_policy)
     collects_all = "topology-aware" in policies
-    return Ask(
+    return DeviceRequest(
         request.count,
         request.memory_mib,
         request.memory_percentage,
-        min(request.cores, _WHOLE_CARD),
+        min(request.cores, _WHOLE_DEVICE),
         is_mutex="mutex" in policies,
-        numa_bind=wishes.numa_bind,
+        numa_bind=annotations.numa_bind,
         collects_all=collects_all,
     )
 
 
 def policy_words(policy: str) -> tuple[str, ...]:
-    """A comma chain of policies as words."""
+    """The words of a device policy, which may be a comma chain ("numa,binpack")."""
     return tuple(word for part in policy.split(",") if (word := part.strip()))

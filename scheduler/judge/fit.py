@@ -1,7 +1,7 @@
-"""One container against the cards of all nodes at once.
+"""One container against the devices of all nodes at once.
 
-Codes are 0 where a check is passed. Which check comes first is HAMi's order (`Fit` in device.go): health, cordon, type,
-NUMA, UUID, slots, mutex, quota, memory, cores.
+Codes are 0 where a check is passed. The checks follow HAMi's order (`Fit` in device.go): health, cordon, type, NUMA,
+UUID, slots, mutex, quota, memory, cores. The first refusal is the verdict.
 """
 
 from collections.abc import Callable
@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scheduler.judge import verdict_codes
-from scheduler.judge.device_matrix import Bools, Cards, Ints
-from scheduler.judge.device_request import Ask
+from scheduler.judge.device_matrix import Bools, DeviceMatrix, Ints
+from scheduler.judge.device_request import DeviceRequest
 
 Codes = NDArray[np.uint8]
 T = TypeVar("T", bound=np.generic)
@@ -21,10 +21,10 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(slots=True)
 class Checks:
-    """The first refusal of each card by the checks that need no history; matrices (slots, n).
+    """The first refusal of each device by the checks that do not depend on other devices; matrices (slots, n).
 
-    gate: health, cordon, type. early: those and UUID, slots, mutex. late: memory and cores, 0 where early is not.
-    memory: MiB asked of each card.
+    gate: by health, cordon, type. early: by those, UUID, slots, mutex. late: by memory and cores. memory: MiB requested
+    of each device. NUMA and quota come between; `sequential_fit` adds them.
     """
 
     gate: Codes
@@ -39,66 +39,71 @@ class Checks:
 
 @dataclass(slots=True)
 class Fit:
-    """verdict (slots, n); passed (n,); picks (slots, n): taken."""
+    """verdict: (slots, n). passed: (n,), enough devices fit. picked: (slots, n), the device was taken."""
 
     verdict: Codes
     passed: Bools
     picked: Bools
 
 
-def gate(cards: Cards, accepts_kind: Bools) -> Codes:
-    """Health, cordon, type. accepts_kind: per kind of the columns, whether the pod takes its model and mode."""
-    code = np.zeros(cards.rows.shape, np.uint8)
-    np.putmask(code, ~accepts_kind[cards.kind], verdict_codes.CARD_TYPE_MISMATCH)
-    np.putmask(code, cards.is_cordoned, verdict_codes.CARD_CORDONED)
-    np.putmask(code, ~cards.is_healthy | (cards.unsound > 0), verdict_codes.CARD_NOT_HEALTH)
+def gate(matrix: DeviceMatrix, accepts_kind: Bools) -> Codes:
+    """Refusals by health, cordon and type, shape (slots, n).
+
+    accepts_kind: shape (kinds,), whether the pod's annotations allow the kind's model and mode.
+    """
+    # From the last check to the first, so that the first refusal of a device overwrites the later ones.
+    code = np.zeros(matrix.rows.shape, np.uint8)
+    np.putmask(code, ~accepts_kind[matrix.kind], verdict_codes.TYPE_MISMATCH)
+    np.putmask(code, matrix.is_cordoned, verdict_codes.CORDONED)
+    np.putmask(code, ~matrix.is_healthy | (matrix.unsound > 0), verdict_codes.NOT_HEALTHY)
     return code
 
 
-def check(cards: Cards, ask: Ask, gated: Codes, accepts_uuid: Bools | None) -> Checks:
-    """All checks that look at one card alone. Assigned from the last to the first, so that the first one stays."""
-    memory = ask.memory_of(cards.total_memory)
+def check(matrix: DeviceMatrix, request: DeviceRequest, gated: Codes, accepts_uuid: Bools | None) -> Checks:
+    """All checks that read one device alone. accepts_uuid: (slots, n), None where the pod has no UUID list."""
+    # From the last check to the first, so that the first refusal of a device overwrites the later ones.
+    memory = request.memory_of(matrix.total_memory)
     late = np.zeros(gated.shape, np.uint8)
-    if ask.cores == 0:
-        exhausted = (cards.total_cores != 0) & (cards.used_cores == cards.total_cores)
-        np.putmask(late, exhausted, verdict_codes.CARD_COMPUTE_UNITS_EXHAUSTED)
-    if ask.wants_whole_card:
-        shared = (cards.total_cores == 100) & (cards.used_slots > 0)
+    if request.cores == 0:
+        exhausted = (matrix.total_cores != 0) & (matrix.used_cores == matrix.total_cores)
+        np.putmask(late, exhausted, verdict_codes.COMPUTE_UNITS_EXHAUSTED)
+    if request.wants_whole_device:
+        shared = (matrix.total_cores == 100) & (matrix.used_slots > 0)
         np.putmask(late, shared, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
-    np.putmask(late, cards.total_cores - cards.used_cores < ask.cores, verdict_codes.CARD_INSUFFICIENT_CORE)
-    np.putmask(late, cards.total_memory - cards.used_memory < memory, verdict_codes.CARD_INSUFFICIENT_MEMORY)
+    np.putmask(late, matrix.total_cores - matrix.used_cores < request.cores, verdict_codes.INSUFFICIENT_CORE)
+    np.putmask(late, matrix.total_memory - matrix.used_memory < memory, verdict_codes.INSUFFICIENT_MEMORY)
     early = np.zeros(gated.shape, np.uint8)
-    if ask.is_mutex:
-        np.putmask(early, cards.used_slots > 0, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
-    np.putmask(early, cards.total_slots <= cards.used_slots, verdict_codes.CARD_TIME_SLICING_EXHAUSTED)
+    if request.is_mutex:
+        np.putmask(early, matrix.used_slots > 0, verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
+    np.putmask(early, matrix.total_slots <= matrix.used_slots, verdict_codes.TIME_SLICING_EXHAUSTED)
     if accepts_uuid is not None:
-        np.putmask(early, ~accepts_uuid, verdict_codes.CARD_UUID_MISMATCH)
+        np.putmask(early, ~accepts_uuid, verdict_codes.UUID_MISMATCH)
     np.copyto(early, gated, where=gated != 0)
     return Checks(gated, early, late, memory)
 
 
-def fit(cards: Cards, ask: Ask, checks: Checks, order_of: Callable[[Ints], Ints]) -> Fit:
-    """Take cards in turn until there are enough; nothing depends on what was taken before.
+def fit(matrix: DeviceMatrix, request: DeviceRequest, checks: Checks, order_of: Callable[[Ints], Ints]) -> Fit:
+    """Take devices in the order of trying until there are enough; no verdict depends on the devices taken before.
 
-    order_of: the order of trying (slots, k) on the k nodes at the given indices; asked for only where cards suffice,
-    since where they don't, every card is looked at whatever the order.
+    order_of: returns the order of trying, shape (slots, k), on the k nodes at the given indices. It is called only for
+    nodes with enough devices; on the others every device is tried, so the order changes nothing.
     """
-    found = collect(cards, ask, checks)
+    found = collect(matrix, request, checks)
     enough = np.flatnonzero(found.passed)
     if enough.size:
         turns = order_of(enough)
         would_do = found.picked[:, enough]
         first = np.where(would_do, np.uint8(0), found.verdict[:, enough])
-        found.picked[:, enough], found.verdict[:, enough] = _take(would_do, first, turns, ask.count)
+        found.picked[:, enough], found.verdict[:, enough] = _take(would_do, first, turns, request.count)
     return found
 
 
-def collect(cards: Cards, ask: Ask, checks: Checks) -> Fit:
-    """Take all cards that would do, where they are enough."""
+def collect(matrix: DeviceMatrix, request: DeviceRequest, checks: Checks) -> Fit:
+    """Take all devices that fit, on the nodes where they are enough."""
     first = np.where(checks.early != 0, checks.early, checks.late)
-    would_do = (first == 0) & cards.valid
-    passed = would_do.sum(axis=0) >= ask.count
-    verdict = np.where(would_do, np.uint8(verdict_codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST), first)
+    would_do = (first == 0) & matrix.valid
+    passed = would_do.sum(axis=0) >= request.count
+    verdict = np.where(would_do, np.uint8(verdict_codes.ALLOCATED_INSUFFICIENT), first)
     return Fit(verdict, passed, would_do & passed)
 
 
@@ -113,7 +118,7 @@ def _take(would_do: Bools, first: Codes, turns: Ints, count: int) -> tuple[Bools
 
 
 def back(by_turn: NDArray[T], turns: Ints) -> NDArray[T]:
-    """From the order of trying to the order of slots."""
+    """The rows of `by_turn`, which are in the order of trying, put back into the order of slots."""
     by_slot = np.empty_like(by_turn)
     np.put_along_axis(by_slot, turns, by_turn, axis=0)
     return by_slot

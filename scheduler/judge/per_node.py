@@ -1,4 +1,4 @@
-"""Nodes that are walked card by card: those with MIG cards, and the chosen one."""
+"""Applies the reference fit to the nodes that need it: those with MIG devices, and the chosen node."""
 
 from collections.abc import Hashable, Mapping, Sequence
 
@@ -6,72 +6,85 @@ import numpy as np
 
 from hami.mig import Placement
 from scheduler.devices.node_entry import NodeEntry
-from scheduler.devices.quota import Room
-from scheduler.judge.device_matrix import Cards, Ints
-from scheduler.judge.device_request import Ask
+from scheduler.devices.quota import QuotaLeft
+from scheduler.judge.device_matrix import DeviceMatrix, Ints
+from scheduler.judge.device_request import DeviceRequest
 from scheduler.judge.fit import Checks
-from scheduler.judge.pod_constraints import Terms
-from scheduler.judge.reference_fit import Card, Walk, walk
-from scheduler.judge.sequential_fit import Left
+from scheduler.judge.pod_constraints import PodConstraints
+from scheduler.judge.reference_fit import DeviceState, ReferenceFit, fit_node
+from scheduler.judge.sequential_fit import QuotaColumns
 
 Placed = Mapping[int, Sequence[Placement]]
-"""By device row: the instances that the pod's own containers took so far."""
+"""By device row: the MIG instances that the pod's own containers took so far."""
 
 
-def walk_nodes(
-    terms: Terms, cards: Cards, ask: Ask, checks: Checks, order: Ints, left: Left | None, placed: Placed
-) -> list[Walk]:
-    """One walk per node of `cards`; order (slots, n) as `trying_order` gives it.
+def fit_node_by_node(
+    constraints: PodConstraints,
+    matrix: DeviceMatrix,
+    request: DeviceRequest,
+    checks: Checks,
+    order: Ints,
+    quota: QuotaColumns | None,
+    placed: Placed,
+) -> list[ReferenceFit]:
+    """One result per node of `matrix`; order (slots, n) as `trying_order` returns it.
 
-    Nodes that are equal in all that a walk looks at share one: then its picks name the cards of the first of them.
+    Nodes that are equal in everything the fit reads share one result, whose picks name the devices of the first of
+    them: in a cluster of equal nodes this is one evaluation instead of thousands.
     """
-    table = _table(terms, cards, checks, order)
-    rooms = np.column_stack([left.memory, left.cores]) if left else np.zeros((len(table), 0), np.int64)
-    walks: dict[Hashable, Walk] = {}
+    table = _table(constraints, matrix, checks, order)
+    quotas = np.column_stack([quota.memory, quota.cores]) if quota else np.zeros((len(table), 0), np.int64)
+    fits: dict[Hashable, ReferenceFit] = {}
     found = []
-    for entry, numbers, room in zip(terms.columns.entries(cards.ids.tolist()), table, rooms, strict=True):
-        shape = (numbers.tobytes(), room.tobytes(), _mig_shape(terms, entry, placed), _pair_shape(entry, ask))
-        if shape not in walks:
-            given = Room(*room.tolist()) if left else Room()
-            walks[shape] = walk(_cards(terms, entry, numbers, placed), ask, given, entry.devices.pair_scores)
-        found.append(walks[shape])
+    for entry, numbers, left in zip(constraints.columns.entries(matrix.ids.tolist()), table, quotas, strict=True):
+        key = (numbers.tobytes(), left.tobytes(), _mig_key(constraints, entry, placed), _pair_key(entry, request))
+        if key not in fits:
+            quota_left = QuotaLeft(*left.tolist()) if quota else QuotaLeft()
+            devices = _devices(constraints, entry, numbers, placed)
+            fits[key] = fit_node(devices, request, quota_left, entry.devices.pair_scores)
+        found.append(fits[key])
     return found
 
 
-def _table(terms: Terms, cards: Cards, checks: Checks, order: Ints) -> Ints:
-    """What a walk looks at in numbers, shape (n, 11, slots): the order of trying, validity, and those of a `Card`."""
-    accepts = terms.accepts_uuid(cards)
-    allowed = cards.valid if accepts is None else accepts
+def _table(constraints: PodConstraints, matrix: DeviceMatrix, checks: Checks, order: Ints) -> Ints:
+    """The numbers that the fit reads, shape (n, 11, slots): order of trying, validity, and those of `DeviceState`."""
+    accepts = constraints.accepts_uuid(matrix)
+    allowed = matrix.valid if accepts is None else accepts
     columns = (
-        *(order, cards.valid, checks.gate, allowed, cards.numa, cards.total_slots, cards.used_slots),
-        *(cards.total_cores, cards.used_cores, cards.total_memory, cards.used_memory),
+        *(order, matrix.valid, checks.gate, allowed, matrix.numa, matrix.total_slots, matrix.used_slots),
+        *(matrix.total_cores, matrix.used_cores, matrix.total_memory, matrix.used_memory),
     )
     return np.stack(columns, dtype=np.int64).transpose(2, 0, 1)
 
 
-def _mig_shape(terms: Terms, entry: NodeEntry, placed: Placed) -> Hashable:
-    """What a node's MIG cards can be cut into and what stands on them; no other node's where the pod holds a part."""
-    if entry is terms.own_node:
+def _mig_key(constraints: PodConstraints, entry: NodeEntry, placed: Placed) -> Hashable:
+    """A key of the node's MIG profiles and instances: equal keys, equal results.
+
+    The node where the pod itself holds a part gets a key of its own, since that part is free for this pod.
+    """
+    if entry is constraints.own_node:
         return entry.id
     standing = tuple((row - entry.start, tuple(places)) for row, places in sorted(entry.held.items()) if places)
     taken = [(slot, tuple(placed[row])) for slot, row in enumerate(entry.block) if row in placed] if placed else []
     return entry.cuts, standing, tuple(taken)
 
 
-def _pair_shape(entry: NodeEntry, ask: Ask) -> bytes:
-    return entry.pairs.tobytes() if ask.collects_all and entry.pairs is not None else b""
+def _pair_key(entry: NodeEntry, request: DeviceRequest) -> bytes:
+    return entry.pairs.tobytes() if request.collects_all and entry.pairs is not None else b""
 
 
-def _cards(terms: Terms, entry: NodeEntry, numbers: Ints, placed: Placed) -> list[Card]:
-    """Working copies of a node's cards in the order of trying; numbers: its part of `_table`."""
-    turns, valid, *_ = numbers.tolist()
+def _devices(constraints: PodConstraints, entry: NodeEntry, numbers: Ints, placed: Placed) -> list[DeviceState]:
+    """Working copies of a node's devices in the order of trying; numbers: its part of `_table`."""
+    order, valid, *_ = numbers.tolist()
     rows = list(zip(*numbers[2:].tolist(), strict=True))
-    return [_card(terms, entry, slot, rows[slot], placed) for slot in turns if valid[slot]]
+    return [_device(constraints, entry, slot, rows[slot], placed) for slot in order if valid[slot]]
 
 
-def _card(terms: Terms, entry: NodeEntry, slot: int, numbers: tuple[int, ...], placed: Placed) -> Card:
+def _device(
+    constraints: PodConstraints, entry: NodeEntry, slot: int, numbers: tuple[int, ...], placed: Placed
+) -> DeviceState:
     gate, accepts_uuid, numa, total_slots, used_slots, total_cores, used_cores, total_memory, used_memory = numbers
-    card = Card(
+    device = DeviceState(
         slot,
         entry.fragment.uuids[slot],
         gate,
@@ -86,7 +99,7 @@ def _card(terms: Terms, entry: NodeEntry, slot: int, numbers: tuple[int, ...], p
     )
     row = entry.start + slot
     if entry.is_mig(row):
-        card.is_mig = True
-        card.profiles = entry.profiles(row)
-        card.placements = [*terms.standing(entry, row), *placed.get(row, ())]
-    return card
+        device.is_mig = True
+        device.profiles = entry.profiles(row)
+        device.placements = [*constraints.standing(entry, row), *placed.get(row, ())]
+    return device

@@ -1,4 +1,4 @@
-"""What a pod asks of cards and nodes through its own annotations, beside its containers' amounts."""
+"""What a pod requires of devices and nodes through its annotations (HAMi's `nvidia.com/use-gputype`, …)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,8 +10,8 @@ from hami.vendors import Vendor
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
-    """How much each share counts in a card's score."""
+class ScoringWeights:
+    """How much each share (slots, cores, memory) weighs in the score of a device."""
 
     slot: int = 1
     core: int = 1
@@ -19,12 +19,15 @@ class Weights:
 
 
 class WeightsError(ValueError):
-    """The weights annotation can't be read; the text is HAMi's, and fails the whole attempt."""
+    """The scoring weights can't be read. The text is HAMi's; the whole attempt fails with it."""
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What a pod wishes of one vendor's cards. Words of the type lists are upper case; empty ones constrain nothing."""
+class PodAnnotations:
+    """The annotations of a pod about one vendor's devices.
+
+    use_types, no_use_types: in upper case. An empty list or mode constrains nothing.
+    """
 
     use_types: tuple[str, ...] = ()
     no_use_types: tuple[str, ...] = ()
@@ -34,10 +37,10 @@ class Wishes:
     mode: str = ""
     node_policy: str = "binpack"
     device_policy: str = "spread"
-    weights: Weights = field(default_factory=Weights)
+    weights: ScoringWeights = field(default_factory=ScoringWeights)
 
     def accepts_type(self, model: str) -> bool:
-        """Words are matched anywhere in the model's name, whatever their case."""
+        """Whether the model is allowed: HAMi looks for each word anywhere in the name, in any case."""
         name = model.upper()
         if self.use_types and not any(word in name for word in self.use_types):
             return False
@@ -54,37 +57,43 @@ class Wishes:
         return bool(self.use_uuids or self.no_use_uuids)
 
 
-def read_wishes(annotations: Mapping[str, Any], node_policy: str, device_policy: str, vendor: Vendor) -> Wishes:
-    """The pod's wishes by the vendor's own keys; the policies are the scheduler's, used where the pod says nothing.
+def read_pod_annotations(
+    annotations: Mapping[str, Any], node_policy: str, device_policy: str, vendor: Vendor
+) -> PodAnnotations:
+    """The pod's annotations under the vendor's keys.
 
-    Raises WeightsError. Values that are no strings say nothing: Kubernetes itself would not store them.
+    node_policy, device_policy: the scheduler's own, used where the pod names none. Values that are not strings are
+    ignored, since Kubernetes itself would not store them. Raises WeightsError.
     """
-    said = {key: value for key, value in annotations.items() if isinstance(value, str)}
+    texts = {key: value for key, value in annotations.items() if isinstance(value, str)}
     keys = vendor.pod
-    return Wishes(
-        use_types=tuple(word.upper() for word in _words(said, keys.use_type)),
-        no_use_types=tuple(word.upper() for word in _words(said, keys.no_use_type)),
-        use_uuids=_uuids(said, keys.use_uuid),
-        no_use_uuids=_uuids(said, keys.no_use_uuid),
-        numa_bind=go_boolean(said.get(keys.numa_bind, "")) is True,
-        mode=said.get(keys.mode, ""),
-        node_policy=said.get(NODE_POLICY, node_policy),
-        device_policy=said.get(DEVICE_POLICY, device_policy),
-        weights=parse_weights(said[SCORING_WEIGHTS]) if SCORING_WEIGHTS in said else Weights(),
+    return PodAnnotations(
+        use_types=tuple(word.upper() for word in _words(texts, keys.use_type)),
+        no_use_types=tuple(word.upper() for word in _words(texts, keys.no_use_type)),
+        use_uuids=_uuids(texts, keys.use_uuid),
+        no_use_uuids=_uuids(texts, keys.no_use_uuid),
+        numa_bind=go_boolean(texts.get(keys.numa_bind, "")) is True,
+        mode=texts.get(keys.mode, ""),
+        node_policy=texts.get(NODE_POLICY, node_policy),
+        device_policy=texts.get(DEVICE_POLICY, device_policy),
+        weights=parse_weights(texts[SCORING_WEIGHTS]) if SCORING_WEIGHTS in texts else ScoringWeights(),
     )
 
 
-def _words(said: Mapping[str, str], key: str) -> list[str]:
-    return [word for part in said.get(key, "").split(",") if (word := part.strip())]
+def _words(texts: Mapping[str, str], key: str) -> list[str]:
+    return [word for part in texts.get(key, "").split(",") if (word := part.strip())]
 
 
-def _uuids(said: Mapping[str, str], key: str) -> frozenset[str]:
-    """A blank list constrains nothing, but a list of blanks names a card that does not exist."""
-    listed = said.get(key, "")
+def _uuids(texts: Mapping[str, str], key: str) -> frozenset[str]:
+    """The UUIDs of a comma-separated list; empty where nothing but blanks stands there.
+
+    A list of blank entries (",") is not empty, as with HAMi: it names one device with the UUID "", which no node has.
+    """
+    listed = texts.get(key, "")
     return frozenset(part.strip() for part in listed.split(",")) if listed.strip() else frozenset()
 
 
-def parse_weights(text: str) -> Weights:
+def parse_weights(text: str) -> ScoringWeights:
     """`slot=1,core=1,memory=3`: all three, whole numbers from 0, one above 0. Raises WeightsError with HAMi's text."""
     entries = text.split(",")
     if len(entries) != 3:
@@ -97,7 +106,7 @@ def parse_weights(text: str) -> Weights:
         weights[name] = value
     if not any(weights.values()):
         raise _weights_error(text, "at least one weight must be positive")
-    return Weights(**weights)
+    return ScoringWeights(**weights)
 
 
 def _weight(text: str, entry: str) -> tuple[str, int]:

@@ -1,8 +1,8 @@
-"""One container against one node's cards, one card after the other, as HAMi's `Fit` walks them.
+"""One container against one node, one device after the other, as HAMi's `Fit` (device.go) does it.
 
-The plain form of the rules. It alone can look at a card more than once (several MIG instances of one card); where that
-is not asked for, `fit`, `turns` and `topology` say the same for all nodes at once, and a property test holds them
-together.
+This is the reference: the rules in their plain form. `fit`, `sequential_fit` and `topology` evaluate the same rules for
+all nodes at once, and a property test compares them with this module. Only the reference can try a device more than
+once, which MIG needs: one device may give several instances.
 """
 
 from collections.abc import Sequence
@@ -10,15 +10,19 @@ from dataclasses import dataclass, field
 
 from hami.mig import MigChoice, MigProfile, Placement, choose
 from scheduler.devices.pair_scores import PairScores
-from scheduler.devices.quota import Room
+from scheduler.devices.quota import QuotaLeft
 from scheduler.judge import verdict_codes
-from scheduler.judge.device_request import Ask
-from scheduler.judge.topology import best_cards
+from scheduler.judge.device_request import DeviceRequest
+from scheduler.judge.topology import best_devices
 
 
 @dataclass(slots=True)
-class Card:
-    """One device while a node is judged; a working copy. `gate`: the refusal that needs no numbers, or 0."""
+class DeviceState:
+    """The working copy of one device while its node is judged.
+
+    position: among the node's devices. gate: verdict code of a refusal by health, cordon or type, else 0.
+    Memory in MiB, cores in percent of one device.
+    """
 
     position: int
     uuid: str
@@ -38,9 +42,12 @@ class Card:
 
 @dataclass(frozen=True, slots=True)
 class Pick:
-    """A card taken: MiB and cores given, and the instance on a MIG card. `look` is its row in Walk.looks."""
+    """A device that was taken: the MiB and cores given, and the instance on a MIG device.
 
-    card: Card
+    look: index of its row in `NodeFit.looks`.
+    """
+
+    device: DeviceState
     memory_mib: int
     cores: int
     mig: MigChoice | None
@@ -48,112 +55,114 @@ class Pick:
 
 
 @dataclass(slots=True)
-class Walk:
-    """What became of the cards: each look (position, verdict) in the order of looking, and the picks in theirs."""
+class ReferenceFit:
+    """The result for one node: every look at a device as (position, verdict), in order, and the picks in order."""
 
     looks: list[tuple[int, int]] = field(default_factory=list)
     picks: list[Pick] = field(default_factory=list)
     passed: bool = False
 
-    def look(self, card: Card, verdict: int) -> int:
-        self.looks.append((card.position, verdict))
+    def look(self, device: DeviceState, verdict: int) -> int:
+        self.looks.append((device.position, verdict))
         return len(self.looks) - 1
 
     def drop_picks(self, verdict: int) -> None:
         for pick in self.picks:
-            self.looks[pick.look] = (pick.card.position, verdict)
+            self.looks[pick.look] = (pick.device.position, verdict)
         self.picks = []
 
 
-def walk(cards: Sequence[Card], ask: Ask, room: Room, scores: PairScores) -> Walk:
-    """Try the cards in the given order. Cards of MIG are changed by what is picked on them."""
-    done = Walk()
+def fit_node(
+    devices: Sequence[DeviceState], request: DeviceRequest, quota_left: QuotaLeft, scores: PairScores
+) -> ReferenceFit:
+    """Try the devices in the given order. MIG devices are changed by what is picked on them."""
+    fit = ReferenceFit()
     numa: int | None = None
-    for card in cards:
-        if ask.numa_bind and not card.gate and card.numa != numa:
-            # HAMi counts nothing for what its topology-aware walk drops here.
-            done.drop_picks(verdict_codes.FITS if ask.collects_all else verdict_codes.NUMA_NOT_FIT)
-            numa = card.numa
-        _try_card(done, card, ask, room)
-        if not ask.collects_all and len(done.picks) >= ask.count:
+    for device in devices:
+        if request.numa_bind and not device.gate and device.numa != numa:
+            # HAMi's topology-aware policy gives no reason to the devices that it drops here.
+            fit.drop_picks(verdict_codes.FITS if request.collects_all else verdict_codes.NUMA_NOT_FIT)
+            numa = device.numa
+        _try_device(fit, device, request, quota_left)
+        if not request.collects_all and len(fit.picks) >= request.count:
             break
-    _conclude(done, cards, ask, scores)
-    return done
+    _conclude(fit, devices, request, scores)
+    return fit
 
 
-def _try_card(done: Walk, card: Card, ask: Ask, room: Room) -> None:
+def _try_device(fit: ReferenceFit, device: DeviceState, request: DeviceRequest, quota_left: QuotaLeft) -> None:
     while True:
-        refusal = _refusal(card, ask, room, done.picks)
+        refusal = _refusal(device, request, quota_left, fit.picks)
         choice = None
-        if not refusal and card.is_mig:
-            choice = choose(card.profiles, ask.memory_of(card.total_memory), card.placements)
-            refusal = 0 if choice else verdict_codes.CARD_MIG_TOPOLOGY_INFEASIBLE
-        look = done.look(card, refusal or verdict_codes.PICKED)
+        if not refusal and device.is_mig:
+            choice = choose(device.profiles, request.memory_of(device.total_memory), device.placements)
+            refusal = 0 if choice else verdict_codes.MIG_TOPOLOGY_INFEASIBLE
+        look = fit.look(device, refusal or verdict_codes.PICKED)
         if refusal:
             return
-        memory, cores = (choice.profile.memory_mib, choice.profile.cores) if choice else _plain_share(card, ask)
-        done.picks.append(Pick(card, memory, cores, choice, look))
-        if not choice or len(done.picks) >= ask.count:
+        memory, cores = (choice.profile.memory_mib, choice.profile.cores) if choice else _plain_share(device, request)
+        fit.picks.append(Pick(device, memory, cores, choice, look))
+        if not choice or len(fit.picks) >= request.count:
             return
-        # Until the container has all it asked for, HAMi counts only where instances stand, not what they use.
-        card.placements.append(choice.placement)
+        # Until the container has all that it requested, HAMi adds the placements of instances, not their memory.
+        device.placements.append(choice.placement)
 
 
-def _plain_share(card: Card, ask: Ask) -> tuple[int, int]:
-    return ask.memory_of(card.total_memory), ask.cores
+def _plain_share(device: DeviceState, request: DeviceRequest) -> tuple[int, int]:
+    return request.memory_of(device.total_memory), request.cores
 
 
-def _refusal(card: Card, ask: Ask, room: Room, picks: Sequence[Pick]) -> int:
-    """The first check that the card fails, or 0."""
-    if card.gate:
-        return card.gate
-    if not card.accepts_uuid:
-        return verdict_codes.CARD_UUID_MISMATCH
-    if card.total_slots <= card.used_slots:
-        return verdict_codes.CARD_TIME_SLICING_EXHAUSTED
-    if ask.is_mutex and card.used_slots > 0:
+def _refusal(device: DeviceState, request: DeviceRequest, quota_left: QuotaLeft, picks: Sequence[Pick]) -> int:
+    """The verdict code of the first check that the device fails; 0 where it passes all."""
+    if device.gate:
+        return device.gate
+    if not device.accepts_uuid:
+        return verdict_codes.UUID_MISMATCH
+    if device.total_slots <= device.used_slots:
+        return verdict_codes.TIME_SLICING_EXHAUSTED
+    if request.is_mutex and device.used_slots > 0:
         return verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
-    memory = ask.memory_of(card.total_memory)
-    if room.is_limited and _is_over(room, picks, memory, ask.cores):
+    memory = request.memory_of(device.total_memory)
+    if quota_left.is_limited and _is_over(quota_left, picks, memory, request.cores):
         return verdict_codes.RESOURCE_QUOTA_NOT_FIT
-    if card.total_memory - card.used_memory < memory:
-        return verdict_codes.CARD_INSUFFICIENT_MEMORY
-    return _core_refusal(card, ask)
+    if device.total_memory - device.used_memory < memory:
+        return verdict_codes.INSUFFICIENT_MEMORY
+    return _core_refusal(device, request)
 
 
-def _core_refusal(card: Card, ask: Ask) -> int:
-    if card.total_cores - card.used_cores < ask.cores:
-        return verdict_codes.CARD_INSUFFICIENT_CORE
-    if card.total_cores == 100 and ask.wants_whole_card and card.used_slots > 0:
+def _core_refusal(device: DeviceState, request: DeviceRequest) -> int:
+    if device.total_cores - device.used_cores < request.cores:
+        return verdict_codes.INSUFFICIENT_CORE
+    if device.total_cores == 100 and request.wants_whole_device and device.used_slots > 0:
         return verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT
-    if card.total_cores != 0 and card.used_cores == card.total_cores and ask.cores == 0:
-        return verdict_codes.CARD_COMPUTE_UNITS_EXHAUSTED
+    if device.total_cores != 0 and device.used_cores == device.total_cores and request.cores == 0:
+        return verdict_codes.COMPUTE_UNITS_EXHAUSTED
     return 0
 
 
-def _is_over(room: Room, picks: Sequence[Pick], memory_mib: int, cores: int) -> bool:
+def _is_over(quota_left: QuotaLeft, picks: Sequence[Pick], memory_mib: int, cores: int) -> bool:
     memory = memory_mib + sum(pick.memory_mib for pick in picks)
-    return memory > room.memory_mib or cores + sum(pick.cores for pick in picks) > room.cores
+    return memory > quota_left.memory_mib or cores + sum(pick.cores for pick in picks) > quota_left.cores
 
 
-def _conclude(done: Walk, cards: Sequence[Card], ask: Ask, scores: PairScores) -> None:
-    done.passed = len(done.picks) >= ask.count
-    if not done.passed:
-        for pick in done.picks:
-            done.looks[pick.look] = (pick.card.position, verdict_codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST)
+def _conclude(fit: ReferenceFit, devices: Sequence[DeviceState], request: DeviceRequest, scores: PairScores) -> None:
+    fit.passed = len(fit.picks) >= request.count
+    if not fit.passed:
+        for pick in fit.picks:
+            fit.looks[pick.look] = (pick.device.position, verdict_codes.ALLOCATED_INSUFFICIENT)
         return
-    if ask.collects_all:
-        _keep_best(done, ask.count, scores)
-    looked = {position for position, _ in done.looks}
-    for card in cards:
-        if card.position not in looked:
-            done.look(card, verdict_codes.NOT_REACHED)
+    if request.collects_all:
+        _keep_best(fit, request.count, scores)
+    looked = {position for position, _ in fit.looks}
+    for device in devices:
+        if device.position not in looked:
+            fit.look(device, verdict_codes.NOT_REACHED)
 
 
-def _keep_best(done: Walk, count: int, scores: PairScores) -> None:
-    kept = [done.picks[place] for place in best_cards([pick.card.uuid for pick in done.picks], count, scores)]
+def _keep_best(fit: ReferenceFit, count: int, scores: PairScores) -> None:
+    kept = [fit.picks[place] for place in best_devices([pick.device.uuid for pick in fit.picks], count, scores)]
     taken = {pick.look for pick in kept}
-    for pick in done.picks:
+    for pick in fit.picks:
         if pick.look not in taken:
-            done.looks[pick.look] = (pick.card.position, verdict_codes.FITS)
-    done.picks = kept
+            fit.looks[pick.look] = (pick.device.position, verdict_codes.FITS)
+    fit.picks = kept

@@ -1,4 +1,4 @@
-"""What the containers of a pod ask for (HAMi's `GenerateResourceRequests`), vendor by vendor."""
+"""What the containers of a pod request of each vendor (HAMi's `GenerateResourceRequests`)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,10 +13,11 @@ _INT32_MAX: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ContainerRequest:
-    """What one container asks for of one vendor. `count` 0 or less asks for nothing; vendor is empty if none was named.
+    """What one container requests of one vendor.
 
-    memory_mib wins where it is above 0; else memory_percentage of each card's total counts (101 = unset).
-    cores: percent of one card. is_further: the container before it asks for this too, of a second vendor.
+    count: devices; 0 or less requests none. vendor: empty where the container names no vendor's resource.
+    memory_mib: MiB per device; where 0, memory_percentage of each device's total counts (101: unset). cores: percent
+    of one device. is_further: one more vendor's request of the container before it in the list.
     """
 
     name: str
@@ -34,9 +35,9 @@ class ContainerRequest:
 
 
 def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[ContainerRequest, ...]:
-    """One request per container and vendor that it asks for, init containers first, in the pod's order.
+    """One request per container and requested vendor, init containers first, in the pod's order.
 
-    A container that asks for nothing has one too, so that places in the pod can be counted.
+    A container that requests nothing has one request too: the annotation keeps an empty slot for it.
     """
     return tuple(
         request for is_init, container in _containers(pod) for request in _requests(container, is_init, vendors)
@@ -44,8 +45,8 @@ def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[Contai
 
 
 def _requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[ContainerRequest]:
-    said = _Said(container.get("resources"))
-    named = [vendor for vendor in vendors if said.names(vendor.resources.count)] or vendors[:1]
+    quantities = _Quantities(container.get("resources"))
+    named = [vendor for vendor in vendors if quantities.names(vendor.resources.count)] or vendors[:1]
     requests = [container_request(container, is_init, vendor) for vendor in named]
     asking = [request for request in requests if request.asks]
     return [asking[0], *(replace(more, is_further=True) for more in asking[1:])] if asking else requests[:1]
@@ -62,42 +63,45 @@ def _containers(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any
 
 
 def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> ContainerRequest:
-    """Limits first, else requests. An unusable amount of memory drops the whole request, as HAMi does."""
+    """The request of one container for one vendor's devices; limits come before requests.
+
+    An unusable amount of memory (not a whole number, negative, above int32) drops the whole request, as HAMi does.
+    """
     name, names, rules = str(container.get("name", "")), vendor.resources, vendor.amounts
-    said = _Said(container.get("resources"))
-    count, memory_mib = said.whole(names.count), _memory(said, vendor)
+    quantities = _Quantities(container.get("resources"))
+    count, memory_mib = quantities.whole(names.count), _memory(quantities, vendor)
     if count is None or memory_mib is None:
         return ContainerRequest(name, is_init)
-    percentage = _percentage(said.whole(names.percentage))
+    percentage = _percentage(quantities.whole(names.percentage))
     if memory_mib == 0 and percentage == UNSET_PERCENT:
         memory_mib, percentage = (rules.default_memory_mib, percentage) if rules.default_memory_mib else (0, 100)
-    cores = said.whole(names.cores)
+    cores = quantities.whole(names.cores)
     return ContainerRequest(
         name, is_init, vendor.word, count, memory_mib, percentage, rules.default_cores if cores is None else cores
     )
 
 
-def _memory(said: "_Said", vendor: Vendor) -> int | None:
-    """MiB; 0 where nothing is said, None where what is said can't be used."""
+def _memory(quantities: "_Quantities", vendor: Vendor) -> int | None:
+    """MiB; 0 where the container names no memory, None where its amount can't be used."""
     names, rules = vendor.resources, vendor.amounts
-    if not said.names(names.memory):
+    if not quantities.names(names.memory):
         return 0
-    amount, unit = said.whole(names.memory), max(rules.memory_unit_mib, 1)
-    if rules.reads_bytes and said.has_suffix(names.memory):
+    amount, unit = quantities.whole(names.memory), max(rules.memory_unit_mib, 1)
+    if rules.reads_bytes and quantities.has_suffix(names.memory):
         amount, unit = amount and amount >> 20, 1
     memory_mib = -1 if amount is None else amount * unit
     if not 0 <= memory_mib <= _INT32_MAX:
         return None
-    # Who asks for cores wants a card shared in software, which can be cut anywhere.
-    return memory_mib if said.names(names.cores) else rules.rounded(memory_mib)
+    # A request for cores means sharing in software, which can cut a device anywhere: no rounding to a template.
+    return memory_mib if quantities.names(names.cores) else rules.rounded(memory_mib)
 
 
 def _percentage(asked: int | None) -> int:
     return UNSET_PERCENT if asked is None or asked <= 0 else min(asked, 100)
 
 
-class _Said:
-    """The quantities of one container: what limits say, and only where they are silent, what requests say."""
+class _Quantities:
+    """The resource quantities of one container: its limits, and its requests where limits do not name a resource."""
 
     def __init__(self, resources: Any) -> None:
         parts = resources if isinstance(resources, Mapping) else {}
@@ -114,6 +118,6 @@ class _Said:
         return None
 
     def has_suffix(self, resource: str) -> bool:
-        """Whether what is said ends in a letter, as `16Gi` does."""
-        said = next((amounts[resource] for amounts in self._maps if resource in amounts), "")
-        return isinstance(said, str) and said[-1:].isalpha()
+        """Whether the quantity ends in a letter, as `16Gi` does."""
+        quantity = next((amounts[resource] for amounts in self._maps if resource in amounts), "")
+        return isinstance(quantity, str) and quantity[-1:].isalpha()

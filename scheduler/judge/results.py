@@ -10,87 +10,94 @@ from numpy.typing import NDArray
 from hami.reason_codes import ReasonCode
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Refusal
-from scheduler.judge.device_matrix import Cards, Ints
-from scheduler.judge.reference_fit import Walk
+from scheduler.judge.device_matrix import DeviceMatrix, Ints
+from scheduler.judge.reference_fit import ReferenceFit
 
 
 @dataclass(slots=True)
-class Part:
-    """A run of judged nodes; like ContainerJudgement, with a row count per node instead of offsets."""
+class PartialJudgement:
+    """The judgement of a part of the nodes: a `ContainerJudgement` with a row count per node instead of offsets."""
 
     nodes: Ints
     rows: Ints  # (m,) rows per node
     passed: NDArray[np.bool_]
     devices: Ints
-    is_short: NDArray[np.bool_]  # (m,) refused as NodeInsufficientDevice, before any card was looked at
+    is_short: NDArray[np.bool_]  # (m,) refused as NodeInsufficientDevice, before any device was tried
     whole: NDArray[np.bool_]
     device: Ints
     kind: Ints
     numa: Ints
     verdict: NDArray[np.uint8]
-    asked_memory_mib: Ints
+    requested_memory_mib: Ints
     used_memory_mib: Ints
     used_cores: Ints
     used_slots: Ints
 
 
 _PER_NODE = ("nodes", "rows", "passed", "devices", "is_short", "whole")
-_PER_ROW = tuple(field.name for field in fields(Part) if field.name not in _PER_NODE)
+_PER_ROW = tuple(field.name for field in fields(PartialJudgement) if field.name not in _PER_NODE)
 
 
-def flat_part(
-    cards: Cards, verdict: NDArray[np.uint8], passed: NDArray[np.bool_], is_short: NDArray[np.bool_], asked: Ints
-) -> Part:
-    """Every device once, in registration order. Matrices are (slots, n)."""
-    slots = np.broadcast_to(np.arange(len(cards.rows))[:, None], cards.rows.shape)
-    is_full = bool(cards.valid.all())
-    valid = cards.valid.T
+def part_of_matrix(
+    matrix: DeviceMatrix,
+    verdict: NDArray[np.uint8],
+    passed: NDArray[np.bool_],
+    is_short: NDArray[np.bool_],
+    requested_memory: Ints,
+) -> PartialJudgement:
+    """A row for every device, in registration order. Matrices are (slots, n), is_short and passed (n,)."""
+    # Transposed, so that the flat columns come node by node; a full matrix needs no mask.
+    slots = np.broadcast_to(np.arange(len(matrix.rows))[:, None], matrix.rows.shape)
+    is_full = bool(matrix.valid.all())
+    valid = matrix.valid.T
 
     def rows(matrix: NDArray[Any]) -> NDArray[Any]:
         return matrix.T.flatten() if is_full else matrix.T[valid]
 
-    return Part(
-        cards.nodes,
-        cards.judged,
+    return PartialJudgement(
+        matrix.nodes,
+        matrix.judged,
         passed,
-        cards.judged,
+        matrix.judged,
         is_short,
-        cards.judged == cards.size,
-        *(rows(matrix) for matrix in (slots, cards.kind, cards.numa, verdict, asked)),
-        *(rows(matrix) for matrix in _numbers(cards)),
+        matrix.judged == matrix.size,
+        *(rows(matrix) for matrix in (slots, matrix.kind, matrix.numa, verdict, requested_memory)),
+        *(rows(matrix) for matrix in _numbers(matrix)),
     )
 
 
-def looked_part(cards: Cards, walks: Sequence[Walk], asked: Ints) -> Part:
-    """A row for each look at a card, sorted by device; walks[i] is about column i of the matrices."""
-    looks = [sorted(walk.looks, key=lambda look: look[0]) for walk in walks]
+def part_of_node_fits(
+    matrix: DeviceMatrix, node_fits: Sequence[ReferenceFit], requested_memory: Ints
+) -> PartialJudgement:
+    """A row for each look at a device, sorted by device; node_fits[i] is about column i of the matrices."""
+    looks = [sorted(node_fit.looks, key=lambda look: look[0]) for node_fit in node_fits]
     counts = np.array([len(rows) for rows in looks], np.int64)
     flat = [look for rows in looks for look in rows]
     device = np.fromiter((position for position, _ in flat), np.int64, len(flat))
     verdict = np.fromiter((code for _, code in flat), np.uint8, len(flat))
-    at = (device, np.repeat(np.arange(len(walks)), counts))
-    return Part(
-        cards.nodes,
+    at = (device, np.repeat(np.arange(len(node_fits)), counts))
+    return PartialJudgement(
+        matrix.nodes,
         counts,
-        np.array([walk.passed for walk in walks], np.bool_),
-        cards.judged,
-        np.zeros(len(walks), np.bool_),
-        (counts == cards.size) & (cards.judged == cards.size),
+        np.array([node_fit.passed for node_fit in node_fits], np.bool_),
+        matrix.judged,
+        np.zeros(len(node_fits), np.bool_),
+        (counts == matrix.size) & (matrix.judged == matrix.size),
         device,
-        cards.kind[at],
-        cards.numa[at],
+        matrix.kind[at],
+        matrix.numa[at],
         verdict,
-        asked[at],
-        *(matrix[at] for matrix in _numbers(cards)),
+        requested_memory[at],
+        *(matrix[at] for matrix in _numbers(matrix)),
     )
 
 
-def _numbers(cards: Cards) -> tuple[Ints, ...]:
-    return cards.used_memory, cards.used_cores, cards.used_slots
+def _numbers(matrix: DeviceMatrix) -> tuple[Ints, ...]:
+    return matrix.used_memory, matrix.used_cores, matrix.used_slots
 
 
-def join(parts: Sequence[Part]) -> Part:
-    """One part of all, nodes in ascending order."""
+def join(parts: Sequence[PartialJudgement]) -> PartialJudgement:
+    """All parts as one, with the nodes in ascending order."""
     if len(parts) == 1:
         return parts[0]
     nodes = np.concatenate([part.nodes for part in parts])
@@ -99,10 +106,10 @@ def join(parts: Sequence[Part]) -> Part:
     row_order = np.argsort(np.repeat(nodes, counts), kind="stable")
     per_node = {name: np.concatenate([getattr(part, name) for part in parts])[order] for name in _PER_NODE}
     per_row = {name: np.concatenate([getattr(part, name) for part in parts])[row_order] for name in _PER_ROW}
-    return Part(**per_node, **per_row)
+    return PartialJudgement(**per_node, **per_row)
 
 
-def judgement(container: int, part: Part) -> ContainerJudgement:
+def judgement(container: int, part: PartialJudgement) -> ContainerJudgement:
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(part.rows)])
     per_row = {name: getattr(part, name) for name in _PER_ROW}
     return ContainerJudgement(
@@ -116,10 +123,10 @@ def judgement(container: int, part: Part) -> ContainerJudgement:
     )
 
 
-def refusals_of(part: Part) -> tuple[list[Refusal], Ints, Ints]:
-    """The distinct refusals of a part, and per refused node its position in part.nodes and index into them.
+def refusals_of(part: PartialJudgement) -> tuple[list[Refusal], Ints, Ints]:
+    """The distinct refusals of a part; the positions in `part.nodes` of the m refused nodes; their index, shape (m,).
 
-    Verdicts are counted per node and code at once: one integer per node holds a small count for every code.
+    Thousands of nodes share a few refusals, so each refusal becomes one object and the nodes refer to it.
     """
     refused = np.flatnonzero(~part.passed)
     counts = _counts(part)[refused]
@@ -128,7 +135,7 @@ def refusals_of(part: Part) -> tuple[list[Refusal], Ints, Ints]:
     return [_refusal(keys[i]) for i in first.tolist()], refused, which
 
 
-def _counts(part: Part) -> Ints:
+def _counts(part: PartialJudgement) -> Ints:
     """How often each node's rows carry each code, shape (m, codes)."""
     size = len(verdict_codes.VERDICTS)
     owners = np.repeat(np.arange(len(part.nodes)) * size, part.rows)
@@ -137,13 +144,17 @@ def _counts(part: Part) -> Ints:
 
 
 def _distinct(keys: Ints) -> tuple[Ints, Ints]:
-    """Index of the first of each distinct row of `keys`, and for each row which of those it equals."""
+    """The index of the first of each distinct row of `keys`, and for each row which of those it equals.
+
+    Each row is packed into one integer first, since `np.unique(axis=0)` would compare rows element by element.
+    """
     if not len(keys):
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     packed, span = np.zeros(len(keys), np.int64), 1
     for column in keys.T:
         radix = int(column.max()) + 1
         if span * radix > 2**62:
+            # No digits are left in 64 bits: number the distinct values so far and continue with those numbers.
             packed = np.unique(packed, return_inverse=True)[1]
             span = int(packed.max()) + 1
         packed, span = packed * radix + column, span * radix

@@ -1,4 +1,4 @@
-"""Verdicts about devices and nodes: small integers in arrays, words on the wire."""
+"""The numbers that stand for verdicts about devices and nodes in arrays, and the word of each in events."""
 
 from typing import Final
 
@@ -8,10 +8,10 @@ from hami.reason_codes import DEVICE_REASON_CODES, ReasonCode
 from schemas import events
 
 PICKED: Final = 0
-FITS: Final = 1  # would fit, but others were taken (topology-aware collects every device that fits)
+FITS: Final = 1  # fits, but others were taken (a topology-aware pod collects every device that fits)
 NOT_REACHED: Final = 2  # enough devices were taken before this one
 FIRST_REASON: Final = 3
-"""Numbers from here on are refusals."""
+"""This number and all above are refusals."""
 
 VERDICTS: Final[tuple[str, ...]] = (
     events.PICKED,
@@ -27,19 +27,19 @@ def _number(reason: ReasonCode) -> int:
 
 
 # One constant per code that our scheduler gives: comparisons in loops need plain integers.
-CARD_NOT_HEALTH: Final = _number(ReasonCode.CARD_NOT_HEALTH)
-CARD_CORDONED: Final = _number(ReasonCode.CARD_CORDONED)
-CARD_TYPE_MISMATCH: Final = _number(ReasonCode.CARD_TYPE_MISMATCH)
+NOT_HEALTHY: Final = _number(ReasonCode.CARD_NOT_HEALTH)
+CORDONED: Final = _number(ReasonCode.CARD_CORDONED)
+TYPE_MISMATCH: Final = _number(ReasonCode.CARD_TYPE_MISMATCH)
 NUMA_NOT_FIT: Final = _number(ReasonCode.NUMA_NOT_FIT)
-CARD_UUID_MISMATCH: Final = _number(ReasonCode.CARD_UUID_MISMATCH)
-CARD_TIME_SLICING_EXHAUSTED: Final = _number(ReasonCode.CARD_TIME_SLICING_EXHAUSTED)
+UUID_MISMATCH: Final = _number(ReasonCode.CARD_UUID_MISMATCH)
+TIME_SLICING_EXHAUSTED: Final = _number(ReasonCode.CARD_TIME_SLICING_EXHAUSTED)
 EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT: Final = _number(ReasonCode.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT)
 RESOURCE_QUOTA_NOT_FIT: Final = _number(ReasonCode.RESOURCE_QUOTA_NOT_FIT)
-CARD_INSUFFICIENT_MEMORY: Final = _number(ReasonCode.CARD_INSUFFICIENT_MEMORY)
-CARD_INSUFFICIENT_CORE: Final = _number(ReasonCode.CARD_INSUFFICIENT_CORE)
-CARD_COMPUTE_UNITS_EXHAUSTED: Final = _number(ReasonCode.CARD_COMPUTE_UNITS_EXHAUSTED)
-CARD_MIG_TOPOLOGY_INFEASIBLE: Final = _number(ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE)
-ALLOCATED_CARDS_INSUFFICIENT_REQUEST: Final = _number(ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST)
+INSUFFICIENT_MEMORY: Final = _number(ReasonCode.CARD_INSUFFICIENT_MEMORY)
+INSUFFICIENT_CORE: Final = _number(ReasonCode.CARD_INSUFFICIENT_CORE)
+COMPUTE_UNITS_EXHAUSTED: Final = _number(ReasonCode.CARD_COMPUTE_UNITS_EXHAUSTED)
+MIG_TOPOLOGY_INFEASIBLE: Final = _number(ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE)
+ALLOCATED_INSUFFICIENT: Final = _number(ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST)
 
 NODE_UNKNOWN: Final = np.uint8(0)
 NODE_REFUSED: Final = np.uint8(1)

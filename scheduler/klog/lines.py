@@ -22,7 +22,7 @@ from scheduler.devices.fragment import NodeFragment
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Decision, Failed
 from scheduler.judge.request import ContainerRequest
-from scheduler.publish.event_builder import Attempt
+from scheduler.publish.event_builder import AttemptRef
 from schemas import events
 from schemas.events import AttemptSummarized, BindOutcome
 from summaries.messages import messages
@@ -35,10 +35,10 @@ _WITHOUT_EVENT: Final = (ReasonCode.NODE_INSUFFICIENT_DEVICE.value, ReasonCode.N
 """Reasons that count no devices: HAMi has no event of their own for them."""
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """`place`: file and line of HAMi's source. `severity`: I or E."""
 
-    place: str
+    source: str
     text: str
     severity: str = "I"
 
@@ -59,7 +59,7 @@ def float_text(number: float) -> str:
     return np.format_float_positional(value, trim="-")
 
 
-def decided(attempt: Attempt, decision: Decision, ended_at: datetime, error: str, level: int) -> Iterator[Line]:
+def decided(attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str, level: int) -> Iterator[LogLine]:
     """Everything about one filter call. `error`: why the decision could not be written to the pod."""
     pod = _pod(attempt)
     yield from _asked(attempt, decision.containers)
@@ -71,37 +71,37 @@ def decided(attempt: Attempt, decision: Decision, ended_at: datetime, error: str
         yield from _nodes(pod, decision)
         if decision.chosen is None:
             name = quoted(attempt.pod.name)
-            yield Line("scheduler.go:1110", f'"No available nodes meet the required scores" pod={name}')
+            yield LogLine("scheduler.go:1110", f'"No available nodes meet the required scores" pod={name}')
     yield from _events(attempt, _summary(attempt, decision, ended_at, error))
 
 
-def failed(attempt: Attempt, answer: Failed, ended_at: datetime) -> Iterator[Line]:
+def failed(attempt: AttemptRef, answer: Failed, ended_at: datetime) -> Iterator[LogLine]:
     """A filter call that ended before any node was judged."""
     yield from _asked(attempt, answer.containers)
     yield from _events(attempt, _said(attempt, ended_at=ended_at, error=answer.error))
 
 
-def bound(attempt: Attempt, node: str, error: str, ended_at: datetime) -> Iterator[Line]:
+def bound(attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> Iterator[LogLine]:
     """A bind call; `error` is empty where it went well."""
     if is_contention(error):
         about = f"err={quoted(error)} node={quoted(node)} {_pod(attempt)}"
-        yield Line("scheduler.go:1048", f'"Failed to lock node" {about}', "E")
+        yield LogLine("scheduler.go:1048", f'"Failed to lock node" {about}', "E")
     if not error:
         pod = attempt.pod
         about = f"pod={quoted(pod.name)} namespace={quoted(pod.namespace)} node={quoted(node)}"
-        yield Line("scheduler.go:1063", f'"Successfully bound pod to node" {about}')
+        yield LogLine("scheduler.go:1063", f'"Successfully bound pod to node" {about}')
     outcome = BindOutcome(node=node, bound=not error, error=error, ended_at=ended_at)
     yield from _events(attempt, _said(attempt, bind=outcome))
 
 
-def _pod(attempt: Attempt) -> str:
+def _pod(attempt: AttemptRef) -> str:
     return f"pod={quoted(str(attempt.pod))}"
 
 
-def _asked(attempt: Attempt, containers: Sequence[ContainerRequest]) -> Iterator[Line]:
+def _asked(attempt: AttemptRef, containers: Sequence[ContainerRequest]) -> Iterator[LogLine]:
     pod = attempt.pod
     about = f"pod={quoted(pod.name)} uuid={quoted(pod.uid)} namespace={quoted(pod.namespace)}"
-    yield Line("scheduler.go:1068", f'"Starting schedule filter process" {about}')
+    yield LogLine("scheduler.go:1068", f'"Starting schedule filter process" {about}')
     for asked in containers:
         if asked.asks:
             request = (
@@ -109,15 +109,15 @@ def _asked(attempt: Attempt, containers: Sequence[ContainerRequest]) -> Iterator
                 f'"MemPercentagereq":{asked.memory_percentage},"Coresreq":{asked.cores}}}'
             )
             about = f"{_pod(attempt)} card request={request}"
-            yield Line("device.go:719", f'"Allocating device for container request" {about}')
+            yield LogLine("device.go:719", f'"Allocating device for container request" {about}')
 
 
-def _scores(decision: Decision) -> Iterator[Line]:
+def _scores(decision: Decision) -> Iterator[LogLine]:
     for name, score in decision.fitting():
-        yield Line("node_policy.go:129", f"node {quoted(name)[1:-1]} computer default score is {score:f}")
+        yield LogLine("node_policy.go:129", f"node {quoted(name)[1:-1]} computer default score is {score:f}")
 
 
-def _nodes(pod: str, decision: Decision) -> Iterator[Line]:
+def _nodes(pod: str, decision: Decision) -> Iterator[LogLine]:
     reasons = [quoted(text) for text in decision.refusal_texts]
     unknown = (decision.node_verdict == verdict_codes.NODE_UNKNOWN).tolist()
     for index, refusal in enumerate(decision.refusal.tolist()):
@@ -125,14 +125,16 @@ def _nodes(pod: str, decision: Decision) -> Iterator[Line]:
         node = f"{pod} node={quoted(name)}"
         if unknown[index]:
             cause = decision.unregistered_causes.get(name, f"node {name} not found")
-            yield Line("scheduler.go:850", f'"{ReasonCode.NODE_UNREGISTERED}" {node} error={quoted(cause)}')
+            yield LogLine("scheduler.go:850", f'"{ReasonCode.NODE_UNREGISTERED}" {node} error={quoted(cause)}')
         elif refusal >= 0:
-            yield Line("score.go:275", f'"{ReasonCode.NODE_UNFIT_POD}" {node} reason={reasons[refusal]}')
+            yield LogLine("score.go:275", f'"{ReasonCode.NODE_UNFIT_POD}" {node} reason={reasons[refusal]}')
         else:
-            yield Line("score.go:343", f'"{ReasonCode.NODE_FIT_POD}" {node} score={float_text(decision.score[index])}')
+            yield LogLine(
+                "score.go:343", f'"{ReasonCode.NODE_FIT_POD}" {node} score={float_text(decision.score[index])}'
+            )
 
 
-def _devices(pod: str, decision: Decision) -> Iterator[Line]:
+def _devices(pod: str, decision: Decision) -> Iterator[LogLine]:
     for judged in decision.judgements:
         rows = _Rows(decision, judged)
         for place, index in enumerate(judged.nodes.tolist()):
@@ -141,22 +143,22 @@ def _devices(pod: str, decision: Decision) -> Iterator[Line]:
                 yield from _node_devices(f"{pod} node={fragment.name_json.decode()}", rows, place, fragment)
 
 
-def _node_devices(node: str, rows: "_Rows", place: int, fragment: NodeFragment) -> Iterator[Line]:
+def _node_devices(node: str, rows: "_Rows", place: int, fragment: NodeFragment) -> Iterator[LogLine]:
     start, stop = rows.offsets[place], rows.offsets[place + 1]
     if rows.has_too_few[place]:
         asked = f"request devices nums={rows.request.count} node device nums (type)={rows.devices[place]}"
-        yield Line("score.go:100", f'"{ReasonCode.NODE_INSUFFICIENT_DEVICE}" {node} {asked} type={rows.vendor}')
+        yield LogLine("score.go:100", f'"{ReasonCode.NODE_INSUFFICIENT_DEVICE}" {node} {asked} type={rows.vendor}')
     uuids = [quoted(uuid) for uuid in fragment.uuids]
     allocated = 0
     for row in range(start, stop):
         verdict = rows.verdict[row]
-        if told := _TOLD.get(verdict):
+        if told := _LINE_OF_VERDICT.get(verdict):
             line, message, rest = told
-            yield Line(line, f'"{message}" {node} device={uuids[rows.device[row]]}{rest(rows, row)}')
-        allocated += verdict == verdict_codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST
+            yield LogLine(line, f'"{message}" {node} device={uuids[rows.device[row]]}{rest(rows, row)}')
+        allocated += verdict == verdict_codes.ALLOCATED_INSUFFICIENT
     if allocated:
         counted = f"request={rows.request.count} allocated={allocated}"
-        yield Line("device.go:873", f'"{ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST}" {node} {counted}')
+        yield LogLine("device.go:873", f'"{ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST}" {node} {counted}')
 
 
 class _Rows:
@@ -177,7 +179,7 @@ class _Rows:
         self.kind: list[int] = judged.kind.tolist()
         self.numa: list[int] = judged.numa.tolist()
         self.verdict: list[int] = judged.verdict.tolist()
-        self.asked_memory: list[int] = judged.asked_memory_mib.tolist()
+        self.asked_memory: list[int] = judged.requested_memory_mib.tolist()
         self.used_memory: list[int] = judged.used_memory_mib.tolist()
         self.used_cores: list[int] = judged.used_cores.tolist()
         self.used_slots: list[int] = judged.used_slots.tolist()
@@ -240,40 +242,40 @@ def _index(rows: _Rows, row: int) -> str:
 
 _FOUND: Final = ("device.go:830", "find fit device", _nothing)
 
-_TOLD: Final[dict[int, tuple[str, str, Callable[[_Rows, int], str]]]] = {
+_LINE_OF_VERDICT: Final[dict[int, tuple[str, str, Callable[[_Rows, int], str]]]] = {
     verdict_codes.PICKED: _FOUND,
     verdict_codes.FITS: _FOUND,
-    verdict_codes.ALLOCATED_CARDS_INSUFFICIENT_REQUEST: _FOUND,
-    verdict_codes.CARD_NOT_HEALTH: ("device.go:732", ReasonCode.CARD_NOT_HEALTH, _health),
-    verdict_codes.CARD_CORDONED: ("device.go:737", ReasonCode.CARD_CORDONED, _nothing),
-    verdict_codes.CARD_TYPE_MISMATCH: ("device.go:743", ReasonCode.CARD_TYPE_MISMATCH, _type),
+    verdict_codes.ALLOCATED_INSUFFICIENT: _FOUND,
+    verdict_codes.NOT_HEALTHY: ("device.go:732", ReasonCode.CARD_NOT_HEALTH, _health),
+    verdict_codes.CORDONED: ("device.go:737", ReasonCode.CARD_CORDONED, _nothing),
+    verdict_codes.TYPE_MISMATCH: ("device.go:743", ReasonCode.CARD_TYPE_MISMATCH, _type),
     verdict_codes.NUMA_NOT_FIT: ("device.go:749", ReasonCode.NUMA_NOT_FIT, _numa),
-    verdict_codes.CARD_UUID_MISMATCH: ("device.go:757", ReasonCode.CARD_UUID_MISMATCH, _whole_device),
-    verdict_codes.CARD_TIME_SLICING_EXHAUSTED: ("device.go:764", ReasonCode.CARD_TIME_SLICING_EXHAUSTED, _slots),
+    verdict_codes.UUID_MISMATCH: ("device.go:757", ReasonCode.CARD_UUID_MISMATCH, _whole_device),
+    verdict_codes.TIME_SLICING_EXHAUSTED: ("device.go:764", ReasonCode.CARD_TIME_SLICING_EXHAUSTED, _slots),
     verdict_codes.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT: (
         "device.go:769",
         ReasonCode.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT,
         _conflict,
     ),
     verdict_codes.RESOURCE_QUOTA_NOT_FIT: ("device.go:786", ReasonCode.RESOURCE_QUOTA_NOT_FIT, _quota),
-    verdict_codes.CARD_INSUFFICIENT_MEMORY: ("device.go:791", ReasonCode.CARD_INSUFFICIENT_MEMORY, _memory),
-    verdict_codes.CARD_INSUFFICIENT_CORE: ("device.go:796", ReasonCode.CARD_INSUFFICIENT_CORE, _cores),
-    verdict_codes.CARD_COMPUTE_UNITS_EXHAUSTED: ("device.go:808", ReasonCode.CARD_COMPUTE_UNITS_EXHAUSTED, _index),
-    verdict_codes.CARD_MIG_TOPOLOGY_INFEASIBLE: ("device.go:821", ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE, _index),
+    verdict_codes.INSUFFICIENT_MEMORY: ("device.go:791", ReasonCode.CARD_INSUFFICIENT_MEMORY, _memory),
+    verdict_codes.INSUFFICIENT_CORE: ("device.go:796", ReasonCode.CARD_INSUFFICIENT_CORE, _cores),
+    verdict_codes.COMPUTE_UNITS_EXHAUSTED: ("device.go:808", ReasonCode.CARD_COMPUTE_UNITS_EXHAUSTED, _index),
+    verdict_codes.MIG_TOPOLOGY_INFEASIBLE: ("device.go:821", ReasonCode.CARD_MIG_TOPOLOGY_INFEASIBLE, _index),
 }
 """By verdict: place in HAMi's source, message, and the keys behind the device. Not reached is not told."""
 
 
-def _events(attempt: Attempt, summary: AttemptSummarized) -> Iterator[Line]:
+def _events(attempt: AttemptRef, summary: AttemptSummarized) -> Iterator[LogLine]:
     pod = quoted(str(attempt.pod))
     for said in messages(summary):
         if said.code in _WITHOUT_EVENT:
             continue
         about = f'object={pod} fieldPath="" kind="Pod" apiVersion="v1" type="{said.severity}" reason="{said.reason}"'
-        yield Line("event.go:389", f'"Event occurred" {about} message={quoted(said.message)}')
+        yield LogLine("event.go:389", f'"Event occurred" {about} message={quoted(said.message)}')
 
 
-def _summary(attempt: Attempt, decision: Decision, ended_at: datetime, error: str) -> AttemptSummarized:
+def _summary(attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> AttemptSummarized:
     return _said(
         attempt,
         ended_at=ended_at,
@@ -294,5 +296,5 @@ def _summary(attempt: Attempt, decision: Decision, ended_at: datetime, error: st
     )
 
 
-def _said(attempt: Attempt, **known: Any) -> AttemptSummarized:
-    return AttemptSummarized.model_construct(**attempt.said_in_every_event, **known)
+def _said(attempt: AttemptRef, **known: Any) -> AttemptSummarized:
+    return AttemptSummarized.model_construct(**attempt.common_fields, **known)

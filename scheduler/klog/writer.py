@@ -15,8 +15,8 @@ from typing import Final, Protocol
 
 from scheduler.judge.decision import Decision, Failed
 from scheduler.klog import lines
-from scheduler.klog.lines import Line
-from scheduler.publish.event_builder import Attempt
+from scheduler.klog.lines import LogLine
+from scheduler.publish.event_builder import AttemptRef
 
 log = logging.getLogger(__name__)
 
@@ -32,27 +32,27 @@ interpreter is kept from the filter: each write lets go of it, every few dozen m
 
 STOP_SECONDS: Final = 2.0
 
-Render = Callable[[], Iterable[Line]]
+Render = Callable[[], Iterable[LogLine]]
 
 
 class Klog(Protocol):
     """What the scheduler tells of its calls."""
 
-    def decided(self, attempt: Attempt, decision: Decision, ended_at: datetime, error: str) -> None: ...
-    def failed(self, attempt: Attempt, answer: Failed, ended_at: datetime) -> None: ...
-    def bound(self, attempt: Attempt, node: str, error: str, ended_at: datetime) -> None: ...
+    def decided(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None: ...
+    def failed(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None: ...
+    def bound(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None: ...
 
 
-class Silent:
+class NoKlog:
     """Tells nobody."""
 
-    def decided(self, attempt: Attempt, decision: Decision, ended_at: datetime, error: str) -> None:
+    def decided(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None:
         pass
 
-    def failed(self, attempt: Attempt, answer: Failed, ended_at: datetime) -> None:
+    def failed(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None:
         pass
 
-    def bound(self, attempt: Attempt, node: str, error: str, ended_at: datetime) -> None:
+    def bound(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None:
         pass
 
 
@@ -71,14 +71,14 @@ class KlogWriter:
         self._thread = threading.Thread(target=self._run, name="klog", daemon=True)
         self._thread.start()
 
-    def decided(self, attempt: Attempt, decision: Decision, ended_at: datetime, error: str) -> None:
+    def decided(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None:
         rows = sum(len(judged.verdict) for judged in decision.judgements)
         self._hand_over(lambda: lines.decided(attempt, decision, ended_at, error, self.level), ended_at, rows)
 
-    def failed(self, attempt: Attempt, answer: Failed, ended_at: datetime) -> None:
+    def failed(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None:
         self._hand_over(lambda: lines.failed(attempt, answer, ended_at), ended_at)
 
-    def bound(self, attempt: Attempt, node: str, error: str, ended_at: datetime) -> None:
+    def bound(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None:
         self._hand_over(lambda: lines.bound(attempt, node, error, ended_at), ended_at)
 
     def _hand_over(self, render: Render, said: datetime, rows: int = 0) -> None:
@@ -110,14 +110,14 @@ class KlogWriter:
                 self.dropped += 1
             self._written += weight
 
-    def _left_out(self) -> Iterator[Line]:
+    def _left_out(self) -> Iterator[LogLine]:
         dropped = self.dropped
         if dropped != self._told_dropped:
             count = dropped - self._told_dropped
-            yield Line("klog.go:1", f'"Log lines left out: they are read too slowly" attempts={count}', "W")
+            yield LogLine("klog.go:1", f'"Log lines left out: they are read too slowly" attempts={count}', "W")
             self._told_dropped = dropped
 
-    def _write(self, said: Iterable[Line], moment: datetime) -> None:
+    def _write(self, said: Iterable[LogLine], moment: datetime) -> None:
         waiting = bytearray()
         for rendered in headed(said, moment, os.getpid()):
             if waiting and len(waiting) + len(rendered) > _WRITE_BYTES:
@@ -132,9 +132,9 @@ class KlogWriter:
             rest = rest[os.write(self._to, rest) :]
 
 
-def headed(said: Iterable[Line], moment: datetime, pid: int) -> Iterator[bytes]:
+def headed(said: Iterable[LogLine], moment: datetime, pid: int) -> Iterator[bytes]:
     """The lines with klog's header, `Lmmdd hh:mm:ss.uuuuuu threadid file:line] `, in local time."""
     when = moment.astimezone().strftime("%m%d %H:%M:%S.%f")
     for line in said:
         # Names come from annotations, which may hold half of a surrogate pair.
-        yield f"{line.severity}{when} {pid:7d} {line.place}] {line.text}\n".encode(errors="replace")
+        yield f"{line.severity}{when} {pid:7d} {line.source}] {line.text}\n".encode(errors="replace")

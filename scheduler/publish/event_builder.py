@@ -53,11 +53,11 @@ _UUIDS: Final = attrgetter("uuids_json")
 # Models that are made without validation below name their empty lists and mappings too: pydantic would look each
 # default factory's signature up, every time, which takes longer than everything else about a conclusion.
 
-_MOST: Final = 2**63 - 1
+_INT64_MAX: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class AttemptRef:
     """One try of one pod: what every event about it names."""
 
     id: str
@@ -66,23 +66,23 @@ class Attempt:
     started_at: datetime
 
     @classmethod
-    def of(cls, scheduler: str, pod: PodRef, started_at: datetime) -> "Attempt":
+    def of(cls, scheduler: str, pod: PodRef, started_at: datetime) -> "AttemptRef":
         return cls(attempt_id(scheduler, pod.uid, started_at), pod, scheduler, started_at)
 
     @property
-    def said_in_every_event(self) -> dict[str, Any]:
+    def common_fields(self) -> dict[str, Any]:
         return {"attempt_id": self.id, "pod": self.pod, "scheduler": self.scheduler, "started_at": self.started_at}
 
 
 def events_of(
-    attempt: Attempt, decision: Decision, ended_at: datetime, error: str = ""
+    attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str = ""
 ) -> Iterator[DevicesJudged | NodesJudged | AttemptConcluded]:
     """Everything that was decided about one pod.
 
     `error`: why the decision could not be written to the pod. Then no node is chosen; the verdicts stand.
     """
     requests = [request_of(container) for container in decision.containers]
-    about = attempt.said_in_every_event
+    about = attempt.common_fields
     devices = nodes = 0
     for record in _devices(about, decision, requests):
         devices += 1
@@ -107,10 +107,10 @@ def events_of(
     )
 
 
-def failure_of(attempt: Attempt, failed: Failed, offered_nodes: int, ended_at: datetime) -> AttemptConcluded:
+def failure_of(attempt: AttemptRef, failed: Failed, offered_nodes: int, ended_at: datetime) -> AttemptConcluded:
     """The conclusion of an attempt that ended before any node was judged."""
     return AttemptConcluded.model_construct(
-        **attempt.said_in_every_event,
+        **attempt.common_fields,
         ended_at=ended_at,
         requests=[request_of(container) for container in failed.containers],
         offered_nodes=offered_nodes,
@@ -123,9 +123,9 @@ def failure_of(attempt: Attempt, failed: Failed, offered_nodes: int, ended_at: d
     )
 
 
-def bind_of(attempt: Attempt, node: str, error: str, bind_started_at: datetime, ended_at: datetime) -> BindConcluded:
+def bind_of(attempt: AttemptRef, node: str, error: str, bind_started_at: datetime, ended_at: datetime) -> BindConcluded:
     return BindConcluded(
-        **attempt.said_in_every_event,
+        **attempt.common_fields,
         node=node,
         bound=not error,
         error=error,
@@ -142,7 +142,7 @@ def request_of(asked: ContainerRequest) -> Request:
         container=asked.name,
         init=asked.is_init,
         vendor=asked.vendor,
-        count=min(asked.count, _MOST),
+        count=min(asked.count, _INT64_MAX),
         memory_mib=None if takes_share else _count(asked.memory_mib),
         memory_percent=_count(asked.memory_percentage) if takes_share else None,
         cores_percent=_count(asked.cores),
@@ -150,7 +150,7 @@ def request_of(asked: ContainerRequest) -> Request:
 
 
 def _count(number: int) -> int:
-    return min(max(number, 0), _MOST)
+    return min(max(number, 0), _INT64_MAX)
 
 
 def _devices(about: dict[str, Any], decision: Decision, requests: Sequence[Request]) -> Iterator[DevicesJudged]:
@@ -237,7 +237,7 @@ def _width(column: NDArray[Any]) -> int:
 
 
 def _kind(kind: DeviceKind) -> events.DeviceKind:
-    numbers = (min(max(number, -_MOST), _MOST) for number in (kind.memory_mib, kind.cores, kind.slots))
+    numbers = (min(max(number, -_INT64_MAX), _INT64_MAX) for number in (kind.memory_mib, kind.cores, kind.slots))
     memory, cores, slots = numbers
     return events.DeviceKind.model_construct(model=kind.model, memory_mib=memory, cores_percent=cores, slots=slots)
 

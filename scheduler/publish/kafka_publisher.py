@@ -125,7 +125,7 @@ class Publisher:
 
     def _note_sent(self, batch: Batch) -> None:
         self._metrics.published.inc(len(batch.entries))
-        self._metrics.publish_lag.set(max((microseconds(self._clock()) - batch.entries[-1].written) / 1e6, 0))
+        self._metrics.publish_lag.set(max((microseconds(self._clock()) - batch.entries[-1].written_at_us) / 1e6, 0))
         self._pause = FIRST_PAUSE
         if self.problem:
             log.info("sending to Kafka at %s", self._servers)

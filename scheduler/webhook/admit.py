@@ -16,7 +16,7 @@ _FAILED: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class AdmissionRules:
     """scheduler_name: what pods with devices get; empty gives none. vendors: whose resources count."""
 
     scheduler_name: str = "hami-scheduler"
@@ -40,7 +40,7 @@ class Denied:
     code: int = _FORBIDDEN
 
 
-def admit(pod: Mapping[str, Any], rules: Rules, quotas: Quotas) -> Admitted | Denied:
+def admit(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Admitted | Denied:
     """`pod`: a Pod whose containers are objects with names, as `review` checks. Quotas count what runs already."""
     spec = pod.get("spec") or {}
     if not spec.get("containers"):
@@ -56,14 +56,14 @@ def admit(pod: Mapping[str, Any], rules: Rules, quotas: Quotas) -> Admitted | De
     return Denied(denial) if denial else Admitted(changed)
 
 
-def _is_anothers(name: str, rules: Rules) -> bool:
+def _is_anothers(name: str, rules: AdmissionRules) -> bool:
     """Whether another scheduler was named by hand. Kubernetes itself writes the default scheduler's name."""
     if not name or (name == DEFAULT_SCHEDULER and rules.overwrites_default_scheduler):
         return False
     return not rules.scheduler_name or name != rules.scheduler_name
 
 
-def _mutate_all(pod: Json, rules: Rules) -> bool:
+def _mutate_all(pod: Json, rules: AdmissionRules) -> bool:
     """Complete every container for every vendor; whether any asks for a device."""
     asks = [mutate(pod, container, vendor) for container in _containers(pod["spec"]) for vendor in rules.vendors]
     return any(asks)
@@ -75,7 +75,7 @@ def _containers(spec: Mapping[str, Any]) -> Iterator[Json]:
     yield from spec.get("containers") or ()
 
 
-def _denial_of_asking(spec: Json, rules: Rules) -> str:
+def _denial_of_asking(spec: Json, rules: AdmissionRules) -> str:
     """Why a pod that asks for devices may not; else it gets our scheduler."""
     for container in _containers(spec):
         if (container.get("securityContext") or {}).get("privileged") is True:
@@ -87,7 +87,7 @@ def _denial_of_asking(spec: Json, rules: Rules) -> str:
     return ""
 
 
-def _denial_by_quota(pod: Mapping[str, Any], rules: Rules, quotas: Quotas) -> str:
+def _denial_by_quota(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> str:
     namespace = (pod.get("metadata") or {}).get("namespace") or ""
     fits = all(_fits_quota(pod["spec"], vendor, namespace, quotas) for vendor in rules.vendors)
     return "" if fits else "exceeding resource quota"
@@ -98,5 +98,5 @@ def _fits_quota(spec: Json, vendor: Vendor, namespace: str, quotas: Quotas) -> b
     asked = [container_request(container, False, vendor) for container in _containers(spec)]
     memory = sum(request.count * request.memory_mib for request in asked)
     cores = sum(request.count * request.cores for request in asked)
-    room = quotas.room(namespace, vendor)
+    room = quotas.left(namespace, vendor)
     return not (memory or cores) or (memory <= room.memory_mib and cores <= room.cores)

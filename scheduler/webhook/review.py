@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from hami.quantities import is_quantity
 from scheduler.devices.quota import Quotas
-from scheduler.webhook.admit import Admitted, Denied, Rules, admit
+from scheduler.webhook.admit import AdmissionRules, Admitted, Denied, admit
 
 Json = dict[str, Any]
 
@@ -76,7 +76,7 @@ class _Pod(_Checked):
     spec: _Spec | None = None
 
 
-def answer(body: bytes, rules: Rules, quotas: Quotas) -> bytes:
+def answer(body: bytes, rules: AdmissionRules, quotas: Quotas) -> bytes:
     """The answer to POST /webhook."""
     try:
         review = _review(body)
@@ -104,7 +104,7 @@ def _review(body: bytes) -> Json:
     return review
 
 
-def _response(request: Mapping[str, Any], rules: Rules, quotas: Quotas) -> Json:
+def _response(request: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Json:
     try:
         pod = _pod(request.get("object"))
     except UnreadableReviewError as error:

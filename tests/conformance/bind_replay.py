@@ -13,7 +13,7 @@ from hami import durations
 from hami.annotations import NODE_LOCK
 from kube.errors import KubeApiError, missing
 from scheduler.bind.binder import Binder, LockPolicy
-from scheduler.http.extender_protocol import BindArgs
+from scheduler.http.extender_protocol import BindRequest
 from tests.conformance.difference import Case, Difference
 
 
@@ -118,7 +118,7 @@ def bind_differences(case: Case) -> Iterator[Difference]:
     api = ScriptedApi(case)
     policy = LockPolicy(durations.parse(case["node_lock_timeout"]), durations.parse(case["node_lock_retry_timeout"]))
     asked = case["request"]
-    args = BindArgs(asked["PodNamespace"], asked["PodName"], asked["PodUID"], asked["Node"])
+    args = BindRequest(asked["PodNamespace"], asked["PodName"], asked["PodUID"], asked["Node"])
     error = asyncio.run(Binder(api, policy, api.clock, api.sleep).bind(args, api.now)).error
     if error != case["out_wire_reply"]["Error"]:
         yield Difference("", "answer", error, case["out_wire_reply"]["Error"])

@@ -9,7 +9,7 @@ from hami.allocation import AllocatedDevice
 from hami.registration import Device, Malformed
 from hami.vendors import NVIDIA
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.pod_annotations import WeightsError, parse_weights, read_wishes
+from scheduler.judge.pod_annotations import WeightsError, parse_weights, read_pod_annotations
 from scheduler.judge.request import container_request
 from summaries.text import read_reasons, reason_text
 from tests.conformance.configured import configured
@@ -191,7 +191,7 @@ _OURS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "mig_allocations_decode": _mig_allocations,
     "scoring_weights_parse": _weights,
     "container_request": _container_request,
-    "type_filter": lambda given: read_wishes(given["annotations"], "", "", NVIDIA).accepts_type(given["type"]),
-    "uuid_filter": lambda given: read_wishes(given["annotations"], "", "", NVIDIA).accepts_uuid(given["uuid"]),
+    "type_filter": lambda given: read_pod_annotations(given["annotations"], "", "", NVIDIA).accepts_type(given["type"]),
+    "uuid_filter": lambda given: read_pod_annotations(given["annotations"], "", "", NVIDIA).accepts_uuid(given["uuid"]),
     "register_sequence": _register_sequence,
 }

@@ -8,7 +8,8 @@ import numpy as np
 
 from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DEVICES_TO_ALLOCATE, MIG_ALLOCATIONS
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.decide import Decision, Failed, NotOurs, decide
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, Failed, NotOurs
 from scheduler.judge.request import ContainerRequest
 from summaries.text import NODE_UNREGISTERED
 from tests.conformance.cluster import cluster_of, policy_of

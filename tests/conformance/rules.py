@@ -16,8 +16,8 @@ from hami.requests import UNSET_PERCENT
 from hami.vendors import NVIDIA
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.device_matrix import batches
-from scheduler.judge.device_request import ask_of
-from scheduler.judge.pod_annotations import read_wishes
+from scheduler.judge.device_request import device_request_of
+from scheduler.judge.pod_annotations import read_pod_annotations
 from scheduler.judge.request import ContainerRequest
 from scheduler.judge.scoring import device_scores
 from tests.conformance.cluster import cluster_of, requests_of
@@ -140,9 +140,11 @@ def _uuids(part: str) -> list[str]:
 def _ranks(case: Case, columns: ClusterColumns, node: str, request: ContainerRequest) -> dict[str, tuple[float, int]]:
     """What a node's cards are sorted by at first: score and NUMA node."""
     policies = (case["node_scheduler_policy"], case["gpu_scheduler_policy"])
-    wishes = read_wishes(case["pod"]["annotations"] or {}, *policies, NVIDIA)
+    wishes = read_pod_annotations(case["pod"]["annotations"] or {}, *policies, NVIDIA)
     (cards,) = batches(columns, columns.ids([node]))
-    scores = device_scores(cards, ask_of(request, wishes), wishes.weights, np.zeros(cards.rows.shape, np.bool_))
+    scores = device_scores(
+        cards, device_request_of(request, wishes), wishes.weights, np.zeros(cards.rows.shape, np.bool_)
+    )
     fragment = columns.node_fragment(node)
     uuids = fragment.uuids if fragment else ()
     return {uuid: (float(scores[slot, 0]), int(cards.numa[slot, 0])) for slot, uuid in enumerate(uuids)}

@@ -13,7 +13,7 @@ from scheduler.cluster.claims import Claims
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http import extender_protocol
 from scheduler.metrics import Metrics
-from scheduler.service import Scheduler, Teller
+from scheduler.service import EventWriter, Scheduler
 from schemas.codec.records import encode
 from schemas.events import Event
 from tests.conformance.cluster import policy_of
@@ -67,7 +67,7 @@ class OnePod:
         raise KubeApiError(500, "a filter call binds nothing")
 
 
-class Encoding(Teller):
+class Encoding(EventWriter):
     """Every event must have a form in bytes; none is kept."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ import jsonpatch
 import orjson
 
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.webhook.admit import Rules
+from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.conformance.configured import configured
 from tests.conformance.difference import Case, Difference
@@ -17,7 +17,9 @@ from tests.conformance.objects import pod_object, quota_object
 
 def webhook_differences(case: Case) -> Iterator[Difference]:
     """Everything that we would answer otherwise. A patch is compared by the pod that it makes."""
-    rules = Rules(case["scheduler_name"], case["force_overwrite_default_scheduler"], (configured(case["config"]),))
+    rules = AdmissionRules(
+        case["scheduler_name"], case["force_overwrite_default_scheduler"], (configured(case["config"]),)
+    )
     ours = orjson.loads(answer(_body(case), rules, _cluster(case).quotas))
     theirs = case["out_review"]
     response, their_response = ours["response"], theirs["response"]

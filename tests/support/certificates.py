@@ -9,15 +9,15 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from scheduler.http.tls import Pair
+from scheduler.http.tls import CertificatePair
 
 
-def a_pair(folder: Path, name: str = "one", passphrase: bytes = b"") -> Pair:
+def a_pair(folder: Path, name: str = "one", passphrase: bytes = b"") -> CertificatePair:
     """`tls.crt` and `tls.key` in the folder; the certificate's common name is `name`."""
     folder.mkdir(parents=True, exist_ok=True)
     key = ec.generate_private_key(ec.SECP256R1())
     locked = serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
-    pair = Pair(folder / "tls.crt", folder / "tls.key")
+    pair = CertificatePair(folder / "tls.crt", folder / "tls.key")
     pair.certificate.write_bytes(_certificate(key, name).public_bytes(serialization.Encoding.PEM))
     pair.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, locked))
     return pair
@@ -49,7 +49,7 @@ class Secret:
         self.swap("one")
         for name in ("tls.crt", "tls.key"):
             (folder / name).symlink_to(Path("..data") / name)
-        self.pair = Pair(folder / "tls.crt", folder / "tls.key")
+        self.pair = CertificatePair(folder / "tls.crt", folder / "tls.key")
 
     def swap(self, name: str) -> None:
         """Put a new pair in place of the old one."""

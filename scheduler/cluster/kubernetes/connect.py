@@ -23,7 +23,7 @@ LEASE_NAME: Final = "schedulerlog-scheduler"
 
 
 @dataclass(frozen=True, slots=True)
-class ApiServer:
+class ApiServerOptions:
     """Which API server, and how to use it."""
 
     kubeconfig: Path | None = None
@@ -49,7 +49,7 @@ def lease_namespace() -> str:
     return os.environ.get("POD_NAMESPACE") or pod_namespace() or "kube-system"
 
 
-async def connect(server: ApiServer, watcher: Watcher, claims: Claims, metrics: Metrics) -> KubernetesCluster:
+async def connect(server: ApiServerOptions, watcher: Watcher, claims: Claims, metrics: Metrics) -> KubernetesCluster:
     """Raises `KubeConfigError`. Whether the API server answers shows later, in `problem`."""
     load: LoadConfiguration = from_kubeconfig(server.kubeconfig, server.context) if server.kubeconfig else in_cluster
     client = Client(
@@ -64,7 +64,7 @@ async def connect(server: ApiServer, watcher: Watcher, claims: Claims, metrics: 
     return cluster
 
 
-def _leadership(server: ApiServer, client: Client) -> Leadership | None:
+def _leadership(server: ApiServerOptions, client: Client) -> Leadership | None:
     if server.lease is None:
         return None
     if server.leads_with_kube_scheduler:

@@ -30,7 +30,7 @@ _HEADER: Final = struct.Struct("<HI")
 HEAD_BYTES: Final = _HEAD.size + _CHECKED.size
 
 
-class Kind(IntEnum):
+class EntryKind(IntEnum):
     """What may be given up when there is no room."""
 
     DETAIL = 1
@@ -46,10 +46,10 @@ class Entry:
     written: microseconds since 1970. rows: device verdicts in a DETAIL record, else 0.
     """
 
-    kind: Kind
+    kind: EntryKind
     topic: str
     record: Record
-    written: int
+    written_at_us: int
     rows: int = 0
 
     @property
@@ -64,7 +64,9 @@ def frame(entry: Entry, number: int) -> tuple[bytes, bytes]:
     topic = entry.topic.encode()
     lengths = _LENGTHS.pack(len(topic), len(record.key), len(record.headers))
     headers = b"".join(_header(name.encode(), value) for name, value in record.headers)
-    checked = b"".join((_CHECKED.pack(entry.kind, entry.written, entry.rows), lengths, topic, record.key, headers))
+    checked = b"".join(
+        (_CHECKED.pack(entry.kind, entry.written_at_us, entry.rows), lengths, topic, record.key, headers)
+    )
     crc = zlib.crc32(record.value, zlib.crc32(checked, _seed(number)))
     length = len(checked) - _CHECKED.size + len(record.value)
     return _HEAD.pack(MAGIC, length, crc) + checked, record.value
@@ -167,7 +169,7 @@ def _entry(data: bytes, start: int, end: int) -> Entry:
         place += _HEADER.size
         middle, place = place + name_length, place + name_length + value_length
         headers.append((data[middle - name_length : middle].decode(), data[middle:place]))
-    return Entry(Kind(kind), topic, Record(key, data[place:end], headers), written, rows)
+    return Entry(EntryKind(kind), topic, Record(key, data[place:end], headers), written, rows)
 
 
 def entries_of(data: bytes, number: int) -> Iterator[Entry]:

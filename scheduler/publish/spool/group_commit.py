@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable
 
 
-class SharedSync:
+class GroupCommit:
     """`handle` gives a file descriptor of its own to sync and close, None where there is nothing to sync; `failed`
     hears of a disk that can't be written. Every call comes from one thread."""
 

@@ -4,13 +4,13 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import datetime
 
-from scheduler.publish.spool.frames import Entry, Kind
+from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.shedding import Thinned
 
 CAUSE = "the spool's disk could not be written, and memory was full"
 
 
-class Overflow:
+class MemoryBuffer:
     """First in, first out. Above `max_bytes` device detail goes first, then the oldest verdicts."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -33,7 +33,7 @@ class Overflow:
             self.bytes -= _bytes(self._entries.popleft())
 
     def _thin(self, now: datetime) -> None:
-        if any(entry.kind is Kind.DETAIL for entry in self._entries):
+        if any(entry.kind is EntryKind.DETAIL for entry in self._entries):
             thinned = Thinned(self._entries, now, CAUSE)
             self.dropped_detail += thinned.dropped_records
             self._entries = deque(thinned.kept)
@@ -62,7 +62,7 @@ class Overflow:
 
     def oldest(self) -> int | None:
         """When the oldest was written, in microseconds since 1970."""
-        return self._entries[0].written if self._entries else None
+        return self._entries[0].written_at_us if self._entries else None
 
     def clear(self) -> None:
         self._entries.clear()

@@ -10,7 +10,7 @@ from typing import Final
 
 from scheduler.publish.spool import frames, segments
 from scheduler.publish.spool.checkpoint import Position
-from scheduler.publish.spool.frames import Entry, Kind
+from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.recycled_segments import Spares
 from scheduler.publish.spool.segments import Segment
 from scheduler.publish.spool.shedding import Thinned
@@ -22,7 +22,7 @@ FULL: Final = "the spool was full"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SpoolLimits:
     """max_bytes: on disk. segment_bytes: a file is sealed from this size on. memory_bytes: while the disk fails."""
 
     max_bytes: int = 4096 * MIB
@@ -37,7 +37,7 @@ class Limits:
 
 
 @dataclass(slots=True)
-class Counts:
+class LossCounts:
     """What went wrong since the start."""
 
     damaged: int = 0
@@ -49,7 +49,7 @@ class Counts:
 class SegmentLog:
     """At least one file, the last of which is written to. Positions are those of the reader, which it never passes."""
 
-    def __init__(self, folder: Path, limits: Limits, sent: Position, counts: Counts) -> None:
+    def __init__(self, folder: Path, limits: SpoolLimits, sent: Position, counts: LossCounts) -> None:
         """Take over what is there behind `sent`. Raises `OSError`."""
         self._folder, self._limits, self._counts = folder, limits, counts
         self._segments = deque(segments.existing(folder))
@@ -150,7 +150,7 @@ class SegmentLog:
         while self.bytes + frames.size_of(entries) > self._limits.max_bytes:
             if self._thin_oldest(cursor, now):
                 continue
-            if any(entry.kind is Kind.DETAIL for entry in entries):
+            if any(entry.kind is EntryKind.DETAIL for entry in entries):
                 thinned = Thinned(entries, now, FULL)
                 self._counts.dropped_detail += thinned.dropped_records
                 entries = thinned.kept

@@ -12,7 +12,7 @@ from scheduler.publish.spool import frames
 from scheduler.publish.spool.frames import Entry
 
 SUFFIX: Final = ".spool"
-_MOST_PARTS: Final = 512
+_MAX_PARTS: Final = 512
 """Below the number of parts that one `writev` takes (IOV_MAX, 1024 on Linux)."""
 
 
@@ -65,8 +65,8 @@ class Segment:
 
     def _write(self, file: int, parts: Sequence[bytes]) -> None:
         place = self.size
-        for start in range(0, len(parts), _MOST_PARTS):
-            run = parts[start : start + _MOST_PARTS]
+        for start in range(0, len(parts), _MAX_PARTS):
+            run = parts[start : start + _MAX_PARTS]
             missing = sum(map(len, run)) - os.pwritev(file, run, place)
             place += sum(map(len, run))
             rest = memoryview(b"".join(run))[-missing:] if missing else memoryview(b"")

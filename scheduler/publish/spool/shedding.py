@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from datetime import datetime
 
-from scheduler.publish.spool.frames import Entry, Kind
+from scheduler.publish.spool.frames import Entry, EntryKind
 from schemas.codec.records import decode, encode
 from schemas.events import DetailDropped, DevicesJudged
 from schemas.ids import microseconds
@@ -23,7 +23,7 @@ class Thinned:
         self._close()
 
     def _take(self, entry: Entry) -> None:
-        if entry.kind is not Kind.DETAIL:
+        if entry.kind is not EntryKind.DETAIL:
             self._close()
             self.kept.append(entry)
             return
@@ -58,4 +58,4 @@ def _told(detail: list[Entry], dropped_at: datetime, cause: str) -> Entry | None
         judged_devices=sum(entry.rows for entry in detail),
         cause=cause,
     )
-    return Entry(Kind.VERDICT, DECISIONS.name, encode(event), microseconds(dropped_at))
+    return Entry(EntryKind.VERDICT, DECISIONS.name, encode(event), microseconds(dropped_at))

@@ -20,17 +20,17 @@ from typing import Final
 from scheduler.publish.spool import frames
 from scheduler.publish.spool.checkpoint import Position, SpoolInUseError, locked, read_checkpoint, write_checkpoint
 from scheduler.publish.spool.frames import Entry
-from scheduler.publish.spool.group_commit import SharedSync
-from scheduler.publish.spool.memory_buffer import Overflow
-from scheduler.publish.spool.segment_log import MIB, Counts, Limits, SegmentLog
+from scheduler.publish.spool.group_commit import GroupCommit
+from scheduler.publish.spool.memory_buffer import MemoryBuffer
+from scheduler.publish.spool.segment_log import MIB, LossCounts, SegmentLog, SpoolLimits
 from scheduler.publish.spool.segments import Segment
 from schemas.ids import microseconds
 
-__all__ = ["Batch", "Counts", "Limits", "Spool", "SpoolInUseError"]
+__all__ = ["Batch", "LossCounts", "Spool", "SpoolInUseError", "SpoolLimits"]
 
 log = logging.getLogger(__name__)
 
-DEFAULTS: Final = Limits()
+DEFAULTS: Final = SpoolLimits()
 _RETRY_DISK: Final = 1_000_000
 """Microseconds between two tries to write to a disk that could not be written."""
 
@@ -50,19 +50,19 @@ def now_utc() -> datetime:
 class Spool:
     """See the module. Every call comes from one thread."""
 
-    def __init__(self, folder: Path, limits: Limits = DEFAULTS, clock: Callable[[], datetime] = now_utc) -> None:
+    def __init__(self, folder: Path, limits: SpoolLimits = DEFAULTS, clock: Callable[[], datetime] = now_utc) -> None:
         """Opens what is there. Raises `SpoolInUseError`, or `OSError` where the folder can't be used at all."""
         self.folder, self._limits, self._clock = folder, limits, clock
-        self.counts = Counts()
+        self.counts = LossCounts()
         self.problem = ""
         self.arrived, self.acknowledged = asyncio.Event(), asyncio.Event()
         self._lock = locked(folder)
         self._sent = read_checkpoint(folder)
         self._files = SegmentLog(folder, limits, self._sent, self.counts)
         self._sent = self._cursor = self._files.delete_sent(self._sent)
-        self._overflow = Overflow(limits.memory_bytes)
+        self._overflow = MemoryBuffer(limits.memory_bytes)
         self._failed_at = 0
-        self._sync = SharedSync(lambda: self._files.active.handle(), lambda error: self._fail(error, self._clock()))
+        self._sync = GroupCommit(lambda: self._files.active.handle(), lambda error: self._fail(error, self._clock()))
 
     # Writing
 

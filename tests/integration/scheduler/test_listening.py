@@ -70,7 +70,7 @@ async def address(tmp_path: Path) -> AsyncIterator[tuple[str, int]]:
     serving = Serving(tmp_path, a_node("node1"))
     app = create_app(serving.scheduler, serving.metrics, dict, 100_000)
     with server.bind("127.0.0.1", 0) as listener:
-        uvicorn_server = server.Server(server.config(app, None))
+        uvicorn_server = server.HttpServer(server.config(app, None))
         running = asyncio.create_task(uvicorn_server.serve(sockets=[listener]))
         yield listener.getsockname()[:2]
         uvicorn_server.should_exit = True

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.decide import Decision, Policy, decide
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, SchedulingPolicy
 
 A100_PROFILES: list[dict[str, Any]] = [
     {
@@ -94,9 +95,11 @@ def a_cluster(*nodes: Mapping[str, Any], pods: Sequence[Mapping[str, Any]] = ())
     return columns
 
 
-def decided(columns: ClusterColumns, pod: Mapping[str, Any], *names: str, policy: Policy | None = None) -> Decision:
+def decided(
+    columns: ClusterColumns, pod: Mapping[str, Any], *names: str, policy: SchedulingPolicy | None = None
+) -> Decision:
     """The decision on the named nodes, or on all registered ones."""
-    answer = decide(columns, pod, names or columns.node_names, policy or Policy())
+    answer = decide(columns, pod, names or columns.node_names, policy or SchedulingPolicy())
     assert isinstance(answer, Decision)
     return answer
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
-from scheduler.publish.spool.frames import Entry, Kind
+from scheduler.publish.spool.frames import Entry, EntryKind
 from schemas.codec.records import Record, encode
 from schemas.events import DeviceKind, DevicesJudged, PodRef, Request
 from schemas.ids import attempt_id, microseconds
@@ -29,7 +29,7 @@ class Clock:
 def a_verdict(name: str = "a", size: int = 10) -> Entry:
     """A record that is never given up as detail; its id is ``<name>/concluded``."""
     record = Record(b"default/pod", b"v" * size, [("ce_id", f"{name}/concluded".encode()), ("ce_type", b"t")])
-    return Entry(Kind.VERDICT, DECISIONS.name, record, microseconds(NOW))
+    return Entry(EntryKind.VERDICT, DECISIONS.name, record, microseconds(NOW))
 
 
 def detail(pod: str = "pod1", part: int = 0, cards: int = 2, started_at: datetime = NOW) -> Entry:
@@ -57,4 +57,4 @@ def detail(pod: str = "pod1", part: int = 0, cards: int = 2, started_at: datetim
         cores_used_percent=numbers,
         slots_used=numbers,
     )
-    return Entry(Kind.DETAIL, DECISIONS.name, encode(event), microseconds(started_at), cards)
+    return Entry(EntryKind.DETAIL, DECISIONS.name, encode(event), microseconds(started_at), cards)

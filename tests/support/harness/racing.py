@@ -18,11 +18,11 @@ from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.manifests import parse
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.http.extender_protocol import BindArgs, FilterArgs
-from scheduler.judge.decision import Policy
+from scheduler.http.extender_protocol import BindRequest, FilterRequest
+from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.service import Scheduler, Teller
+from scheduler.service import EventWriter, Scheduler
 from tests.support.builders.kube_objects import Json, a_card, a_container, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
 
@@ -139,14 +139,14 @@ class Race:
     def __init__(self, seed: int) -> None:
         self.draw, self.ledger, clock, metrics = random.Random(seed), Ledger(), Clock(), Metrics()
         self.clock = clock
-        teller, columns, claims = cast("Teller", SlowTeller(self.draw)), ClusterColumns(), Claims()
+        teller, columns, claims = cast("EventWriter", SlowTeller(self.draw)), ClusterColumns(), Claims()
         self.watch = Late(Observer("racing", columns, claims, teller, clock))
         self.cluster = SlowCluster(self.watch, self.draw)
         self.cluster.apply(parse(yaml.safe_dump_all(map(a_small_node, NODES)).encode(), Path("cluster.yaml")))
         self.watch.tell(len(NODES))
         binder = Binder(self.cluster, LockPolicy(), clock)
         parts = (columns, self.cluster, claims, binder, teller, clock, metrics)
-        self.scheduler = Scheduler("racing", Policy(), *parts)
+        self.scheduler = Scheduler("racing", SchedulingPolicy(), *parts)
         self.pods: dict[str, Json] = {}
 
     async def trial(self, number: int, callers: int) -> None:
@@ -165,7 +165,7 @@ class Race:
         self.pods[about["uid"]] = pod
         await _turns(self.draw)
         self.ledger.drop(about["uid"])
-        answer = json.loads(await self.scheduler.filter(FilterArgs(_asked(pod), NODES)))
+        answer = json.loads(await self.scheduler.filter(FilterRequest(_asked(pod), NODES)))
         for node in answer["NodeNames"] or ():
             found = self.cluster.known_pod(about["namespace"], about["name"]) or {}
             self.ledger.book(about["uid"], annotation(found, DEVICES_ALLOCATED) or "")
@@ -175,7 +175,7 @@ class Race:
 
     async def _bind(self, pod: Json, node: str) -> None:
         about = pod["metadata"]
-        asked = BindArgs(about["namespace"], about["name"], about["uid"], node)
+        asked = BindRequest(about["namespace"], about["name"], about["uid"], node)
         pod["bound"] = True
         self.ledger.drop(about["uid"])
         if not json.loads(await self.scheduler.bind(asked))["Error"]:

@@ -13,11 +13,11 @@ from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.manifests import Manifest, parse
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http.app import create_app
-from scheduler.judge.decision import Policy
+from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool.spool import Spool
-from scheduler.service import Scheduler, Teller
+from scheduler.service import EventWriter, Scheduler
 from schemas.codec.records import decode
 from schemas.events import Event
 from tests.support.builders.kube_objects import Json
@@ -37,13 +37,21 @@ class Serving:
     ) -> None:
         self.clock, self.metrics = Clock(), Metrics()
         self.spool = Spool(folder / "spool", clock=self.clock)
-        teller = Teller(self.spool, self.clock, self.metrics)
+        teller = EventWriter(self.spool, self.clock, self.metrics)
         self.columns, claims = ClusterColumns(), Claims()
         self.cluster = FileCluster(Observer("hami-scheduler", self.columns, claims, teller, self.clock))
         self.edit(*objects)
         binder = Binder(self.cluster, LockPolicy(), self.clock)
         self.scheduler = Scheduler(
-            "hami-scheduler", Policy(), self.columns, self.cluster, claims, binder, teller, self.clock, self.metrics
+            "hami-scheduler",
+            SchedulingPolicy(),
+            self.columns,
+            self.cluster,
+            claims,
+            binder,
+            teller,
+            self.clock,
+            self.metrics,
         )
         problems = {"spool": "", "cluster": ""}
         app = create_app(

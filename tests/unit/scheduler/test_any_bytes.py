@@ -13,8 +13,8 @@ from hami import allocation, registration
 from hami.vendors import NVIDIA
 from scheduler.devices.quota import Quotas
 from scheduler.http.extender_protocol import UnusableBodyError, read_bind, read_filter
-from scheduler.judge.pod_annotations import WeightsError, parse_weights, read_wishes
-from scheduler.webhook.admit import Rules
+from scheduler.judge.pod_annotations import WeightsError, parse_weights, read_pod_annotations
+from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 from tests.support.builders.kube_objects import a_container, a_node, a_pod
 from tests.support.stress import examples
@@ -58,7 +58,7 @@ def read_any(body: bytes) -> None:
     for read in (read_filter, read_bind):
         with contextlib.suppress(UnusableBodyError):
             read(body)
-    assert orjson.loads(answer(body, Rules(), Quotas()))["response"]["allowed"] in (True, False)
+    assert orjson.loads(answer(body, AdmissionRules(), Quotas()))["response"]["allowed"] in (True, False)
 
 
 @given(st.binary(max_size=200))
@@ -109,4 +109,4 @@ def test_any_weights(text: str) -> None:
 @given(st.dictionaries(st.sampled_from([NVIDIA.pod.use_type, NVIDIA.pod.use_uuid, NVIDIA.pod.numa_bind]), TEXTS))
 @settings(max_examples=examples(30))
 def test_any_wish(said: dict[str, str]) -> None:
-    read_wishes(said, "binpack", "spread", NVIDIA)
+    read_pod_annotations(said, "binpack", "spread", NVIDIA)

@@ -12,13 +12,13 @@ from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.http.extender_protocol import BindArgs, FilterArgs
-from scheduler.judge.decision import Policy
+from scheduler.http.extender_protocol import BindRequest, FilterRequest
+from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
 from scheduler.publish.spool.spool import Spool
-from scheduler.service import Scheduler, Teller
+from scheduler.service import EventWriter, Scheduler
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, FindingReported, NodeChecked, NodeRegistered, PodObserved
 from summaries.fold import summarize
@@ -35,12 +35,12 @@ class Audited:
     def __init__(self, folder: Path) -> None:
         self.clock, metrics, columns, claims = Clock(), Metrics(), ClusterColumns(), Claims()
         self.spool = Spool(folder, clock=self.clock)
-        teller = Teller(self.spool, self.clock, metrics)
+        teller = EventWriter(self.spool, self.clock, metrics)
         self.checks = NodeChecks("hami", CheckPolicy(), columns, teller, self.clock, metrics)
         self.cluster = FileCluster(Observer("hami", columns, claims, teller, self.clock, self.checks))
         binder = Binder(self.cluster, LockPolicy(), self.clock)
         parts = (columns, self.cluster, claims, binder, teller, self.clock, metrics)
-        self.scheduler = Scheduler("hami", Policy(), *parts)
+        self.scheduler = Scheduler("hami", SchedulingPolicy(), *parts)
 
     def edit(self, *objects: Json) -> None:
         self.clock.advance(1)
@@ -48,12 +48,12 @@ class Audited:
 
     async def filter(self, pod: Json) -> None:
         self.clock.advance(1)
-        await self.scheduler.filter(FilterArgs(pod, ("node1",)))
+        await self.scheduler.filter(FilterRequest(pod, ("node1",)))
 
     async def bind(self, pod: Json) -> None:
         self.clock.advance(1)
         about = pod["metadata"]
-        await self.scheduler.bind(BindArgs(about["namespace"], about["name"], about["uid"], "node1"))
+        await self.scheduler.bind(BindRequest(about["namespace"], about["name"], about["uid"], "node1"))
 
     def found(self) -> list[FindingReported]:
         judge, attempt = PlacementAuditor(), list[AttemptEvent]()

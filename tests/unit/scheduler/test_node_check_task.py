@@ -16,7 +16,7 @@ from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
 from scheduler.publish.spool.spool import Spool
-from scheduler.service import Teller
+from scheduler.service import EventWriter
 from schemas.codec.records import decode
 from schemas.events import NodeChecked
 from tests.support.builders.kube_objects import Json, a_node
@@ -98,7 +98,7 @@ class Checked:
     def __init__(self, folder: Path) -> None:
         self.clock, self.metrics, columns = Clock(), Metrics(), ClusterColumns()
         self.spool = Spool(folder, clock=self.clock)
-        teller = Teller(self.spool, self.clock, self.metrics)
+        teller = EventWriter(self.spool, self.clock, self.metrics)
         self.checks = NodeChecks("hami-scheduler", CheckPolicy(), columns, teller, self.clock, self.metrics)
         self.observer = Observer("hami-scheduler", columns, Claims(), teller, self.clock, self.checks)
 

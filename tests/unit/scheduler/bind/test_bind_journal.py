@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from hami.annotations import BIND_TIME
-from scheduler.bind.bind_journal import FILE, End, OpenBind, OpenBinds
+from scheduler.bind.bind_journal import FILE, BindEnd, BindJournal, OpenBind
 from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
 from scheduler.bind.binder import bind_time
-from scheduler.publish.event_builder import Attempt
+from scheduler.publish.event_builder import AttemptRef
 from schemas.events import PodRef
 from tests.support.builders.kube_objects import STARTED, Json
 
@@ -22,7 +22,7 @@ LATER = STARTED + timedelta(milliseconds=30)
 
 def a_bind(name: str = "pod1", node: str = "node1") -> OpenBind:
     pod = PodRef(namespace="default", name=name, uid=f"uid-{name}")
-    return OpenBind(Attempt.of("hami-scheduler", pod, STARTED), node, BEGAN)
+    return OpenBind(AttemptRef.of("hami-scheduler", pod, STARTED), node, BEGAN)
 
 
 def a_bound_pod(node: str = "node1", when: str = bind_time(BEGAN), **status: object) -> Json:
@@ -32,17 +32,17 @@ def a_bound_pod(node: str = "node1", when: str = bind_time(BEGAN), **status: obj
 
 def left_by_a_life_with(lines: bytes, folder: Path) -> dict[str, OpenBind]:
     (folder / FILE).write_bytes(lines)
-    binds = OpenBinds(folder)
+    binds = BindJournal(folder)
     binds.close()
-    return binds.unsettled
+    return binds.unresolved
 
 
 def test_a_life_that_is_cut_anywhere_leaves_the_bind_open_until_its_end_is_durable(tmp_path: Path) -> None:
-    bind, end = a_bind(), End("refused", LATER)
-    binds = OpenBinds(tmp_path)
+    bind, end = a_bind(), BindEnd("refused", LATER)
+    binds = BindJournal(tmp_path)
     asyncio.run(binds.open(bind))
     opened = (tmp_path / FILE).stat().st_size
-    binds.tell(bind, end)
+    binds.record_end(bind, end)
     told = (tmp_path / FILE).stat().st_size
     binds.done(bind)
     whole = (tmp_path / FILE).read_bytes()
@@ -62,28 +62,28 @@ def test_a_life_that_is_cut_anywhere_leaves_the_bind_open_until_its_end_is_durab
 def test_a_line_that_was_cut_off_by_a_full_disk_does_not_spoil_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    binds, write = OpenBinds(tmp_path, syncs=False), os.write
+    binds, write = BindJournal(tmp_path, syncs=False), os.write
     with monkeypatch.context() as context:
         context.setattr(os, "write", lambda file, data: write(file, data[:20]))
         asyncio.run(binds.open(a_bind("lost")))
     asyncio.run(binds.open(a_bind()))
     binds.close()
-    assert list(OpenBinds(tmp_path).unsettled.values()) == [a_bind()]
+    assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind()]
 
 
 def test_what_is_open_stays_open_over_many_lives(tmp_path: Path) -> None:
-    asyncio.run(OpenBinds(tmp_path).open(a_bind()))
+    asyncio.run(BindJournal(tmp_path).open(a_bind()))
     for _ in range(3):
-        binds = OpenBinds(tmp_path)
-        assert list(binds.unsettled.values()) == [a_bind()]
+        binds = BindJournal(tmp_path)
+        assert list(binds.unresolved.values()) == [a_bind()]
         binds.close()
-    binds = OpenBinds(tmp_path)
+    binds = BindJournal(tmp_path)
     binds.done(a_bind())
-    assert OpenBinds(tmp_path).unsettled == {}
+    assert BindJournal(tmp_path).unresolved == {}
 
 
 def test_garbage_between_lines_costs_nothing_else(tmp_path: Path) -> None:
-    asyncio.run(OpenBinds(tmp_path).open(a_bind()))
+    asyncio.run(BindJournal(tmp_path).open(a_bind()))
     line = (tmp_path / FILE).read_bytes()
     for garbage in (b"\x00\xff", b"7", b"[]", b'{"open": 1}', b'{"told": "nothing"}', b'{"done": []}', b"null"):
         assert list(left_by_a_life_with(garbage + line + b"\n" + garbage, tmp_path).values()) == [a_bind()]
@@ -91,22 +91,22 @@ def test_garbage_between_lines_costs_nothing_else(tmp_path: Path) -> None:
 
 def test_the_file_does_not_grow_with_the_binds_that_are_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scheduler.bind.bind_journal._LONG_BYTES", 10_000)
-    binds = OpenBinds(tmp_path, syncs=False)
+    binds = BindJournal(tmp_path, syncs=False)
     asyncio.run(binds.open(a_bind("stays")))
     for number in range(200):
         bind = a_bind(f"pod{number}")
         asyncio.run(binds.open(bind))
-        binds.tell(bind, End("", LATER))
+        binds.record_end(bind, BindEnd("", LATER))
         binds.done(bind)
     assert (tmp_path / FILE).stat().st_size < 11_000
     binds.close()
-    assert list(OpenBinds(tmp_path).unsettled.values()) == [a_bind("stays")]
+    assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind("stays")]
 
 
 def test_a_disk_that_is_full_is_said_once_and_binding_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    binds = OpenBinds(tmp_path)
+    binds = BindJournal(tmp_path)
 
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
@@ -127,15 +127,15 @@ def test_a_bind_that_took_place_ended_when_the_cluster_says_so_but_not_before_it
         ("2026-11-21T03:00:00Z", BEGAN),
     ):
         pod = a_bound_pod(conditions=[{"type": "PodScheduled", "lastTransitionTime": at}])
-        assert end_of(a_bind(), pod, LATER) == End("", expected)
-    assert end_of(a_bind(), a_bound_pod(), LATER) == End("", BEGAN)
+        assert end_of(a_bind(), pod, LATER) == BindEnd("", expected)
+    assert end_of(a_bind(), a_bound_pod(), LATER) == BindEnd("", BEGAN)
 
 
 def test_a_pod_that_another_bound_was_not_bound_by_us() -> None:
     elsewhere, later = a_bound_pod("node2"), a_bound_pod(when=bind_time(BEGAN + timedelta(seconds=3)))
-    assert end_of(a_bind(), elsewhere, LATER) == end_of(a_bind(), later, LATER) == End(NOT_BOUND, BEGAN)
+    assert end_of(a_bind(), elsewhere, LATER) == end_of(a_bind(), later, LATER) == BindEnd(NOT_BOUND, BEGAN)
 
 
 def test_a_pod_that_is_not_bound_may_still_be_for_a_minute() -> None:
     assert end_of(a_bind(), a_bound_pod(node=""), BEGAN + IN_FLIGHT) is None
-    assert end_of(a_bind(), a_bound_pod(node=""), BEGAN + IN_FLIGHT * 1.01) == End(NOT_BOUND, BEGAN)
+    assert end_of(a_bind(), a_bound_pod(node=""), BEGAN + IN_FLIGHT * 1.01) == BindEnd(NOT_BOUND, BEGAN)

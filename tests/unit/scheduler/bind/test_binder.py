@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hami.annotations import NODE_LOCK
-from scheduler.bind.binder import Binder, LockPolicy, Outcome
-from scheduler.http.extender_protocol import BindArgs
+from scheduler.bind.binder import Binder, BindResult, LockPolicy
+from scheduler.http.extender_protocol import BindRequest
 from tests.conformance.bind_replay import ScriptedApi, bind_differences
 
 CASES = Path(__file__).parent / "cases"
@@ -28,8 +28,8 @@ def test_a_bind_ends_as_hami_ends_it(case: Mapping[str, Any]) -> None:
 def test_a_bind_takes_three_calls() -> None:
     case = next(case for case in BINDS if case["name"] == "free node")
     api = ScriptedApi(case)
-    asked = BindArgs(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)) == Outcome()
+    asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
+    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)) == BindResult()
     assert api.calls == 3
 
 
@@ -37,8 +37,8 @@ def test_a_bind_takes_three_calls() -> None:
 def test_a_pod_whose_labels_are_no_mapping_is_bound_as_one_without_a_group(labels: object) -> None:
     case = next(case for case in BINDS if case["name"] == "free node")
     api = ScriptedApi({**case, "pod": {**case["pod"], "labels": labels}})
-    asked = BindArgs(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
-    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)) == Outcome()
+    asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
+    assert asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)) == BindResult()
 
 
 class RacingApi(ScriptedApi):
@@ -57,7 +57,7 @@ class RacingApi(ScriptedApi):
 def test_whoever_loses_the_race_for_the_lock_leaves_it_to_the_winner() -> None:
     case = next(case for case in BINDS if case["name"] == "free node")
     api = RacingApi(case)
-    asked = BindArgs(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
+    asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
     error = asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)).error
     assert error == f"node {case['node']} has been locked within 5m0s: node lock contention"
     assert api.node[NODE_LOCK].endswith("other,first")

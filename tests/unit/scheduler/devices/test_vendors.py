@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from scheduler import device_config
 from scheduler.cluster.kubernetes.slim import slim_node
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.decide import Decision, decide, reserve
-from scheduler.judge.decision import NotOurs, Policy
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, NotOurs, SchedulingPolicy
+from scheduler.judge.reservation import reserve
 
 EXAMPLES = Path(__file__).parents[4] / "examples" / "vendors"
 VENDORS = device_config.read(device_config.SHIPPED)
@@ -36,7 +37,7 @@ def a_pod(name: str, uid: str = "uid", limits: dict[str, Any] | None = None) -> 
 
 
 def decided(columns: ClusterColumns, pod: dict[str, Any]) -> Decision:
-    answer = decide(columns, pod, columns.node_names, Policy())
+    answer = decide(columns, pod, columns.node_names, SchedulingPolicy())
     assert isinstance(answer, Decision)
     return answer
 
@@ -176,7 +177,7 @@ def test_memory_of_another_vendor_does_not_count_against_nvidias_quota() -> None
 def test_a_vendor_that_is_not_in_the_table_is_not_ours() -> None:
     columns = ClusterColumns()
     columns.apply_node(yaml.safe_load((EXAMPLES / "hygon.yaml").read_text()))
-    assert isinstance(decide(columns, a_pod("hygon"), ["hygon-node"], Policy()), NotOurs)
+    assert isinstance(decide(columns, a_pod("hygon"), ["hygon-node"], SchedulingPolicy()), NotOurs)
 
 
 def test_a_vendor_that_left_a_question_open_and_has_nothing_allocatable_is_given_up() -> None:
@@ -237,4 +238,4 @@ def test_any_node_and_pod_of_any_vendor_is_judged(
     columns.apply_pod({"metadata": {"name": "held", "uid": "held", "annotations": held}})
     pod = a_pod(name)
     pod["metadata"]["annotations"] = held
-    decide(columns, pod, columns.node_names, Policy())
+    decide(columns, pod, columns.node_names, SchedulingPolicy())

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from scheduler.http.tls import BrokenPairError, Certificates, Pair
+from scheduler.http.tls import BrokenPairError, CertificatePair, Certificates
 from tests.support.certificates import Secret, a_pair
 
 
@@ -77,13 +77,13 @@ def test_files_that_vanish_leave_the_old_pair_in_force(tmp_path: Path) -> None:
 def test_a_certificate_that_is_none_is_named(tmp_path: Path) -> None:
     pair = a_pair(tmp_path)
     with pytest.raises(BrokenPairError, match=f"--cert-file: {pair.key} holds no certificate in PEM form"):
-        Certificates(Pair(pair.key, pair.key))
+        Certificates(CertificatePair(pair.key, pair.key))
 
 
 def test_a_key_that_is_none_is_named(tmp_path: Path) -> None:
     pair = a_pair(tmp_path)
     with pytest.raises(BrokenPairError, match=f"--key-file: {pair.certificate} holds no private key in PEM form"):
-        Certificates(Pair(pair.certificate, pair.certificate))
+        Certificates(CertificatePair(pair.certificate, pair.certificate))
 
 
 def test_a_key_with_a_passphrase_is_refused_without_asking_for_it(tmp_path: Path) -> None:

@@ -20,7 +20,9 @@ from hami.annotations import (
 from hami.quantities import whole
 from hami.vendors import NVIDIA
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.decide import Decision, Policy, decide, reserve
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, SchedulingPolicy
+from scheduler.judge.reservation import reserve
 from tests.support.builders.nodes_to_judge import a_card, a_mig_card, a_node, a_pod, a_quota, a_running_pod, asks
 from tests.support.stress import examples
 
@@ -56,7 +58,7 @@ def survives(node: Any, running: Any, quota: Any, pod: Any) -> None:
         columns.apply_node(applied)
     columns.apply_pod(running)
     columns.apply_quota(quota)
-    answer = decide(columns, pod, ["node-a", "node-b"], Policy())
+    answer = decide(columns, pod, ["node-a", "node-b"], SchedulingPolicy())
     if isinstance(answer, Decision):
         assert set(answer.failed_nodes()) | {name for name, _ in answer.fitting()} == {"node-a", "node-b"}
         reserve(columns, answer, pod)

@@ -2,7 +2,9 @@ import pytest
 
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge import verdict_codes
-from scheduler.judge.decide import Decision, Failed, NotOurs, Policy, decide, release, reserve
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
+from scheduler.judge.reservation import release, reserve
 from tests.support.builders.nodes_to_judge import (
     SIDECAR,
     a_card,
@@ -30,12 +32,12 @@ def verdicts(decision: Decision, node: str = "node-a", container: int = 0) -> li
 
 
 def test_a_pod_without_gpus_is_not_ours() -> None:
-    assert isinstance(decide(a_cluster(), a_pod(SIDECAR), ["node-a"], Policy()), NotOurs)
+    assert isinstance(decide(a_cluster(), a_pod(SIDECAR), ["node-a"], SchedulingPolicy()), NotOurs)
 
 
 def test_malformed_weights_fail_the_attempt_with_hamis_words() -> None:
     pod = a_pod(annotations={"hami.io/device-scoring-weights": "slot=1"})
-    answer = decide(a_cluster(), pod, ["node-a"], Policy())
+    answer = decide(a_cluster(), pod, ["node-a"], SchedulingPolicy())
     assert isinstance(answer, Failed)
     assert answer.error == (
         'calcScore failed invalid hami.io/device-scoring-weights annotation "slot=1": '
@@ -119,8 +121,8 @@ def test_a_change_of_numa_node_drops_what_was_taken() -> None:
 def test_binpack_fills_the_fullest_node_and_spread_the_emptiest() -> None:
     nodes = [a_node("node-a"), a_node("node-b", [a_card("GPU-1")])]
     columns = a_cluster(*nodes, pods=[a_running_pod("GPU-1,NVIDIA,100,10:;", "node-b")])
-    assert decided(columns, a_pod(asks(gpumem=1)), policy=Policy(node="binpack")).chosen == "node-b"
-    assert decided(columns, a_pod(asks(gpumem=1)), policy=Policy(node="spread")).chosen == "node-a"
+    assert decided(columns, a_pod(asks(gpumem=1)), policy=SchedulingPolicy(node="binpack")).chosen == "node-b"
+    assert decided(columns, a_pod(asks(gpumem=1)), policy=SchedulingPolicy(node="spread")).chosen == "node-a"
 
 
 def test_the_node_score_adds_the_used_shares_before_the_pod_itself() -> None:
@@ -181,7 +183,7 @@ def test_an_unregistered_node_is_refused_in_words() -> None:
 
 
 def test_no_offered_node_is_a_decision_for_none() -> None:
-    assert decide(a_cluster(), a_pod(), [], Policy()).chosen is None  # type: ignore[union-attr]
+    assert decide(a_cluster(), a_pod(), [], SchedulingPolicy()).chosen is None  # type: ignore[union-attr]
 
 
 def test_a_node_offered_twice_is_judged_twice() -> None:
@@ -305,6 +307,6 @@ def test_topology_aware_takes_the_cards_that_talk_best() -> None:
     cards = [a_card(f"GPU-{i}") for i in range(3)]
     scores = '[{"uuid":"GPU-0","score":{"GPU-2":9,"GPU-1":1}},{"uuid":"GPU-2","score":{"GPU-0":9,"GPU-1":1}}]'
     columns = a_cluster(a_node(cards=cards, node_nvidia_score=scores))
-    decision = decided(columns, a_pod(asks(2)), policy=Policy(device="topology-aware"))
+    decision = decided(columns, a_pod(asks(2)), policy=SchedulingPolicy(device="topology-aware"))
     assert sorted(given_uuids(decision)[0]) == ["GPU-0", "GPU-2"]
     assert verdicts(decision) == ["picked", "fits", "picked"]

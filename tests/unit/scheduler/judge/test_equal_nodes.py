@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from hami.vendors import NVIDIA, ONLY_NVIDIA
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.batch_evaluation import Trial
+from scheduler.judge.batch_evaluation import BatchEvaluation
 from scheduler.judge.device_matrix import batches
-from scheduler.judge.pod_annotations import read_wishes
-from scheduler.judge.pod_constraints import terms_of
+from scheduler.judge.pod_annotations import read_pod_annotations
+from scheduler.judge.pod_constraints import pod_constraints
 from scheduler.judge.request import container_requests
-from scheduler.judge.results import Part
+from scheduler.judge.results import PartialJudgement
 from tests.support.builders.nodes_to_judge import (
     A100_PROFILES,
     a_card,
@@ -74,9 +74,9 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
 
 def judged(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> dict[tuple[int, str], list[Any]]:
     """By container and node, all that is said of it."""
-    wishes = read_wishes(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
+    wishes = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
     (batch,) = batches(columns, np.array([columns.ids([name])[0] for name in names]))
-    trial = Trial({NVIDIA.word: terms_of(columns, pod["metadata"], wishes, NVIDIA)}, batch)
+    trial = BatchEvaluation({NVIDIA.word: pod_constraints(columns, pod["metadata"], wishes, NVIDIA)}, batch)
     said: dict[tuple[int, str], list[Any]] = {}
     for place, request in enumerate(container_requests(pod, ONLY_NVIDIA)):
         if not trial.is_over:
@@ -85,7 +85,7 @@ def judged(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> di
     return said
 
 
-def _by_node(part: Part) -> list[tuple[int, list[Any]]]:
+def _by_node(part: PartialJudgement) -> list[tuple[int, list[Any]]]:
     ends = np.cumsum(part.rows)
     columns = (part.device, part.verdict, part.used_memory_mib, part.used_cores, part.used_slots)
     return [

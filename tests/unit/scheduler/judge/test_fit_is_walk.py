@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from hami.vendors import NVIDIA, ONLY_NVIDIA
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.judge.batch_evaluation import Trial
+from scheduler.judge.batch_evaluation import BatchEvaluation
 from scheduler.judge.device_matrix import batches
-from scheduler.judge.pod_annotations import read_wishes
-from scheduler.judge.pod_constraints import Terms, terms_of
+from scheduler.judge.pod_annotations import read_pod_annotations
+from scheduler.judge.pod_constraints import PodConstraints, pod_constraints
 from scheduler.judge.request import container_requests
-from scheduler.judge.results import Part
+from scheduler.judge.results import PartialJudgement
 from tests.support.builders.nodes_to_judge import a_card, a_cluster, a_node, a_pod, a_quota, a_running_pod, asks
 from tests.support.stress import examples
 
@@ -92,9 +92,9 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
     return a_pod(*(container() for _ in range(draw(st.integers(1, 3)))), init=init, annotations=annotations, uid=own)
 
 
-def judged(columns: ClusterColumns, terms: Terms, pod: dict[str, Any]) -> list[Part]:
+def judged(columns: ClusterColumns, terms: PodConstraints, pod: dict[str, Any]) -> list[PartialJudgement]:
     (batch,) = batches(columns, np.sort(columns.ids(columns.node_names)))
-    trial = Trial({NVIDIA.word: terms}, batch)
+    trial = BatchEvaluation({NVIDIA.word: terms}, batch)
     requests = container_requests(pod, ONLY_NVIDIA)
     return [trial.judge(request) for request in requests if request.asks and not trial.is_over]
 
@@ -102,12 +102,12 @@ def judged(columns: ClusterColumns, terms: Terms, pod: dict[str, Any]) -> list[P
 @given(clusters(), pods())
 @settings(max_examples=examples(80))
 def test_all_nodes_at_once_say_what_walking_each_says(columns: ClusterColumns, pod: dict[str, Any]) -> None:
-    wishes = read_wishes(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
-    terms = terms_of(columns, pod["metadata"], wishes, NVIDIA)
+    annotations = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
+    terms = pod_constraints(columns, pod["metadata"], annotations, NVIDIA)
     assume(len(list(batches(columns, columns.ids(columns.node_names)))) == 1)
     together = judged(columns, terms, pod)
     singly = judged(columns, replace(terms, one_by_one=True), pod)
     assert len(together) == len(singly)
     for ours, theirs in zip(together, singly, strict=True):
-        for name in Part.__dataclass_fields__:
+        for name in PartialJudgement.__dataclass_fields__:
             assert getattr(ours, name).tolist() == getattr(theirs, name).tolist(), name

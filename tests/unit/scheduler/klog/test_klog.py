@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 import pytest
 
 from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
-from scheduler.judge.decide import Decision, Failed, Policy, decide
+from scheduler.judge.decide import decide
+from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.klog import lines
 from scheduler.klog.writer import KlogWriter, headed
-from scheduler.publish.event_builder import Attempt
+from scheduler.publish.event_builder import AttemptRef
 from schemas.events import PodRef
 from tests.support.builders.kube_objects import STARTED, Json, a_card, a_cluster, a_container, a_node, a_pod
 
@@ -20,15 +21,15 @@ ASKING = a_container(gpus=2, gpumem=20480, gpucores=20)
 A40, V100 = 45912, 32768
 
 
-def an_attempt(name: str = "deepseek") -> Attempt:
-    return Attempt.of("hami-scheduler", PodRef(namespace="llm", name=name, uid=f"uid-{name}"), STARTED)
+def an_attempt(name: str = "deepseek") -> AttemptRef:
+    return AttemptRef.of("hami-scheduler", PodRef(namespace="llm", name=name, uid=f"uid-{name}"), STARTED)
 
 
 def a_decision(*nodes: Json, pods: tuple[Json, ...] = (), offered: tuple[str, ...] = (), pod: Json) -> Decision:
     columns = a_cluster(*nodes)
     for each in pods:
         columns.apply_pod(each)
-    answer = decide(columns, pod, [*(node["metadata"]["name"] for node in nodes), *offered], Policy())
+    answer = decide(columns, pod, [*(node["metadata"]["name"] for node in nodes), *offered], SchedulingPolicy())
     assert isinstance(answer, Decision)
     return answer
 
@@ -202,7 +203,7 @@ def test_a_score_is_written_as_go_writes_it(number: float, text: str) -> None:
 
 def test_the_header_is_klogs() -> None:
     moment = datetime(2026, 11, 21, 3, 6, 23, 218602, tzinfo=UTC)
-    (line,) = headed([lines.Line("score.go:275", '"NodeUnfitPod"')], moment, 32118)
+    (line,) = headed([lines.LogLine("score.go:275", '"NodeUnfitPod"')], moment, 32118)
     local = moment.astimezone()
     assert line.decode() == f'I{local:%m%d %H:%M:%S}.218602   32118 score.go:275] "NodeUnfitPod"\n'
 

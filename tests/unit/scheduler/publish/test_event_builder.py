@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
-from scheduler.judge.decision import Decision, Failed, Policy
+from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.judge.request import ContainerRequest
-from scheduler.publish.event_builder import Attempt, bind_of, events_of, failure_of, request_of
+from scheduler.publish.event_builder import AttemptRef, bind_of, events_of, failure_of, request_of
 from schemas.codec.records import MAX_VALUE_BYTES, decode, encode
 from schemas.events import (
     NOT_REASONS,
@@ -27,11 +27,11 @@ from schemas.events import (
 from tests.support.builders.kube_objects import STARTED, Json, a_card, a_cluster, a_container, a_node, a_pod
 from tests.support.stress import examples
 
-ATTEMPT = Attempt.of("hami-scheduler", PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED)
+ATTEMPT = AttemptRef.of("hami-scheduler", PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED)
 
 
 def decided(columns: ClusterColumns, pod: Json, names: list[str]) -> Decision:
-    answer = decide(columns, pod, names, Policy())
+    answer = decide(columns, pod, names, SchedulingPolicy())
     assert isinstance(answer, Decision)
     return answer
 
@@ -191,7 +191,7 @@ def test_what_is_decoded_is_what_was_decided(cluster: dict[str, list[Json]], ask
     columns = a_cluster(*(a_node(name, listed) for name, listed in cluster.items()))
     names = [*cluster, "unheard-of"]
     annotations = {"nvidia.com/numa-bind": "true"} if numa else {}
-    answer = decide(columns, a_pod(containers=asked, annotations=annotations), names, Policy())
+    answer = decide(columns, a_pod(containers=asked, annotations=annotations), names, SchedulingPolicy())
     if not isinstance(answer, Decision):
         return
     events = told(answer)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from hami.vendors import ONLY_NVIDIA
 from scheduler.devices.quota import Quotas
-from scheduler.webhook.admit import Rules
+from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 
-RULES = Rules("hami-scheduler", True, ONLY_NVIDIA)
+RULES = AdmissionRules("hami-scheduler", True, ONLY_NVIDIA)
 
 
 def a_container(name: str = "main", limits: dict[str, Any] | None = None, **said: Any) -> dict[str, Any]:
@@ -34,12 +34,12 @@ def a_review(item: Any, version: str = "admission.k8s.io/v1") -> bytes:
     return orjson.dumps({"apiVersion": version, "kind": "AdmissionReview", "request": {"uid": "u", "object": item}})
 
 
-def reviewed(item: Any, rules: Rules = RULES, quotas: Quotas | None = None) -> dict[str, Any]:
+def reviewed(item: Any, rules: AdmissionRules = RULES, quotas: Quotas | None = None) -> dict[str, Any]:
     response: dict[str, Any] = orjson.loads(answer(a_review(item), rules, quotas or Quotas()))["response"]
     return response
 
 
-def patched(item: dict[str, Any], rules: Rules = RULES) -> Any:
+def patched(item: dict[str, Any], rules: AdmissionRules = RULES) -> Any:
     response = reviewed(item, rules)
     assert response["allowed"], response
     operations = orjson.loads(base64.b64decode(response.get("patch", base64.b64encode(b"[]"))))
@@ -90,7 +90,7 @@ def test_a_pod_of_another_scheduler_is_left_to_it() -> None:
 def test_the_default_scheduler_is_overwritten_only_if_so_told() -> None:
     pod = a_pod(a_container(limits=ONE_GPU), schedulerName="default-scheduler")
     assert patched(pod)["spec"]["schedulerName"] == "hami-scheduler"
-    assert "patch" not in reviewed(pod, Rules("hami-scheduler", False))
+    assert "patch" not in reviewed(pod, AdmissionRules("hami-scheduler", False))
 
 
 def test_a_pod_over_its_namespaces_quota_is_refused() -> None:

@@ -11,15 +11,15 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from scheduler.publish.spool.frames import END, Entry, Kind
+from scheduler.publish.spool.frames import END, Entry, EntryKind
 from scheduler.publish.spool.segments import Segment
-from scheduler.publish.spool.spool import Batch, Limits, Spool, SpoolInUseError
+from scheduler.publish.spool.spool import Batch, Spool, SpoolInUseError, SpoolLimits
 from schemas.codec.records import decode
 from schemas.events import DetailDropped
 from tests.support.builders.spool_entries import NOW, Clock, a_verdict, detail
 from tests.support.stress import examples
 
-SMALL = Limits(segment_bytes=1000)
+SMALL = SpoolLimits(segment_bytes=1000)
 
 
 def ids(entries: list[Entry]) -> list[str]:
@@ -151,7 +151,7 @@ async def test_answers_at_the_same_time_share_one_sync(tmp_path: Path, monkeypat
 
 async def test_nothing_waits_for_the_disk_when_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     syncs: list[int] = []
-    spool = Spool(tmp_path, Limits(sync="interval"))
+    spool = Spool(tmp_path, SpoolLimits(sync="interval"))
     monkeypatch.setattr(os, "fdatasync", syncs.append)
     spool.append([a_verdict()])
     await spool.settle()
@@ -172,7 +172,7 @@ def dropped(entries: list[Entry]) -> list[DetailDropped]:
 
 def test_a_full_spool_gives_up_the_oldest_device_detail_and_says_so(tmp_path: Path) -> None:
     one = sum(len(entry.record.value) + 400 for entry in attempt(0))
-    spool = Spool(tmp_path, Limits(max_bytes=one * 20, segment_bytes=one * 3))
+    spool = Spool(tmp_path, SpoolLimits(max_bytes=one * 20, segment_bytes=one * 3))
     for number in range(60):
         spool.append(attempt(number))
         assert spool.disk_bytes <= one * 20
@@ -183,7 +183,7 @@ def test_a_full_spool_gives_up_the_oldest_device_detail_and_says_so(tmp_path: Pa
     assert gone
     assert [event.pod.name for event in gone] == [f"pod{number:03}" for number in range(len(gone))]
     assert {(event.device_records, event.judged_devices) for event in gone} == {(3, 6)}
-    kept = sum(entry.kind is Kind.DETAIL for entry in found)
+    kept = sum(entry.kind is EntryKind.DETAIL for entry in found)
     assert kept == 180 - 3 * len(gone) > 0
     assert spool.dropped_detail == 3 * len(gone)
     assert spool.dropped_verdicts == 0
@@ -191,7 +191,7 @@ def test_a_full_spool_gives_up_the_oldest_device_detail_and_says_so(tmp_path: Pa
 
 
 def test_verdicts_go_last_and_are_counted(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    spool = Spool(tmp_path, Limits(max_bytes=4000))
+    spool = Spool(tmp_path, SpoolLimits(max_bytes=4000))
     for number in range(100):
         spool.append([a_verdict(str(number))])
     found = ids(rest_of(spool))
@@ -203,7 +203,7 @@ def test_verdicts_go_last_and_are_counted(tmp_path: Path, caplog: pytest.LogCapt
 
 def test_a_batch_in_flight_is_acknowledged_right_although_its_file_was_thinned(tmp_path: Path) -> None:
     one = sum(len(entry.record.value) + 400 for entry in attempt(0))
-    spool = Spool(tmp_path, Limits(max_bytes=one * 12, segment_bytes=one * 6))
+    spool = Spool(tmp_path, SpoolLimits(max_bytes=one * 12, segment_bytes=one * 6))
     spool.append(attempt(0))
     first = spool.next_batch(one * 50)
     assert first
@@ -223,7 +223,7 @@ def test_whatever_happens_in_between_every_verdict_is_handed_out_in_order(
 ) -> None:
     folder = tmp_path_factory.mktemp("spool")
     one = sum(len(entry.record.value) + 400 for entry in attempt(0))
-    limits = Limits(max_bytes=one * 12, segment_bytes=one * 2)
+    limits = SpoolLimits(max_bytes=one * 12, segment_bytes=one * 2)
     seen: list[Entry] = []
     flying: list[Batch] = []
     spool, told = Spool(folder, limits), 0
@@ -304,7 +304,7 @@ async def test_when_the_disk_is_back_what_waited_in_memory_moves_there(
 
 def test_memory_is_bounded_too_and_verdicts_go_last_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = FailingDisk(monkeypatch)
-    spool = Spool(tmp_path, Limits(memory_bytes=20_000), clock=Clock())
+    spool = Spool(tmp_path, SpoolLimits(memory_bytes=20_000), clock=Clock())
     disk.is_full = True
     for number in range(20):
         spool.append(attempt(number))
@@ -366,7 +366,7 @@ def files(folder: Path, suffix: str) -> list[Path]:
     return sorted(folder.glob(f"*{suffix}"))
 
 
-def a_spool_with_spares(folder: Path, limits: Limits = SMALL) -> Spool:
+def a_spool_with_spares(folder: Path, limits: SpoolLimits = SMALL) -> Spool:
     """Long in use: everything is sent, and the file that is written to, as the next, lies over what was."""
     spool = Spool(folder, limits)
     for number in range(100):
@@ -473,7 +473,7 @@ def test_a_number_is_never_used_twice_although_only_spares_are_left(tmp_path: Pa
 
 
 def test_spares_count_as_room_and_are_given_back_when_it_is_needed(tmp_path: Path) -> None:
-    spool = a_spool_with_spares(tmp_path, Limits(max_bytes=8000, segment_bytes=1000))
+    spool = a_spool_with_spares(tmp_path, SpoolLimits(max_bytes=8000, segment_bytes=1000))
     lost = spool.dropped_verdicts
     for number in range(200):
         spool.append([a_verdict(str(number))])
