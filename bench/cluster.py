@@ -15,7 +15,8 @@ from typing import Any, Final
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, SchedulingPolicy
-from scheduler.publish.event_builder import AttemptRef, events_of
+from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.event_builder import events_of
 from schemas.codec.records import Record, encode
 from schemas.events import PodRef
 

@@ -21,19 +21,20 @@ from scheduler.http.app import create_app
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Batch, Spool, now_utc
-from scheduler.service import EventWriter, Scheduler
+from scheduler.service import Records, Scheduler
 from schemas.events import Event
 
 SILENT = "silent"
 EVERYTHING = Batch((), (2**40, 0))
 
 
-class SilentTeller(EventWriter):
-    """Forgets what it is told before anything is made of it."""
+class SilentWriter(EventWriter):
+    """Forgets every event before anything is made of it."""
 
-    def tell(self, told: Iterable[Event]) -> None:
+    def write(self, events: Iterable[Event]) -> None:
         """Nothing."""
 
 
@@ -49,11 +50,12 @@ async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) 
     malloc.keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
     with contextlib.closing(Spool(folder)) as spool:
-        teller = (SilentTeller if recording == SILENT else EventWriter)(spool, now_utc, metrics)
-        cluster = FileCluster(Observer("bench", columns, claims, teller, now_utc))
+        event_writer = (SilentWriter if recording == SILENT else EventWriter)(spool, now_utc, metrics)
+        cluster = FileCluster(Observer("bench", columns, claims, event_writer, now_utc))
         cluster.apply(fleet.manifest(nodes, pods))
         binder = Binder(cluster, LockPolicy())
-        scheduler = Scheduler("bench", SchedulingPolicy(), columns, cluster, claims, binder, teller, now_utc, metrics)
+        records = Records(event_writer, metrics)
+        scheduler = Scheduler("bench", SchedulingPolicy(), columns, cluster, claims, binder, records, now_utc)
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, 32 * 1024 * 1024)
         publisher = Publisher(spool, recording, now_utc, metrics) if recording not in ("", SILENT) else None
         tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]

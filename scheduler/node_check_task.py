@@ -18,7 +18,7 @@ from scheduler.devices.node_checks import (
     vendor_registrations,
 )
 from scheduler.metrics import Metrics
-from scheduler.service import EventWriter
+from scheduler.publish.event_writer import EventWriter
 from schemas.events import NodeChecked, NodeProblem
 
 PAUSE_SECONDS: Final = 15.0
@@ -43,11 +43,11 @@ class NodeChecks:
         name: str,
         policy: CheckPolicy,
         columns: ClusterColumns,
-        teller: EventWriter,
+        event_writer: EventWriter,
         clock: Callable[[], datetime],
         metrics: Metrics,
     ) -> None:
-        self._name, self._policy, self._columns, self._teller = name, policy, columns, teller
+        self._name, self._policy, self._columns, self._events = name, policy, columns, event_writer
         self._clock, self._metrics = clock, metrics
         self._said: dict[str, Sequence[VendorRegistration]] = {}
         self._oldest: dict[str, datetime] = {}
@@ -78,7 +78,7 @@ class NodeChecks:
 
     def _tell(self, name: str, found: Sequence[RegistrationProblem], now: datetime) -> None:
         told = NodeChecked(node=name, observed_at=now, scheduler=self._name, problems=list(map(_told, found)))
-        self._teller.write([told])
+        self._events.write([told])
 
     async def check(self) -> None:
         """Look at every node, and set the metrics. Filter calls are answered in between."""

@@ -12,7 +12,7 @@ from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.pod_usage import has_ended
 from scheduler.node_check_task import NodeChecks
-from scheduler.service import EventWriter
+from scheduler.publish.event_writer import EventWriter
 from schemas.events import PodObserved, PodRef
 
 _GONE: Final = "the node is gone"
@@ -36,12 +36,18 @@ class Observer:
         name: str,
         columns: ClusterColumns,
         claims: Claims,
-        teller: EventWriter,
+        event_writer: EventWriter,
         clock: Callable[[], datetime],
         checks: NodeChecks | None = None,
     ) -> None:
         self._checks = checks
-        self._name, self._columns, self._claims, self._teller, self._clock = name, columns, claims, teller, clock
+        self._name, self._columns, self._claims, self._events, self._clock = (
+            name,
+            columns,
+            claims,
+            event_writer,
+            clock,
+        )
         self._told: dict[str, tuple[Registration | None, str]] = {}
         self._placed: dict[str, _Placed] = {}
 
@@ -66,7 +72,7 @@ class Observer:
             self._told[name] = (registration, cause)
             now = self._clock()
             event = node_registered(name, now, registration, cause=cause, handshake=handshake, scheduler=self._name)
-            self._teller.write([event])
+            self._events.write([event])
 
     def pod_changed(self, pod: Object) -> None:
         if self._claims.count(pod):
@@ -85,7 +91,7 @@ class Observer:
     def _tell_end(self, uid: str, *, is_gone: bool) -> None:
         if placed := self._placed.pop(uid, None):
             pod, node, phase = placed
-            self._teller.write(
+            self._events.write(
                 [PodObserved(pod=pod, observed_at=self._clock(), phase=phase, node=node, deleted=is_gone)]
             )
 

@@ -23,14 +23,15 @@ from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http import server
 from scheduler.http.app import create_app
 from scheduler.http.tls import BrokenPairError, Certificates
-from scheduler.klog.writer import KlogWriter
+from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import NodeChecks
 from scheduler.observe import Observer
 from scheduler.profiling.server import ProfilingServer
+from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, now_utc
-from scheduler.service import EventWriter, Scheduler
+from scheduler.service import Records, Scheduler
 from scheduler.settings import SettingError, Settings
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
@@ -115,10 +116,10 @@ async def _end(*tasks: "asyncio.Task[None]") -> None:
 async def _assemble(settings: Settings, spool: Spool, binds: BindJournal) -> _Parts:
     """Raises `ManifestError` where the cluster file has a mistake, `KubeConfigError` where the kubeconfig has."""
     metrics = Metrics()
-    teller, columns = EventWriter(spool, now_utc, metrics), ClusterColumns(settings.vendors)
+    event_writer, columns = EventWriter(spool, now_utc, metrics), ClusterColumns(settings.vendors)
     claims = Claims()
-    checks = NodeChecks(settings.name, settings.checks, columns, teller, now_utc, metrics)
-    observer = Observer(settings.name, columns, claims, teller, now_utc, checks)
+    checks = NodeChecks(settings.name, settings.checks, columns, event_writer, now_utc, metrics)
+    observer = Observer(settings.name, columns, claims, event_writer, now_utc, checks)
     certificates = _certificates(settings, metrics)
     cluster = await _open_cluster(settings.cluster, observer, claims, metrics)
     _watch_spool(metrics, spool, columns)
@@ -126,8 +127,8 @@ async def _assemble(settings: Settings, spool: Spool, binds: BindJournal) -> _Pa
     metrics.watch("binds_open", lambda: len(binds))
     binder = Binder(cluster.api, settings.lock, vendors=settings.vendors)
     klog = _klog(settings, metrics)
-    parts = (columns, cluster.api, claims, binder, teller, now_utc, metrics, klog, binds)
-    scheduler = Scheduler(settings.name, settings.policy, *parts)
+    records = Records(event_writer, metrics, klog or NoKlog(), binds)
+    scheduler = Scheduler(settings.name, settings.policy, columns, cluster.api, claims, binder, records, now_utc)
     rules = AdmissionRules(settings.name, settings.overwrites_default_scheduler, settings.vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(
@@ -139,7 +140,7 @@ async def _assemble(settings: Settings, spool: Spool, binds: BindJournal) -> _Pa
         review=lambda body: answer(body, rules, columns.quotas),
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
-    settler = BindRecovery(binds, cluster.api, teller, now_utc)
+    settler = BindRecovery(binds, cluster.api, event_writer, now_utc)
     return _Parts(app, certificates, cluster, checks, settler, publisher, klog)
 
 

@@ -12,7 +12,7 @@ from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.publish import event_builder
-from scheduler.publish.event_builder import AttemptRef
+from scheduler.publish.attempt import AttemptRef
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptEvent, PodRef
 from summaries.answer import detail, schedulerlog_json

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import orjson
 
-from scheduler.publish.event_builder import AttemptRef
+from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.spool.group_commit import GroupCommit
 from scheduler.publish.spool.segments import sync_folder
 from schemas.events import PodRef
@@ -84,7 +84,7 @@ class BindJournal:
         self._open[bind.key] = bind
         self._append(_opened(bind))
         if self._syncs:
-            await self._sync.settle()
+            await self._sync.flush()
 
     def record_end(self, bind: OpenBind, end: BindEnd) -> None:
         """The record goes to the spool next."""

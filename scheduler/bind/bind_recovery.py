@@ -16,7 +16,7 @@ from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
 from scheduler.bind.binder import bind_time
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
 from scheduler.publish import event_builder
-from scheduler.service import EventWriter
+from scheduler.publish.event_writer import EventWriter
 
 log = logging.getLogger(__name__)
 
@@ -51,8 +51,10 @@ _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00Z")
 class BindRecovery:
     """`run` is the task. It needs no lead: what it tells is its own."""
 
-    def __init__(self, binds: BindJournal, api: ClusterApi, teller: EventWriter, clock: Callable[[], datetime]) -> None:
-        self._binds, self._api, self._teller, self._clock = binds, api, teller, clock
+    def __init__(
+        self, binds: BindJournal, api: ClusterApi, event_writer: EventWriter, clock: Callable[[], datetime]
+    ) -> None:
+        self._binds, self._api, self._events, self._clock = binds, api, event_writer, clock
 
     async def run(self) -> None:
         """Look for ever."""
@@ -90,6 +92,6 @@ class BindRecovery:
     async def _tell(self, bind: OpenBind, end: BindEnd) -> None:
         log.info("pod %s, node %s: %s", bind.attempt.pod, bind.node, end.error or "was bound")
         self._binds.record_end(bind, end)
-        self._teller.write([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.ended_at)])
-        await self._teller.settle()
+        self._events.write([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.ended_at)])
+        await self._events.flush()
         self._binds.done(bind)

@@ -18,8 +18,8 @@ from hami.annotations import BIND_PHASE, BIND_TIME, NODE_LOCK, PHASE_ALLOCATING,
 from hami.node_lock import NodeLockError, PodKey, Step
 from hami.vendors import ONLY_NVIDIA, Vendors
 from kube.errors import KubeApiError, missing
+from scheduler.bind.bind_request import BindRequest
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
-from scheduler.http.extender_protocol import BindRequest
 from scheduler.judge.request import container_requests
 
 log = logging.getLogger(__name__)

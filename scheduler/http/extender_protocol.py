@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import orjson
 
+from scheduler.bind.bind_request import BindRequest
 from scheduler.cluster.manifests import derived_uid
 
 Json = dict[str, Any]
@@ -34,14 +35,6 @@ class FilterRequest:
         if self.nodes is None:
             return filter_reply(names)
         return filter_reply(nodes=[self.nodes[name] for name in names])
-
-
-@dataclass(frozen=True, slots=True)
-class BindRequest:
-    namespace: str
-    name: str
-    uid: str
-    node: str
 
 
 def read_filter(body: bytes) -> FilterRequest:

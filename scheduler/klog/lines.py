@@ -22,7 +22,7 @@ from scheduler.devices.fragment import NodeFragment
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Decision, Failed
 from scheduler.judge.request import ContainerRequest
-from scheduler.publish.event_builder import AttemptRef
+from scheduler.publish.attempt import AttemptRef
 from schemas import events
 from schemas.events import AttemptSummarized, BindOutcome
 from summaries.messages import messages

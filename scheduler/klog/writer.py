@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from scheduler.judge.decision import Decision, Failed
 from scheduler.klog import lines
 from scheduler.klog.lines import LogLine
-from scheduler.publish.event_builder import AttemptRef
+from scheduler.publish.attempt import AttemptRef
 
 log = logging.getLogger(__name__)
 

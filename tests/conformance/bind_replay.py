@@ -12,8 +12,8 @@ from typing import Any
 from hami import durations
 from hami.annotations import NODE_LOCK
 from kube.errors import KubeApiError, missing
+from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, LockPolicy
-from scheduler.http.extender_protocol import BindRequest
 from tests.conformance.difference import Case, Difference
 
 

@@ -13,7 +13,8 @@ from scheduler.cluster.claims import Claims
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http import extender_protocol
 from scheduler.metrics import Metrics
-from scheduler.service import EventWriter, Scheduler
+from scheduler.publish.event_writer import EventWriter
+from scheduler.service import Records, Scheduler
 from schemas.codec.records import encode
 from schemas.events import Event
 from tests.conformance.cluster import policy_of
@@ -73,11 +74,11 @@ class Encoding(EventWriter):
     def __init__(self) -> None:
         """Needs no spool."""
 
-    def tell(self, told: Iterable[Event]) -> None:
-        for event in told:
+    def write(self, events: Iterable[Event]) -> None:
+        for event in events:
             encode(event)
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Nothing is written."""
 
 
@@ -88,7 +89,7 @@ def replied(case: Case, columns: ClusterColumns) -> tuple[dict[str, Any], OnePod
     """The reply to the call, and the pod after it. `columns` hold the reservation afterwards."""
     api, clock = OnePod(case), datetime.fromisoformat(case["clock"])
     binder = Binder(api, LockPolicy())
-    parts = (columns, api, Claims(), binder, Encoding(), lambda: clock, _METRICS)
+    parts = (columns, api, Claims(), binder, Records(Encoding(), _METRICS), lambda: clock)
     scheduler = Scheduler("hami-scheduler", policy_of(case), *parts)
     body = {"Pod": pod_object(case["pod"]), "Nodes": None, "NodeNames": case["node_names"]}
     asked = extender_protocol.read_filter(orjson.dumps(body))

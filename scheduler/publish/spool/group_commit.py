@@ -22,7 +22,7 @@ class GroupCommit:
     def is_behind(self) -> bool:
         return self._durable < self._appended
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Return when everything appended so far is durable, or the disk has failed."""
         mine = self._appended
         while self._durable < mine:

@@ -112,10 +112,10 @@ class Spool:
 
     # Durability
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Return when everything appended so far is durable; answers at the same time share one sync."""
         if self._limits.sync == "always":
-            await self._sync.settle()
+            await self._sync.flush()
 
     async def sync_every(self, seconds: float = 0.5) -> None:
         """With `sync="interval"`: make durable what came, for ever."""

@@ -12,17 +12,19 @@ import yaml
 
 from hami.annotations import DEVICES_ALLOCATED
 from kube.errors import KubeApiError
+from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.manifests import parse
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.http.extender_protocol import BindRequest, FilterRequest
+from scheduler.http.extender_protocol import FilterRequest
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.service import EventWriter, Scheduler
+from scheduler.publish.event_writer import EventWriter
+from scheduler.service import Records, Scheduler
 from tests.support.builders.kube_objects import Json, a_card, a_container, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
 
@@ -72,19 +74,19 @@ class Ledger:
 
 
 class Late:
-    """A watch that tells everything in order, some turns of the event loop later."""
+    """A watch that delivers everything in order, some turns of the event loop later."""
 
     def __init__(self, watcher: Observer) -> None:
         self._watcher, self._waiting = watcher, deque[tuple[str, tuple[Any, ...]]]()
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *said: self._waiting.append((name, said))
+        return lambda *arguments: self._waiting.append((name, arguments))
 
-    def tell(self, count: int) -> None:
+    def deliver(self, count: int) -> None:
         """Pass on up to `count` of what waits."""
         for _ in range(min(count, len(self._waiting))):
-            name, said = self._waiting.popleft()
-            getattr(self._watcher, name)(*said)
+            name, arguments = self._waiting.popleft()
+            getattr(self._watcher, name)(*arguments)
 
 
 class SlowCluster(FileCluster):
@@ -115,16 +117,16 @@ class SlowCluster(FileCluster):
         self._forget_pod((pod["metadata"]["namespace"], pod["metadata"]["name"]))
 
 
-class SlowTeller:
-    """What is told is of no interest here; until it is durable takes a random time."""
+class SlowEventWriter:
+    """Forgets every event; a flush takes a random time."""
 
     def __init__(self, draw: random.Random) -> None:
         self._draw = draw
 
-    def tell(self, told: Iterable[object]) -> None:
-        """Forget it."""
+    def write(self, events: Iterable[object]) -> None:
+        """Forget them."""
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         await _turns(self._draw)
 
 
@@ -139,13 +141,13 @@ class Race:
     def __init__(self, seed: int) -> None:
         self.draw, self.ledger, clock, metrics = random.Random(seed), Ledger(), Clock(), Metrics()
         self.clock = clock
-        teller, columns, claims = cast("EventWriter", SlowTeller(self.draw)), ClusterColumns(), Claims()
-        self.watch = Late(Observer("racing", columns, claims, teller, clock))
+        event_writer, columns, claims = cast("EventWriter", SlowEventWriter(self.draw)), ClusterColumns(), Claims()
+        self.watch = Late(Observer("racing", columns, claims, event_writer, clock))
         self.cluster = SlowCluster(self.watch, self.draw)
         self.cluster.apply(parse(yaml.safe_dump_all(map(a_small_node, NODES)).encode(), Path("cluster.yaml")))
-        self.watch.tell(len(NODES))
+        self.watch.deliver(len(NODES))
         binder = Binder(self.cluster, LockPolicy(), clock)
-        parts = (columns, self.cluster, claims, binder, teller, clock, metrics)
+        parts = (columns, self.cluster, claims, binder, Records(event_writer, metrics), clock)
         self.scheduler = Scheduler("racing", SchedulingPolicy(), *parts)
         self.pods: dict[str, Json] = {}
 
@@ -153,7 +155,7 @@ class Race:
         """So many callers at once; then the watch catches up a little, and some pods end."""
         self.clock.advance(0.001)
         await asyncio.gather(*(self._call(f"pod-{number}-{caller}") for caller in range(callers)))
-        self.watch.tell(self.draw.choice([0, 3, 10, ALL]))
+        self.watch.deliver(self.draw.choice([0, 3, 10, ALL]))
         for uid in [uid for uid in self.pods if self.draw.random() < 0.3]:
             self._end(uid)
 

@@ -16,8 +16,9 @@ from scheduler.http.app import create_app
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.spool.spool import Spool
-from scheduler.service import EventWriter, Scheduler
+from scheduler.service import Records, Scheduler
 from schemas.codec.records import decode
 from schemas.events import Event
 from tests.support.builders.kube_objects import Json
@@ -37,9 +38,9 @@ class Serving:
     ) -> None:
         self.clock, self.metrics = Clock(), Metrics()
         self.spool = Spool(folder / "spool", clock=self.clock)
-        teller = EventWriter(self.spool, self.clock, self.metrics)
+        event_writer = EventWriter(self.spool, self.clock, self.metrics)
         self.columns, claims = ClusterColumns(), Claims()
-        self.cluster = FileCluster(Observer("hami-scheduler", self.columns, claims, teller, self.clock))
+        self.cluster = FileCluster(Observer("hami-scheduler", self.columns, claims, event_writer, self.clock))
         self.edit(*objects)
         binder = Binder(self.cluster, LockPolicy(), self.clock)
         self.scheduler = Scheduler(
@@ -49,9 +50,8 @@ class Serving:
             self.cluster,
             claims,
             binder,
-            teller,
+            Records(event_writer, self.metrics),
             self.clock,
-            self.metrics,
         )
         problems = {"spool": "", "cluster": ""}
         app = create_app(

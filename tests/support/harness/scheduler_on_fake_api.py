@@ -13,16 +13,18 @@ from kube.lease import LeaseTimings
 from kube.resources import Key
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery
+from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.kubernetes.cluster import KubernetesCluster
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.http.extender_protocol import BindRequest, read_filter
+from scheduler.http.extender_protocol import read_filter
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.spool.spool import Spool, now_utc
-from scheduler.service import EventWriter, Scheduler
+from scheduler.service import Records, Scheduler
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.fakes.api_server import FakeApi, a_client, serving
 from tests.support.waiting import eventually_async
@@ -59,15 +61,16 @@ class OnApi:
     def __init__(self, folder: Path, client: Client, identity: str = "", terms: LeaseTimings = TERMS) -> None:
         metrics, self.claims, self.columns = Metrics(), Claims(), ClusterColumns()
         self.spool = Spool(folder / f"spool{identity}")
-        teller = EventWriter(self.spool, now_utc, metrics)
-        observer = Observer("hami-scheduler", self.columns, self.claims, teller, now_utc)
+        event_writer = EventWriter(self.spool, now_utc, metrics)
+        observer = Observer("hami-scheduler", self.columns, self.claims, event_writer, now_utc)
         self.election = Election(client, LEASE, identity, terms) if identity else None
         self.cluster = KubernetesCluster(client, observer, self.claims, self.election)
         self.binder = Binder(self.cluster, LockPolicy())
         self.binds = BindJournal(self.spool.folder)
-        self.settler = BindRecovery(self.binds, self.cluster, teller, now_utc)
-        parts = (self.columns, self.cluster, self.claims, self.binder, teller, now_utc, metrics)
-        self.scheduler = Scheduler("hami-scheduler", SchedulingPolicy(), *parts, open_binds=self.binds)
+        self.recovery = BindRecovery(self.binds, self.cluster, event_writer, now_utc)
+        records = Records(event_writer, metrics, binds=self.binds)
+        parts = (self.columns, self.cluster, self.claims, self.binder, records, now_utc)
+        self.scheduler = Scheduler("hami-scheduler", SchedulingPolicy(), *parts)
 
     async def filter(self, pod: Json, nodes: tuple[str, ...] = ("node1",)) -> Json:
         body = {"Pod": pod, "NodeNames": nodes}

@@ -8,17 +8,19 @@ from typing import Any
 import pytest
 
 from hami.annotations import HANDSHAKE
+from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.http.extender_protocol import BindRequest, FilterRequest
+from scheduler.http.extender_protocol import FilterRequest
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
+from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.spool.spool import Spool
-from scheduler.service import EventWriter, Scheduler
+from scheduler.service import Records, Scheduler
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, FindingReported, NodeChecked, NodeRegistered, PodObserved
 from summaries.fold import summarize
@@ -35,11 +37,11 @@ class Audited:
     def __init__(self, folder: Path) -> None:
         self.clock, metrics, columns, claims = Clock(), Metrics(), ClusterColumns(), Claims()
         self.spool = Spool(folder, clock=self.clock)
-        teller = EventWriter(self.spool, self.clock, metrics)
-        self.checks = NodeChecks("hami", CheckPolicy(), columns, teller, self.clock, metrics)
-        self.cluster = FileCluster(Observer("hami", columns, claims, teller, self.clock, self.checks))
+        event_writer = EventWriter(self.spool, self.clock, metrics)
+        self.checks = NodeChecks("hami", CheckPolicy(), columns, event_writer, self.clock, metrics)
+        self.cluster = FileCluster(Observer("hami", columns, claims, event_writer, self.clock, self.checks))
         binder = Binder(self.cluster, LockPolicy(), self.clock)
-        parts = (columns, self.cluster, claims, binder, teller, self.clock, metrics)
+        parts = (columns, self.cluster, claims, binder, Records(event_writer, metrics), self.clock)
         self.scheduler = Scheduler("hami", SchedulingPolicy(), *parts)
 
     def edit(self, *objects: Json) -> None:

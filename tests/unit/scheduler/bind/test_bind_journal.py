@@ -12,7 +12,7 @@ from hami.annotations import BIND_TIME
 from scheduler.bind.bind_journal import FILE, BindEnd, BindJournal, OpenBind
 from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
 from scheduler.bind.binder import bind_time
-from scheduler.publish.event_builder import AttemptRef
+from scheduler.publish.attempt import AttemptRef
 from schemas.events import PodRef
 from tests.support.builders.kube_objects import STARTED, Json
 

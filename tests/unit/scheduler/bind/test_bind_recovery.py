@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from scheduler.bind.bind_journal import OpenBind
-from scheduler.http.extender_protocol import BindRequest
-from scheduler.publish.event_builder import AttemptRef
+from scheduler.bind.bind_request import BindRequest
+from scheduler.publish.attempt import AttemptRef
 from schemas.codec.records import decode
 from schemas.events import BindConcluded, PodRef
 from tests.support.builders.kube_objects import a_pod
@@ -45,7 +45,7 @@ async def test_a_bind_that_only_the_api_server_knows_of_is_told_by_the_next_life
         bind = await bind_without_a_word(scheduler, deepcopy(api.objects[pod_path("pod1")]))
     for _ in range(2):
         async with running(api, tmp_path) as (scheduler,):
-            await scheduler.settler.recover()
+            await scheduler.recovery.recover()
             (told,) = binds_told(scheduler)
             assert (told.attempt_id, told.bound, told.node) == (bind.attempt.id, True, "node1")
             assert (told.bind_started_at, told.ended_at) == (bind.started_at, bind.started_at)
@@ -62,7 +62,7 @@ async def test_one_that_was_about_to_be_told_is_told_word_for_word(tmp_path: Pat
     journal = tmp_path / "spool" / "binds.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     async with running(api, tmp_path) as (scheduler,):
-        await scheduler.settler.recover()
+        await scheduler.recovery.recover()
         again = binds_told(scheduler)
     assert again == [first, first]
     assert again[0].id == again[1].id
@@ -76,9 +76,9 @@ async def test_a_binding_without_an_answer_is_told_when_it_is_known_what_became_
         api.lose_answer(BINDING)
         api.fail(READING, READING)
         assert await scheduler.bind(pod) != ""
-        await scheduler.settler.recover()
+        await scheduler.recovery.recover()
         assert binds_told(scheduler) == []
-        await scheduler.settler.recover()
+        await scheduler.recovery.recover()
         (told,) = binds_told(scheduler)
         assert told.bound
         assert len(scheduler.binds) == 0
@@ -95,7 +95,7 @@ async def test_a_pod_that_is_gone_settles_nothing_nor_does_another_of_its_name(
     if is_there_another:
         api.put(pod_path("pod1"), a_pod("pod1", uid="of-the-one-after"))
     async with running(api, tmp_path) as (scheduler,):
-        await scheduler.settler.recover()
+        await scheduler.recovery.recover()
         assert binds_told(scheduler) == []
         assert len(scheduler.binds) == 0
 
@@ -106,7 +106,7 @@ async def test_an_api_server_that_is_away_is_asked_again(tmp_path: Path) -> None
         await bind_without_a_word(scheduler, deepcopy(api.objects[pod_path("pod1")]))
     async with running(api, tmp_path) as (scheduler,):
         api.fail(READING)
-        await scheduler.settler.recover()
+        await scheduler.recovery.recover()
         assert len(scheduler.binds) == 1
-        await scheduler.settler.recover()
+        await scheduler.recovery.recover()
         assert [told.bound for told in binds_told(scheduler)] == [True]

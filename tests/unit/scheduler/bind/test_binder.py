@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from hami.annotations import NODE_LOCK
+from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, BindResult, LockPolicy
-from scheduler.http.extender_protocol import BindRequest
 from tests.conformance.bind_replay import ScriptedApi, bind_differences
 
 CASES = Path(__file__).parent / "cases"

@@ -13,7 +13,7 @@ from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.klog import lines
 from scheduler.klog.writer import KlogWriter, headed
-from scheduler.publish.event_builder import AttemptRef
+from scheduler.publish.attempt import AttemptRef
 from schemas.events import PodRef
 from tests.support.builders.kube_objects import STARTED, Json, a_card, a_cluster, a_container, a_node, a_pod
 

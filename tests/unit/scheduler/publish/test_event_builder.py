@@ -13,7 +13,8 @@ from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.judge.request import ContainerRequest
-from scheduler.publish.event_builder import AttemptRef, bind_of, events_of, failure_of, request_of
+from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.event_builder import bind_of, events_of, failure_of, request_of
 from schemas.codec.records import MAX_VALUE_BYTES, decode, encode
 from schemas.events import (
     NOT_REASONS,

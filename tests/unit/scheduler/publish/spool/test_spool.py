@@ -142,7 +142,7 @@ async def test_answers_at_the_same_time_share_one_sync(tmp_path: Path, monkeypat
 
     async def answer(name: str) -> None:
         spool.append([a_verdict(name)])
-        await spool.settle()
+        await spool.flush()
 
     await asyncio.gather(*(answer(str(number)) for number in range(50)))
     assert 1 <= len(syncs) <= 3
@@ -154,7 +154,7 @@ async def test_nothing_waits_for_the_disk_when_told_so(tmp_path: Path, monkeypat
     spool = Spool(tmp_path, SpoolLimits(sync="interval"))
     monkeypatch.setattr(os, "fdatasync", syncs.append)
     spool.append([a_verdict()])
-    await spool.settle()
+    await spool.flush()
     assert syncs == []
     spool.close()
 
@@ -274,7 +274,7 @@ async def test_without_disk_scheduling_goes_on_loudly(
     disk.is_full = True
     for name in "bcd":
         spool.append([a_verdict(name)])
-        await spool.settle()
+        await spool.flush()
     errors = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert len(errors) == 1
     assert str(tmp_path) in errors[0].getMessage()

@@ -1,0 +1,50 @@
+"""Writes events into the spool, from where the publisher sends them to Kafka."""
+
+import logging
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from scheduler.metrics import Metrics
+from scheduler.publish.spool.frames import Entry, EntryKind
+from scheduler.publish.spool.spool import Spool
+from schemas.codec.records import UnencodableError, encode
+from schemas.events import DevicesJudged, Event, NodeEvent, PodObserved
+from schemas.ids import microseconds
+from schemas.topics import DECISIONS, NODES, PODS, Topic
+
+log = logging.getLogger(__name__)
+
+
+class EventWriter:
+    """Appends the records of events to the spool. Never raises for the disk: see `Spool.append`."""
+
+    def __init__(self, spool: Spool, clock: Callable[[], datetime], metrics: Metrics) -> None:
+        self._spool, self._clock, self._metrics = spool, clock, metrics
+
+    def write(self, events: Iterable[Event]) -> None:
+        """Append the events in one write. An event that has no JSON form is logged, counted and left out."""
+        now_us = microseconds(self._clock())
+        entries = [entry for event in events if (entry := self._entry(event, now_us))]
+        self._spool.append(entries)
+
+    async def flush(self) -> None:
+        """Return when all events written so far are durable."""
+        await self._spool.flush()
+
+    def _entry(self, event: Event, now_us: int) -> Entry | None:
+        topic = _topic_of(event)
+        try:
+            record = encode(event)
+        except UnencodableError:
+            log.exception("the event about %s has no JSON form and is lost", event.key)
+            self._metrics.unencodable.inc()
+            return None
+        if isinstance(event, DevicesJudged):
+            return Entry(EntryKind.DETAIL, topic.name, record, now_us, len(event.verdict))
+        return Entry(EntryKind.VERDICT, topic.name, record, now_us)
+
+
+def _topic_of(event: Event) -> Topic:
+    if isinstance(event, NodeEvent):
+        return NODES
+    return PODS if isinstance(event, PodObserved) else DECISIONS

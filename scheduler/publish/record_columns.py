@@ -1,0 +1,54 @@
+"""What device records and node records share: columns as JSON, and how many bytes they take at most."""
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from schemas.codec.records import MAX_VALUE_BYTES, encode_value
+
+Ints = NDArray[np.int64]
+T = TypeVar("T")
+
+NAME_JSON: Final = attrgetter("name_json")
+UUIDS_JSON: Final = attrgetter("uuids_json")
+
+_SLACK_BYTES: Final = 128
+"""For brackets, and for a part number with more digits than in the empty record."""
+
+
+def column_budget(once: Mapping[str, Any]) -> int:
+    """Bytes that a record has left for its columns. once: all its other fields. One node alone may take more."""
+    return max(MAX_VALUE_BYTES - len(encode_value(dict(once))) - _SLACK_BYTES, 1)
+
+
+def json_text(text: str) -> bytes:
+    """The text as a JSON string with its quotes."""
+    encoded: bytes = orjson.dumps(text)
+    return encoded
+
+
+def json_array(parts: Sequence[bytes]) -> orjson.Fragment:
+    """A JSON array of values that are JSON already; orjson copies it into the record without parsing it."""
+    return orjson.Fragment(b"[" + b",".join(parts) + b"]")
+
+
+def widest(column: NDArray[Any]) -> int:
+    """Characters of the longest number in the column, and a comma; 0 for an empty column."""
+    if not column.size:
+        return 0
+    return max(len(str(column.min())), len(str(column.max()))) + 1
+
+
+def code_table(entries: Sequence[T], column: NDArray[Any]) -> tuple[list[T], Ints]:
+    """The entries that occur in the column, and the column as indices into them.
+
+    entries: what each number in `column` stands for.
+    """
+    used = np.flatnonzero(np.bincount(column, minlength=len(entries)))
+    positions = np.zeros(len(entries), np.int64)
+    positions[used] = np.arange(len(used))
+    return [entries[code] for code in used.tolist()], positions[column]
