@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import typer
 
 from ingest.checkpoint import CheckpointError
+from ingest.hami.devices import RegisteredDevices, devices_of_nodes
 from ingest.hami.reader import HamiLog
-from ingest.hami.registry import Cards, cards_of_nodes
 from ingest.kafka import KafkaSink, KafkaUnavailableError
 from ingest.kai import KaiLog
 from ingest.kai.devices import labels_of_nodes
@@ -214,23 +214,23 @@ def _labels(nodes: Path | None) -> dict[str, int]:
         raise MistakeError(f"{nodes}: {error}") from None
 
 
-def _cards(nodes: Path | None, asked: Asked) -> Cards:
+def _cards(nodes: Path | None, asked: Asked) -> RegisteredDevices:
     """From the node list, else from the cluster where there is a connection to it."""
     if nodes is None:
         return asyncio.run(_cards_of_cluster(asked.kubeconfig)) if asked.kubeconfig or asked.pod else {}
     try:
-        return cards_of_nodes(nodes.read_bytes())
+        return devices_of_nodes(nodes.read_bytes())
     except OSError as error:
         raise MistakeError(f"{nodes}: {error.strerror}") from None
     except ValueError as error:
         raise MistakeError(f"{nodes}: {error}") from None
 
 
-async def _cards_of_cluster(kubeconfig: Path | None) -> Cards:
-    cards: Cards = {}
+async def _cards_of_cluster(kubeconfig: Path | None) -> RegisteredDevices:
+    cards: RegisteredDevices = {}
     try:
         async for page in nodes_of_cluster(kubeconfig):
-            cards |= cards_of_nodes(page)
+            cards |= devices_of_nodes(page)
     except KubeApiError as error:
         typer.echo(f"nodes can't be listed, so cards are told without their nodes: {error}", err=True)
     return cards

@@ -1,6 +1,14 @@
 """HAMi's scheduler log (klog text, v2.5 to v2.10, -v=0 to 5) as events.
 
-``reader`` finds the step for each line by ``grammar``; the steps are in ``filter_lines`` and ``bind_lines``. ``book``
-holds what is going on, ``attempt`` what is known of one try, ``registry`` which card sits on which node, and
-``telling`` makes events of it.
+- ``reader``: the entry; finds the step for each line by its spelling
+- ``grammar`` (``grammar.toml``): how each version spells each line
+- ``filter_lines``: the steps for the lines of a filter call
+- ``event_lines``: the steps for the event lines, which end filter calls and binds
+- ``bind_lines``: the steps for the lines of a bind, and for registrations
+- ``open_attempts``: attempts and binds that have not ended yet, within bounds
+- ``attempt``: what is known of one attempt or bind
+- ``devices``: the node, model and size of each device, from the nodes' registrations
+- ``tables``: an attempt's nodes, refusals, requests and devices as columns
+- ``gaps``: what the log leaves open about an attempt
+- ``events``: an attempt as schedulerlog's events
 """

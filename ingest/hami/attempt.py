@@ -1,7 +1,7 @@
-"""What is known of one scheduling try so far, line by line.
+"""What is known of one attempt, line by line: one filter call of one pod, or one bind.
 
-Nothing here guesses. A device line names no node, so its node comes from the registry or stays open; a node's refusal
-names no container, so the container comes from the walk's order, or from what the container asks for, or stays open.
+Nothing here guesses. A device line names no node, so the node comes from a registration or is unknown; the refusal of a
+node names no container, so the container comes from the order of the walk, or from the request, or is unknown.
 """
 
 from dataclasses import dataclass, field
@@ -10,21 +10,21 @@ from typing import Any, Final, NamedTuple
 
 from hami.reason_codes import ReasonCode
 from hami.requests import UNSET_PERCENT
-from ingest.hami.registry import Cards
+from ingest.hami.devices import RegisteredDevices
 from schemas.events import FITS, REFUSED
 
 UNKNOWN: Final = -1
-"""Of a container's position: the log does not say it."""
+"""The index of a container that the log does not name."""
 
 MAX_DEVICES: Final = 400_000
-"""Of one attempt: 5,000 nodes with 8 cards and ten containers. More are no attempt but noise."""
+"""Of one attempt: 5,000 nodes with 8 devices and ten containers. Device lines beyond that are dropped."""
 
-NAMES_CARDS: Final = 4
-"""The log level from which on every card that is tried has a line."""
+DEVICE_LINES_LEVEL: Final = 4
+"""The log level from which on HAMi prints a line for every device that it tries."""
 
 
-class Asked(NamedTuple):
-    """What one container asks for, as the log says it."""
+class ContainerRequest(NamedTuple):
+    """What one container requests, in HAMi's terms: 0 MiB or 101 percent mean that it is not set."""
 
     vendor: str
     devices: int
@@ -33,11 +33,11 @@ class Asked(NamedTuple):
     cores_percent: int
 
 
-NOTHING: Final = Asked("", 0, 0, UNSET_PERCENT, 0)
+NO_REQUEST: Final = ContainerRequest("", 0, 0, UNSET_PERCENT, 0)
 
 
 class NodeLine(NamedTuple):
-    """What the log says of a node: ``fits`` or ``refused``, and why."""
+    """The log's verdict on a node: ``fits`` or ``refused``, and why."""
 
     verdict: str
     score: float = 0.0
@@ -48,27 +48,26 @@ class NodeLine(NamedTuple):
 
 
 class DeviceLine(NamedTuple):
-    """The last that was said of a card for one container."""
+    """The last verdict on a device for one container."""
 
     verdict: str
     node: str
-    """Empty where neither the line nor a registration says it."""
-    said: str
+    """Empty where neither the line nor a registration names it."""
+    rest: str
     """The rest of the line, with the numbers in it."""
 
 
 @dataclass(slots=True)
-class Attempt:
-    """One try of one pod, between its first line and its end."""
+class HamiAttempt:
+    """One filter call of one pod, from its first line to its end."""
 
     namespace: str
     name: str
     uid: str
     started_at: datetime
-    last: datetime
-    """When the latest of its lines was written."""
+    last_line_at: datetime
     levels: set[int] = field(default_factory=set)
-    requests: list[Asked] | None = None
+    requests: list[ContainerRequest] | None = None
     init_containers: int | None = None
     names: dict[int, str] = field(default_factory=dict)
     """Container names by position, init containers first."""
@@ -77,83 +76,79 @@ class Attempt:
     devices: dict[str, DeviceLine] = field(default_factory=dict)
     """By ``container/uuid``."""
     fitting: dict[str, list[str]] = field(default_factory=dict)
-    """Keys of ``devices`` that were taken for a container so far, by node."""
+    """By node, the keys of ``devices`` that HAMi has taken for a container so far."""
     trying: dict[str, int] = field(default_factory=dict)
-    """By node: the container whose cards were tried last."""
-    has_strays: bool = False
-    """True where cards were tried of which no registration says the node."""
+    """By node, the container for which HAMi tried a device last."""
+    has_devices_without_node: bool = False
+    """HAMi tried devices whose node no registration names."""
     is_walking: bool = False
-    """True from the first line about a node or a card on."""
-    is_told_whole: bool = True
-    """False where cards were given back and the log does not say of which node."""
+    """A line about a node or a device was read."""
     chosen: str = ""
     picked: dict[int, list[str]] = field(default_factory=dict)
-    """UUIDs taken, by container."""
+    """By container, the UUIDs of the devices that were taken."""
     offered: int | None = None
     error: str = ""
     ended_at: datetime | None = None
     node_policy: str = ""
     codes: dict[str, list[str]] = field(default_factory=dict)
-    """From the event lines: reason code to the nodes refused for it."""
+    """From the event lines: by reason code, the nodes refused for it."""
 
     @property
     def pod(self) -> str:
         return f"{self.namespace}/{self.name}"
 
-    def asking(self) -> list[int]:
-        """Positions of the containers that ask for devices."""
-        return [place for place, asked in enumerate(self.requests or ()) if asked.devices]
+    def requesting(self) -> list[int]:
+        """Indices of the containers that request devices."""
+        return [index for index, request in enumerate(self.requests or ()) if request.devices]
 
     def container_of(self, memory_mib: int, memory_percent: int, cores_percent: int) -> int:
-        """The only container that asks for this; unknown where several do.
+        """The only container with this request; unknown where several have it.
 
-        The count is no help: HAMi counts it down while it takes cards.
+        The number of devices does not help: HAMi counts it down while it takes them.
         """
         wanted = (memory_mib, memory_percent, cores_percent)
-        same = [place for place in self.asking() if (self.requests or ())[place][2:] == wanted]
+        same = [index for index in self.requesting() if (self.requests or ())[index][2:] == wanted]
         return same[0] if len(same) == 1 else UNKNOWN
 
     def only_container(self) -> int:
-        asking = self.asking()
-        return asking[0] if len(asking) == 1 else UNKNOWN
+        requesting = self.requesting()
+        return requesting[0] if len(requesting) == 1 else UNKNOWN
 
-    def try_device(self, uuid: str, cards: Cards, container: int) -> None:
-        if card := cards.get(uuid):
-            self.trying[card.node] = container
+    def try_device(self, uuid: str, registered: RegisteredDevices, container: int) -> None:
+        if device := registered.get(uuid):
+            self.trying[device.node] = container
         else:
-            self.has_strays = True
+            self.has_devices_without_node = True
         self.is_walking = True
 
-    def judge_device(self, uuid: str, node: str, verdict: str, said: str, cards: Cards) -> None:
-        """A card was refused (``verdict`` is the code) or would do (``fits``)."""
-        card = cards.get(uuid)
-        place = node or (card.node if card else "")
+    def judge_device(self, uuid: str, node: str, verdict: str, rest: str, registered: RegisteredDevices) -> None:
+        """``verdict`` is ``fits``, or the code of the refusal. ``node`` is empty where the line names none."""
+        node = node or _node_of(uuid, registered)
         container = self.only_container()
         if container == UNKNOWN:
-            container = self.trying.get(place, UNKNOWN)
+            container = self.trying.get(node, UNKNOWN)
         self.is_walking = True
         if len(self.devices) >= MAX_DEVICES:
-            self.is_told_whole = False
             return
         key = f"{container}/{uuid}"
-        self.devices[key] = DeviceLine(verdict, place, said)
+        self.devices[key] = DeviceLine(verdict, node, rest)
         if verdict == FITS:
-            self.fitting.setdefault(place, []).append(key)
+            self.fitting.setdefault(node, []).append(key)
 
-    def give_back(self, uuid: str, node: str, cards: Cards) -> None:
-        """The next card sits on another NUMA node: all that the container took of this node were taken in vain."""
-        card = cards.get(uuid)
-        place = node or (card.node if card else "")
-        self.is_told_whole &= bool(place)
-        for key in self.fitting.pop(place, ()) if place else ():
+    def give_back(self, uuid: str, node: str, registered: RegisteredDevices) -> None:
+        """The next device is on another NUMA node: HAMi gives back all that it took for the container on this node."""
+        node = node or _node_of(uuid, registered)
+        for key in self.fitting.pop(node, ()) if node else ():
             self.devices[key] = self.devices[key]._replace(verdict=ReasonCode.NUMA_NOT_FIT.value)
         self.is_walking = True
 
     def refuse_node(self, node: str, reason: str, container: int) -> None:
         if container == UNKNOWN:
-            container = self._untried(node) if reason == ReasonCode.NODE_INSUFFICIENT_DEVICE else self._refusing(node)
+            # With too few devices on the node, HAMi refuses the container before it tries a device for it.
+            is_untried = reason == ReasonCode.NODE_INSUFFICIENT_DEVICE
+            container = self._untried(node) if is_untried else self._last_tried(node)
         for key in self.fitting.pop(node, ()):
-            # Cards that were taken for containers before the refusing one were not taken in vain.
+            # Devices that were taken for earlier containers keep their verdict: only the refusing one is out.
             if container == UNKNOWN or key.startswith(f"{container}/"):
                 self.devices[key] = self.devices[key]._replace(
                     verdict=ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST.value
@@ -161,23 +156,24 @@ class Attempt:
         self.nodes[node] = NodeLine(REFUSED, reason=reason, container=container)
         self.is_walking = True
 
-    def _refusing(self, node: str) -> int:
-        """The container that the walk had come to: of one that asks, it is that one."""
+    def _last_tried(self, node: str) -> int:
+        """The container that the walk had reached on the node."""
         container = self.only_container()
         return container if container != UNKNOWN else self.trying.get(node, UNKNOWN)
 
     def _untried(self, node: str) -> int:
-        """The container that the walk came to and tried no card for: the first that asks behind the one tried last.
+        """The container that the walk reached and tried no device for: the first with a request after the last tried.
 
-        Cards are named from -v=4 on; init containers are walked in an order of their own.
+        Unknown below -v=4, where HAMi prints no devices, and with init containers, which have an order of their own.
         """
-        asking = self.asking()
-        if len(asking) < 2:
+        requesting = self.requesting()
+        if len(requesting) < 2:
             return self.only_container()
         tried = self.trying.get(node)
-        if self.init_containers != 0 or self.has_strays or tried == UNKNOWN or max(self.levels) < NAMES_CARDS:
+        is_level_too_low = max(self.levels) < DEVICE_LINES_LEVEL
+        if self.init_containers != 0 or self.has_devices_without_node or tried == UNKNOWN or is_level_too_low:
             return UNKNOWN
-        return next((place for place in asking if tried is None or place > tried), UNKNOWN)
+        return next((index for index in requesting if tried is None or index > tried), UNKNOWN)
 
     def accept_node(self, node: str, score: float, *, is_exact: bool) -> None:
         known = self.nodes.get(node)
@@ -186,38 +182,54 @@ class Attempt:
         self.is_walking |= is_exact
 
     def pick(self, node: str, by_vendor: Any) -> None:
-        """``by_vendor``: the JSON of ``Scheduling pod to node``, a list of cards per container for each vendor."""
+        """``by_vendor``: the JSON of ``Scheduling pod to node``, for each vendor a list of devices per container."""
         self.chosen = node
         for lists in by_vendor.values() if isinstance(by_vendor, dict) else ():
-            for place, cards in enumerate(lists if isinstance(lists, list) else ()):
-                uuids = [card.get("UUID") for card in cards or () if isinstance(card, dict)]
+            for index, devices in enumerate(lists if isinstance(lists, list) else ()):
+                uuids = [device.get("UUID") for device in devices or () if isinstance(device, dict)]
                 if texts := [uuid for uuid in uuids if isinstance(uuid, str) and uuid]:
-                    self.picked.setdefault(self._position(place, len(lists)), []).extend(texts)
+                    self.picked.setdefault(self._container(index, len(lists)), []).extend(texts)
 
-    def _position(self, place: int, lists: int) -> int:
-        """HAMi lists either all containers or those without the init containers."""
+    def _container(self, index: int, lists: int) -> int:
+        """The container of a list: HAMi writes a list for every container, or none for the init containers."""
         total = len(self.requests) if self.requests is not None else None
         if total == lists:
-            return place
+            return index
         init = self.init_containers or 0
-        return place + init if total is not None and total == lists + init else UNKNOWN
+        return index + init if total is not None and total == lists + init else UNKNOWN
 
 
-def read_requests(said: Any) -> list[Asked] | None:
+def _node_of(uuid: str, registered: RegisteredDevices) -> str:
+    """Empty where no registration names the device."""
+    device = registered.get(uuid)
+    return device.node if device else ""
+
+
+def parse_requests(parsed: Any) -> list[ContainerRequest] | None:
     """The JSON of ``requests=…``: per container, an object by vendor. None where it is something else.
 
-    A container that asks two vendors is listed with the first of them; HAMi serves such a pod on no node.
+    Of a container with requests to two vendors only the first counts; HAMi finds no node for such a pod.
     """
-    if not isinstance(said, list):
+    if not isinstance(parsed, list):
         return None
-    return [_asked(by_vendor) for by_vendor in said]
+    return [_container_request(by_vendor) for by_vendor in parsed]
 
 
-def _asked(by_vendor: Any) -> Asked:
+def _container_request(by_vendor: Any) -> ContainerRequest:
     for vendor, numbers in by_vendor.items() if isinstance(by_vendor, dict) else ():
         if isinstance(numbers, dict):
             keys = {"Nums": 0, "Memreq": 0, "MemPercentagereq": UNSET_PERCENT, "Coresreq": 0}
             values = [numbers.get(key, unset) for key, unset in keys.items()]
             if all(type(value) is int and abs(value) < 2**31 for value in values) and values[0] > 0:
-                return Asked(str(vendor), *values)
-    return NOTHING
+                return ContainerRequest(str(vendor), *values)
+    return NO_REQUEST
+
+
+@dataclass(frozen=True, slots=True)
+class Bind:
+    """A bind as far as its lines were read."""
+
+    node: str
+    started_at: datetime
+    error: str = ""
+    ended_at: datetime | None = None

@@ -1,16 +1,15 @@
-"""An attempt that was read, as the contract's events, with all that the log leaves open said to be open."""
+"""An attempt as schedulerlog's events: devices and nodes that were judged, and how it ended."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ingest.hami.attempt import UNKNOWN, Attempt, DeviceLine
-from ingest.hami.registry import Cards
-from ingest.hami.tables import nodes_of, numbers_of, refusal_of, refusal_table, requests_of, rows_of
+from ingest.hami.attempt import UNKNOWN, Bind, DeviceLine, HamiAttempt
+from ingest.hami.devices import RegisteredDevices
+from ingest.hami.gaps import gaps_of
+from ingest.hami.tables import nodes_of, numbers_of, refusal_of, refusal_table, requests_of, rows_of, whole_rows
 from schemas.codec.chunking import refusal_runs, runs
 from schemas.codec.code_tables import cut_refusals
 from schemas.events import (
@@ -27,46 +26,27 @@ from schemas.events import (
     Provenance,
     Request,
 )
-from schemas.events.base import OFFERED_NODES
 from schemas.ids import attempt_id
 
 SOURCE: Final = "hami-log"
 
-REQUESTS: Final = "requests"
-CONTAINERS: Final = "container names"
-NODES: Final = "names of refused nodes"
-REASONS: Final = "reasons"
-SCORES: Final = "exact scores"
-REFUSING: Final = "refusing containers"
-DEVICES: Final = "devices"
-NODES_OF_DEVICES: Final = "nodes of devices"
-
 _ROW_BYTES: Final = 40
 """Of a device's numbers and codes in JSON, at most."""
 _NODE_BYTES: Final = 128
-_STRAYS: Final = 100
-_ROOM: Final = 48 * 1024
+_DEVICES_WITHOUT_NODE: Final = 100
+"""At most in one piece, as there may be more than fit into a record."""
+_RECORD_BYTES: Final = 48 * 1024
 
 
 class _Piece(NamedTuple):
-    """Cards of one node, or some of those of which the node is not known."""
+    """Devices that stay together in a record: those of one node, or some of those whose node is unknown."""
 
     node: str
     rows: list[tuple[str, DeviceLine]]
 
 
-@dataclass(frozen=True, slots=True)
-class Bind:
-    """A bind as far as its lines were read."""
-
-    node: str
-    started_at: datetime
-    error: str = ""
-    ended_at: datetime | None = None
-
-
-def about(attempt: Attempt, scheduler: str) -> dict[str, Any]:
-    """What every event of the attempt says alike. A pod whose UID the log does not say is told apart by its name."""
+def shared_fields(attempt: HamiAttempt, scheduler: str) -> dict[str, Any]:
+    """The fields that all events of the attempt share. Without a UID in the log, the pod's name goes into the id."""
     return {
         "attempt_id": attempt_id(scheduler, attempt.uid or attempt.pod, attempt.started_at),
         "pod": PodRef(namespace=attempt.namespace, name=attempt.name, uid=attempt.uid),
@@ -75,28 +55,32 @@ def about(attempt: Attempt, scheduler: str) -> dict[str, Any]:
     }
 
 
-def tell_bind(said: dict[str, Any], bind: Bind, ended_at: datetime) -> BindConcluded:
+def bind_concluded(shared: dict[str, Any], bind: Bind, ended_at: datetime) -> BindConcluded:
     ended_at = bind.ended_at or ended_at
     started = min(bind.started_at, ended_at)
     outcome = {"node": bind.node, "bound": not bind.error, "error": bind.error}
-    return BindConcluded(**said, **outcome, bind_started_at=started, ended_at=ended_at)
+    return BindConcluded(**shared, **outcome, bind_started_at=started, ended_at=ended_at)
 
 
-def tell(attempt: Attempt, cards: Cards, scheduler: str) -> tuple[list[AttemptEvent], Provenance]:
+def events_of(
+    attempt: HamiAttempt, registered: RegisteredDevices, scheduler: str
+) -> tuple[list[AttemptEvent], Provenance]:
     """All events of the attempt; without a conclusion where its end was not read."""
-    telling = _Telling(attempt, cards, about(attempt, scheduler))
-    return telling.events(), telling.reading()
+    builder = _EventBuilder(attempt, registered, shared_fields(attempt, scheduler))
+    return builder.events(), builder.provenance
 
 
-class _Telling:
-    def __init__(self, attempt: Attempt, cards: Cards, said: dict[str, Any]) -> None:
-        self._attempt, self._cards, self._about = attempt, cards, said
+class _EventBuilder:
+    def __init__(self, attempt: HamiAttempt, registered: RegisteredDevices, shared: dict[str, Any]) -> None:
+        self._attempt, self._registered, self._shared = attempt, registered, shared
         self._lines = nodes_of(attempt)
         self._names = sorted(self._lines)
-        self._index = {name: place for place, name in enumerate(self._names)}
+        self._index = {name: index for index, name in enumerate(self._names)}
         self._requests = requests_of(attempt)
         self._rows = rows_of(attempt)
-        self._whole = {key for key, rows in self._rows.items() if self._is_whole(*key, rows)}
+        self._whole = whole_rows(self._lines, self._rows)
+        gaps = gaps_of(attempt, self._requests, self._lines, self._rows, self._whole)
+        self.provenance = Provenance(source=SOURCE, levels=sorted(attempt.levels), not_reported=gaps)
 
     def events(self) -> list[AttemptEvent]:
         devices = list(self._devices())
@@ -109,64 +93,19 @@ class _Telling:
     def _conclusion(self, ended_at: datetime, devices: Sequence[DevicesJudged], nodes: int) -> AttemptConcluded:
         attempt = self._attempt
         return AttemptConcluded(
-            **self._about,
+            **self._shared,
             ended_at=max(ended_at, attempt.started_at),
             requests=self._requests,
             node_policy=attempt.node_policy,
             offered_nodes=max(attempt.offered or 0, len(self._names)),
             judged_nodes=len(self._names),
-            judged_devices=sum(len(each.uuid) for each in devices),
+            judged_devices=sum(len(record.uuid) for record in devices),
             device_records=len(devices),
             node_records=nodes,
             chosen=attempt.chosen or None if not attempt.error else None,
             error=attempt.error,
-            provenance=self.reading(),
+            provenance=self.provenance,
         )
-
-    def reading(self) -> Provenance:
-        return Provenance(source=SOURCE, levels=sorted(self._attempt.levels), not_reported=list(self._open()))
-
-    def _open(self) -> Iterator[str]:
-        """What the log leaves open, in words. An attempt that ended before any node was judged has no nodes to name."""
-        attempt, lines = self._attempt, self._lines.values()
-        if attempt.requests is None:
-            yield REQUESTS
-        if not self._requests or not all(request.container for request in self._requests):
-            yield CONTAINERS
-        if attempt.error and not lines:
-            return
-        if attempt.offered is None:
-            yield OFFERED_NODES
-        elif attempt.offered > len(lines):
-            yield NODES
-        refused = [line for line in lines if line.verdict == REFUSED]
-        if any(not refusal_of(line).counts and not refusal_of(line).bare for line in refused):
-            yield REASONS
-        if any(line.verdict == FITS and not line.is_exact for line in lines):
-            yield SCORES
-        if any(line.container == UNKNOWN for line in refused) and len(attempt.asking()) != 1:
-            yield REFUSING
-        if not self._has_all_devices():
-            yield DEVICES
-        if any(not node for _, node in self._rows):
-            yield NODES_OF_DEVICES
-
-    def _has_all_devices(self) -> bool:
-        """Of refused nodes every card is counted, of fitting ones some are known."""
-        judged = {node for _, node in self._rows}
-        for name, line in self._lines.items():
-            if line.verdict == FITS and name not in judged:
-                return False
-            if line.verdict == REFUSED and not refusal_of(line).bare and (line.container, name) not in self._whole:
-                return False
-        return True
-
-    def _is_whole(self, container: int, node: str, rows: dict[str, DeviceLine]) -> bool:
-        """Do the rows count what the node's refusal counts?"""
-        line = self._lines.get(node)
-        if not line or line.verdict != REFUSED or line.container != container or container == UNKNOWN:
-            return False
-        return refusal_of(line).counts == Counter(row.verdict for row in rows.values())
 
     def _nodes(self) -> Iterator[NodesJudged]:
         if not self._names:
@@ -180,10 +119,10 @@ class _Telling:
         ]
         refusals, refusal = refusal_table(lines)
         sizes = np.array([_json_bytes(name) + _NODE_BYTES for name in self._names], dtype=np.int64)
-        for part, run in enumerate(refusal_runs(sizes, refusals, refusal, _ROOM)):
+        for part, run in enumerate(refusal_runs(sizes, refusals, refusal, _RECORD_BYTES)):
             table, column = cut_refusals(refusals, refusal[run])
             yield NodesJudged(
-                **self._about,
+                **self._shared,
                 part=part,
                 containers=[request.container for request in self._requests],
                 verdicts=verdicts,
@@ -192,15 +131,16 @@ class _Telling:
                 node_index=np.arange(run.start, run.stop),
                 verdict=np.array([verdicts.index(word) for word in words[run]], dtype=np.int64),
                 score=np.array([line.score for line in lines[run]], dtype=np.float32),
-                refused_by=np.array([self._known(line.container) for line in lines[run]], dtype=np.int64),
+                refused_by=np.array([self._container(line.container) for line in lines[run]], dtype=np.int64),
                 refusal=column,
             )
 
-    def _known(self, container: int) -> int:
+    def _container(self, container: int) -> int:
+        """The index of a container that the requests name, else ``UNKNOWN``."""
         return container if 0 <= container < len(self._requests) else UNKNOWN
 
     def _devices(self) -> Iterator[DevicesJudged]:
-        """Whole nodes and others in records of their own, so that only whole ones are counted."""
+        """Records of nodes with all their devices, and ``partial`` records: consumers count only the former."""
         part = 0
         for container in sorted({container for container, _ in self._rows}):
             for is_whole in (True, False):
@@ -216,23 +156,23 @@ class _Telling:
     ) -> Iterator[DevicesJudged]:
         pieces = [piece for key in keys for piece in self._pieces(key)]
         sizes = [sum(_json_bytes(uuid) + _ROW_BYTES for uuid, _ in piece.rows) + _NODE_BYTES for piece in pieces]
-        for offset, run in enumerate(runs(np.array(sizes, dtype=np.int64), _ROOM)):
+        for offset, run in enumerate(runs(np.array(sizes, dtype=np.int64), _RECORD_BYTES)):
             yield self._record(part + offset, container, pieces[run], is_whole=is_whole)
 
     def _pieces(self, key: tuple[int, str]) -> Iterator["_Piece"]:
-        """One for a node; the cards of which the node is not known are more than fit into a record."""
+        """One piece per node. Devices whose node is unknown are divided: there may be more than fit into a record."""
         rows = list(self._rows[key].items())
-        size = len(rows) if key[1] else _STRAYS
+        size = len(rows) if key[1] else _DEVICES_WITHOUT_NODE
         for start in range(0, len(rows), size):
             yield _Piece(key[1], rows[start : start + size])
 
     def _record(self, part: int, container: int, pieces: Sequence["_Piece"], *, is_whole: bool) -> DevicesJudged:
         rows = [row for piece in pieces for row in piece.rows]
-        kinds, columns = numbers_of(rows, self._cards)
+        kinds, columns = numbers_of(rows, self._registered)
         verdicts = sorted({line.verdict for _, line in rows})
-        known = self._known(container)
+        known = self._container(container)
         return DevicesJudged(
-            **self._about,
+            **self._shared,
             part=part,
             container=known if known != UNKNOWN else len(self._requests),
             request=self._requests[known] if known != UNKNOWN else Request(container=""),
@@ -249,11 +189,11 @@ class _Telling:
         )
 
     def _size(self, node: str) -> int:
-        """The Y of ``X/Y Reason``; 0 where the log does not say it."""
+        """The Y of ``X/Y Reason``; 0 where the log does not give it."""
         line = self._lines.get(node)
         return refusal_of(line).devices if line and line.verdict == REFUSED else 0
 
 
 def _json_bytes(text: str) -> int:
-    """At most. A control character takes six bytes in JSON, as does no other."""
+    """An upper bound: a control character takes six bytes in JSON, the most of all characters."""
     return len(text) + 3 if text.isascii() and text.isprintable() else 6 * len(text.encode()) + 3

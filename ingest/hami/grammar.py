@@ -1,4 +1,4 @@
-"""The spellings of ``grammar.toml``, ready to be looked up by how a message begins."""
+"""Looks up the spelling of a line in ``grammar.toml`` by the first bytes of its message."""
 
 import tomllib
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ NOISE: Final = "noise"
 _SOURCE: Final = Path(__file__).with_name("grammar.toml")
 LONG: Final = 12
 SHORT: Final = 5
-"""Bytes of the message that are looked up: most spellings are told apart by the long key, none is under the short."""
+"""Bytes of the lookup keys: most spellings differ within ``LONG`` bytes, and none is shorter than ``SHORT``."""
 
 
 class Spelling(BaseModel):
@@ -21,20 +21,20 @@ class Spelling(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
-    says: str
-    """What it tells; ``noise`` is a line that tells nothing about a decision."""
+    kind: str
+    """What the line means; ``noise`` is a line that is not about a decision."""
     begins: list[str]
     level: int
-    """klog's -v from which on it is printed."""
+    """The -v of klog from which on the line is printed."""
     since: str = ""
     until: str = ""
     code: str = ""
-    """Of a refused device: why."""
+    """The reason code, for the refusal of a device."""
     samples: list[str]
 
 
 Starts = dict[bytes, list[tuple[bytes, Spelling]]]
-"""By the first bytes of the message: the beginnings to try, longest first."""
+"""By the first bytes of the message, the beginnings to try, longest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Grammar:
     short: Starts
 
     def spelling(self, line: bytes, at: int) -> Spelling | None:
-        """What the message that begins at ``at`` is; None for one that no version is known to write."""
+        """The spelling of the message that begins at index ``at``; None for a message of no known version."""
         for start, spelling in self.long.get(line[at : at + LONG], ()):
             if line.startswith(start, at):
                 return spelling
@@ -63,7 +63,7 @@ def spellings() -> tuple[Spelling, ...]:
 
 @cache
 def grammar() -> Grammar:
-    """Structured messages stand in quotes, older and formatted ones do not: both are looked up."""
+    """Each beginning with and without a quote before it: klog quotes structured messages, but not formatted ones."""
     long: Starts = {}
     short: Starts = {}
     for spelling in spellings():

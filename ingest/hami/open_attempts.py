@@ -1,33 +1,38 @@
-"""What is held between two lines, within bounds, and how it is let go: told as it is known."""
+"""Attempts and binds that have not ended yet. Bounded in number, rows and log time.
+
+An attempt beyond a bound is finished as far as it is known: its events are emitted without a conclusion.
+"""
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
 
-from ingest.hami.attempt import Attempt
-from ingest.hami.events import Bind, about, tell, tell_bind
-from ingest.hami.registry import Cards
+from pydantic import ConfigDict
+
+from ingest.hami.attempt import Bind, HamiAttempt
+from ingest.hami.devices import RegisteredDevices
+from ingest.hami.events import bind_concluded, events_of, shared_fields
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
 from ingest.protocol import Counts
 from schemas.events import AttemptEvent
 
-PATIENCE: Final = timedelta(minutes=10)
-"""Of log time without a line about an attempt, after which its end is not waited for."""
+MAX_SILENCE: Final = timedelta(minutes=10)
+"""Of log time without a line about an attempt, after which it is finished."""
 MAX_OPEN: Final = 1_000
-"""Attempts that are held at once; of more, the one that was silent longest is told as it is known."""
+"""Open attempts; beyond it the one that was silent longest is finished."""
 MAX_ROWS: Final = 500_000
-"""Device and node lines that are held at once, over all attempts."""
+"""Device and node lines over all open attempts."""
 MAX_WAITING: Final = 8
 """Attempts of one pod that wait for their event lines."""
-MAX_REMEMBERED: Final = 20_000
-"""Pods whose latest attempt is remembered, so that a bind finds it."""
+MAX_FINISHED: Final = 20_000
+"""Pods whose latest attempt is remembered, so that a later bind is joined to it."""
 MAX_TEXT: Final = 4_000
 
 
 @dataclass(slots=True)
-class Finished:
-    """What a bind has to know of the attempt that chose the node."""
+class FinishedAttempt:
+    """What a bind needs of the attempt that chose its node."""
 
     uid: str
     started_at: datetime
@@ -35,146 +40,158 @@ class Finished:
 
 
 @dataclass(slots=True)
-class Memory:
-    """All that the reader remembers between two lines."""
+class AttemptMemory:
+    """All that the reader remembers between two lines; a checkpoint keeps it."""
 
-    open: dict[str, Attempt] = field(default_factory=dict)
+    # A memory that another version saved has other fields: it is refused, and the log is read from its start.
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    open: dict[str, HamiAttempt] = field(default_factory=dict)
     """By pod."""
-    waiting: dict[str, list[Attempt]] = field(default_factory=dict)
-    """Attempts whose pod has begun another one, before their event line was there."""
+    waiting: dict[str, list[HamiAttempt]] = field(default_factory=dict)
+    """By pod, attempts whose event line has not come although the pod's next attempt has begun."""
     codes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    """Per pod, of the event lines so far: reason code to nodes."""
+    """By pod, from the event lines so far: reason code to nodes."""
     binds: dict[str, Bind] = field(default_factory=dict)
-    finished: dict[str, Finished] = field(default_factory=dict)
-    cards: Cards = field(default_factory=dict)
-    rows: int = 0
+    finished: dict[str, FinishedAttempt] = field(default_factory=dict)
+    devices: RegisteredDevices = field(default_factory=dict)
 
 
-class Book:
-    """The attempts and binds that are going on. What is finished stands in ``told`` until it is taken."""
+class OpenHamiAttempts:
+    """Events of what has ended are appended to ``finished_events`` until ``take`` is called."""
 
-    def __init__(self, scheduler: str, cards: Cards, zone: tzinfo) -> None:
+    def __init__(self, scheduler: str, devices: RegisteredDevices, zone: tzinfo) -> None:
+        """``zone``: of the log's times."""
         self.counts = Counts()
-        self.memory = Memory(cards=dict(cards))
+        self.memory = AttemptMemory(devices=dict(devices))
         self.scheduler, self.zone = scheduler, zone
-        self.lines, self.place = Lines(Origin(""), ()), 0
+        self.lines, self.index = Lines(Origin(""), ()), 0
         """The lines that are being read, and which of them it is."""
-        self.ask_in_several = True
-        """False while no open attempt has several containers that ask."""
-        self.told: list[AttemptEvent] = []
+        self.has_several_requesting = True
+        """False while no open attempt has several containers that request devices: lines about tries are skipped."""
+        self.finished_events: list[AttemptEvent] = []
 
-    def open(self, namespace: str, name: str, uid: str, now: datetime) -> Attempt:
-        attempt = Attempt(namespace, name, uid, now, now)
+    def open(self, namespace: str, name: str, uid: str, now: datetime) -> HamiAttempt:
+        attempt = HamiAttempt(namespace, name, uid, now, now)
         self.memory.open[attempt.pod] = attempt
-        self._hold_within_bounds(now)
-        self.ask_in_several = any(len(each.asking()) > 1 for each in self.memory.open.values())
+        self._enforce_bounds(now)
+        self.has_several_requesting = any(len(other.requesting()) > 1 for other in self.memory.open.values())
         return attempt
 
     def _reference(self) -> datetime:
-        """The line is not much younger than this."""
+        """A time that the line is not much later than: klog writes no year."""
         times = self.lines.times
-        return (times and times[self.place]) or self.lines.origin.reference
+        return (times and times[self.index]) or self.lines.origin.reference
 
     def time_of(self, text: bytes) -> datetime | None:
         return klog.moment(text, self._reference(), self.zone)
 
-    def by_name(self, name: str) -> Attempt | None:
-        """The only open attempt of a pod with this name in any namespace; the line does not say the namespace."""
+    def by_name(self, name: str) -> HamiAttempt | None:
+        """For lines without a namespace: the open attempt of a pod with this name, if there is only one."""
         found = [attempt for attempt in self.memory.open.values() if attempt.name == name]
         return found[0] if len(found) == 1 else None
 
-    def wait(self, pod: str, attempt: Attempt) -> None:
+    def wait(self, pod: str, attempt: HamiAttempt) -> None:
+        """Keep an attempt whose event line has not come, because the pod's next attempt begins."""
         waiting = self.memory.waiting.setdefault(pod, [])
         waiting.append(attempt)
         if len(waiting) > MAX_WAITING:
             self.finish(waiting.pop(0))
 
-    def _hold_within_bounds(self, now: datetime) -> None:
-        """At the start of an attempt, and by the log's own clock: so the events follow from the text alone."""
+    def _enforce_bounds(self, now: datetime) -> None:
+        """Called when an attempt starts, with the log's own time, so that the events follow from the text alone."""
         memory = self.memory
-        held = [*memory.open.values(), *(each for waiting in memory.waiting.values() for each in waiting)]
-        rows = sum(len(each.devices) + len(each.nodes) for each in held) if len(held) > 1 else 0
-        if len(held) <= MAX_OPEN and rows <= MAX_ROWS and now - min(each.last for each in held) <= PATIENCE:
+        unfinished = self._unfinished()
+        rows = sum(len(each.devices) + len(each.nodes) for each in unfinished) if len(unfinished) > 1 else 0
+
+        def is_within(oldest: datetime) -> bool:
+            return len(unfinished) <= MAX_OPEN and rows <= MAX_ROWS and now - oldest <= MAX_SILENCE
+
+        if is_within(min(attempt.last_line_at for attempt in unfinished)):
             return
-        for attempt in sorted(held, key=lambda each: each.last):
-            if attempt.started_at == now or (
-                len(held) <= MAX_OPEN and rows <= MAX_ROWS and now - attempt.last <= PATIENCE
-            ):
+        for attempt in sorted(unfinished, key=lambda attempt: attempt.last_line_at):
+            if attempt.started_at == now or is_within(attempt.last_line_at):
                 break
-            held.remove(attempt)
+            unfinished.remove(attempt)
             rows -= len(attempt.devices) + len(attempt.nodes)
             self._drop(attempt)
             self.finish(attempt)
-        for pod in [pod for pod, bind in memory.binds.items() if now - bind.started_at > PATIENCE]:
+        for pod in [pod for pod, bind in memory.binds.items() if now - bind.started_at > MAX_SILENCE]:
             self.finish_bind(pod)
 
-    def held(self, pod: str) -> list[Attempt]:
-        """The pod's attempts that are not told yet, in the order in which they started."""
+    def _unfinished(self) -> list[HamiAttempt]:
+        waiting = (attempt for attempts in self.memory.waiting.values() for attempt in attempts)
+        return [*self.memory.open.values(), *waiting]
+
+    def attempts_of(self, pod: str) -> list[HamiAttempt]:
+        """The pod's unfinished attempts in the order in which they started."""
         latest = self.memory.open.get(pod)
         return [*self.memory.waiting.get(pod, ()), *([latest] if latest else [])]
 
-    def _drop(self, attempt: Attempt) -> None:
+    def _drop(self, attempt: HamiAttempt) -> None:
         memory = self.memory
         if memory.open.get(attempt.pod) is attempt:
             del memory.open[attempt.pod]
             return
-        left = [each for each in memory.waiting.pop(attempt.pod, ()) if each is not attempt]
+        left = [other for other in memory.waiting.pop(attempt.pod, ()) if other is not attempt]
         if left:
             memory.waiting[attempt.pod] = left
 
-    def finish(self, attempt: Attempt) -> None:
-        """Tell it, and remember who it was: a bind may follow."""
+    def finish(self, attempt: HamiAttempt) -> None:
+        """Emit the attempt's events and remember what a later bind needs. One without any verdict is dropped."""
         if not attempt.nodes and not attempt.ended_at and not attempt.devices:
             return
-        told, reading = tell(attempt, self.memory.cards, self.scheduler)
-        self.told += told
-        if attempt.ended_at and not reading.not_reported:
+        events, provenance = events_of(attempt, self.memory.devices, self.scheduler)
+        self.finished_events += events
+        if attempt.ended_at and not provenance.not_reported:
             self.counts.attempts_complete += 1
         else:
             self.counts.attempts_incomplete += 1
         finished = self.memory.finished
         finished.pop(attempt.pod, None)
-        finished[attempt.pod] = Finished(attempt.uid, attempt.started_at, "" if attempt.error else attempt.chosen)
-        while len(finished) > MAX_REMEMBERED:
+        chosen = "" if attempt.error else attempt.chosen
+        finished[attempt.pod] = FinishedAttempt(attempt.uid, attempt.started_at, chosen)
+        while len(finished) > MAX_FINISHED:
             del finished[next(iter(finished))]
 
     def chosen(self, pod: str) -> str:
+        """The node that the pod's latest finished attempt chose; empty where there is none."""
         finished = self.memory.finished.get(pod)
         return finished.chosen if finished else ""
 
     def finish_bind(self, pod: str) -> None:
-        """Tell a bind whose outcome was read; one without an outcome says nothing."""
+        """Emit the pod's bind; one whose outcome the log does not give is dropped."""
         bind = self.memory.binds.pop(pod, None)
         if not bind or not bind.ended_at or not (names := names_of(pod)):
             return
-        attempt = self._chooser(names, pod, bind)
-        self.told.append(tell_bind(about(attempt, self.scheduler), bind, bind.ended_at))
+        attempt = self._attempt_of_bind(names, pod, bind)
+        self.finished_events.append(bind_concluded(shared_fields(attempt, self.scheduler), bind, bind.ended_at))
 
-    def _chooser(self, names: tuple[str, str], pod: str, bind: Bind) -> Attempt:
-        """The attempt that chose the node: the latest that was told, or one that still waits for its event line."""
-        for attempt in reversed(self.held(pod)):
+    def _attempt_of_bind(self, names: tuple[str, str], pod: str, bind: Bind) -> HamiAttempt:
+        """The attempt that chose the node: the latest finished one, or one that still waits for its event line."""
+        for attempt in reversed(self.attempts_of(pod)):
             if attempt.chosen and attempt.started_at <= bind.started_at:
                 return attempt
         if finished := self.memory.finished.get(pod):
-            return Attempt(*names, finished.uid, finished.started_at, finished.started_at)
-        return Attempt(*names, "", bind.started_at, bind.started_at)
+            return HamiAttempt(*names, finished.uid, finished.started_at, finished.started_at)
+        return HamiAttempt(*names, "", bind.started_at, bind.started_at)
 
     def take(self) -> list[AttemptEvent]:
-        told, self.told = self.told, []
-        self.counts.events += len(told)
-        return told
+        """The events that were finished since the last call."""
+        events, self.finished_events = self.finished_events, []
+        self.counts.events += len(events)
+        return events
 
     def waits_for(self) -> set[str]:
-        """The attempts and binds that were begun and not told."""
-        memory = self.memory
-        held = [*memory.open.values(), *(each for waiting in memory.waiting.values() for each in waiting)]
-        return {f"{each.pod} {each.started_at}" for each in held} | {f"bind {pod}" for pod in memory.binds}
+        """Names of the unfinished attempts and binds."""
+        attempts = {f"{attempt.pod} {attempt.started_at}" for attempt in self._unfinished()}
+        return attempts | {f"bind {pod}" for pod in self.memory.binds}
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Finish everything as far as it is known."""
         memory = self.memory
         for pod in [*memory.waiting, *memory.open]:
-            for attempt in self.held(pod):
+            for attempt in self.attempts_of(pod):
                 self.finish(attempt)
             memory.waiting.pop(pod, None)
             memory.open.pop(pod, None)
@@ -184,6 +201,6 @@ class Book:
 
 
 def names_of(pod: str) -> tuple[str, str] | None:
-    """Namespace and name of ``namespace/name``; None for what no pod is called."""
+    """Namespace and name of ``namespace/name``; None for a text that is not of this form."""
     namespace, _, name = pod.partition("/")
     return (namespace, name) if namespace and name and "/" not in name else None

@@ -1,16 +1,21 @@
-"""What is known of an attempt as the contract's tables: nodes, refusals, requests, rows and numbers of cards."""
+"""An attempt as the tables of events: nodes, refusals, requests, and the rows and numbers of devices."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from hami.requests import UNSET_PERCENT
-from ingest.hami.attempt import NOTHING, UNKNOWN, Asked, Attempt, DeviceLine, NodeLine
-from ingest.hami.registry import Card, Cards
+from ingest.hami.attempt import NO_REQUEST, UNKNOWN, ContainerRequest, DeviceLine, HamiAttempt, NodeLine
+from ingest.hami.devices import RegisteredDevice, RegisteredDevices
 from schemas.events import NOT_REPORTED, PICKED, REFUSED, UNREGISTERED, DeviceKind, Refusal, Request
 from summaries.text import read_reasons, reason_text
+
+Rows = dict[tuple[int, str], dict[str, DeviceLine]]
+"""Device lines by container and node, and by UUID within."""
+Keys = set[tuple[int, str]]
 
 _NUMBERS: Final = {
     "memory_mib": re.compile(r" device total memory=(\d{1,9})"),
@@ -22,8 +27,8 @@ _NUMBERS: Final = {
 }
 
 
-def nodes_of(attempt: Attempt) -> dict[str, NodeLine]:
-    """What is known of each node; where only the event lines tell, the codes without counts."""
+def nodes_of(attempt: HamiAttempt) -> dict[str, NodeLine]:
+    """By name, what is known of each node; codes without counts where only the event lines name it."""
     lines = dict(attempt.nodes)
     lines |= {name: NodeLine(UNREGISTERED) for name in attempt.unregistered if name not in lines}
     by_node: dict[str, list[str]] = {}
@@ -38,13 +43,13 @@ def nodes_of(attempt: Attempt) -> dict[str, NodeLine]:
 
 
 def refusal_of(line: NodeLine) -> Refusal:
-    """``1/2 CodeA, 1/2 CodeB`` as counts; other words as they are."""
+    """``1/2 CodeA, 1/2 CodeB`` as counts; a reason of any other form is kept as ``bare``."""
     if not line.is_exact:
         return Refusal(uncounted=line.reason.split("\n"))
-    counted = [each for each in read_reasons(line.reason) if each]
-    totals = {each.devices for each in counted}
-    codes = {each.code: each.refused for each in counted}
-    # Words that are no counts, or that say more than one total, are told as they are.
+    counted = [reason for reason in read_reasons(line.reason) if reason]
+    totals = {reason.devices for reason in counted}
+    codes = {reason.code: reason.refused for reason in counted}
+    # Counts that don't spell the same text again (several totals, other words between them) would falsify it.
     if (
         len(totals) != 1
         or min(*codes.values(), *totals) < 0
@@ -55,6 +60,7 @@ def refusal_of(line: NodeLine) -> Refusal:
 
 
 def refusal_table(lines: Iterable[NodeLine]) -> tuple[list[Refusal], Any]:
+    """The distinct refusals, and for each line its index in them; -1 for one without. Shape of the array: (lines,)."""
     places: dict[tuple[str, bool], int] = {}
     table: list[Refusal] = []
     column = []
@@ -70,58 +76,75 @@ def refusal_table(lines: Iterable[NodeLine]) -> tuple[list[Refusal], Any]:
     return table, np.array(column, dtype=np.int64)
 
 
-def requests_of(attempt: Attempt) -> list[Request]:
-    asked = attempt.requests if attempt.requests is not None else [NOTHING] * len(attempt.names)
-    return [_request(attempt, place, each) for place, each in enumerate(asked)]
+def requests_of(attempt: HamiAttempt) -> list[Request]:
+    """A request per container; empty ones where the log has only the containers' names."""
+    requests = attempt.requests if attempt.requests is not None else [NO_REQUEST] * len(attempt.names)
+    return [_request(attempt, index, request) for index, request in enumerate(requests)]
 
 
-def _request(attempt: Attempt, place: int, asked: Asked) -> Request:
-    share = asked.memory_percent if asked.memory_percent != UNSET_PERCENT and not asked.memory_mib else None
-    has_memory = bool(asked.devices) and share is None
+def _request(attempt: HamiAttempt, index: int, request: ContainerRequest) -> Request:
+    # As in HAMi, an amount of memory takes precedence over a percentage.
+    share = request.memory_percent if request.memory_percent != UNSET_PERCENT and not request.memory_mib else None
+    has_memory = bool(request.devices) and share is None
     return Request(
-        container=attempt.names.get(place, ""),
-        init=place < (attempt.init_containers or 0),
-        vendor=asked.vendor,
-        count=asked.devices,
-        memory_mib=max(asked.memory_mib, 0) if has_memory else None,
-        memory_percent=max(share, 0) if share is not None and asked.devices else None,
-        cores_percent=max(asked.cores_percent, 0),
+        container=attempt.names.get(index, ""),
+        init=index < (attempt.init_containers or 0),
+        vendor=request.vendor,
+        count=request.devices,
+        memory_mib=max(request.memory_mib, 0) if has_memory else None,
+        memory_percent=max(share, 0) if share is not None and request.devices else None,
+        cores_percent=max(request.cores_percent, 0),
     )
 
 
-def rows_of(attempt: Attempt) -> dict[tuple[int, str], dict[str, DeviceLine]]:
-    """The device lines by container and node, and by UUID within; the cards taken on the chosen node are picked."""
-    rows: dict[tuple[int, str], dict[str, DeviceLine]] = {}
+def rows_of(attempt: HamiAttempt) -> Rows:
+    """The device lines by container and node, and by UUID within; devices taken on the chosen node are ``picked``."""
+    rows: Rows = {}
     for key, line in attempt.devices.items():
         position, _, uuid = key.partition("/")
         rows.setdefault((int(position), line.node), {})[uuid] = line
     if attempt.chosen and not attempt.error:
-        for place, uuids in attempt.picked.items():
-            container = place if place != UNKNOWN else attempt.only_container()
+        for index, uuids in attempt.picked.items():
+            container = index if index != UNKNOWN else attempt.only_container()
             taken = rows.setdefault((container, attempt.chosen), {})
             taken |= {uuid: DeviceLine(PICKED, attempt.chosen, "") for uuid in uuids}
     return rows
 
 
-def numbers_of(rows: Sequence[tuple[str, DeviceLine]], cards: Cards) -> tuple[list[DeviceKind], dict[str, list[int]]]:
-    """The table of kinds, and the columns of numbers: from the line, else from the card's registration."""
+def whole_rows(nodes: Mapping[str, NodeLine], rows: Rows) -> Keys:
+    """Keys of the rows that add up to the counts in their node's refusal: no device line is missing there."""
+    return {key for key, lines in rows.items() if _is_whole(key, lines, nodes)}
+
+
+def _is_whole(key: tuple[int, str], lines: Mapping[str, DeviceLine], nodes: Mapping[str, NodeLine]) -> bool:
+    container, name = key
+    node = nodes.get(name)
+    if not node or node.verdict != REFUSED or node.container != container or container == UNKNOWN:
+        return False
+    return refusal_of(node).counts == Counter(line.verdict for line in lines.values())
+
+
+def numbers_of(
+    rows: Sequence[tuple[str, DeviceLine]], registered: RegisteredDevices
+) -> tuple[list[DeviceKind], dict[str, list[int]]]:
+    """The table of kinds, and the columns of numbers: from the line, else from the device's registration."""
     places: dict[tuple[Any, ...], int] = {}
     columns: dict[str, list[int]] = {
         name: [] for name in ("kind", "numa", "memory_used_mib", "cores_used_percent", "slots_used")
     }
     for uuid, line in rows:
-        card = cards.get(uuid, Card(""))
-        said = {name: int(found[1]) for name, number in _NUMBERS.items() if (found := number.search(line.said))}
+        device = registered.get(uuid, RegisteredDevice(""))
+        numbers = {name: int(found[1]) for name, number in _NUMBERS.items() if (found := number.search(line.rest))}
         kind = (
-            card.model,
-            said.get("memory_mib", card.memory_mib),
-            said.get("cores_percent", card.cores_percent),
-            said.get("slots", card.slots),
+            device.model,
+            numbers.get("memory_mib", device.memory_mib),
+            numbers.get("cores_percent", device.cores_percent),
+            numbers.get("slots", device.slots),
         )
         columns["kind"].append(places.setdefault(kind, len(places)))
-        columns["numa"].append(NOT_REPORTED if card.numa is None else card.numa)
+        columns["numa"].append(NOT_REPORTED if device.numa is None else device.numa)
         for name in ("memory_used_mib", "cores_used_percent", "slots_used"):
-            columns[name].append(said.get(name, NOT_REPORTED))
+            columns[name].append(numbers.get(name, NOT_REPORTED))
     kinds = [
         DeviceKind(model=model, memory_mib=memory, cores_percent=cores, slots=slots)
         for model, memory, cores, slots in places

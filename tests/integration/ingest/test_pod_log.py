@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 
-from ingest.hami.registry import cards_of_nodes
+from ingest.hami.devices import devices_of_nodes
 from ingest.lines.framing import read_time
 from ingest.run_command import nodes_of_cluster
 from ingest.sources import pod_log
@@ -223,5 +223,5 @@ async def test_the_clusters_own_node_list_says_which_card_sits_where(tmp_path: P
         kubeconfig.write_text(
             json.dumps({"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"})
         )
-        cards = [cards_of_nodes(page) async for page in nodes_of_cluster(kubeconfig)]
+        cards = [devices_of_nodes(page) async for page in nodes_of_cluster(kubeconfig)]
     assert [{uuid: card.node for uuid, card in page.items()} for page in cards] == [{"GPU-n1": "n1"}, {"GPU-n2": "n2"}]

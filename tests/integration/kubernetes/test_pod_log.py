@@ -19,7 +19,7 @@ from embedded.control_plane import ControlPlane
 from embedded.ports import KUBERNETES_PORTS, free_port
 from schemas.events import AttemptSummarized
 from tests.support.backends import Addresses
-from tests.support.builders.hami_lines import a_line, asked, failed, started, unfit
+from tests.support.builders.hami_lines import a_line, failed, requested, started, unfit
 from tests.support.control_plane.kubelet import Kubelet, serving_the_log_of
 from tests.support.control_plane.plain_scheduler import attempts, told
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
@@ -50,7 +50,7 @@ def kafka(backends: Addresses) -> str:
 def an_attempt(name: str, namespace: str) -> list[bytes]:
     """Of a pod that is refused by one node, said in five lines and one of several lines."""
     pod = f"{namespace}/{name}"
-    said = [started(name, namespace), asked(1, pod=pod), unfit("node-a", REFUSAL, pod)]
+    said = [started(name, namespace), requested(1, pod=pod), unfit("node-a", REFUSAL, pod)]
     return [*said, *TWO_LINES, failed(1, pod)]
 
 

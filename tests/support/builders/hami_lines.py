@@ -1,4 +1,4 @@
-"""Lines of HAMi's log for tests, and what a reader tells of them."""
+"""Lines of HAMi's log for tests, and what the reader makes of them."""
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -22,19 +22,19 @@ def started(name: str = "trainer", namespace: str = "ml", at: float = 0.0) -> by
     return a_line(text, at=at)
 
 
-def asked(*counts: int, pod: str = "ml/trainer", at: float = 0.01, memory: int = 20480) -> bytes:
-    """A container per count; each asks for a little less memory than the one before."""
-    requests = ",".join(_asked(count, memory - place) if count else "{}" for place, count in enumerate(counts))
+def requested(*counts: int, pod: str = "ml/trainer", at: float = 0.01, memory: int = 20480) -> bytes:
+    """A container per count; each requests a little less memory than the one before."""
+    requests = ",".join(_request(count, memory - index) if count else "{}" for index, count in enumerate(counts))
     return a_line(f'"Resource requirements collected" pod="{pod}" requests=[{requests}]', at=at)
 
 
-def _asked(count: int, memory: int) -> str:
+def _request(count: int, memory: int) -> str:
     numbers = f'"Nums":{count},"Type":"NVIDIA","Memreq":{memory},"MemPercentagereq":101,"Coresreq":20'
     return f'{{"NVIDIA":{{{numbers}}}}}'
 
 
-def named(place: int, name: str, pod: str = "ml/trainer", at: float = 0.01) -> bytes:
-    return a_line(f'"Processing container resources" pod="{pod}" containerIndex={place} containerName="{name}"', at=at)
+def named(index: int, name: str, pod: str = "ml/trainer", at: float = 0.01) -> bytes:
+    return a_line(f'"Processing container resources" pod="{pod}" containerIndex={index} containerName="{name}"', at=at)
 
 
 def unfit(node: str, reason: str, pod: str = "ml/trainer", at: float = 0.02) -> bytes:
@@ -60,7 +60,7 @@ def lines(texts: Iterable[bytes]) -> Lines:
 
 
 def read(*texts: bytes, reader: HamiLog | None = None) -> list[AttemptEvent]:
-    """All that is told of the log, to its end."""
+    """All events of the log, to its end."""
     reader = reader or HamiLog()
     return [*reader.feed(lines(texts)), *reader.close()]
 
@@ -70,4 +70,4 @@ def summaries(events: Iterable[AttemptEvent]) -> list[AttemptSummarized]:
     attempts: dict[str, list[AttemptEvent]] = {}
     for event in events:
         attempts.setdefault(event.attempt_id, []).append(event)
-    return sorted(map(summarize, attempts.values()), key=lambda each: each.started_at)
+    return sorted(map(summarize, attempts.values()), key=lambda attempt: attempt.started_at)

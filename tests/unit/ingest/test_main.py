@@ -4,7 +4,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from ingest.__main__ import app
-from tests.support.builders.hami_lines import asked, failed, fit, started, unfit
+from tests.support.builders.hami_lines import failed, fit, requested, started, unfit
 
 RECORDED = Path(__file__).parents[2] / "conformance" / "cases" / "logs" / "038.log"
 
@@ -16,7 +16,7 @@ def a_log(folder: Path, *texts: bytes) -> Path:
 
 
 def test_one_pod_is_explained_straight_from_its_log(tmp_path: Path) -> None:
-    log = a_log(tmp_path, started(), asked(1), unfit("node1", "1/2 CardCordoned, 1/2 CardNotHealth"), failed(1))
+    log = a_log(tmp_path, started(), requested(1), unfit("node1", "1/2 CardCordoned, 1/2 CardNotHealth"), failed(1))
     said = CliRunner().invoke(app, ["hami-log", str(log), "--explain", "trainer"])
     assert said.exit_code == 0, said.output
     answer = json.loads(said.stdout)

@@ -1,4 +1,4 @@
-"""What a node's ``X/Y Reason`` in HAMi's log becomes: counts where it is counts, its own words where it is not."""
+"""``X/Y Reason`` of a node in HAMi's log becomes counts; a reason of another form is kept word for word."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def test_counts_of_one_total_are_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reason",
     [
         "0/-1 NumaNotFit",
         "-1/2 NumaNotFit",
@@ -22,6 +22,6 @@ def test_counts_of_one_total_are_counted() -> None:
         "/",
     ],
 )
-def test_what_can_not_be_a_count_is_told_as_it_is(said: str) -> None:
-    refusal = refusal_of(NodeLine(REFUSED, reason=said))
-    assert (refusal.counts, refusal.bare) == ({}, said)
+def test_a_reason_that_can_not_be_counts_is_kept_as_it_is(reason: str) -> None:
+    refusal = refusal_of(NodeLine(REFUSED, reason=reason))
+    assert (refusal.counts, refusal.bare) == ({}, reason)

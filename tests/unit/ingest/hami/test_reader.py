@@ -1,4 +1,4 @@
-"""What HAMi's log tells, and what it is not believed to tell."""
+"""What the reader takes from HAMi's log, and what it leaves open rather than guess."""
 
 import json
 import shutil
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ingest.hami.devices import RegisteredDevice
 from ingest.hami.grammar import grammar
 from ingest.hami.reader import HamiLog
-from ingest.hami.registry import Card
 from ingest.lines import klog
 from schemas.codec.records import MAX_VALUE_BYTES, encode
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged
@@ -22,12 +22,12 @@ from tests.conformance.log_replay import differences
 from tests.support.builders.hami_lines import (
     a_line,
     an_event,
-    asked,
     failed,
     fit,
     lines,
     named,
     read,
+    requested,
     started,
     summaries,
     unfit,
@@ -46,13 +46,13 @@ def refusals(summary: AttemptSummarized) -> dict[str, str]:
     }
 
 
-def not_said(summary: AttemptSummarized) -> list[str]:
+def gaps(summary: AttemptSummarized) -> list[str]:
     return summary.provenance.not_reported if summary.provenance else ["end"]
 
 
 def test_the_proposals_log_gives_its_two_summaries_and_three_scores() -> None:
-    told = summaries(read(*PROPOSAL))
-    answer = json.loads(schedulerlog_json(next(each for each in told if each.pod.namespace == "llm")))
+    attempts = summaries(read(*PROPOSAL))
+    answer = json.loads(schedulerlog_json(next(attempt for attempt in attempts if attempt.pod.namespace == "llm")))
     nodes = {node["name"]: node for node in answer["filter"]["nodes"]}
     reasons = {name: node["containers"][0].get("reason") for name, node in nodes.items()}
     scores = {name: node["score"] for name, node in nodes.items() if node["status"] == "passed"}
@@ -71,13 +71,13 @@ def test_the_proposals_log_gives_its_two_summaries_and_three_scores() -> None:
 
 
 def test_the_proposals_event_of_an_old_version_is_a_failed_filter_without_nodes() -> None:
-    old = next(each for each in summaries(read(*PROPOSAL)) if str(each.pod) == "default/gpu-pod")
+    old = next(attempt for attempt in summaries(read(*PROPOSAL)) if str(attempt.pod) == "default/gpu-pod")
     assert (old.status, old.nodes, old.chosen) == ("failed", [], None)
-    assert [each.message for each in messages(old)] == ["no available node"]
-    assert "offered nodes" in not_said(old)
+    assert [message.message for message in messages(old)] == ["no available node"]
+    assert "offered nodes" in gaps(old)
 
 
-def test_at_level_0_the_event_lines_tell_codes_and_nobody_counts_devices() -> None:
+def test_at_level_0_the_event_lines_give_codes_without_counts_of_devices() -> None:
     [summary] = summaries(
         read(
             started(),
@@ -88,44 +88,46 @@ def test_at_level_0_the_event_lines_tell_codes_and_nobody_counts_devices() -> No
     )
     assert refusals(summary) == {"node1": "CardCordoned, CardInsufficientMemory", "node2": "CardInsufficientMemory"}
     assert summary.offered_nodes == 3
-    assert {"requests", "reasons", "names of refused nodes", "devices"} <= set(not_said(summary))
+    assert {"requests", "reasons", "names of refused nodes", "devices"} <= set(gaps(summary))
     assert not summary.complete
-    assert [each.message for each in messages(summary)] == [
+    assert [message.message for message in messages(summary)] == [
         "1 nodes CardCordoned(node1)",
         "2 nodes CardInsufficientMemory(node1,node2)",
         "no available node, 3 nodes do not meet",
     ]
 
 
-def test_at_level_0_scores_are_those_of_the_event_and_said_to_be_rounded() -> None:
-    said = "find fit node(node2), 1 nodes not fit, 2 nodes fit(node1:0.65,node2:4.10)"
-    [summary] = summaries(read(started(), an_event("FilteringSucceed", said)))
+def test_at_level_0_scores_are_those_of_the_event_line_and_marked_as_rounded() -> None:
+    message = "find fit node(node2), 1 nodes not fit, 2 nodes fit(node1:0.65,node2:4.10)"
+    [summary] = summaries(read(started(), an_event("FilteringSucceed", message)))
     assert dict(zip(summary.nodes, summary.score.tolist(), strict=True)) == pytest.approx({"node1": 0.65, "node2": 4.1})
     assert (summary.chosen, summary.fit_nodes, summary.offered_nodes) == ("node2", 2, 3)
-    assert "exact scores" in not_said(summary)
-    assert messages(summary)[0].message == said
+    assert "exact scores" in gaps(summary)
+    assert messages(summary)[0].message == message
 
 
 def test_the_nodes_own_line_has_the_exact_score() -> None:
-    said = "find fit node(node1), 0 nodes not fit, 1 nodes fit(node1:3.12)"
-    [summary] = summaries(read(started(), asked(1), fit("node1", "3.124888"), an_event("FilteringSucceed", said)))
+    message = "find fit node(node1), 0 nodes not fit, 1 nodes fit(node1:3.12)"
+    [summary] = summaries(
+        read(started(), requested(1), fit("node1", "3.124888"), an_event("FilteringSucceed", message))
+    )
     assert summary.score.tolist() == [pytest.approx(3.124888, abs=1e-6)]
-    assert "exact scores" not in not_said(summary)
+    assert "exact scores" not in gaps(summary)
 
 
-def test_every_card_of_a_refused_node_is_told_when_registrations_say_where_it_sits() -> None:
-    cards = {f"GPU-{card}": Card("node1", "A100", 40960, 100, 10, 0) for card in range(2)}
+def test_every_device_of_a_refused_node_has_a_row_when_registrations_give_its_node() -> None:
+    devices = {f"GPU-{index}": RegisteredDevice("node1", "A100", 40960, 100, 10, 0) for index in range(2)}
     log = [
         started(),
         named(0, "worker"),
-        asked(1),
+        requested(1),
         a_line('"CardInsufficientMemory" pod="ml/trainer" device="GPU-0" device index=0 device total memory=40960'
                ' device used memory=30000 request memory=20480', at=0.02),
         a_line('"CardNotHealth" pod="ml/trainer" device="GPU-1" health=false', at=0.02),
         unfit("node1", "1/2 CardInsufficientMemory, 1/2 CardNotHealth"),
         failed(1),
     ]  # fmt: skip
-    events = read(*log, reader=HamiLog(cards=cards))
+    events = read(*log, reader=HamiLog(devices=devices))
     [record] = [event for event in events if isinstance(event, DevicesJudged)]
     rows = {row.uuid: row for row in record.each_device()}
     assert (rows["GPU-0"].verdict, rows["GPU-0"].memory_used_mib, rows["GPU-0"].model) == (
@@ -139,24 +141,24 @@ def test_every_card_of_a_refused_node_is_told_when_registrations_say_where_it_si
     assert summary.complete
 
 
-def test_cards_without_a_registration_keep_their_verdict_and_no_node_is_guessed() -> None:
+def test_devices_without_a_registration_keep_their_verdict_and_no_node_is_guessed() -> None:
     line = a_line('"CardNotHealth" pod="ml/trainer" device="GPU-1" health=false', at=0.02)
-    events = read(started(), asked(1), line, unfit("node1", "1/1 CardNotHealth"), failed(1))
+    events = read(started(), requested(1), line, unfit("node1", "1/1 CardNotHealth"), failed(1))
     [record] = [event for event in events if isinstance(event, DevicesJudged)]
     assert [(row.node, row.uuid, row.verdict) for row in record.each_device()] == [("", "GPU-1", "CardNotHealth")]
     [summary] = summaries(events)
     assert summary.nodes == ["node1"]
-    assert "nodes of devices" in not_said(summary)
+    assert "nodes of devices" in gaps(summary)
 
 
-def test_cards_that_were_taken_in_vain_are_told_as_such() -> None:
-    cards = {"GPU-0": Card("node1"), "GPU-1": Card("node1")}
+def test_devices_that_were_taken_in_vain_have_the_code_for_it() -> None:
+    devices = {"GPU-0": RegisteredDevice("node1"), "GPU-1": RegisteredDevice("node1")}
     events = read(
-        started(), asked(2),
+        started(), requested(2),
         a_line('"find fit device" pod="ml/trainer" device="GPU-0"', at=0.02),
         a_line('"CardCordoned" pod="ml/trainer" device="GPU-1"', at=0.02),
         unfit("node1", "1/2 AllocatedCardsInsufficientRequest, 1/2 CardCordoned"), failed(1),
-        reader=HamiLog(cards=cards),
+        reader=HamiLog(devices=devices),
     )  # fmt: skip
     [record] = [event for event in events if isinstance(event, DevicesJudged)]
     verdicts = {row.uuid: row.verdict for row in record.each_device()}
@@ -164,22 +166,22 @@ def test_cards_that_were_taken_in_vain_are_told_as_such() -> None:
     assert not record.partial
 
 
-def test_which_container_a_node_refused_is_open_when_several_ask_and_no_card_tells() -> None:
-    [summary] = summaries(read(started(), asked(1, 1), unfit("node1", "1/1 CardNotHealth"), failed(1)))
+def test_which_container_a_node_refused_is_open_when_several_request_and_no_device_was_tried() -> None:
+    [summary] = summaries(read(started(), requested(1, 1), unfit("node1", "1/1 CardNotHealth"), failed(1)))
     assert summary.refused_by.tolist() == [-1]
-    assert "refusing containers" in not_said(summary)
+    assert "refusing containers" in gaps(summary)
     [node] = json.loads(schedulerlog_json(summary))["filter"]["nodes"]
     assert node["containers"] == [{"name": "", "status": "failed", "reason": "1/1 CardNotHealth"}]
 
 
-def test_the_card_tried_last_tells_which_container_a_node_refused() -> None:
+def test_the_device_tried_last_shows_which_container_a_node_refused() -> None:
     tried = [
         a_line(f'"scoring pod" pod="ml/trainer" device="GPU-0" Memreq={memory} MemPercentagereq=101 Coresreq=20 Nums=1'
                ' device index=0', at=0.015)
         for memory in (20480, 20479)
     ]  # fmt: skip
-    log = [started(), asked(1, 1), *tried, unfit("node1", "1/1 CardNotHealth"), failed(1)]
-    [summary] = summaries(read(*log, reader=HamiLog(cards={"GPU-0": Card("node1")})))
+    log = [started(), requested(1, 1), *tried, unfit("node1", "1/1 CardNotHealth"), failed(1)]
+    [summary] = summaries(read(*log, reader=HamiLog(devices={"GPU-0": RegisteredDevice("node1")})))
     assert summary.refused_by.tolist() == [1]
 
 
@@ -190,8 +192,8 @@ def test_lines_of_two_pods_with_one_name_do_not_mix() -> None:
         a_line('"No available nodes meet the required scores" pod="trainer"', at=0.025),
         failed(1, "dev/trainer"), failed(1, "ml/trainer"),
     ]  # fmt: skip
-    said = {summary.pod.namespace: refusals(summary)["node1"] for summary in summaries(read(*log))}
-    assert said == {"ml": "1/1 CardNotHealth", "dev": "1/1 CardCordoned"}
+    reasons = {summary.pod.namespace: refusals(summary)["node1"] for summary in summaries(read(*log))}
+    assert reasons == {"ml": "1/1 CardNotHealth", "dev": "1/1 CardCordoned"}
 
 
 def test_an_event_line_that_comes_after_the_next_attempt_began_ends_the_attempt_before() -> None:
@@ -206,24 +208,24 @@ def test_an_event_line_that_comes_after_the_next_attempt_began_ends_the_attempt_
     assert (refusals(second)["node1"], second.offered_nodes) == ("1/1 CardCordoned", 3)
 
 
-def test_an_attempt_whose_end_never_comes_is_told_without_one() -> None:
+def test_an_attempt_whose_end_never_comes_is_pending() -> None:
     [summary] = summaries(read(started(), unfit("node1", "1/1 CardNotHealth")))
     assert (summary.ended_at, summary.status, summary.complete) == (None, "pending", False)
 
 
-def test_ten_minutes_of_log_later_a_silent_attempt_is_told_as_it_is_known() -> None:
+def test_after_ten_minutes_of_log_a_silent_attempt_is_finished_as_far_as_it_is_known() -> None:
     reader = HamiLog()
-    told = list(reader.feed(lines([started(), unfit("node1", "1/1 CardNotHealth"), started("other", at=700.0)])))
-    assert [str(event.pod) for event in told] == ["ml/trainer"]
+    events = list(reader.feed(lines([started(), unfit("node1", "1/1 CardNotHealth"), started("other", at=700.0)])))
+    assert [str(event.pod) for event in events] == ["ml/trainer"]
 
 
-def test_a_pod_that_asks_for_nothing_is_no_attempt() -> None:
+def test_a_pod_that_requests_no_device_gives_no_attempt() -> None:
     assert read(started(), a_line('"Pod does not request any resources" pod="trainer"', at=0.01)) == []
 
 
 def test_unregistered_nodes_belong_to_the_only_attempt_that_looks_for_its_nodes() -> None:
     line = a_line('"Nodes failed during usage retrieval" nodes={"cpu-node":"node unregistered"}', at=0.015)
-    [alone] = summaries(read(started(), asked(1), line, failed(1)))
+    [alone] = summaries(read(started(), requested(1), line, failed(1)))
     assert alone.nodes == ["cpu-node"]
     both = summaries(read(started(), started("other", at=0.001), line, failed(1), failed(1, "ml/other")))
     assert [summary.nodes for summary in both] == [[], []]
@@ -242,7 +244,7 @@ def test_a_bind_belongs_to_the_attempt_that_chose_the_node() -> None:
     assert (summary.status, summary.bind and summary.bind.node) == ("succeeded", "node1")
 
 
-def test_a_bind_whose_filter_is_not_in_the_log_is_told_by_itself() -> None:
+def test_a_bind_whose_filter_is_not_in_the_log_is_an_event_by_itself() -> None:
     [event] = read(*bound())
     assert isinstance(event, BindConcluded)
     assert (event.bound, event.bind_started_at) == (True, datetime(2026, 11, 21, 3, 6, 1, tzinfo=UTC))
@@ -274,18 +276,18 @@ def test_lines_that_only_look_like_hamis_are_counted_as_unknown(text: bytes) -> 
 
 
 @pytest.mark.parametrize("log", sorted(RECORDED.glob("*.log")), ids=lambda path: path.stem)
-def test_reading_a_log_in_any_blocks_or_after_a_restart_tells_the_same(log: Path) -> None:
+def test_reading_a_log_in_any_blocks_or_after_a_restart_gives_the_same_events(log: Path) -> None:
     texts = log.read_bytes().splitlines()
     whole = [encode(event) for event in read(*texts)]
     reader = HamiLog()
-    told: list[AttemptEvent] = []
+    events: list[AttemptEvent] = []
     for start in range(0, len(texts), 97):
-        told += reader.feed(lines(texts[start : start + 97]))
+        events += reader.feed(lines(texts[start : start + 97]))
         saved = reader.save()
         reader = HamiLog()
         reader.restore(saved)
-    told += reader.close()
-    assert [encode(event) for event in told] == whole
+    events += reader.close()
+    assert [encode(event) for event in events] == whole
 
 
 @pytest.mark.parametrize("log", sorted(RECORDED.glob("*.log")), ids=lambda path: path.stem)
@@ -302,12 +304,12 @@ def test_what_another_version_saved_is_refused() -> None:
 
 @settings(max_examples=examples(8))
 @given(st.integers(1, 400), st.integers(1, 8))
-def test_every_record_fits_whatever_the_size_of_the_cluster(nodes: int, cards: int) -> None:
-    log = [started(), asked(1)]
+def test_every_record_fits_whatever_the_size_of_the_cluster(nodes: int, devices: int) -> None:
+    log = [started(), requested(1)]
     for node in range(nodes):
-        uuids = [f"GPU-{node:05d}-{card}" for card in range(cards)]
+        uuids = [f"GPU-{node:05d}-{index}" for index in range(devices)]
         log += [a_line(f'"CardCordoned" pod="ml/trainer" device="{uuid}"', at=0.02) for uuid in uuids]
-        log.append(unfit(f"node-{node:05d}", f"{cards}/{cards} CardCordoned"))
+        log.append(unfit(f"node-{node:05d}", f"{devices}/{devices} CardCordoned"))
     events = read(*log, failed(nodes))
     assert all(len(encode(event).value) < MAX_VALUE_BYTES for event in events)
     [summary] = summaries(events)
@@ -315,15 +317,15 @@ def test_every_record_fits_whatever_the_size_of_the_cluster(nodes: int, cards: i
 
 
 @pytest.mark.parametrize("log", sorted(RECORDED.glob("*.log")), ids=lambda path: path.stem)
-def test_of_a_log_at_level_0_less_is_told_and_nothing_else(log: Path, tmp_path: Path) -> None:
+def test_a_log_at_level_0_gives_less_and_nothing_else(log: Path, tmp_path: Path) -> None:
     def is_level_0(line: bytes) -> bool:
         spelling = grammar().spelling(line, klog.message_start(line))
-        return spelling is not None and spelling.level == 0 and spelling.says != "noise"
+        return spelling is not None and spelling.level == 0 and spelling.kind != "noise"
 
     short = tmp_path / log.name
     short.write_bytes(b"\n".join(line for line in log.read_bytes().splitlines() if is_level_0(line)))
     shutil.copy(log.with_suffix(".expected.json"), tmp_path)
-    for difference in (each for found in differences(short).values() for each in found):
+    for difference in (difference for found in differences(short).values() for difference in found):
         assert difference.about == "verdict", difference
-        said, true = difference.ours, difference.theirs
-        assert said is None or (isinstance(said, tuple) and isinstance(true, tuple) and said[0] == true[0]), difference
+        ours, true = difference.ours, difference.theirs
+        assert ours is None or (isinstance(ours, tuple) and isinstance(true, tuple) and ours[0] == true[0]), difference

@@ -1,0 +1,81 @@
+"""The node of each device, from node registrations: HAMi's device lines name a device and no node.
+
+The registrations come from a node list (``kubectl get nodes -o json``) or from the log itself: HAMi prints them when it
+starts. A device that no registration names has no node here, and none is guessed.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import orjson
+
+from hami.go_values import InvalidValueError
+from hami.node_registration import read_node
+from hami.registration import Device, Registration, decode_registration, device_of_json
+from hami.vendor_catalog import vendors_on_node
+
+
+class RegisteredDevice(NamedTuple):
+    """A device and its node; None is a number that the registration does not give."""
+
+    node: str
+    model: str = ""
+    memory_mib: int | None = None
+    cores_percent: int | None = None
+    slots: int | None = None
+    numa: int | None = None
+
+
+RegisteredDevices = dict[str, RegisteredDevice]
+"""By UUID."""
+
+
+def devices_of_nodes(node_list: bytes) -> RegisteredDevices:
+    """The devices of a node list in JSON: a ``List``, or one ``Node``.
+
+    Raises ``ValueError`` where it is neither.
+    """
+    try:
+        parsed = orjson.loads(node_list)
+    except orjson.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error}): write it with `kubectl get nodes -o json`") from None
+    nodes = parsed.get("items", [parsed]) if isinstance(parsed, dict) else None
+    if not isinstance(nodes, list):
+        raise ValueError("not a list of nodes: write it with `kubectl get nodes -o json`")
+    return dict(device for node in nodes for device in _devices_of_node(node))
+
+
+def _devices_of_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
+    metadata = node.get("metadata") if isinstance(node, dict) else None
+    if not isinstance(metadata, dict) or not isinstance(name := metadata.get("name"), str):
+        return
+    annotations = metadata.get("annotations")
+    vendors = vendors_on_node(annotations if isinstance(annotations, dict) else ())
+    found = read_node(node, vendors).all_devices(vendors)
+    for device in found.registration.devices if found else ():
+        yield from _registered(name, device)
+
+
+def devices_of_registration(node: str, text: str) -> Iterator[tuple[str, RegisteredDevice]]:
+    """The devices of one registration annotation; none where it can't be read."""
+    found = decode_registration(text)
+    for device in found.devices if isinstance(found, Registration) else ():
+        yield from _registered(node, device)
+
+
+def devices_of_json(node: str, items: Iterable[Any]) -> Iterator[tuple[str, RegisteredDevice]]:
+    """The devices of a registration's parsed JSON; items that aren't devices are skipped."""
+    for item in items:
+        try:
+            device = device_of_json(item, "")
+        except InvalidValueError:
+            continue
+        yield from _registered(node, device)
+
+
+def _registered(node: str, device: Device) -> Iterator[tuple[str, RegisteredDevice]]:
+    amounts = (device.memory_mib, device.cores, device.slots, device.numa)
+    # Numbers beyond int32 don't fit into the columns of events.
+    memory, cores, slots, numa = (amount if 0 <= amount < 2**31 else None for amount in amounts)
+    if device.uuid:
+        yield device.uuid, RegisteredDevice(node, device.model, memory, cores, slots, numa)
