@@ -32,8 +32,8 @@ from pipeline.worker.faust_app import create_app
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.process import WRITERS
 from pipeline.worker.record_decoder import RecordDecoder
-from pipeline.worker.writer import WriterPolicy
 from pipeline.worker.writer_pool import WriterPool
+from pipeline.worker.writes import WriterPolicy
 from schemas.codec.records import Record, Rejected
 from schemas.documents.attempts import Digests, EpisodeRef, verdict_digest
 from summaries.messages import messages
@@ -119,7 +119,7 @@ def _documents(ended: ClosedAttempt, detail: DeviceDocuments) -> list[Document]:
     digests = Digests(verdict_digest(summary), detail_digest(summary))
     episode = EpisodeRef(summary.attempt_id, summary.started_at)
     return [
-        *chain.from_iterable(map(detail.of, ended.rows)),
+        *chain.from_iterable(map(detail.of, ended.device_records)),
         attempt_documents.summary_document(summary, messages(summary), episode, digests),
     ]
 

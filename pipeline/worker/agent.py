@@ -1,7 +1,8 @@
-"""The agent: one coroutine over the records of all partitions that this worker has.
+"""The agent: one coroutine over the records of all partitions that this worker reads.
 
-It is a plain coroutine over an async iterable: Faust feeds it in the worker, a generator feeds it in tests. Nothing
-escapes it: a record that can't be understood is set aside, and its neighbours go on.
+It is a plain coroutine over an async iterable: Faust feeds it in the worker, a generator feeds it in tests. It raises
+nothing: Faust would start it again behind the record, which would stay unacknowledged and hold back its partition until
+a restart. A record that can't be processed is dead-lettered instead, and the agent continues with the next one.
 """
 
 import logging
@@ -14,8 +15,9 @@ from pipeline.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.record_decoder import RecordDecoder
-from pipeline.worker.writer import AttemptWrite, EarlyDevices, FindingWrite, RejectedRecord, Writer
+from pipeline.worker.writer import Writer
 from pipeline.worker.writer_pool import WriterPool
+from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, RejectedRecord
 from schemas.codec.records import Rejected
 from schemas.events import (
     AttemptEvent,
@@ -33,9 +35,10 @@ logger = logging.getLogger(__name__)
 Acknowledge = Callable[[], object]
 
 HELD_BYTES: Final = 64 * 1024 * 1024
-"""Device rows of open attempts; what is beyond is written before it is known whether it says anything new."""
+"""Memory for device records of open attempts. Beyond it they are written at once, also those of an attempt that turns
+out to repeat its predecessor and would not have stored them."""
 READ_BYTES: Final = 32 * 1024 * 1024
-"""What is remembered of records, so that the same again need not be read again."""
+"""Memory for decoded records, so that equal content is not decoded again."""
 
 
 class Record(NamedTuple):
@@ -56,17 +59,18 @@ class _Partition:
     writer: Writer
     attempts: OpenAttempts
     offsets: OffsetTracker[Acknowledge] = field(default_factory=OffsetTracker)
-    is_ours: bool = True
+    is_assigned: bool = True
 
-    def done(self, offsets: Iterable[int]) -> None:
-        """Acknowledge what can be. Of a partition that has moved nothing is: its new owner reads it again."""
+    def complete(self, offsets: Iterable[int]) -> None:
+        """Note that these are written, and acknowledge what can be. After the partition was revoked nothing is
+        acknowledged: its next owner reads the records again."""
         for acknowledge in self.offsets.complete(offsets):
-            if self.is_ours:
+            if self.is_assigned:
                 acknowledge()
 
 
 class DecisionsAgent:
-    """Folds decisions into tellings. ``clock`` gives seconds and never goes back."""
+    """Folds decisions into attempts and hands these to the writers. ``clock`` gives seconds and never goes back."""
 
     def __init__(
         self,
@@ -79,7 +83,7 @@ class DecisionsAgent:
     ) -> None:
         self._writers = writers
         self._metrics = metrics
-        self._patience = incomplete_after_seconds
+        self._incomplete_after_seconds = incomplete_after_seconds
         self._store_devices = store_devices
         self._clock = clock
         self._decoder = RecordDecoder(READ_BYTES)
@@ -87,95 +91,104 @@ class DecisionsAgent:
 
     @property
     def open_attempts(self) -> int:
-        return sum(len(each.attempts) for each in self._partitions.values())
+        """Attempts of which records are missing."""
+        return sum(len(partition.attempts) for partition in self._partitions.values())
 
     @property
     def unacknowledged(self) -> int:
         """Records read and not acknowledged."""
-        return sum(len(each.offsets) for each in self._partitions.values())
+        return sum(len(partition.offsets) for partition in self._partitions.values())
 
     async def fold(self, records: AsyncIterable[Record]) -> None:
-        """Take in records for ever."""
+        """Process the records, in their order."""
         async for record in records:
-            await self._take(record)
+            await self._process(record)
 
-    async def give_up(self) -> None:
-        """Tell the attempts whose end does not come; to be called every now and then."""
+    async def expire(self) -> None:
+        """Write the attempts that have waited too long for their missing records. To be called every second or so."""
         for partition in list(self._partitions.values()):
-            for ended in partition.attempts.give_up(self._clock()):
+            for closed in partition.attempts.expire(self._clock()):
                 logger.warning(
-                    "attempt %s of %s is told as incomplete: %.300s",
-                    ended.summary.attempt_id, ended.summary.pod, ended.summary.missing,
+                    "attempt %s of %s is written as incomplete: %.300s",
+                    closed.summary.attempt_id, closed.summary.pod, closed.summary.missing,
                 )  # fmt: skip
-                await self._tell(partition, ended, None)
+                await self._write(partition, closed, None)
 
     def forget(self) -> None:
-        """Partitions are being given out anew: all that was not acknowledged will be read again, by whoever has it."""
+        """Drop all state, because partitions are being reassigned: their next owner, which may be this worker, reads
+        every unacknowledged record again."""
+        # Kafka's eager rebalance revokes all partitions, also those that come back; Faust then seeks to the committed
+        # offsets, so state that was kept would count the records between them and the acknowledged ones twice.
         for partition in self._partitions.values():
-            partition.is_ours = False
+            partition.is_assigned = False
         self._partitions.clear()
         self._writers.forget()
 
-    async def _take(self, record: Record) -> None:
+    async def _process(self, record: Record) -> None:
         partition = self._partition(record.topic, record.partition)
         if not partition.offsets.track(record.offset, record.acknowledge):
             return
         event = self._decoder.decode(record.value, record.headers)
         if isinstance(event, Rejected):
-            await self._set_aside(partition, record, str(event))
+            await self._dead_letter(partition, record, str(event))
         elif not isinstance(event, AttemptEvent | CountedRecord) or isinstance(
             event, AttemptSummarized | AttemptRepeated | MessageEmitted
         ):
-            self._pass_over(partition, record, event, "passed_over")
+            self._skip(partition, record, event, "passed_over")
         elif isinstance(event, FindingReported):
             self._metrics.records(event.TYPE, "folded").inc()
-            await partition.writer.put(FindingWrite(event, record, lambda: partition.done([record.offset])))
+            await partition.writer.put(FindingWrite(event, record, lambda: partition.complete([record.offset])))
         elif partition.attempts.is_repetition(event):
-            self._pass_over(partition, record, event, "repeated")
+            self._skip(partition, record, event, "repeated")
         else:
             await self._fold(partition, record, event)
 
-    def _partition(self, topic: str, partition: int) -> _Partition:
-        known = self._partitions.get((topic, partition))
-        if known is None:
-            known = _Partition(partition, self._writers.of(partition), OpenAttempts(self._patience))
-            self._partitions[topic, partition] = known
-        return known
+    def _partition(self, topic: str, number: int) -> _Partition:
+        partition = self._partitions.get((topic, number))
+        if partition is None:
+            attempts = OpenAttempts(self._incomplete_after_seconds)
+            partition = _Partition(number, self._writers.of(number), attempts)
+            self._partitions[topic, number] = partition
+        return partition
 
-    def _pass_over(self, partition: _Partition, record: Record, event: Event | CountedRecord, outcome: str) -> None:
+    def _skip(self, partition: _Partition, record: Record, event: Event | CountedRecord, outcome: str) -> None:
         self._metrics.records(_type(event), outcome).inc()
-        partition.done([record.offset])
+        partition.complete([record.offset])
 
-    async def _set_aside(self, partition: _Partition, record: Record, cause: str) -> None:
-        # The type as the record claims it would be a label that anybody can make up.
+    async def _dead_letter(self, partition: _Partition, record: Record, cause: str) -> None:
+        # The type that the record claims is no label: anybody who can produce could make up any number of them.
         self._metrics.records("unknown", "rejected").inc()
         logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
-        await partition.writer.put(RejectedRecord(record, cause, lambda: partition.done([record.offset])))
+        await partition.writer.put(RejectedRecord(record, cause, lambda: partition.complete([record.offset])))
 
     async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent | CountedRecord) -> None:
-        rows = self._rows(event, record)
+        device_record = self._device_record(event, record)
         can_wait = partition.attempts.held_bytes < HELD_BYTES // len(self._partitions)
         try:
-            ended = partition.attempts.add(event, record.offset, self._clock(), rows if can_wait else None)
+            closed = partition.attempts.add(event, record.offset, self._clock(), device_record if can_wait else None)
         except Exception as error:
+            # Of any kind: an error that leaves the agent holds back the partition (see above).
             logger.exception("a defect of the fold: %s[%d]@%d", record.topic, record.partition, record.offset)
-            await self._set_aside(partition, record, f"the fold failed: {type(error).__name__}: {error}")
+            await self._dead_letter(partition, record, f"the fold failed: {type(error).__name__}: {error}")
             return
         self._metrics.records(_type(event), "folded").inc()
-        if rows and not can_wait:
-            await partition.writer.put(EarlyDevices(rows))
-        if ended:
-            await self._tell(partition, ended, record)
+        if device_record and not can_wait:
+            await partition.writer.put(EarlyDevices(device_record))
+        if closed:
+            await self._write(partition, closed, record)
 
-    def _rows(self, event: AttemptEvent | CountedRecord, record: Record) -> DeviceRecord | None:
+    def _device_record(self, event: AttemptEvent | CountedRecord, record: Record) -> DeviceRecord | None:
         if not self._store_devices or not isinstance(event, CountedRecord) or record.value is None:
             return None
         return DeviceRecord(event, record.value, record)
 
-    async def _tell(self, partition: _Partition, ended: ClosedAttempt, origin: Record | None) -> None:
+    async def _write(self, partition: _Partition, closed: ClosedAttempt, origin: Record | None) -> None:
         await partition.writer.put(
-            AttemptWrite(ended.summary, origin, lambda: partition.done(ended.offsets), ended.rows, partition.number)
-        )
+            AttemptWrite(
+                closed.summary, origin, lambda: partition.complete(closed.offsets),
+                closed.device_records, partition.number,
+            )
+        )  # fmt: skip
 
 
 def _type(event: Event | CountedRecord) -> str:

@@ -1,4 +1,4 @@
-"""What is written about an attempt, and what a late record adds to what was written before: pure but for a memory."""
+"""The document and the records of an attempt, and the searches for what was written before. Pure but for a cache."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
@@ -10,7 +10,13 @@ from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.msearch import Search, by_time, in_indices
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, rfc3339
-from schemas.documents.attempts import Digests, EpisodeRef, MinuteContribution, attempt_document, repeated_document
+from schemas.documents.attempts import (
+    Digests,
+    EpisodeRef,
+    MinuteContribution,
+    attempt_document,
+    repeated_document,
+)
 from schemas.events import AttemptRepeated, AttemptSummarized, MessageEmitted
 from schemas.indices import ATTEMPTS
 from schemas.topics import ATTEMPTS as ATTEMPTS_TOPIC
@@ -19,9 +25,9 @@ from summaries.episodes import PreviousAttempt
 from summaries.messages import filter_summary, messages, search_text
 
 _REPEATED_TEXT: Final = 240
-"""Characters of text that a repetition can be found by; the attempt that it repeats has all of it."""
-_LOOKED_BACK: Final = timedelta(0), timedelta(days=1)
-"""An attempt's day and the day before are looked at for the one before it."""
+"""Characters of search text in the document of a repetition; the attempt that it repeats has all of it."""
+_SEARCHED_DAYS: Final = timedelta(0), timedelta(days=1)
+"""The previous attempt of a pod is searched for on the attempt's own day and the day before."""
 
 
 def summary_document(
@@ -32,28 +38,28 @@ def summary_document(
     counted: MinuteContribution | None = None,
     origin: object = None,
 ) -> Document:
-    """The attempt's document: of two tellings the one that knows more stays. ``lines`` are its messages."""
-    written = source(attempt_document(summary, search_text(summary, lines), episode, digests, counted))
-    return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, written, summary.version, origin)
+    """The document of an attempt; ``lines`` are its messages. The index keeps the version that knows most."""
+    json = source(attempt_document(summary, search_text(summary, lines), episode, digests, counted))
+    return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, json, summary.version, origin)
 
 
 def repetition_document(
     summary: AttemptSummarized,
-    told: PreviousAttempt,
+    attempt: PreviousAttempt,
     event: AttemptRepeated,
     counted: MinuteContribution | None,
     origin: object,
 ) -> Document:
-    """The document of an attempt that repeats another."""
+    """The document of an attempt that repeats another: what is its own, and which attempt has the rest."""
     text = filter_summary(summary)[:_REPEATED_TEXT]
-    written = source(repeated_document(summary, text, told.episode, told.digests, event, counted))
-    return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, written, summary.version, origin)
+    json = source(repeated_document(summary, text, attempt.episode, attempt.digests, event, counted))
+    return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, json, summary.version, origin)
 
 
 def known_pods_search(summaries: Sequence[AttemptSummarized]) -> Search:
-    """Which of their pods have an attempt at all, of the days that ``one_before`` looks at: a hit for each UID."""
-    days = {ATTEMPTS.name(each.started_at - back) for each in summaries for back in _LOOKED_BACK}
-    uids = sorted({each.pod.uid for each in summaries})
+    """Which of their pods have any attempt on the days that ``previous_attempt_search`` covers: a hit for each UID."""
+    days = {ATTEMPTS.name(summary.started_at - back) for summary in summaries for back in _SEARCHED_DAYS}
+    uids = sorted({summary.pod.uid for summary in summaries})
     body = {
         "query": {"bool": {"filter": [{"terms": {"pod_uid": uids}}]}},
         "collapse": {"field": "pod_uid"},
@@ -65,15 +71,15 @@ def known_pods_search(summaries: Sequence[AttemptSummarized]) -> Search:
 
 
 def previous_attempt_search(summary: AttemptSummarized) -> Search:
-    """The pod's latest attempt before this one, of the same day or the one before."""
-    days = [ATTEMPTS.name(summary.started_at - back) for back in _LOOKED_BACK]
-    about = {
+    """The pod's latest attempt before this one, of the same day or the day before."""
+    days = [ATTEMPTS.name(summary.started_at - back) for back in _SEARCHED_DAYS]
+    identity = {
         "namespace": summary.pod.namespace,
         "pod": summary.pod.name,
         "pod_uid": summary.pod.uid,
         "scheduler": summary.scheduler,
     }
-    terms: list[dict[str, Any]] = [{"term": {name: value}} for name, value in about.items()]
+    terms: list[dict[str, Any]] = [{"term": {name: value}} for name, value in identity.items()]
     earlier = {"range": {"@timestamp": {"lt": rfc3339(summary.started_at)}}}
     body = {
         "query": {"bool": {"filter": [*terms, earlier]}},
@@ -86,37 +92,37 @@ def previous_attempt_search(summary: AttemptSummarized) -> Search:
 
 
 def with_changes(summary: AttemptSummarized, episode: EpisodeRef) -> AttemptSummarized:
-    """The summary as the topic carries it. The attempt's document has the changes in a field of its own."""
+    """The summary as the topic carries it. In the index the changes are a field of the document instead."""
     return summary.model_copy(update={"changes": list(episode.changes)}) if episode.changes else summary
 
 
 def attempt_records(
     summary: AttemptSummarized, new_lines: Sequence[MessageEmitted], event: AttemptRepeated | None = None
 ) -> Iterator[Outgoing]:
-    """The summary in its parts, or what of it is its own, then what people are told now."""
+    """The summary in its parts, or the repetition, then the messages that are new."""
     for part in [event] if event else split(summary):
         yield Outgoing(ATTEMPTS_TOPIC.name, encode(part))
     for message in new_lines:
         yield Outgoing(MESSAGES_TOPIC.name, encode(message))
 
 
-def new_messages(lines: Sequence[MessageEmitted], known: AttemptSummarized | None) -> list[MessageEmitted]:
-    """The lines that were not said when ``known`` was told. One that says something else now is said again."""
-    said = {(each.id, each.message) for each in messages(known)} if known else set()
-    return [each for each in lines if (each.id, each.message) not in said]
+def new_messages(lines: Sequence[MessageEmitted], written: AttemptSummarized | None) -> list[MessageEmitted]:
+    """The lines that were not published with ``written``. A line whose text has changed is published again."""
+    published = {(line.id, line.message) for line in messages(written)} if written else set()
+    return [line for line in lines if (line.id, line.message) not in published]
 
 
 def may_get_more(summary: AttemptSummarized) -> bool:
-    """Is another record about the attempt to be expected? Of a pod that fits nowhere none is."""
+    """Can another record about the attempt come? None can about a pod that fits nowhere: it is never bound."""
     return not summary.complete or summary.status == "pending"
 
 
 class SummaryCache:
-    """The latest summaries that are worth it, within ``most_bytes``."""
+    """The latest summaries that ``is_kept`` accepts, within ``max_bytes``."""
 
-    def __init__(self, most_bytes: int, is_worth_it: Callable[[AttemptSummarized], bool] = may_get_more) -> None:
-        self._most = most_bytes
-        self._is_worth_it = is_worth_it
+    def __init__(self, max_bytes: int, is_kept: Callable[[AttemptSummarized], bool] = may_get_more) -> None:
+        self._max_bytes = max_bytes
+        self._is_kept = is_kept
         self._summaries: OrderedDict[str, AttemptSummarized] = OrderedDict()
         self.bytes = 0
 
@@ -128,11 +134,11 @@ class SummaryCache:
 
     def put(self, summary: AttemptSummarized) -> None:
         self._forget(summary.attempt_id)
-        if not self._is_worth_it(summary):
+        if not self._is_kept(summary):
             return
         self._summaries[summary.attempt_id] = summary
         self.bytes += size_of(summary)
-        while self.bytes > self._most:
+        while self.bytes > self._max_bytes:
             self._forget(next(iter(self._summaries)))
 
     def clear(self) -> None:
@@ -145,5 +151,5 @@ class SummaryCache:
 
 
 def size_of(summary: AttemptSummarized) -> int:
-    """Bytes in memory, about: a node is a name and a few numbers."""
+    """Bytes in memory, approximately: a node is a name and a few numbers."""
     return 2_000 + 120 * len(summary.nodes) + 400 * len(summary.refusals)

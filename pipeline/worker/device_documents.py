@@ -1,4 +1,4 @@
-"""The documents of device verdicts: with every attempt what became of the devices, once a day which they are."""
+"""The documents of device records: the verdicts with every attempt, the inventory of the devices once a day."""
 
 from collections import OrderedDict
 from typing import Final
@@ -10,32 +10,35 @@ from schemas.documents.devices import devices_document, inventory_document
 from schemas.indices import DEVICES, INVENTORIES
 
 _KNOWN_INVENTORIES: Final = 20_000
-"""Of about a hundred nodes each. One that is forgotten is written again, which changes nothing."""
+"""Each of about a hundred nodes. An inventory that drops out is written again, which changes nothing."""
 
 
 class DeviceDocuments:
-    """Knows which inventories are in the index, so that a record says only its verdicts. Pure but for that."""
+    """Makes the documents of device records. It remembers which inventories are in the index: pure but for that."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def of(self, rows: DeviceRecord) -> list[Document]:
-        """What is to be written of the record. What is given here counts as written: the writer tries until it is."""
-        inventory = rows.event.inventory
+    def of(self, record: DeviceRecord) -> list[Document]:
+        """The documents of the record: its verdicts, and its inventory where that is not stored yet.
+
+        An inventory that was returned counts as stored: the sink retries until it is.
+        """
+        inventory = record.event.inventory
         if not inventory:
-            return [verdicts_document(rows, rows.value, None)]
-        rest, devices = divided(rows.value, rows.event.inventory_at)
-        index, told = INVENTORIES.name(rows.event.started_at), verdicts_document(rows, rest, inventory)
+            return [verdicts_document(record, record.value, None)]
+        rest, devices = divided(record.value, record.event.inventory_at)
+        index, verdicts = INVENTORIES.name(record.event.started_at), verdicts_document(record, rest, inventory)
         if not self._is_new(index, inventory):
-            return [told]
-        kept = source(inventory_document(as_object(devices)))
-        return [Document(index, inventory, kept, origin=rows.origin), told]
+            return [verdicts]
+        json = source(inventory_document(as_object(devices)))
+        return [Document(index, inventory, json, origin=record.origin), verdicts]
 
     def _is_new(self, index: str, inventory: str) -> bool:
-        place = index, inventory
-        is_new = place not in self._known
-        self._known[place] = None
-        self._known.move_to_end(place)
+        key = index, inventory
+        is_new = key not in self._known
+        self._known[key] = None
+        self._known.move_to_end(key)
         if len(self._known) > _KNOWN_INVENTORIES:
             self._known.popitem(last=False)
         return is_new
@@ -44,8 +47,8 @@ class DeviceDocuments:
         self._known.clear()
 
 
-def verdicts_document(rows: DeviceRecord, value: bytes, inventory: str | None) -> Document:
-    """The document of one record of device verdicts: there is only one telling of it."""
-    event = rows.event
-    written = source(devices_document(event, value, inventory))
-    return Document(DEVICES.name(event.started_at), event.id, written, origin=rows.origin)
+def verdicts_document(record: DeviceRecord, value: bytes, inventory: str | None) -> Document:
+    """The document of the verdicts. It has no version: a device record is written once and never changes."""
+    event = record.event
+    json = source(devices_document(event, value, inventory))
+    return Document(DEVICES.name(event.started_at), event.id, json, origin=record.origin)

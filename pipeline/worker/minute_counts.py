@@ -1,7 +1,7 @@
-"""The minutes that are being counted: pure but for a memory.
+"""The minutes that are being counted. No I/O; bounded in attempts.
 
-Of a minute that this worker has not counted yet, the index says what its attempts contribute (``questions``): they were
-written by an earlier owner of the partition, or by this one before a restart.
+A minute that this worker has not counted yet may have attempts in the index, which an earlier owner of the partition
+wrote, or this worker before a restart: ``attempts_search`` and ``rows_search`` find them.
 """
 
 import time
@@ -21,35 +21,39 @@ from schemas.indices import ATTEMPTS, TRENDS
 from schemas.topics import TRENDS as TRENDS_TOPIC
 from summaries.trends import Contribution, Minute, PoolOf, Row, contribution_of, records
 
-REMEMBERED_ATTEMPTS: Final = 100_000
-REMEMBERED_SECONDS: Final = 300.0
-"""Since a minute was written last. Who comes later, such as a bind, has it read back."""
+MAX_ATTEMPTS: Final = 100_000
+"""In all minutes that are kept."""
+KEPT_SECONDS: Final = 300.0
+"""After a minute was written last. For a later record, such as a bind, the minute is read back from the index."""
 PAGE: Final = 5_000
+"""Attempts in one answer of the index."""
 _FIELDS: Final = ("attempt_id", "pod_uid", "namespace", "pod", "status", "counts")
 
 
 class MinuteKey(NamedTuple):
+    """Names a minute. Each partition counts its own, so that no two workers write the same document."""
+
     partition: int
     started_at: datetime
 
 
 class MinuteCounts:
-    """``clock`` gives seconds and never goes back."""
+    """The minutes of one writer. ``clock`` gives seconds and never goes back."""
 
     def __init__(
         self,
         pool_of: PoolOf | None,
-        most: int = REMEMBERED_ATTEMPTS,
+        max_attempts: int = MAX_ATTEMPTS,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.pool_of = pool_of
-        self._most = most
+        self._max_attempts = max_attempts
         self._clock = clock
         self._minutes: OrderedDict[MinuteKey, Minute] = OrderedDict()
         self._changed: set[MinuteKey] = set()
         self._taken: list[MinuteKey] = []
         self._written: OrderedDict[MinuteKey, float] = OrderedDict()
-        """When each was last known to be in the index, oldest first; none that has changed since."""
+        """When each unchanged minute was last known to be in the index, oldest first."""
         self._attempts = 0
 
     def __len__(self) -> int:
@@ -60,40 +64,45 @@ class MinuteCounts:
         return bool(self._changed)
 
     def unknown(self, wanted: Iterable[MinuteKey]) -> list[MinuteKey]:
-        return sorted({which for which in wanted if which not in self._minutes})
+        """Those that have to be loaded before they can be counted."""
+        return sorted({key for key in wanted if key not in self._minutes})
 
-    def load(self, which: MinuteKey, attempts: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> None:
-        """Begin with what the index has of a minute: documents of its attempts, and of its rows."""
-        minute = self._minutes[which] = Minute(which.started_at, which.partition)
+    def load(self, key: MinuteKey, attempts: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> None:
+        """Begin a minute with what the index has of it: documents of its attempts, and of its rows."""
+        minute = self._minutes[key] = Minute(key.started_at, key.partition)
         for document in attempts:
-            if (known := contribution_of(document)) is not None:
-                minute.put(known)
+            if (contribution := contribution_of(document)) is not None:
+                minute.put(contribution)
         minute.published |= {(row["namespace"], row["result"], row["dimension"], row["value"]) for row in rows}
         self._attempts += len(minute.contributions)
-        # Whoever wrote the attempts may have ended before it counted them.
-        self._change(which)
+        # The worker that wrote the attempts may have been killed before it counted them.
+        self._change(key)
 
-    def put(self, partition: int, started_at: datetime, each: Contribution) -> None:
-        """Count an attempt in its minute. A minute that was forgotten meanwhile is counted by who has it now."""
-        which = minute_of(partition, started_at)
-        minute = self._minutes.get(which)
+    def put(self, partition: int, started_at: datetime, contribution: Contribution) -> None:
+        """Count an attempt in its minute."""
+        key = minute_of(partition, started_at)
+        minute = self._minutes.get(key)
         if minute is None:
+            # A rebalance has cleared the minutes meanwhile: the partition's next owner counts the attempt.
             return
         before = len(minute.contributions)
-        if minute.put(each):
-            self._change(which)
+        if minute.put(contribution):
+            self._change(key)
             self._attempts += len(minute.contributions) - before
-            self._minutes.move_to_end(which)
+            self._minutes.move_to_end(key)
 
-    def _change(self, which: MinuteKey) -> None:
-        self._changed.add(which)
-        self._written.pop(which, None)
+    def _change(self, key: MinuteKey) -> None:
+        self._changed.add(key)
+        self._written.pop(key, None)
 
     def take(self) -> tuple[list[Document], list[Outgoing]]:
-        """What has changed since the last time, for the index and the topic; what was taken then is written by now."""
+        """What has changed since the last call, for the index and the topic.
+
+        To be called when all that the last call gave is written.
+        """
         self._note_written()
         self._taken = sorted(self._changed)
-        minutes = [self._minutes[which] for which in self._taken]
+        minutes = [self._minutes[key] for key in self._taken]
         self._changed.clear()
         documents = [document for minute in minutes for document in _documents(minute)]
         outgoing = [Outgoing(TRENDS_TOPIC.name, encode(event)) for minute in minutes for event in records(minute)]
@@ -109,51 +118,56 @@ class MinuteCounts:
 
     def _note_written(self) -> None:
         now = self._clock()
-        self._written |= {which: now for which in self._taken if which in self._minutes and which not in self._changed}
+        self._written |= {key: now for key in self._taken if key in self._minutes and key not in self._changed}
 
     def _shrink(self) -> None:
-        # Only what was written a while ago: what the index took just now it may not show before its next refresh.
-        before = self._clock() - REMEMBERED_SECONDS
+        # Not at once: documents are found by a search only after the next refresh, and a minute that was dropped before
+        # would be read back without its latest attempts.
+        before = self._clock() - KEPT_SECONDS
         while self._written and next(iter(self._written.values())) < before:
             self._forget(next(iter(self._written)))
-        while self._attempts > self._most and len(self._minutes) > 1:
+        while self._attempts > self._max_attempts and len(self._minutes) > 1:
             self._forget(next(iter(self._minutes)))
 
-    def _forget(self, which: MinuteKey) -> None:
-        self._attempts -= len(self._minutes.pop(which).contributions)
-        self._written.pop(which, None)
+    def _forget(self, key: MinuteKey) -> None:
+        self._attempts -= len(self._minutes.pop(key).contributions)
+        self._written.pop(key, None)
 
 
 def minute_of(partition: int, started_at: datetime) -> MinuteKey:
+    """The minute that an attempt of this start is counted in."""
     return MinuteKey(partition, started_at.replace(second=0, microsecond=0))
 
 
-def attempts_search(which: MinuteKey, after: str) -> Search:
-    """The attempts of the minute behind the id ``after``, a page of them, sorted by id."""
-    day = ATTEMPTS.name(which.started_at)
-    return _search(day, which, {"size": PAGE, "sort": [{"attempt_id": "asc"}], "_source": list(_FIELDS)}, after)
+def attempts_search(key: MinuteKey, after: str) -> Search:
+    """A page of the attempts of the minute, sorted by id; it begins behind the id ``after``."""
+    day = ATTEMPTS.name(key.started_at)
+    return _search(day, key, {"size": PAGE, "sort": [{"attempt_id": "asc"}], "_source": list(_FIELDS)}, after)
 
 
-def rows_search(which: MinuteKey) -> Search:
-    wanted = ["namespace", "result", "dimension", "value"]
-    return _search(TRENDS.name(which.started_at), which, {"size": 10_000, "_source": wanted})
+def rows_search(key: MinuteKey) -> Search:
+    """The rows of the minute, by their keys: those that no attempt counts any more have to become 0."""
+    fields = ["namespace", "result", "dimension", "value"]
+    return _search(TRENDS.name(key.started_at), key, {"size": 10_000, "_source": fields})
 
 
-def _search(index: str, which: MinuteKey, how: dict[str, Any], after: str = "") -> Search:
+def _search(index: str, key: MinuteKey, options: dict[str, Any], after: str = "") -> Search:
     within = {
-        "gte": rfc3339(which.started_at),
-        "lte": rfc3339(which.started_at.replace(second=59, microsecond=999_999)),
+        "gte": rfc3339(key.started_at),
+        "lte": rfc3339(key.started_at.replace(second=59, microsecond=999_999)),
     }
-    terms: list[dict[str, Any]] = [{"term": {"partition": which.partition}}, {"range": {"@timestamp": within}}]
+    terms: list[dict[str, Any]] = [{"term": {"partition": key.partition}}, {"range": {"@timestamp": within}}]
     if after:
         terms.append({"range": {"attempt_id": {"gt": after}}})
-    return in_indices(index), {"query": {"bool": {"filter": terms}}, "track_total_hits": False} | how
+    return in_indices(index), {"query": {"bool": {"filter": terms}}, "track_total_hits": False} | options
 
 
 def _documents(minute: Minute) -> Iterator[Document]:
-    version, began = minute.version, rfc3339(minute.started_at)
+    version, started_at = minute.version, rfc3339(minute.started_at)
     for row in minute.rows():
-        yield Document(TRENDS.name(minute.started_at), _id(minute, row), source(_document(minute, began, row)), version)
+        yield Document(
+            TRENDS.name(minute.started_at), _id(minute, row), source(_document(minute, started_at, row)), version
+        )
 
 
 def _document(minute: Minute, started_at: str, row: Row) -> dict[str, Any]:

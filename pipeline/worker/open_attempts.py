@@ -1,7 +1,7 @@
-"""The attempts of one partition: which are open, which have come to their end, which will not get one.
+"""The open attempts of one partition: records go in until an attempt is complete, or has waited too long for the rest.
 
-Pure: records and the time go in, ``Ended`` comes out. What was told is remembered for a while, so that a record told
-twice is known as such and a record that comes after its attempt was given up still finds the rest of it.
+Pure: records and the time go in, ``ClosedAttempt`` comes out. Closed attempts are remembered for a while, so that a
+repeated record is recognized, and a record that comes after its attempt expired is folded with the earlier ones.
 """
 
 from collections import OrderedDict
@@ -14,109 +14,111 @@ from summaries.fold import AttemptFold, summarize
 from summaries.tally import CountedRecord
 
 REMEMBERED_ATTEMPTS: Final = 20_000
-"""Ids of attempts that were told to their end."""
+"""Ids of complete attempts."""
 REMEMBERED_SECONDS: Final = 600.0
-"""How long they are. A record that comes again later costs a second telling, which changes nothing."""
+"""For so long. A record that is repeated later costs a second write, which changes nothing."""
 REMEMBERED_FOLDS: Final = 200
-"""Attempts that were given up as incomplete, with what was known of them."""
+"""Attempts that expired, with the records that had come."""
 
 
 class DeviceRecord(NamedTuple):
-    """A record of device rows whose attempt decides whether it is stored."""
+    """A record of device verdicts. Whether it is stored depends on its attempt: a repetition stores none."""
 
     event: CountedRecord
     value: bytes
     """The record's own JSON."""
     origin: object = None
-    """Where it was read."""
+    """The record as it was read, for the dead letter if the index refuses its document."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedAttempt:
-    """An attempt that is to be told, and the offsets that are done when it is written."""
+    """An attempt that is to be written, and the offsets of its records."""
 
     summary: AttemptSummarized
     offsets: tuple[int, ...]
-    rows: tuple[DeviceRecord, ...] = ()
+    device_records: tuple[DeviceRecord, ...] = ()
 
 
 @dataclass(slots=True)
 class _Open:
     fold: AttemptFold
-    last_record: float
+    last_record_at: float
     offsets: list[int] = field(default_factory=list)
-    rows: list[DeviceRecord] = field(default_factory=list)
+    device_records: list[DeviceRecord] = field(default_factory=list)
 
-    def ended(self) -> ClosedAttempt:
-        return ClosedAttempt(self.fold.summarize(), tuple(self.offsets), tuple(self.rows))
+    def close(self) -> ClosedAttempt:
+        return ClosedAttempt(self.fold.summarize(), tuple(self.offsets), tuple(self.device_records))
 
 
 class OpenAttempts:
-    """The attempts of one partition. Times are seconds of any clock that only goes forward."""
+    """The attempts of one partition. Times are seconds of a monotonic clock."""
 
     def __init__(self, incomplete_after_seconds: float) -> None:
-        self._patience = incomplete_after_seconds
+        self._incomplete_after_seconds = incomplete_after_seconds
         self._open: OrderedDict[str, _Open] = OrderedDict()
-        self._told: OrderedDict[str, float] = OrderedDict()
-        self._given_up: OrderedDict[str, AttemptFold] = OrderedDict()
+        self._complete: OrderedDict[str, float] = OrderedDict()
+        self._expired: OrderedDict[str, AttemptFold] = OrderedDict()
         self.held_bytes = 0
-        """Of the rows of open attempts."""
+        """Bytes of the device records of open attempts."""
 
     def __len__(self) -> int:
         return len(self._open)
 
     def is_repetition(self, event: AttemptEvent | CountedRecord) -> bool:
-        """Was the attempt told to its end already, with nothing that this record could add?"""
-        return event.attempt_id in self._told and not isinstance(event, BindConcluded)
+        """Is the attempt complete, so that this record was folded before?"""
+        # A bind is not counted by the conclusion of its attempt, and usually comes after it.
+        return event.attempt_id in self._complete and not isinstance(event, BindConcluded)
 
     def add(
-        self, event: AttemptEvent | CountedRecord, offset: int, now: float, rows: DeviceRecord | None = None
+        self, event: AttemptEvent | CountedRecord, offset: int, now: float, device_record: DeviceRecord | None = None
     ) -> ClosedAttempt | None:
-        """Take in a record; the attempt, if it has come to its end with it. ``rows`` are kept until then.
-
-        A bind ends at once what it is about: the filter's records stand before it, so the attempt was told already.
-        """
+        """Fold a record; the attempt, if it is complete now. The ``device_record`` is kept until then."""
+        # The records of the filter stand before the bind in the log. Where the attempt isn't open any more, it is
+        # written: the bind is a summary of its own, which the writer merges with that.
         if isinstance(event, BindConcluded) and event.attempt_id not in self._open:
             return ClosedAttempt(summarize([event]), (offset,))
         attempt = self._open.pop(event.attempt_id, None) or self._begin(event.attempt_id, now)
         attempt.fold.add(event)
         attempt.offsets.append(offset)
-        attempt.last_record = now
-        if rows:
-            attempt.rows.append(rows)
-            self.held_bytes += len(rows.value)
+        attempt.last_record_at = now
+        if device_record:
+            attempt.device_records.append(device_record)
+            self.held_bytes += len(device_record.value)
         if attempt.fold.is_complete():
-            self._remember_told(event.attempt_id, now)
-            return self._end(attempt)
-        # Behind all others: the order of the open attempts is that of their latest records.
+            self._remember_complete(event.attempt_id, now)
+            return self._close(attempt)
+        # Put last: `expire` relies on open attempts being in the order of their latest records.
         self._open[event.attempt_id] = attempt
         return None
 
     def _begin(self, attempt_id: str, now: float) -> _Open:
-        known = self._given_up.pop(attempt_id) if attempt_id in self._given_up else AttemptFold()
+        known = self._expired.pop(attempt_id) if attempt_id in self._expired else AttemptFold()
         return _Open(known, now)
 
-    def _remember_told(self, attempt_id: str, now: float) -> None:
-        self._told[attempt_id] = now
-        self._told.move_to_end(attempt_id)
-        while len(self._told) > REMEMBERED_ATTEMPTS or now - next(iter(self._told.values())) > REMEMBERED_SECONDS:
-            self._told.popitem(last=False)
+    def _remember_complete(self, attempt_id: str, now: float) -> None:
+        self._complete[attempt_id] = now
+        self._complete.move_to_end(attempt_id)
+        while (
+            len(self._complete) > REMEMBERED_ATTEMPTS or now - next(iter(self._complete.values())) > REMEMBERED_SECONDS
+        ):
+            self._complete.popitem(last=False)
 
-    def give_up(self, now: float) -> Iterator[ClosedAttempt]:
-        """The attempts of which no record has come for too long, as they are known."""
+    def expire(self, now: float) -> Iterator[ClosedAttempt]:
+        """Close the attempts of which no record has come for too long: incomplete, as far as they are known."""
         while self._open:
             attempt_id, attempt = next(iter(self._open.items()))
-            if now - attempt.last_record < self._patience:
+            if now - attempt.last_record_at < self._incomplete_after_seconds:
                 return
             del self._open[attempt_id]
             self._remember_fold(attempt_id, attempt.fold)
-            yield self._end(attempt)
+            yield self._close(attempt)
 
-    def _end(self, attempt: _Open) -> ClosedAttempt:
-        self.held_bytes -= sum(len(rows.value) for rows in attempt.rows)
-        return attempt.ended()
+    def _close(self, attempt: _Open) -> ClosedAttempt:
+        self.held_bytes -= sum(len(record.value) for record in attempt.device_records)
+        return attempt.close()
 
     def _remember_fold(self, attempt_id: str, fold: AttemptFold) -> None:
-        self._given_up[attempt_id] = fold
-        if len(self._given_up) > REMEMBERED_FOLDS:
-            self._given_up.popitem(last=False)
+        self._expired[attempt_id] = fold
+        if len(self._expired) > REMEMBERED_FOLDS:
+            self._expired.popitem(last=False)

@@ -1,4 +1,4 @@
-"""The latest attempts of pods, as much of them as the next one is compared with: pure but for a memory."""
+"""The latest attempt of each pod, reduced to the fields that the next one is compared with. No I/O; bounded in pods."""
 
 from collections import OrderedDict
 from datetime import datetime
@@ -8,45 +8,51 @@ from schemas.documents.attempts import Digests, EpisodeRef
 from schemas.events import AttemptSummarized
 from summaries.episodes import PreviousAttempt
 
-REMEMBERED_PODS: Final = 50_000
+MAX_PODS: Final = 50_000
 
 Key = tuple[str, str, str]
 
 
 class Predecessor(NamedTuple):
-    """What came before an attempt; None where it is the first of its pod."""
+    """The answer to: which attempt came before this one?"""
 
-    told: PreviousAttempt | None
+    attempt: PreviousAttempt | None
+    """None where there is none: the attempt is the first of its pod."""
 
 
 class _Pod(NamedTuple):
-    before: PreviousAttempt | None
+    previous: PreviousAttempt | None
     latest: PreviousAttempt
 
 
 class PodHistory:
-    def __init__(self, most: int = REMEMBERED_PODS) -> None:
-        self._most = most
+    """The latest attempts, by pod and scheduler."""
+
+    def __init__(self, max_pods: int = MAX_PODS) -> None:
+        self._max_pods = max_pods
         self._pods: OrderedDict[Key, _Pod] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._pods)
 
     def before(self, summary: AttemptSummarized) -> Predecessor | None:
-        """The attempt before this one, told for the first time or again; None where only the index knows it."""
+        """The attempt before this one, which may be written for the first time or again; None where only the index
+        knows it."""
         pod = self._pods.get(_key(summary))
         if pod is None:
             return None
         if pod.latest.attempt_id == summary.attempt_id:
-            return Predecessor(pod.before)
+            return Predecessor(pod.previous)
         return Predecessor(pod.latest) if pod.latest.is_before(summary) else None
 
-    def put(self, summary: AttemptSummarized, told: PreviousAttempt, before: PreviousAttempt | None) -> None:
+    def put(self, summary: AttemptSummarized, attempt: PreviousAttempt, previous: PreviousAttempt | None) -> None:
+        """Note an attempt that is written, and the one before it."""
         key = _key(summary)
         pod = self._pods.pop(key, None)
-        newer = pod is not None and pod.latest.started_at > told.started_at
-        self._pods[key] = pod if pod is not None and newer else _Pod(before, told)
-        if len(self._pods) > self._most:
+        # A late record can complete an older attempt when the next one is written already.
+        is_outdated = pod is not None and pod.latest.started_at > attempt.started_at
+        self._pods[key] = pod if pod is not None and is_outdated else _Pod(previous, attempt)
+        if len(self._pods) > self._max_pods:
             self._pods.popitem(last=False)
 
     def clear(self) -> None:
@@ -58,20 +64,20 @@ def _key(summary: AttemptSummarized) -> Key:
 
 
 def previous_attempt_of(document: dict[str, Any]) -> PreviousAttempt | None:
-    """What a document of the attempts index says of its attempt; None for one of an older version."""
+    """The attempt of a document in the attempts index; None for a document that lacks these fields (older versions)."""
     repeated = document.get("repeated") or {}
     try:
-        started = datetime.fromisoformat(document["@timestamp"])
+        started_at = datetime.fromisoformat(document["@timestamp"])
         return PreviousAttempt(
             attempt_id=document["attempt_id"],
             scheduler=document["scheduler"],
             pod_uid=document["pod_uid"],
-            started_at=started,
+            started_at=started_at,
             status=document["status"],
             digests=Digests(document["verdict_digest"], document["detail_digest"] or ""),
             episode=EpisodeRef(document["episode"], datetime.fromisoformat(document["episode_started_at"])),
             whole=repeated.get("repeats", document["attempt_id"]),
-            whole_started=datetime.fromisoformat(repeated["repeats_started_at"]) if repeated else started,
+            whole_started=datetime.fromisoformat(repeated["repeats_started_at"]) if repeated else started_at,
         )
     except (KeyError, ValueError, TypeError):
         return None

@@ -23,8 +23,8 @@ from pipeline.sinks.opensearch import OpenSearchSink, client
 from pipeline.worker import faust_app
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.watchdog import Watchdog, lag
-from pipeline.worker.writer import WriterPolicy
 from pipeline.worker.writer_pool import WriterPool
+from pipeline.worker.writes import WriterPolicy
 from process.scratch import scratch_folder
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, TRENDS
 
@@ -119,7 +119,7 @@ class Worker:
         watch("open_attempts", "Attempts whose end has not come.", lambda: self._decisions.open_attempts)
         watch("unacknowledged_records", "Records read and not done.", lambda: self._decisions.unacknowledged)
         watch("queued_bytes", "Waiting to be written, about.", lambda: self._writers.queued_bytes)
-        watch("remembered_attempts", "Summaries in memory.", lambda: self._writers.remembered)
+        watch("remembered_attempts", "Summaries in memory.", lambda: self._writers.cached_summaries)
         watch("lag_records", "Records that are there and not committed.", lambda: self._state.lag)
         watch("is_waiting", "1 while the index or the broker is waited for.", lambda: self._is_waiting)
 
@@ -196,7 +196,7 @@ class Worker:
     async def _give_up(self) -> None:
         while True:
             await asyncio.sleep(min(1.0, self._settings.incomplete_after_seconds / 4))
-            await self._decisions.give_up()
+            await self._decisions.expire()
 
     async def _tick(self) -> None:
         while True:

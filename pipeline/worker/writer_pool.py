@@ -7,7 +7,8 @@ from dataclasses import replace
 from pipeline.metrics import Metrics
 from pipeline.runtime import first_of
 from pipeline.worker.byte_budget import ByteBudget
-from pipeline.worker.writer import DocumentIndex, TopicPublisher, Writer, WriterPolicy
+from pipeline.worker.writer import DocumentIndex, TopicPublisher, Writer
+from pipeline.worker.writes import WriterPolicy
 
 
 class WriterPool:
@@ -32,9 +33,8 @@ class WriterPool:
         return self._budget.used_bytes
 
     @property
-    def remembered(self) -> int:
-        """Attempts."""
-        return sum(len(each.remembered) for each in self._writers)
+    def cached_summaries(self) -> int:
+        return sum(writer.cached_summaries for writer in self._writers)
 
     def of(self, partition: int) -> Writer:
         return self._writers[partition % len(self._writers)]

@@ -15,9 +15,11 @@ from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult
 from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.worker import agent, attempt_documents, device_documents, faust_app
+from pipeline.worker.batch_builder import BatchBuilder
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import OpenAttempts
-from pipeline.worker.writer import AttemptWrite, Writer
+from pipeline.worker.writer import Writer
+from pipeline.worker.writes import AttemptWrite
 from schemas.events import AttemptConcluded, BindConcluded
 from schemas.indices import Index
 from summaries import fold
@@ -48,25 +50,25 @@ def _take_batches() -> None:
 
 def _two_agents_side_by_side() -> None:
     """``concurrency=2``, with a state for each: the records of an attempt are dealt out to both."""
-    take = agent.DecisionsAgent._take
+    process = agent.DecisionsAgent._process
     others: dict[int, agent.DecisionsAgent] = {}
     turn = count()
 
-    async def taking(decisions: agent.DecisionsAgent, record: Any) -> None:
+    async def processing(decisions: agent.DecisionsAgent, record: Any) -> None:
         other = others.setdefault(id(decisions), agent.DecisionsAgent(decisions._writers, decisions._metrics))
-        await take(decisions if next(turn) % 2 else other, record)
+        await process(decisions if next(turn) % 2 else other, record)
 
-    setattr(agent.DecisionsAgent, "_take", taking)
+    setattr(agent.DecisionsAgent, "_process", processing)
 
 
 def _random_ids() -> None:
     document = attempt_documents.summary_document
 
-    def telling(*about: Any) -> Document:
+    def with_random_id(*about: Any) -> Document:
         made = document(*about)
         return Document(made.index, uuid.uuid4().hex, made.source, made.version, made.origin)
 
-    setattr(attempt_documents, "summary_document", telling)
+    setattr(attempt_documents, "summary_document", with_random_id)
 
 
 def _index_by_the_time_of_writing() -> None:
@@ -102,9 +104,9 @@ def _lost_conclusions() -> None:
 
 def _no_dead_letters() -> None:
     def nothing(*_: Any) -> None:
-        """Nobody will ask."""
+        """The record is acknowledged, and lost."""
 
-    setattr(Writer, "_set_aside", nothing)
+    setattr(BatchBuilder, "_dead_letter", nothing)
 
 
 def _a_failed_request_counts_as_written() -> None:
@@ -121,7 +123,7 @@ def _dropped_detail() -> None:
 
     async def putting(writer: Writer, item: Any) -> None:
         if isinstance(item, AttemptWrite):
-            item = item._replace(rows=[each for each in item.rows if next(seen) % 10])
+            item = item._replace(device_records=[record for record in item.device_records if next(seen) % 10])
         await put(writer, item)
 
     setattr(Writer, "put", putting)

@@ -19,8 +19,8 @@ from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker.agent import DecisionsAgent, Record
-from pipeline.worker.writer import WriterPolicy
 from pipeline.worker.writer_pool import WriterPool
+from pipeline.worker.writes import WriterPolicy
 from schemas.codec import records
 from schemas.events import AttemptEvent, BindConcluded
 from schemas.topics import DEAD_LETTERS, DECISIONS

@@ -7,8 +7,8 @@ from typing import Any
 
 from pipeline.metrics import Metrics
 from pipeline.worker.agent import DecisionsAgent, Record
-from pipeline.worker.writer import WriterPolicy
 from pipeline.worker.writer_pool import WriterPool
+from pipeline.worker.writes import WriterPolicy
 from tests.support.fakes.index_and_topics import FakeIndex, FakeTopics, stream
 
 
@@ -34,7 +34,7 @@ class Worker:
 
     async def wait(self, seconds: float) -> None:
         self.clock.now += seconds
-        await self.decisions.give_up()
+        await self.decisions.expire()
         await self.writers.drained()
 
 

@@ -1,4 +1,4 @@
-"""The agent and the writer on fakes: what is told, what is acknowledged, and what a restart changes (nothing)."""
+"""The agent and the writers on fakes: what is written, what is acknowledged, and what a restart changes (nothing)."""
 
 import asyncio
 import random
@@ -15,8 +15,8 @@ from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker.agent import DecisionsAgent, Record
-from pipeline.worker.writer import WriterPolicy
 from pipeline.worker.writer_pool import WriterPool
+from pipeline.worker.writes import WriterPolicy
 from schemas.codec.records import decode
 from schemas.events import AttemptConcluded, AttemptEvent, DevicesJudged, FindingReported, PodObserved, PodRef
 from schemas.topics import ATTEMPTS, DEAD_LETTER_HEADERS, DEAD_LETTERS, FINDINGS, MESSAGES
@@ -66,7 +66,7 @@ async def test_an_open_attempt_holds_back_the_acknowledgement_but_nothing_else()
         assert log.acknowledged == [0, 1, 2, 3]
 
 
-async def test_a_record_that_cant_be_understood_is_set_aside_byte_for_byte_and_its_neighbours_go_on() -> None:
+async def test_a_record_that_cant_be_decoded_is_dead_lettered_byte_for_byte_and_the_others_are_folded() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log(partition=7)
     good = an_attempt(REFUSING)
     log.append(good[0])
@@ -77,14 +77,14 @@ async def test_a_record_that_cant_be_understood_is_set_aside_byte_for_byte_and_i
     (dead,) = topics.of(DEAD_LETTERS.name)
     assert dead.record.value == b"\xff{"
     assert dead.record.headers[5:] == list(log.records[1].headers)
-    said = dict(dead.record.headers)
-    assert [said[name] for name in list(DEAD_LETTER_HEADERS)[:3]] == [b"schedulerlog.decisions", b"7", b"1"]
-    assert said["dead_letter_cause"].startswith(b"value: not JSON")
+    headers = dict(dead.record.headers)
+    assert [headers[name] for name in list(DEAD_LETTER_HEADERS)[:3]] == [b"schedulerlog.decisions", b"7", b"1"]
+    assert headers["dead_letter_cause"].startswith(b"value: not JSON")
     assert len(index.attempts) == 1
     assert log.acknowledged == [0, 1, 2, 3]
 
 
-async def test_a_dead_letter_can_be_put_back_as_it_was() -> None:
+async def test_a_dead_letter_can_be_replayed_byte_for_byte() -> None:
     topics, log = FakeTopics(), Log()
     record = log.append_bytes(b"ml/trainer", b"broken", [("ce_type", b"x"), ("ce_type", b"y")])
     async with a_worker(FakeIndex(), topics) as worker:
@@ -102,7 +102,7 @@ async def test_events_that_the_fold_does_not_use_are_acknowledged() -> None:
     assert log.acknowledged == [0]
 
 
-async def test_a_document_that_the_index_refuses_is_set_aside_and_said() -> None:
+async def test_a_document_that_the_index_refuses_is_dead_lettered_with_the_cause() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     index.refused.add(about()["attempt_id"] + "/devices/0")
     log.append(*an_attempt(REFUSING))
@@ -114,7 +114,7 @@ async def test_a_document_that_the_index_refuses_is_set_aside_and_said() -> None
     assert log.acknowledged == [0, 1, 2]
 
 
-async def test_a_bind_tells_the_attempt_again_and_only_its_own_message() -> None:
+async def test_a_bind_writes_the_attempt_again_and_publishes_only_its_own_message() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     log.append(*an_attempt({"node1": [["picked"]]}, chosen="node1"), a_bind())
     async with a_worker(index, topics) as worker:
@@ -138,7 +138,7 @@ async def test_a_bind_after_a_restart_finds_its_attempt_in_the_index() -> None:
     assert lines(topics)[1:] == ["Successfully binding node [node1] to ml/trainer"]
 
 
-async def test_a_bind_of_an_attempt_that_nobody_knows_is_told_by_itself() -> None:
+async def test_a_bind_of_an_unknown_attempt_is_written_by_itself() -> None:
     index, log = FakeIndex(), Log()
     log.append(a_bind(bound=False))
     async with a_worker(index, FakeTopics()) as worker:
@@ -147,7 +147,7 @@ async def test_a_bind_of_an_attempt_that_nobody_knows_is_told_by_itself() -> Non
     assert (document["status"], document["complete"], document["bound"]) == ("failed", False, False)
 
 
-async def test_a_filter_told_after_its_bind_and_a_restart_is_put_together_with_it() -> None:
+async def test_a_filter_that_comes_after_its_bind_and_a_restart_is_merged_with_it() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     log.append(a_bind(), *an_attempt({"node1": [["picked"]]}, chosen="node1"))
     async with a_worker(index, topics) as worker:
@@ -158,7 +158,7 @@ async def test_a_filter_told_after_its_bind_and_a_restart_is_put_together_with_i
     assert (document["status"], document["nodes"], document["complete"]) == ("succeeded", ["node1"], True)
 
 
-async def test_the_rest_of_an_attempt_that_was_given_up_completes_it() -> None:
+async def test_the_missing_records_of_an_attempt_that_expired_complete_it() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     log.append(*an_attempt(REFUSING))
     async with a_worker(index, topics) as worker:
@@ -170,7 +170,7 @@ async def test_the_rest_of_an_attempt_that_was_given_up_completes_it() -> None:
     assert (document["complete"], document["status"]) == (True, "failed")
 
 
-async def test_a_poorer_telling_after_a_restart_leaves_the_fuller_one_as_it_is() -> None:
+async def test_a_summary_of_fewer_records_after_a_restart_leaves_the_fuller_one_as_it_is() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     log.append(*an_attempt(REFUSING))
     async with a_worker(index, topics) as worker:
@@ -183,7 +183,7 @@ async def test_a_poorer_telling_after_a_restart_leaves_the_fuller_one_as_it_is()
     assert set(map(str, topics.sent)) == sent
 
 
-async def test_a_producer_that_tells_everything_twice_changes_nothing() -> None:
+async def test_a_producer_that_sends_everything_twice_changes_nothing() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     for event in [*an_attempt({"node1": [["picked"]]}, chosen="node1"), a_bind()]:
         log.append(event, event)
@@ -195,7 +195,7 @@ async def test_a_producer_that_tells_everything_twice_changes_nothing() -> None:
     assert log.acknowledged == list(range(8))
 
 
-async def test_after_a_rebalance_nothing_of_the_partition_is_acknowledged_any_more() -> None:
+async def test_after_a_rebalance_no_record_of_a_revoked_partition_is_acknowledged() -> None:
     index, log = FakeIndex(), Log()
     log.append(*an_attempt(REFUSING))
     worker = Worker(index, FakeTopics())
@@ -208,7 +208,7 @@ async def test_after_a_rebalance_nothing_of_the_partition_is_acknowledged_any_mo
     assert log.acknowledged == []
 
 
-async def test_a_record_that_is_read_again_while_it_is_being_dealt_with_counts_once() -> None:
+async def test_a_record_that_is_read_again_while_it_is_pending_counts_once() -> None:
     index, log = FakeIndex(), Log()
     log.append(*an_attempt(REFUSING))
     worker = Worker(index, FakeTopics())
@@ -220,7 +220,7 @@ async def test_a_record_that_is_read_again_while_it_is_being_dealt_with_counts_o
     assert log.acknowledged == [0, 1, 2]
 
 
-async def test_reading_pauses_while_too_much_waits_to_be_written() -> None:
+async def test_reading_pauses_while_the_queue_is_full() -> None:
     index, log = FakeIndex(), Log()
     for number in range(20):
         log.append(*an_attempt(REFUSING, **about(f"pod-{number}")))
@@ -237,20 +237,20 @@ async def test_reading_pauses_while_too_much_waits_to_be_written() -> None:
 
 
 class SlowIndex(FakeIndex):
-    """Takes nothing of the pods in ``held`` until it is told to."""
+    """Writes nothing of the pods ``blocked`` until ``released`` is set."""
 
-    def __init__(self, *held: str) -> None:
+    def __init__(self, *blocked: str) -> None:
         super().__init__()
-        self._held = held
-        self.may_go_on = asyncio.Event()
+        self._blocked = blocked
+        self.released = asyncio.Event()
 
     async def write(self, documents: Sequence[Document]) -> WriteResult:
-        if any(pod.encode() in each.source for pod in self._held for each in documents):
-            await self.may_go_on.wait()
+        if any(pod.encode() in each.source for pod in self._blocked for each in documents):
+            await self.released.wait()
         return await super().write(documents)
 
 
-async def test_while_the_index_takes_a_batch_of_one_partition_those_of_the_next_are_written() -> None:
+async def test_partitions_of_another_writer_are_written_while_one_batch_is_under_way() -> None:
     index, logs = SlowIndex("pod-0"), [Log(0), Log(1)]
     for number, log in enumerate(logs):
         log.append(*an_attempt(REFUSING, **about(f"pod-{number}")))
@@ -258,12 +258,12 @@ async def test_while_the_index_takes_a_batch_of_one_partition_those_of_the_next_
         await worker.decisions.fold(stream([*logs[0].records, *logs[1].records]))
         await asyncio.wait_for(worker.writers.of(1).drained(), 5)
         assert [log.acknowledged for log in logs] == [[], [0, 1, 2]]
-        index.may_go_on.set()
+        index.released.set()
         await worker.writers.drained()
     assert logs[0].acknowledged == [0, 1, 2]
 
 
-async def test_a_defect_of_the_fold_sets_the_record_aside_instead_of_ending_the_worker(
+async def test_a_defect_of_the_fold_dead_letters_the_record_instead_of_ending_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def broken(*_: object) -> None:
@@ -279,12 +279,12 @@ async def test_a_defect_of_the_fold_sets_the_record_aside_instead_of_ending_the_
 
 
 def contents(index: FakeIndex) -> dict[str, dict[str, Any]]:
-    """A row that counts nothing stands where something was counted that is known better by now."""
+    """All documents but rows of 0 attempts: those counted a version of an attempt that a later one corrected."""
     return {name: each for name, each in index.documents.items() if each.get("attempts") != 0}
 
 
-def dealt_out(events: list[AttemptEvent], partitions: int = 3) -> list[Log]:
-    """Those of a pod in one partition."""
+def partitioned(events: list[AttemptEvent], partitions: int = 3) -> list[Log]:
+    """The events as logs of partitions; all of a pod in one of them."""
     logs = [Log(number) for number in range(partitions)]
     pods = list(dict.fromkeys(event.pod for event in events))
     for event in events:
@@ -292,7 +292,7 @@ def dealt_out(events: list[AttemptEvent], partitions: int = 3) -> list[Log]:
     return logs
 
 
-async def told_without_trouble(logs: list[Log]) -> FakeIndex:
+async def written_undisturbed(logs: list[Log]) -> FakeIndex:
     index = FakeIndex()
     async with a_worker(index, FakeTopics()) as worker:
         await worker.read(*(record for log in logs for record in log.records))
@@ -302,7 +302,7 @@ async def told_without_trouble(logs: list[Log]) -> FakeIndex:
 @given(st.integers(0, 2**32))
 @settings(max_examples=examples(10))
 def test_crashes_at_any_record_end_in_the_same_documents(seed: int) -> None:
-    """A crash forgets everything but the index, the topics and what was acknowledged; the rest is read again."""
+    """A crash keeps the index, the topics and what was acknowledged; everything else is read again."""
     asyncio.run(_crashes(random.Random(seed)))
 
 
@@ -311,8 +311,8 @@ async def _crashes(chance: random.Random) -> None:
     for number in range(4):
         common = about(f"pod-{number}")
         events += [*an_attempt({"node1": [["picked"]]}, chosen="node1", **common), a_bind(**common)]
-    expected = await told_without_trouble(dealt_out(events))
-    index, topics, logs = FakeIndex(), FakeTopics(), dealt_out(events)
+    expected = await written_undisturbed(partitioned(events))
+    index, topics, logs = FakeIndex(), FakeTopics(), partitioned(events)
     while any(len(log.acknowledged) < len(log.records) for log in logs):
         async with a_worker(index, topics) as worker:
             await worker.decisions.fold(stream(mixed(chance, *(some_of_the_rest(chance, log) for log in logs))))
@@ -329,10 +329,10 @@ def some_of_the_rest(chance: random.Random, log: Log) -> list[Record]:
 
 def mixed(chance: random.Random, *lists: list[Record]) -> list[Record]:
     """One list that keeps the order of each."""
-    whose = [number for number, each in enumerate(lists) for _ in each]
-    chance.shuffle(whose)
-    records = [iter(each) for each in lists]
-    return [next(records[number]) for number in whose]
+    order = [number for number, records in enumerate(lists) for _ in records]
+    chance.shuffle(order)
+    sources = [iter(records) for records in lists]
+    return [next(sources[number]) for number in order]
 
 
 async def test_without_stored_devices_only_summaries_are_written() -> None:
@@ -358,21 +358,23 @@ async def test_the_version_and_the_day_of_a_document_are_those_of_its_attempt() 
     assert any(isinstance(event, DevicesJudged) for event in events)
 
 
-async def test_a_finding_of_a_reader_is_passed_on_and_one_of_the_pipeline_added() -> None:
+async def test_a_finding_of_a_log_reader_is_forwarded_and_one_of_the_pipeline_added() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
-    told = FindingReported(**about(), finding="ReleasingMemoryCounted", found_at=STARTED, node="node1", device="grp-0")
-    log.append(told, *an_attempt(REFUSING)[1:])
+    reported = FindingReported(
+        **about(), finding="ReleasingMemoryCounted", found_at=STARTED, node="node1", device="grp-0"
+    )
+    log.append(reported, *an_attempt(REFUSING)[1:])
     async with a_worker(index, topics) as worker:
         await worker.read(*log.records)
         await worker.wait(31)
     names = {each["finding"]: name for name, each in index.documents.items() if "/finding/" in name}
-    assert names["ReleasingMemoryCounted"] == told.id
+    assert names["ReleasingMemoryCounted"] == reported.id
     assert names.keys() == {"ReleasingMemoryCounted", "Imbalance"}
     assert len(topics.of(FINDINGS.name)) == 2
     assert log.acknowledged == [0, 1, 2]
 
 
-async def test_the_ids_of_attempts_that_were_told_are_forgotten_after_a_while() -> None:
+async def test_the_ids_of_complete_attempts_are_forgotten_after_a_while() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     first = an_attempt(REFUSING, **about("pod-0"))
     async with a_worker(index, topics) as worker:
@@ -382,7 +384,7 @@ async def test_the_ids_of_attempts_that_were_told_are_forgotten_after_a_while() 
             await worker.read(*log.records[start:])
             await worker.wait(60)
         (partition,) = worker.decisions._partitions.values()
-        assert len(partition.attempts._told) <= 12
+        assert len(partition.attempts._complete) <= 12
         written, start = dict(index.documents), len(log.records)
         log.append(*first)
         await worker.read(*log.records[start:])

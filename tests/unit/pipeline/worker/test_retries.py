@@ -1,4 +1,4 @@
-"""A pending pod is tried again and again: what is written of a retry, and that it stays so whatever is read twice."""
+"""A pending pod is tried again and again: what is written of a retry, also when records are read twice."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -24,11 +24,11 @@ FULL = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"] * 
 FREED = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["picked", "fits"]]}
 
 
-def a_try(minute: float, devices: Any = None, **said: Any) -> list[AttemptEvent]:
-    """The attempt of the one pod that began so many minutes after the first."""
+def a_try(minute: float, devices: Any = None, **fields: Any) -> list[AttemptEvent]:
+    """An attempt of the one pod, ``minute`` minutes after the first."""
     started = STARTED + timedelta(minutes=minute)
     common = about() | {"attempt_id": attempt_id("hami-scheduler", "uid-trainer", started), "started_at": started}
-    events = an_attempt(devices or FULL, **common, **said)
+    events = an_attempt(devices or FULL, **common, **fields)
     ended = started + timedelta(milliseconds=13)
     return [*events[:-1], events[-1].model_copy(update={"ended_at": ended})]
 
@@ -44,7 +44,7 @@ def whole(index: FakeIndex, attempt: str) -> AttemptSummarized:
     return resolve(repeated, whole(index, repeated.repeats))
 
 
-async def told(*attempts: list[AttemptEvent]) -> tuple[FakeIndex, FakeTopics]:
+async def written(*attempts: list[AttemptEvent]) -> tuple[FakeIndex, FakeTopics]:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     log.append(*(event for events in attempts for event in events))
     async with a_worker(index, topics) as worker:
@@ -53,9 +53,9 @@ async def told(*attempts: list[AttemptEvent]) -> tuple[FakeIndex, FakeTopics]:
     return index, topics
 
 
-async def test_an_unchanged_retry_is_told_by_what_differs_and_reads_as_if_it_had_been_told_whole() -> None:
+async def test_an_unchanged_retry_is_written_as_a_repetition_and_resolves_to_its_whole_summary() -> None:
     tries = [a_try(minute) for minute in range(3)]
-    index, topics = await told(*tries)
+    index, topics = await written(*tries)
     first = tries[0][0].attempt_id
     documents = [index.documents[events[0].attempt_id] for events in tries]
     assert ["summary" in each for each in documents] == [True, False, False]
@@ -90,7 +90,7 @@ async def test_an_unchanged_retry_writes_no_device_rows_and_less_than_two_thousa
     assert len([name for name in index.documents if "/devices/" in name]) == 3
 
 
-async def test_pods_that_the_index_knows_nothing_of_cost_one_question() -> None:
+async def test_pods_that_are_new_to_the_index_cost_one_search() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     known = a_try(0)
     log.append(*known)
@@ -108,9 +108,9 @@ async def test_pods_that_the_index_knows_nothing_of_cost_one_question() -> None:
     assert {index.documents[events[0].attempt_id].get("repeats") for events in new} == {None}
 
 
-async def test_a_change_opens_the_next_episode_and_says_what_changed() -> None:
+async def test_a_change_begins_an_episode_that_names_what_changed() -> None:
     tries = [a_try(0), a_try(1), a_try(2, FREED, chosen="node2"), a_try(3)]
-    index, topics = await told(*tries)
+    index, topics = await written(*tries)
     documents = [index.documents[events[0].attempt_id] for events in tries]
     episodes = [each["episode"] for each in documents]
     assert episodes == [tries[at][0].attempt_id for at in (0, 0, 2, 3)]
@@ -129,16 +129,16 @@ async def test_a_bind_is_part_of_what_an_episode_has_in_common() -> None:
                started_at=events[0].started_at, ended_at=events[0].started_at + timedelta(seconds=1))
         for events, bound in zip(placed, (False, False, True), strict=True)
     ]  # fmt: skip
-    index, _ = await told(*([*events, bind] for events, bind in zip(placed, binds, strict=True)))
+    index, _ = await written(*([*events, bind] for events, bind in zip(placed, binds, strict=True)))
     documents = [index.documents[events[0].attempt_id] for events in placed]
     assert [each["episode"] for each in documents] == [placed[at][0].attempt_id for at in (0, 0, 2)]
     assert documents[2]["changes"] == ["bind: locked became bound to node2"]
     assert [each["status"] for each in documents] == ["failed", "failed", "succeeded"]
 
 
-async def test_a_retry_of_the_next_day_or_hours_later_is_told_whole_within_the_same_episode() -> None:
+async def test_a_retry_hours_later_or_on_the_next_day_is_written_whole_in_the_same_episode() -> None:
     tries = [a_try(minute) for minute in (0, 5 * 60, 7 * 60, 22 * 60)]
-    index, _ = await told(*tries)
+    index, _ = await written(*tries)
     documents = [index.documents[events[0].attempt_id] for events in tries]
     assert ["summary" in each for each in documents] == [True, False, True, True]
     assert {each["episode"] for each in documents} == {tries[0][0].attempt_id}
@@ -146,12 +146,12 @@ async def test_a_retry_of_the_next_day_or_hours_later_is_told_whole_within_the_s
 
 async def test_a_pod_of_the_same_name_is_another_pod() -> None:
     again = [event.model_copy(update={"pod": event.pod.model_copy(update={"uid": "other"})}) for event in a_try(1)]
-    index, _ = await told(a_try(0), again)
+    index, _ = await written(a_try(0), again)
     assert all("summary" in each for each in index.attempts.values())
     assert len({each["episode"] for each in index.attempts.values()}) == 2
 
 
-async def test_after_a_restart_the_next_retry_goes_on_in_its_episode() -> None:
+async def test_after_a_restart_the_next_retry_continues_the_episode() -> None:
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     tries = [a_try(minute) for minute in range(3)]
     for events in tries:
@@ -167,12 +167,12 @@ async def test_after_a_restart_the_next_retry_goes_on_in_its_episode() -> None:
     sessions=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 21)), max_size=4),
 )
 async def test_restarts_and_reading_again_change_nothing(changes: list[bool], sessions: list[tuple[int, int]]) -> None:
-    """A worker begins no later than with what is not acknowledged, is killed anywhere, and another goes on."""
+    """A worker begins at or before the first unacknowledged record and is killed anywhere; another one continues."""
     tries = [
         a_try(minute, FREED if changed else None, **({"chosen": "node2"} if changed else {}))
         for minute, changed in enumerate(changes)
     ]
-    undisturbed, _ = await told(*tries)
+    undisturbed, _ = await written(*tries)
     index, topics, log = FakeIndex(), FakeTopics(), Log()
     log.append(*(event for events in tries for event in events))
     for attempts_back, many in sessions:
@@ -199,6 +199,6 @@ async def test_what_a_bind_adds_to_an_attempt_that_only_the_index_knows() -> Non
     assert (found.status, found.nodes) == ("succeeded", ["node1", "node2"])
 
 
-def test_a_document_is_weighed_as_it_is_sent() -> None:
+def test_the_size_of_a_document_covers_its_line_of_the_request() -> None:
     document = Document("i", "d", orjson.dumps({"at": datetime(2026, 1, 1, tzinfo=UTC)}))
     assert len(body([document])) < document.size
