@@ -1,6 +1,12 @@
 """The main job, end to end, on this machine: real processes, a real broker, a real index.
 
-The demo stands outside. It plays kube-scheduler towards the scheduler service (``kube_scheduler``), edits the file
-that stands for the cluster (``cluster_file``), reads answers where a person would (``reader``), compares them with
-those that docs/demo.md works out by hand (``scenarios``), and shows them (``show``).
+The demo uses the services from outside, as kube-scheduler and a person would:
+
+kube_scheduler   simulates kube-scheduler: asks the scheduler service to filter and to bind
+cluster_file     edits the file that the scheduler service reads as its cluster
+reader           reads answers from the API and event messages from their topic
+scenarios        compares the answers with those that docs/demo.md works out by hand
+show             prints them
+processes        starts and stops the services
+stack            all of it together: servers, services, cluster file
 """

@@ -1,4 +1,4 @@
-"""``python -m demo``: start everything, play the scenarios, show the answers, stay up until Ctrl-C."""
+"""``python -m demo``: start everything, run the scenarios, show the answers, keep running until Ctrl-C."""
 
 import shutil
 import signal
@@ -19,25 +19,26 @@ FOLDER = Path(".run/demo")
 
 
 def play(console: Console, running: Stack) -> bool:
-    """Show every answer; True when all were the expected ones."""
+    """Show every answer; whether all were the expected ones."""
     right = True
     for answer in scenarios.play(running):
         show.show_answer(console, answer)
         right &= answer.is_right
-    console.rule("[bold]Event messages[/]: what kubectl describe would show")
+    console.rule("[bold]Event messages[/]: what kubectl describe shows")
     for answer in scenarios.messages(running):
         show.show_messages(console, answer)
         right &= answer.is_right
     answer = scenarios.search(running)
-    console.rule("[bold]Search[/]: GET /api/v1/schedulerlogs?reason=" + scenarios.SEARCHED)
-    console.print_json(data=running.reader.search(reason=scenarios.SEARCHED))
+    console.rule("[bold]Search[/]: GET /api/v1/schedulerlogs?reason=" + scenarios.SEARCHED_REASON)
+    console.print_json(data=running.reader.search(reason=scenarios.SEARCHED_REASON))
     show.show_verdict(console, answer)
     return right & answer.is_right
 
 
-def invite(console: Console, running: Stack) -> None:
+def show_addresses(console: Console, running: Stack) -> None:
+    """Print where the services listen, and requests to try."""
     api = running.url("api")
-    console.rule("[bold]Everything stays up until Ctrl-C[/]")
+    console.rule("[bold]Everything keeps running until Ctrl-C[/]")
     console.print(f"scheduler   {running.url('scheduler')}\nAPI         {api}", highlight=False)
     console.print(f"Kafka       {running.backends.bootstrap_servers}", highlight=False)
     console.print(f"OpenSearch  {running.backends.opensearch_url}\n\nTry:", highlight=False)
@@ -45,11 +46,13 @@ def invite(console: Console, running: Stack) -> None:
         console.print(f"  curl {api}{path}", soft_wrap=True, highlight=False)
     console.print(f"  curl '{api}/api/v1/schedulerlogs?status=failed&since=1h'", soft_wrap=True, highlight=False)
     console.print(f"  curl {api}/api/v1/nodes/node1/occupancy\n", soft_wrap=True, highlight=False)
-    console.print(f"Edit {running.cluster.path}: the scheduler follows it. Logs are in {FOLDER / 'logs'}.")
+    console.print(
+        f"Edit {running.cluster.path}: the scheduler reads it again after each change. Logs are in {FOLDER / 'logs'}."
+    )
 
 
-def stay_up(running: Stack) -> None:
-    """Until Ctrl-C; raise ``ServiceError`` when a service dies meanwhile."""
+def run_until_stopped(running: Stack) -> None:
+    """Wait for Ctrl-C; raises ``ServiceError`` if a service dies meanwhile."""
     while True:
         running.processes.check()
         time.sleep(1)
@@ -59,10 +62,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 
 
 @app.command()
-def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, then end.")] = False) -> None:
+def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, then stop.")] = False) -> None:
     """Run the five scenarios of examples/ end to end and compare the answers with docs/demo.md."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would ignore it
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell Ctrl-C would be ignored
     console = show.console()
     shutil.rmtree(FOLDER, ignore_errors=True)
     console.print("Starting Kafka, OpenSearch, the scheduler, a pipeline worker and the API ...")
@@ -72,8 +75,8 @@ def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, t
             if not once:
                 running.start("placements")
                 running.wait_ready("placements")
-                invite(console, running)
-                stay_up(running)
+                show_addresses(console, running)
+                run_until_stopped(running)
     except KeyboardInterrupt:
         console.print("Stopped.")
         raise SystemExit(0) from None

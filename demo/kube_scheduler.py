@@ -1,4 +1,4 @@
-"""kube-scheduler's part: it asks the extender which node, then tells it to bind."""
+"""Simulates kube-scheduler: asks the extender to filter the nodes, then to bind the pod."""
 
 from pathlib import Path
 from typing import Any
@@ -14,25 +14,30 @@ def read_pod(path: Path) -> Pod:
     return pod
 
 
-class KubeScheduler:
+class SimulatedKubeScheduler:
+    """Sends the requests that kube-scheduler sends to an extender at ``url``."""
+
     def __init__(self, url: str) -> None:
         self._url = url
 
-    def try_once(self, pod: Pod, nodes: list[str]) -> str | None:
-        """One attempt: filter, then bind to the node that was chosen. The node, or None when it is not bound."""
+    def schedule_once(self, pod: Pod, nodes: list[str]) -> str | None:
+        """Filter, then bind to the node that the extender chose: the node, or None if the pod was not bound."""
         node = self.filter(pod, nodes)
         return node if node and not self.bind(pod, node) else None
 
     def filter(self, pod: Pod, nodes: list[str]) -> str | None:
+        """The node that the extender chose; None if it refused all."""
         answer = self._post("/filter", {"Pod": pod, "Nodes": None, "NodeNames": nodes})
         names = answer.get("NodeNames") or []
         return str(names[0]) if names else None
 
     def bind(self, pod: Pod, node: str) -> str:
-        """The error of the bind; empty when the pod is bound."""
-        about = pod["metadata"]
-        asked = {"PodName": about["name"], "PodNamespace": about["namespace"], "PodUID": about["uid"], "Node": node}
-        return str(self._post("/bind", asked)["Error"])
+        """The error of the bind; empty if the pod was bound."""
+        metadata = pod["metadata"]
+        arguments = {
+            "PodName": metadata["name"], "PodNamespace": metadata["namespace"], "PodUID": metadata["uid"], "Node": node
+        }  # fmt: skip
+        return str(self._post("/bind", arguments)["Error"])
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         response = httpx.post(self._url + path, json=body, timeout=30)

@@ -1,4 +1,4 @@
-"""Where a person would look: the API, and the topic with the event messages."""
+"""Reads what a person would read: answers of the API, and event messages from their topic."""
 
 import asyncio
 import time
@@ -17,6 +17,8 @@ Json = dict[str, Any]
 
 
 class Reader:
+    """A client of the API and a consumer of the event messages."""
+
     def __init__(self, api_url: str, bootstrap_servers: str) -> None:
         self._url = api_url
         self._bootstrap_servers = bootstrap_servers
@@ -29,7 +31,7 @@ class Reader:
         return self.get(schedulerlog_path(pod))
 
     def status(self, pod: str) -> str:
-        """Empty while the pod is not known."""
+        """The status of the pod; empty while the API does not know the pod."""
         return str(self.schedulerlog(pod).get("status", ""))
 
     def episodes(self, pod: str) -> list[Json]:
@@ -40,7 +42,7 @@ class Reader:
         return self.get("/api/v1/schedulerlogs", **query)
 
     def messages(self, count: int, timeout_seconds: float = 30) -> list[MessageEmitted]:
-        """The first ``count`` event messages on the topic, in the order they were said; fewer after the time."""
+        """The first ``count`` event messages on the topic, by the time they report; fewer after a timeout."""
         return sorted(asyncio.run(self._messages(count, timeout_seconds)), key=lambda message: message.reported_at)
 
     async def _messages(self, count: int, timeout_seconds: float) -> list[MessageEmitted]:
@@ -63,7 +65,7 @@ def schedulerlog_path(pod: str) -> str:
 
 
 def until(read: Callable[[], T], expected: T, timeout_seconds: float = 30) -> T:
-    """What ``read`` gives: as soon as it is ``expected``, or whatever it is when the time is up."""
+    """The result of ``read`` as soon as it is ``expected``, or the last one when the time is over."""
     deadline = time.monotonic() + timeout_seconds
     while (answer := read()) != expected and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""The five scenarios: what is done to which pod, and what must come out (docs/demo.md works it out by hand)."""
+"""The five scenarios: what the demo does, and the answers it must get (docs/demo.md works them out by hand)."""
 
 import difflib
 import json
@@ -13,26 +13,26 @@ from demo.stack import Stack
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ALL_NODES = [f"node{number}" for number in range(1, 11)]
-SEARCHED = "CardTimeSlicingExhausted"
+SEARCHED_REASON = "CardTimeSlicingExhausted"
 Json = Any
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a reader was told, beside what it should have been told."""
+    """The answer that a reader got, beside the one it should have got."""
 
     title: str
     pod: str
-    told: Json
+    actual: Json
     expected: Json
 
     @property
     def is_right(self) -> bool:
-        return bool(self.told == self.expected)
+        return bool(self.actual == self.expected)
 
     def difference(self) -> str:
-        expected, told = _lines(self.expected), _lines(self.told)
-        return "\n".join(difflib.unified_diff(expected, told, "expected", "told", lineterm=""))
+        expected, actual = _lines(self.expected), _lines(self.actual)
+        return "\n".join(difflib.unified_diff(expected, actual, "expected", "actual", lineterm=""))
 
 
 def _lines(value: Json) -> list[str]:
@@ -44,9 +44,9 @@ def expected(name: str) -> Json:
 
 
 def play(stack: Stack) -> Iterator[Answer]:
-    """All five, in order, on one cluster; an answer as soon as the API gives it."""
+    """Run all five in order on one cluster; yield each answer as soon as the API gives it."""
     yield _once(stack, "1-gpu-pod", "A pod of three containers, one without GPU, is placed")
-    yield _once(stack, "2-gpu-pod-default", "Five cards on one node: every node refuses, each for its own reasons")
+    yield _once(stack, "2-gpu-pod-default", "Five devices on one node: every node refuses, each for its own reasons")
     yield _once(stack, "3-deepseek", "Two of five nodes refuse, three fit, the fullest is chosen", ALL_NODES[:5])
     yield _locked(stack)
     yield from _refused_then_placed(stack)
@@ -54,34 +54,34 @@ def play(stack: Stack) -> Iterator[Answer]:
 
 def _once(stack: Stack, name: str, title: str, nodes: list[str] = ALL_NODES) -> Answer:
     pod = read_pod(EXAMPLES / "pods" / f"{name}.yaml")
-    stack.kube_scheduler.try_once(pod, nodes)
+    stack.kube_scheduler.schedule_once(pod, nodes)
     return _answer(stack, title, pod, name)
 
 
 def _answer(stack: Stack, title: str, pod: Json, name: str) -> Answer:
     label = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
-    told = until(lambda: stack.reader.schedulerlog(label), expected(name))
-    return Answer(title, label, told, expected(name))
+    actual = until(lambda: stack.reader.schedulerlog(label), expected(name))
+    return Answer(title, label, actual, expected(name))
 
 
 def _locked(stack: Stack) -> Answer:
     stack.cluster.lock_node("node4", "llm/trainer-0")
-    stack.see_cluster()
+    stack.wait_until_cluster_applied()
     return _once(stack, "4-pinned", "The filter passes, but another pod holds the node's lock")
 
 
 def _refused_then_placed(stack: Stack) -> Iterator[Answer]:
     pod = read_pod(EXAMPLES / "pods" / "5-finetune.yaml")
     for _ in range(3):
-        stack.kube_scheduler.try_once(pod, ALL_NODES)
+        stack.kube_scheduler.schedule_once(pod, ALL_NODES)
     yield _answer(stack, "Refused three times: the only node of its kind is full", pod, "5-finetune-refused")
     stack.cluster.end_pod("llm", "pretrain")
-    stack.see_cluster()
-    stack.kube_scheduler.try_once(pod, ALL_NODES)
+    stack.wait_until_cluster_applied()
+    stack.kube_scheduler.schedule_once(pod, ALL_NODES)
     yield _answer(stack, "Placed, now that llm/pretrain has ended", pod, "5-finetune-placed")
-    seen = [{"status": "succeeded", "attempts": 1}, {"status": "failed", "attempts": 3}]
-    history = until(lambda: _outline(stack.reader, "llm/finetune"), seen)
-    yield Answer("Its history shows both, latest first", "llm/finetune", history, seen)
+    outline = [{"status": "succeeded", "attempts": 1}, {"status": "failed", "attempts": 3}]
+    history = until(lambda: _outline(stack.reader, "llm/finetune"), outline)
+    yield Answer("Its history shows both, latest first", "llm/finetune", history, outline)
 
 
 def _outline(reader: Reader, pod: str) -> list[Json]:
@@ -89,21 +89,21 @@ def _outline(reader: Reader, pod: str) -> list[Json]:
 
 
 def messages(stack: Stack) -> Iterator[Answer]:
-    """The event messages of every pod, in the order they were said."""
+    """The event messages of every pod, in the order of their time."""
     wanted: dict[str, list[list[str]]] = expected("messages")
-    told: dict[str, list[list[str]]] = {pod: [] for pod in wanted}
+    actual: dict[str, list[list[str]]] = {pod: [] for pod in wanted}
     for message in stack.reader.messages(sum(map(len, wanted.values()))):
-        told.setdefault(str(message.pod), []).append([message.severity, message.reason, message.message])
-    for pod, lines in told.items():
+        actual.setdefault(str(message.pod), []).append([message.severity, message.reason, message.message])
+    for pod, lines in actual.items():
         yield Answer("Event messages", pod, lines, wanted.get(pod, []))
 
 
 def search(stack: Stack) -> Answer:
-    """Which attempts anywhere met cards whose slots are all taken?"""
+    """All attempts that met a device whose slots are all taken."""
 
     def found() -> list[list[str]]:
-        items = stack.reader.search(reason=SEARCHED).get("items", [])
+        items = stack.reader.search(reason=SEARCHED_REASON).get("items", [])
         return [[item["namespace"], item["name"], item["status"]] for item in items]
 
     wanted = [["default", "gpu-pod-default", "failed"]]
-    return Answer(f"Search: reason={SEARCHED}", "every namespace", until(found, wanted), wanted)
+    return Answer(f"Search: reason={SEARCHED_REASON}", "every namespace", until(found, wanted), wanted)

@@ -1,4 +1,4 @@
-"""Answers on a terminal: a table a person can read, then the JSON a program would get."""
+"""Prints answers: a table for people, then the JSON that a program gets."""
 
 import json
 
@@ -14,10 +14,10 @@ COLOURS = {"passed": "green", "succeeded": "green", "failed": "red", "pending": 
 
 def show_answer(console: Console, answer: Answer) -> None:
     console.rule(f"[bold]{answer.pod}[/]: {answer.title}")
-    if isinstance(answer.told, dict) and "filter" in answer.told:
+    if isinstance(answer.actual, dict) and "filter" in answer.actual:
         _show_schedulerlog(console, answer)
     else:
-        console.print_json(json.dumps(answer.told))
+        console.print_json(json.dumps(answer.actual))
     show_verdict(console, answer)
 
 
@@ -30,12 +30,14 @@ def show_verdict(console: Console, answer: Answer) -> None:
 
 
 def _show_schedulerlog(console: Console, answer: Answer) -> None:
-    log = answer.told
+    log = answer.actual
     colour = COLOURS.get(log["status"], "white")
     console.print(f"status [bold {colour}]{log['status']}[/]   GET {schedulerlog_path(answer.pod)}", highlight=False)
     table = Table("node", "verdict", "score", Column("why", overflow="fold"), box=None, pad_edge=False)
     for node in log["filter"]["nodes"]:
-        reasons = "; ".join(f"{each['name']}: {each['reason']}" for each in node["containers"] if "reason" in each)
+        reasons = "; ".join(
+            f"{container['name']}: {container['reason']}" for container in node["containers"] if "reason" in container
+        )
         verdict = f"[{COLOURS[node['status']]}]{node['status']}[/]"
         table.add_row(node["name"], verdict, f"{node['score']:.2f}", escape(reasons))
     console.print(table)
@@ -46,15 +48,15 @@ def _show_schedulerlog(console: Console, answer: Answer) -> None:
 
 
 def console() -> Console:
-    """As wide as the terminal; wide enough for a reason on a line where there is none."""
-    ours = Console()
-    return ours if ours.is_terminal else Console(width=160)
+    """A console as wide as the terminal; without a terminal, wide enough for a reason on one line."""
+    terminal = Console()
+    return terminal if terminal.is_terminal else Console(width=160)
 
 
 def show_messages(console: Console, answer: Answer) -> None:
     console.print(f"[bold]{answer.pod}[/]")
     table = Table("type", "reason", Column("message", overflow="fold"), box=None, pad_edge=False)
-    for severity, reason, message in answer.told:
+    for severity, reason, message in answer.actual:
         table.add_row(severity, reason, escape(message))
     console.print(table)
     show_verdict(console, answer)

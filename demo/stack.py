@@ -1,6 +1,6 @@
-"""Kafka, OpenSearch and the three services, as processes of their own, on free ports.
+"""Kafka, OpenSearch and the three services, each in its own process, on free ports.
 
-The demo, the end-to-end tests and the benchmarks all run on this.
+The demo, the end-to-end tests and the benchmarks use it.
 """
 
 from collections.abc import Iterator
@@ -10,17 +10,19 @@ from pathlib import Path
 
 import embedded
 from demo.cluster_file import ClusterFile
-from demo.kube_scheduler import KubeScheduler
+from demo.kube_scheduler import SimulatedKubeScheduler
 from demo.processes import Processes, free_ports
 from demo.reader import Reader
 
 SERVICES = ("scheduler", "worker", "api")
-FURTHER = ("placements",)
-"""What answers beyond schedulerlog need; not started by itself."""
+OPTIONAL_SERVICES = ("placements",)
+"""They have ports, but are started only on demand."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
+    """All that runs, with its addresses and clients."""
+
     folder: Path
     cluster: ClusterFile
     backends: embedded.Backends
@@ -31,16 +33,16 @@ class Stack:
         return f"http://127.0.0.1:{self.ports[service]}"
 
     @property
-    def kube_scheduler(self) -> KubeScheduler:
-        return KubeScheduler(self.url("scheduler"))
+    def kube_scheduler(self) -> SimulatedKubeScheduler:
+        return SimulatedKubeScheduler(self.url("scheduler"))
 
     @property
     def reader(self) -> Reader:
         return Reader(self.url("api"), self.backends.bootstrap_servers)
 
-    def see_cluster(self) -> None:
-        """Return when the scheduler has applied the cluster file as it is now."""
-        self.cluster.wait_until_seen(self.url("scheduler") + "/metrics")
+    def wait_until_cluster_applied(self) -> None:
+        """Return when the scheduler has applied the present content of the cluster file."""
+        self.cluster.wait_until_applied(self.url("scheduler") + "/metrics")
 
     def start(self, service: str) -> None:
         self.processes.start(service, *_command(self, service))
@@ -64,22 +66,22 @@ def _command(stack: Stack, service: str) -> list[str]:
 
 @contextmanager
 def stack(folder: Path, cluster_source: Path, **environment: str) -> Iterator[Stack]:
-    """Everything, ready to be asked; all of it ends with this context.
+    """Start everything and wait until it is ready; all of it ends with this context.
 
-    ``folder`` holds data, logs and the working copy of the cluster file; ``environment`` adds settings to the services.
+    ``folder`` gets data, logs and the working copy of the cluster file; ``environment`` adds settings to the services.
     """
     cluster = ClusterFile(cluster_source, folder / "cluster.yaml")
     with provisioned(folder, **environment) as (backends, processes):
-        whole = Stack(folder, cluster, backends, processes, free_ports(*SERVICES, *FURTHER))
+        running = Stack(folder, cluster, backends, processes, free_ports(*SERVICES, *OPTIONAL_SERVICES))
         for service in SERVICES:
-            whole.start(service)
-        whole.wait_ready(*SERVICES)
-        yield whole
+            running.start(service)
+        running.wait_ready(*SERVICES)
+        yield running
 
 
 @contextmanager
 def provisioned(folder: Path, **environment: str) -> Iterator[tuple[embedded.Backends, Processes]]:
-    """Fresh servers with topics and templates, and processes that know their addresses."""
+    """New servers with topics and index templates, and ``Processes`` whose environment has their addresses."""
     with (
         embedded.backends(folder / "backends") as backends,
         Processes(folder / "logs", backends.environment | environment) as processes,

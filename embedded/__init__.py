@@ -1,13 +1,25 @@
 """A real Kafka and a real OpenSearch on this machine without Docker, Java or Maven: for the demo, tests and benchmarks.
 
-A real Kubernetes control plane as well: ``embedded.control_plane``.
-
 with embedded.backends() as servers:
     producer = AIOKafkaProducer(bootstrap_servers=servers.bootstrap_servers)
     servers.kafka[0].kill()
     servers.kafka[0].start()
 
-``python -m embedded up`` does the same for people. Knows nothing of the rest of schedulerlog.
+``python -m embedded up`` does the same for people. Imports nothing of the rest of schedulerlog.
+
+backends            Kafka and OpenSearch of one folder, started and stopped together
+folder              the same for the command line: servers that keep running after the command
+kafka, opensearch   one broker, one node: what to run, and how to see that it is ready
+server              one server process from start to end, whatever it serves
+process             operating system processes, known by process id and start time
+parent_death_watch  the script that kills a server when the process that started it dies
+plan, state, ports  which servers a folder holds and on which ports; kept in ``state.json``
+lock, download      the jars of both servers, their checksums, and how they get into the user's cache
+jvm                 the command line of Java
+locking             one process at a time in a folder
+progress, status    what a person sees
+errors              what can go wrong, named for what the caller can do
+control_plane       a real Kubernetes control plane, in the same way
 """
 
 from embedded.backends import Backends, backends
@@ -22,8 +34,8 @@ from embedded.errors import (
     SettingError,
 )
 from embedded.jvm import JvmSettings
-from embedded.kafka import Kafka
-from embedded.opensearch import OpenSearch
+from embedded.kafka import KafkaBroker
+from embedded.opensearch import OpenSearchNode
 
 __all__ = [
     "Backends",
@@ -31,10 +43,10 @@ __all__ = [
     "DownloadError",
     "EmbeddedError",
     "JvmSettings",
-    "Kafka",
+    "KafkaBroker",
     "LockError",
     "NotRunningError",
-    "OpenSearch",
+    "OpenSearchNode",
     "PortTakenError",
     "ServerError",
     "SettingError",

@@ -53,9 +53,9 @@ def install_command() -> None:
 def up(
     folder: Folder = DEFAULT_FOLDER,
     brokers: Annotated[Brokers, typer.Option(help="Size of the Kafka cluster.")] = Brokers.ONE,
-    only: Annotated[Only | None, typer.Option(help="Start only this one.")] = None,
+    only: Annotated[Only | None, typer.Option(help="Start only this server.")] = None,
 ) -> None:
-    """Start what does not run yet, wait until it is really ready, and leave it running."""
+    """Start the servers that do not run yet, wait until they are ready for work, and leave them running."""
     kinds: tuple[ServerKind, ...] = (only.value,) if only else KINDS
     folders.up(folder, kinds, int(brokers), progress_on(messages))
     say_started(folders.status(folder))
@@ -63,13 +63,13 @@ def up(
 
 @app.command()
 def down(folder: Folder = DEFAULT_FOLDER) -> None:
-    """Stop everything of this folder; data and logs stay."""
+    """Stop all servers of this folder; keep their data and logs."""
     say_stopped(folders.down(folder), folder)
 
 
 @app.command()
 def status(folder: Folder = DEFAULT_FOLDER) -> None:
-    """Say per server: up or dead, process id, port, memory. Exit status 1 when one is dead or nothing was started."""
+    """Print for each server: up or dead, process id, port, memory. Exit status 1 if one is dead or none was started."""
     show(folders.status(folder), folder)
 
 
@@ -83,7 +83,7 @@ def env(folder: Folder = DEFAULT_FOLDER) -> None:
 def main() -> None:
     try:
         app()
-    # What the system refuses (a file where a folder should be, no room) names its place itself.
+    # The text of an OSError (a file where a folder should be, a full disk) names the path itself.
     except (EmbeddedError, OSError) as error:
         say(f"embedded: {error}")
         sys.exit(1)

@@ -1,7 +1,7 @@
 """Kafka and OpenSearch together in one folder: started side by side, stopped together.
 
-``backends()`` is for programs: what it starts ends with the program, however that ends. The command line uses the same
-``Backends`` without a leash (``embedded.folder``).
+``backends()`` is for programs: the servers end with the program, even if it is killed. The command line uses the same
+``Backends`` without a parent watch (``embedded.folder``).
 """
 
 import os
@@ -19,11 +19,11 @@ from rich.console import Console
 from embedded.download import cache_folder, install, repository
 from embedded.errors import EmbeddedError, NotRunningError, PortTakenError
 from embedded.jvm import Jvm, JvmSettings, settings_from
-from embedded.kafka import Address, Kafka
+from embedded.kafka import Address, KafkaBroker
 from embedded.lock import KINDS, ServerKind, all_jars, read_lock
-from embedded.opensearch import OpenSearch
+from embedded.opensearch import OpenSearchNode
 from embedded.plan import new_records, plan
-from embedded.process import Leash
+from embedded.process import ParentWatch
 from embedded.progress import Progress, progress_on
 from embedded.server import JavaServer
 from embedded.state import ServerRecord, State, read_state, write_state
@@ -36,13 +36,15 @@ PORT_ATTEMPTS: Final = 5
 
 
 class Backends:
-    """The servers of one folder; ``kafka`` is empty and ``opensearch`` raises where they were not asked for."""
+    """The servers of one folder. Without Kafka ``kafka`` is empty; without OpenSearch ``opensearch`` raises."""
 
-    def __init__(self, folder: Path, state: State, jvms: dict[ServerKind, Jvm], leash: Leash | None = None) -> None:
+    def __init__(
+        self, folder: Path, state: State, jvms: dict[ServerKind, Jvm], parent_watch: ParentWatch | None = None
+    ) -> None:
         self.folder = folder
         self._cluster_id = state.kafka_cluster_id
         self._jvms = jvms
-        self._leash = leash
+        self._parent_watch = parent_watch
         self._writing = threading.Lock()
         self.kafka = self._kafka_of(state.of("kafka"))
         self._opensearch = [self._opensearch_of(record) for record in state.of("opensearch")]
@@ -52,15 +54,15 @@ class Backends:
         return [*self.kafka, *self._opensearch]
 
     @property
-    def opensearch(self) -> OpenSearch:
-        """The node; raises NotRunningError when it was not asked for."""
+    def opensearch(self) -> OpenSearchNode:
+        """The node; raises NotRunningError if this folder has only Kafka."""
         if not self._opensearch:
             raise NotRunningError(f"there is no OpenSearch in {self.folder}: it was started with only Kafka")
         return self._opensearch[0]
 
     @property
     def bootstrap_servers(self) -> str:
-        """``host:port`` of every broker, with commas between; raises NotRunningError."""
+        """``host:port`` of every broker, separated by commas; raises NotRunningError."""
         if not self.kafka:
             raise NotRunningError(f"there is no Kafka in {self.folder}: it was started with only OpenSearch")
         return ",".join(broker.bootstrap_server for broker in self.kafka)
@@ -72,14 +74,14 @@ class Backends:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables by which schedulerlog's services find both; raises NotRunningError."""
+        """The environment variables with which schedulerlog's services find both; raises NotRunningError."""
         return {KAFKA_VARIABLE: self.bootstrap_servers, OPENSEARCH_VARIABLE: self.opensearch_url}
 
     def start(self, kinds: Sequence[ServerKind] = KINDS) -> None:
-        """Start what does not run of these kinds, side by side, and wait until all are ready.
+        """Start the servers of these kinds that do not run, side by side, and wait until all are ready.
 
-        A port that was taken in the meantime is exchanged for another one, as long as no server of its kind runs.
-        Raises ServerError; then what this call started is gone again.
+        If another process has taken a port, another port is chosen, as long as no server of that kind runs.
+        Raises ServerError after killing what this call started.
         """
         before = [server for server in self.servers if server.is_alive]
         try:
@@ -87,7 +89,7 @@ class Backends:
                 for done in [threads.submit(self._start_kind, kind) for kind in kinds]:
                     done.result()
         except BaseException:
-            # Again: a thread may have started another one before it saw that the first was killed.
+            # Once more: a thread may have started a server after the first round of kills.
             self._kill_besides(before)
             raise
 
@@ -103,11 +105,11 @@ class Backends:
         self._kill_besides(())
 
     def state(self) -> State:
-        """What to remember about them."""
+        """What the state file holds about them."""
         return State(self._cluster_id, tuple(_record(server) for server in self.servers))
 
     def _start_kind(self, kind: ServerKind) -> None:
-        # A server that runs has told its address to others: then the ports of its kind stay.
+        # Clients know the address of a server that runs, so its kind must keep its ports.
         may_move = not any(server.is_alive for server in self._of(kind))
         for attempts_left in reversed(range(PORT_ATTEMPTS)):
             try:
@@ -135,7 +137,7 @@ class Backends:
             self._opensearch = [self._opensearch_of(record) for record in records]
 
     def remember(self) -> None:
-        """Write the state file, so that whoever comes next finds what runs."""
+        """Write the state file, so that the next command finds the servers that run."""
         with self._writing:
             write_state(self.folder, self.state())
 
@@ -155,22 +157,24 @@ class Backends:
     def _of(self, kind: ServerKind) -> list[JavaServer]:
         return [server for server in self.servers if server.kind == kind]
 
-    def _kafka_of(self, records: Sequence[ServerRecord]) -> list[Kafka]:
+    def _kafka_of(self, records: Sequence[ServerRecord]) -> list[KafkaBroker]:
         addresses = [Address(node, record.port, record.controller_port or 0) for node, record in enumerate(records)]
         return [
-            Kafka(
-                self.folder / record.name, addresses, node, self._cluster_id, self._jvms["kafka"], self._leash,
+            KafkaBroker(
+                self.folder / record.name, addresses, node, self._cluster_id, self._jvms["kafka"], self._parent_watch,
                 record.process,
             )
             for node, record in enumerate(records)
         ]  # fmt: skip
 
-    def _opensearch_of(self, record: ServerRecord) -> OpenSearch:
-        return OpenSearch(self.folder / record.name, record.port, self._jvms["opensearch"], self._leash, record.process)
+    def _opensearch_of(self, record: ServerRecord) -> OpenSearchNode:
+        return OpenSearchNode(
+            self.folder / record.name, record.port, self._jvms["opensearch"], self._parent_watch, record.process
+        )
 
 
 def installed_jvms(settings: JvmSettings, progress: Progress | None = None) -> dict[ServerKind, Jvm]:
-    """What runs each server, its jars downloaded and verified; raises DownloadError, LockError."""
+    """How to run each server, after downloading and verifying its jars; raises DownloadError, LockError."""
     lock, cache = read_lock(), cache_folder(os.environ)
     install(all_jars(lock), cache, repository(os.environ), progress)
     heaps: dict[ServerKind, str] = {"kafka": settings.kafka_heap, "opensearch": settings.opensearch_heap}
@@ -185,27 +189,27 @@ def backends(
     keep_data: bool = False,
     settings: JvmSettings | None = None,
 ) -> Iterator[Backends]:
-    """Servers that live as long as the ``with`` block, and never longer than this process, even if it is killed.
+    """Servers that run as long as the ``with`` block, and never longer than this process, even if it is killed.
 
-    Without ``keep_data`` they run in a new folder of their own, below ``folder`` or the system's temporary folder,
-    which is removed at the end; with it they run in ``folder`` itself, on the data that an earlier run left there.
+    Without ``keep_data`` they run in a new folder below ``folder`` or the system's temporary folder, which is removed
+    at the end; with it they run in ``folder`` itself, on the data that an earlier run left there.
 
     Raises DownloadError, SettingError, ServerError.
     """
     jvms = installed_jvms(settings or settings_from(os.environ), progress_on(Console(stderr=True)))
     kinds = (only,) if only else KINDS
-    leash = Leash()
+    parent_watch = ParentWatch()
     try:
         with _home(folder, keep_data) as home:
-            running = Backends(home, plan(home, _unused(home), kinds, brokers), jvms, leash)
+            running = Backends(home, plan(home, _unused(home), kinds, brokers), jvms, parent_watch)
             try:
                 running.start(kinds)
                 yield running
             finally:
-                # In order only where there is something to keep.
+                # Data that will be deleted need no orderly stop, which takes seconds.
                 running.stop() if keep_data else running.kill()
     finally:
-        leash.close()
+        parent_watch.close()
 
 
 @contextmanager
@@ -223,7 +227,7 @@ def _home(folder: Path | None, keep_data: bool) -> Iterator[Path]:
 
 
 def _unused(home: Path) -> State | None:
-    """What an earlier run left; raises EmbeddedError when it still runs."""
+    """The state that an earlier run left; raises EmbeddedError if its servers still run."""
     state = read_state(home)
     alive = [record.name for record in state.servers if record.process and record.process.is_alive()] if state else []
     if alive:
@@ -238,5 +242,5 @@ def _in_parallel(action: Callable[[JavaServer], None], servers: Sequence[JavaSer
 
 
 def _record(server: JavaServer) -> ServerRecord:
-    controller_port = server.addresses[server.node].controller_port if isinstance(server, Kafka) else None
+    controller_port = server.addresses[server.node].controller_port if isinstance(server, KafkaBroker) else None
     return ServerRecord(server.name, server.kind, server.port, controller_port, server.process)

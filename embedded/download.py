@@ -1,8 +1,8 @@
-"""Jars from a Maven repository into the user's cache: verified, resumed, safe with several processes at once.
+"""Downloads jars from a Maven repository into the user's cache: verified, resumed, safe with several processes at once.
 
-A jar appears under its own name only after its SHA-256 was right (write to ``.part``, verify, rename), so whatever is
-killed in the middle leaves either nothing or a ``.part`` that the next run continues with an HTTP range. One install
-at a time writes: others wait at a lock file, then find everything there.
+A jar gets its own name only after its SHA-256 was verified (write to ``.part``, verify, rename). A process that is
+killed therefore leaves at most a ``.part`` file, which the next run continues with an HTTP range. One install at a time
+writes; the others wait at a lock file and then find every jar there.
 """
 
 import hashlib
@@ -18,8 +18,8 @@ import httpx
 
 from embedded.errors import DownloadError
 from embedded.lock import Jar
-from embedded.locking import one_at_a_time
-from embedded.progress import Progress, Silent, started
+from embedded.locking import file_lock
+from embedded.progress import NoProgress, Progress, started
 
 REPOSITORY_VARIABLE: Final = "SCHEDULERLOG_MAVEN_REPOSITORY"
 DEFAULT_REPOSITORY: Final = "https://repo.maven.apache.org/maven2"
@@ -33,13 +33,13 @@ def repository(environment: Mapping[str, str]) -> str:
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Where jars are kept."""
+    """The folder that holds the jars."""
     return user_cache(environment) / "jars"
 
 
 def user_cache(environment: Mapping[str, str]) -> Path:
-    """What is ours of the user's cache: ``$XDG_CACHE_HOME/schedulerlog``, by default below ``~/.cache``."""
-    # The XDG specification tells to ignore a relative path.
+    """Our folder in the user's cache: ``$XDG_CACHE_HOME/schedulerlog``, by default below ``~/.cache``."""
+    # The XDG specification demands that a relative path is ignored.
     root = Path(environment.get("XDG_CACHE_HOME", ""))
     return (root if root.is_absolute() else Path.home() / ".cache") / "schedulerlog"
 
@@ -53,7 +53,7 @@ def is_intact(file: Path, jar: Jar) -> bool:
 
 
 def missing(jars: Sequence[Jar], cache: Path) -> list[Jar]:
-    """Those not in the cache, or damaged there."""
+    """The jars that are not in the cache, or are damaged there."""
     with ThreadPoolExecutor(PARALLEL) as pool:
         intact = pool.map(lambda jar: is_intact(cache / jar.path, jar), jars)
         return [jar for jar, is_there in zip(jars, intact, strict=True) if not is_there]
@@ -68,11 +68,11 @@ def install(
 ) -> int:
     """Bring every jar into the cache; returns how many were downloaded. ``pause`` waits (seconds) between attempts.
 
-    Raises DownloadError, keeping what has arrived for the next run.
+    Raises DownloadError; the next run continues with the bytes that have arrived.
     """
     if not missing(jars, cache):
         return 0
-    progress = progress or Silent()
+    progress = progress or NoProgress()
     with _one_install_at_a_time(cache, progress):
         wanted = missing(jars, cache)
         if wanted:
@@ -92,7 +92,7 @@ class Repository:
         return f"{self.base_url}/{jar.path}"
 
     def fetch(self, jar: Jar, client: httpx.Client, progress: Progress) -> None:
-        """Download, verify and name one jar, trying again what may pass by itself; raises DownloadError."""
+        """Download and verify one jar and give it its name; retries passing failures; raises DownloadError."""
         target = self.cache / jar.path
         part = target.with_suffix(".jar.part")
         for attempt in range(1, ATTEMPTS + 1):
@@ -105,7 +105,7 @@ class Repository:
         raise DownloadError(f"{self.url(jar)}: {problem}, {ATTEMPTS} times. {_next_step()}")
 
     def _try_once(self, jar: Jar, part: Path, client: httpx.Client, progress: Progress) -> str | None:
-        """One attempt: None when the part file is the whole jar, else what went wrong and is worth another attempt."""
+        """One attempt: None if the part file is now the whole jar, else why another attempt is worth it."""
         try:
             self._continue_part(jar, part, client, progress)
         except (httpx.UnsupportedProtocol, httpx.InvalidURL, httpx.TooManyRedirects) as error:
@@ -120,7 +120,7 @@ class Repository:
             return f"only {part.stat().st_size} of {jar.size} bytes arrived"
         if is_intact(part, jar):
             return None
-        # The bytes that are there are wrong: continuing them would never become right.
+        # The bytes that are there are wrong, so continuing the file would never make it right.
         part.unlink()
         progress.at(jar.path, 0)
         return "the SHA-256 differs from the lock file"
@@ -133,14 +133,14 @@ class Repository:
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
         with client.stream("GET", self.url(jar), headers=headers) as response:
             response.raise_for_status()
-            # 200 is how a server without ranges answers a range request: it sends all from the start.
+            # A server that does not support ranges answers 200 and sends the whole file.
             resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
             with part.open("ab" if resumed else "wb") as file:
                 for chunk in response.iter_raw():
                     file.write(chunk)
                     progress.at(jar.path, file.tell())
                     if file.tell() > jar.size:
-                        return  # whatever this is, it is not the jar; the hash will say so
+                        return  # more bytes than the jar has: the caller finds a wrong hash
 
 
 def _download_all(jars: Sequence[Jar], source: Repository, progress: Progress) -> None:
@@ -160,7 +160,7 @@ def _download_all(jars: Sequence[Jar], source: Repository, progress: Progress) -
 
 
 def _passing_status(error: httpx.HTTPStatusError) -> str:
-    """What a status says that may pass by itself; any other becomes DownloadError."""
+    """A description of a status that may pass by itself; raises DownloadError for any other."""
     status = error.response.status_code
     if status in {408, 416, 425, 429} or status >= 500:
         return f"the repository answered {status}"
@@ -168,7 +168,9 @@ def _passing_status(error: httpx.HTTPStatusError) -> str:
 
 
 def _cannot_be_written(place: Path, error: OSError) -> DownloadError:
-    return DownloadError(f"{place}: cannot be written ({error}). Make room there, or name a folder by XDG_CACHE_HOME.")
+    return DownloadError(
+        f"{place}: cannot be written ({error}). Free disk space there, or name another folder with XDG_CACHE_HOME."
+    )
 
 
 def _next_step() -> str:
@@ -183,7 +185,7 @@ def _sha256(file: Path) -> str:
 @contextmanager
 def _one_install_at_a_time(cache: Path, progress: Progress) -> Iterator[None]:
     with ExitStack() as held:
-        lock = one_at_a_time(cache / ".lock", lambda: progress.note("another process is installing; waiting for it"))
+        lock = file_lock(cache / ".lock", lambda: progress.note("another process is installing; waiting for it"))
         try:
             held.enter_context(lock)
         except OSError as error:

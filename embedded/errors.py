@@ -1,20 +1,20 @@
-"""What can go wrong here, named for what the caller can do about it.
+"""What can go wrong in this package, named for what the caller can do about it.
 
 EmbeddedError
 ├── LockError            the lock file is damaged: restore it from the repository
-├── DownloadError        a jar cannot be had: check the network or name another repository
+├── DownloadError        a jar cannot be downloaded: check the network or name another repository
 ├── BuildError           the control plane cannot be built: read the log lines in the message
 ├── SettingError         an environment variable has a value that cannot be used: correct it
 ├── NotRunningError      an operation on a server or folder that has nothing running
 └── ServerError          a server died or never got ready: read the log lines in the message
-    └── PortTakenError   somebody else listens there: free the port, or start with other ports
+    └── PortTakenError   another process listens there: free the port, or start with other ports
 """
 
 from pathlib import Path
 
 
 class EmbeddedError(Exception):
-    """Base of all errors of this package; the message tells cause, place and next step."""
+    """Base of all errors of this package; the message names cause, place and next step."""
 
 
 class LockError(EmbeddedError):
@@ -35,7 +35,7 @@ class BuildError(EmbeddedError):
 
 
 class SettingError(EmbeddedError):
-    """An environment variable that cannot be used."""
+    """A setting has a value that cannot be used."""
 
 
 class NotRunningError(EmbeddedError):
@@ -43,7 +43,7 @@ class NotRunningError(EmbeddedError):
 
 
 class ServerError(EmbeddedError):
-    """A server died or did not get ready; carries the last lines of its log."""
+    """A server died or did not become ready; carries the last lines of its log."""
 
     def __init__(self, what: str, log: Path, last_lines: list[str]) -> None:
         super().__init__(_with_log(what, log, last_lines))

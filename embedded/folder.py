@@ -1,4 +1,4 @@
-"""What the command line does: servers of a folder that go on running when the command has ended."""
+"""What the command line does: servers of a folder that keep running when the command has ended."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -9,7 +9,7 @@ from embedded.backends import KAFKA_VARIABLE, OPENSEARCH_VARIABLE, Backends, ins
 from embedded.errors import EmbeddedError, NotRunningError
 from embedded.jvm import settings_from
 from embedded.lock import ServerKind
-from embedded.locking import one_at_a_time
+from embedded.locking import file_lock
 from embedded.plan import plan
 from embedded.process import ProcessId
 from embedded.progress import Progress
@@ -19,9 +19,9 @@ from embedded.status import Status, status_of
 
 
 def up(folder: Path, kinds: Sequence[ServerKind], brokers: int, progress: Progress) -> Backends:
-    """Start what does not run, and leave it running; raises EmbeddedError."""
+    """Start the servers that do not run, and leave them running; raises EmbeddedError."""
     jvms = installed_jvms(settings_from(os.environ), progress)
-    with one_at_a_time(folder / "lock"):
+    with file_lock(folder / "lock"):
         running = Backends(folder, plan(folder, read_state(folder), kinds, brokers), jvms)
         running.start(kinds)
         running.remember()
@@ -29,10 +29,10 @@ def up(folder: Path, kinds: Sequence[ServerKind], brokers: int, progress: Progre
 
 
 def down(folder: Path) -> list[str]:
-    """Stop everything; returns the names of what ran. Data, logs and ports are kept for the next ``up``."""
+    """Stop all servers and return the names of those that ran. Data, logs and ports are kept for the next ``up``."""
     if not folder.is_dir():
         return []
-    with one_at_a_time(folder / "lock"):
+    with file_lock(folder / "lock"):
         state = read_state(folder)
         if state is None:
             return []
@@ -56,9 +56,9 @@ def _records(folder: Path) -> tuple[ServerRecord, ...]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The variables that tell schedulerlog's services where the running servers are.
+    """The environment variables with which schedulerlog's services find the running servers.
 
-    Raises NotRunningError when one of them does not run, for an address that does not answer is worth nothing.
+    Raises NotRunningError if one of them does not run: a service would wait for an address that never answers.
     """
     servers = status(folder)
     dead = [server.name for server in servers if not server.is_up]
@@ -76,4 +76,4 @@ def _stop(running: Mapping[str, ProcessId], folder: Path) -> None:
         process.ask_to_stop()
     stuck = [name for name, process in running.items() if not process.stop(GRACE_SECONDS)]
     if stuck:
-        raise EmbeddedError(f"{', '.join(stuck)} in {folder} does not even end on SIGKILL")
+        raise EmbeddedError(f"{', '.join(stuck)} in {folder} does not end even after SIGKILL")

@@ -21,7 +21,7 @@ FLAGS_VARIABLE: Final = "SCHEDULERLOG_EMBEDDED_JAVA_FLAGS"
 QUICK_START_FLAGS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
 _HEAP = re.compile(r"[1-9][0-9]*[mMgG]")
-# Java takes further options from these; a stranger's agent or class path must not end up in our servers.
+# Java takes more options from these variables; agents and class paths of other programs must not get into our servers.
 _FOREIGN_VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH", "JAVA_OPTS")
 
 
@@ -47,7 +47,7 @@ def settings_from(environment: Mapping[str, str]) -> JvmSettings:
 
 @dataclass(frozen=True, slots=True)
 class Jvm:
-    """The machine that runs one server: its heap, its flags, its jars."""
+    """The Java virtual machine of one server: its heap, its flags, its jars."""
 
     heap: str
     flags: tuple[str, ...]
@@ -60,7 +60,7 @@ class Jvm:
             f"-Xmx{self.heap}",
             *self.flags,
             "-XX:-UsePerfData",  # no shared memory file in /tmp for each server
-            "-XX:+ExitOnOutOfMemoryError",  # die with a message rather than limp
+            "-XX:+ExitOnOutOfMemoryError",  # end with a message instead of running on without memory
             "-cp",
             os.pathsep.join(map(str, self.class_path)),
             *main,
@@ -68,9 +68,9 @@ class Jvm:
 
 
 def java_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """The environment of a server: ours without what would change Java behind our back.
+    """The environment of a server: ours without the variables from which Java takes options.
 
-    Java reads file names in the encoding of the locale; under the plain ``C`` of many containers that is ASCII only.
+    The locale is UTF-8, because Java reads file names in its encoding, and ``C``, usual in containers, means ASCII.
     """
     own = {name: value for name, value in environment.items() if name not in _FOREIGN_VARIABLES}
     return own | {"LC_ALL": "C.UTF-8"}

@@ -18,7 +18,7 @@ from aiokafka.errors import KafkaError, for_code
 from embedded.errors import EmbeddedError, ServerError
 from embedded.jvm import Jvm, java_environment
 from embedded.ports import is_listening
-from embedded.process import Leash, ProcessId, last_lines
+from embedded.process import ParentWatch, ProcessId, last_lines
 from embedded.server import JavaServer
 
 PROBE_PREFIX: Final = "embedded-probe-"
@@ -41,7 +41,7 @@ class Address:
 def properties(node: int, addresses: Sequence[Address], log_dir: Path) -> str:
     """``server.properties`` of one broker of a cluster; raises EmbeddedError for a folder that Kafka cannot use."""
     if "," in str(log_dir):
-        raise EmbeddedError(f"{log_dir}: Kafka takes a comma in a folder's name for the end of it; use another folder")
+        raise EmbeddedError(f"{log_dir}: Kafka reads a comma in log.dirs as a separator; use a folder without one")
     own = addresses[node]
     brokers = len(addresses)
     in_sync = min(2, brokers)
@@ -66,7 +66,7 @@ def properties(node: int, addresses: Sequence[Address], log_dir: Path) -> str:
             "share.coordinator.state.topic.min.isr": in_sync,
             # A misspelt topic must fail, as it does in production, not appear.
             "auto.create.topics.enable": "false",
-            # Fifty partitions of bookkeeping and 10 MiB of index for every segment are for other machines.
+            # The defaults, fifty partitions for offsets and 10 MiB of index per segment, are for larger machines.
             "offsets.topic.num.partitions": 4,
             "transaction.state.log.num.partitions": 4,
             "log.index.size.max.bytes": 1024 * 1024,
@@ -74,7 +74,7 @@ def properties(node: int, addresses: Sequence[Address], log_dir: Path) -> str:
             "log.preallocate": "false",
             "num.network.threads": 2,
             "num.io.threads": 4,
-            # Consumers join at once; a test may ask for sessions as short as a second.
+            # Consumers join without delay, and a test may use sessions as short as a second.
             "group.initial.rebalance.delay.ms": 0,
             "group.min.session.timeout.ms": 1000,
             # A killed broker is noticed in 3 s instead of 9 s.
@@ -85,15 +85,15 @@ def properties(node: int, addresses: Sequence[Address], log_dir: Path) -> str:
 
 
 def _escaped(value: str) -> str:
-    """A value as java.util.Properties reads it back: Latin-1, with a backslash of its own meaning."""
+    """A value as java.util.Properties reads it: Latin-1, with backslash as the escape character."""
     return "".join(
         f"\\u{unit:04x}" if unit == ord("\\") or not 32 <= unit < 127 else chr(unit)
         for unit in memoryview(value.encode("utf-16-le")).cast("H")
     )
 
 
-class Kafka(JavaServer):
-    """One broker of a cluster whose addresses are all known beforehand."""
+class KafkaBroker(JavaServer):
+    """One broker of a cluster; the addresses of all its brokers are known before the first one starts."""
 
     kind = "kafka"
 
@@ -104,10 +104,10 @@ class Kafka(JavaServer):
         node: int,
         cluster_id: str,
         jvm: Jvm,
-        leash: Leash | None = None,
+        parent_watch: ParentWatch | None = None,
         process: ProcessId | None = None,
     ) -> None:
-        super().__init__(f"kafka-{node}", home, addresses[node].client_port, leash, process)
+        super().__init__(f"kafka-{node}", home, addresses[node].client_port, parent_watch, process)
         self.node = node
         self.addresses = tuple(addresses)
         self._cluster_id = cluster_id
@@ -132,7 +132,7 @@ class Kafka(JavaServer):
         return is_listening(self.port) and is_ready(self.bootstrap_server, self.node, self._cluster_id)
 
     def _format(self) -> None:
-        """Give the empty folder its cluster id and metadata version."""
+        """Write the cluster id and the metadata version into the empty data folder, as KRaft requires."""
         arguments = ("--ignore-formatted", "-t", self._cluster_id, "-c", str(self._properties_file))
         command = self._jvm.command("kafka.tools.StorageTool", "format", *arguments)
         environment = java_environment(os.environ)
@@ -145,7 +145,7 @@ class Kafka(JavaServer):
 async def probe(bootstrap_server: str, node: int, cluster_id: str | None = None) -> None:
     """Create a topic on this very broker, write a record, read it back, delete the topic.
 
-    With ``cluster_id`` a stranger's Kafka, which was faster to take the port, does not count.
+    With ``cluster_id``, another Kafka that has taken the port meanwhile does not count.
 
     Raises KafkaError or TimeoutError as long as one of these is not possible.
     """
@@ -167,7 +167,7 @@ async def _create(admin: Any, topic: str, node: int) -> None:
     for _, code, *_ in answer.topic_errors:
         if code:
             raise for_code(code)(topic)
-    # A producer that asks for it before the broker has heard of it logs a warning that would worry people.
+    # A producer that asks before the broker knows the topic logs a warning, which looks like a fault.
     while any(each["error_code"] for each in await admin.describe_topics([topic])):  # noqa: ASYNC110
         await asyncio.sleep(0.02)
 
@@ -192,7 +192,7 @@ async def _write_and_read(bootstrap_server: str, topic: str) -> None:
 
 @asynccontextmanager
 async def _started(admin: Any) -> AsyncIterator[None]:
-    # close() before start() would hang on a connection that was never made.
+    # start() stays outside of the try: close() without a connection would hang.
     await admin.start()
     try:
         yield
@@ -201,7 +201,7 @@ async def _started(admin: Any) -> AsyncIterator[None]:
 
 
 def is_ready(bootstrap_server: str, node: int, cluster_id: str | None = None) -> bool:
-    """Whether the probe succeeds now, in a thread: the caller may have an event loop of its own."""
+    """Whether ``probe`` succeeds now. It runs in a thread, because the caller may be inside an event loop."""
     with ThreadPoolExecutor(1) as thread:
         try:
             thread.submit(asyncio.run, probe(bootstrap_server, node, cluster_id)).result()

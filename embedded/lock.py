@@ -1,4 +1,4 @@
-"""The lock file: which jars make up each server, each with its size and SHA-256.
+"""The lock file ``jars.lock``: the jars of each server, with size and SHA-256.
 
 One line per jar: ``server path size sha256``, the path as in a Maven repository. A jar that both servers need has a
 line for each. ``python -m embedded.lock kafka=FOLDER opensearch=FOLDER`` writes it from folders in Maven's repository
@@ -54,7 +54,7 @@ def read_lock(file: Path = LOCK_FILE) -> Lock:
 
 
 def all_jars(lock: Lock, kinds: Iterable[ServerKind] = KINDS) -> tuple[Jar, ...]:
-    """Every jar that these servers need, once, by path."""
+    """Every jar that these servers need, without duplicates, sorted by path."""
     return tuple(sorted({jar for kind in kinds for jar in lock[kind]}))
 
 

@@ -1,4 +1,4 @@
-"""One process at a time in a folder, by a lock that the system takes back however its holder ends."""
+"""One process at a time in a folder. The system releases the lock when its holder ends, however that happens."""
 
 import fcntl
 import os
@@ -12,29 +12,29 @@ POLL_SECONDS: Final = 0.2
 
 
 @contextmanager
-def one_at_a_time(
-    lock: Path, waits: Callable[[], None] = lambda: None, still_waits: Callable[[], None] = lambda: None
+def file_lock(
+    lock: Path, on_wait: Callable[[], None] = lambda: None, while_waiting: Callable[[], None] = lambda: None
 ) -> Iterator[None]:
-    """Hold the lock file, made with its folder where missing.
+    """Hold an exclusive lock on the file ``lock``, which is created with its folder if it is missing.
 
-    If somebody else holds it, ``waits`` is called once and ``still_waits`` again and again. Raises OSError when the
-    file cannot be made.
+    While another process holds it, ``on_wait`` is called once and ``while_waiting`` repeatedly. Raises OSError if the
+    file cannot be created.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        if not _is_taken(descriptor):
-            waits()
-            while not _is_taken(descriptor):
-                still_waits()
+        if not _try_lock(descriptor):
+            on_wait()
+            while not _try_lock(descriptor):
+                while_waiting()
                 time.sleep(POLL_SECONDS)
         yield
     finally:
-        os.close(descriptor)  # also gives the lock back
+        os.close(descriptor)  # also releases the lock
 
 
-def _is_taken(descriptor: int) -> bool:
-    """Whether the lock is ours now."""
+def _try_lock(descriptor: int) -> bool:
+    """Try to take the lock without waiting; whether we hold it now."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -9,7 +9,7 @@ import httpx
 
 from embedded.errors import PortTakenError
 from embedded.jvm import Jvm
-from embedded.process import Leash, ProcessId, first_text, last_lines
+from embedded.process import ParentWatch, ProcessId, first_text, last_lines
 from embedded.server import JavaServer
 
 PROBE_PREFIX: Final = "embedded-probe-"
@@ -30,7 +30,7 @@ MODULES: Final = (
 CONFIGURATION: Final = """\
 network.host: 127.0.0.1
 transport.port: 9300-9499
-# A nearly full disk would make every index read-only: right for a cluster, a riddle on a laptop or in CI.
+# A nearly full disk would make every index read-only: right for a cluster, a puzzling failure on a laptop or in CI.
 cluster.routing.allocation.disk.threshold_enabled: false
 """
 LOGGING: Final = """\
@@ -45,15 +45,15 @@ rootLogger.appenderRef.console.ref = console
 _HTTP_ADDRESS = re.compile(r"AbstractHttpServerTransport.*publish_address \{127\.0\.0\.1:(\d+)\}")
 
 
-class OpenSearch(JavaServer):
+class OpenSearchNode(JavaServer):
     """A single node; the runner puts its data below ``home``."""
 
     kind = "opensearch"
 
     def __init__(
-        self, home: Path, port: int, jvm: Jvm, leash: Leash | None = None, process: ProcessId | None = None
+        self, home: Path, port: int, jvm: Jvm, parent_watch: ParentWatch | None = None, process: ProcessId | None = None
     ) -> None:
-        super().__init__("opensearch", home, port, leash, process)
+        super().__init__("opensearch", home, port, parent_watch, process)
         self._jvm = jvm
 
     @property
@@ -78,19 +78,19 @@ class OpenSearch(JavaServer):
         return self._has_its_port() and is_ready(self.url)
 
     def _has_its_port(self) -> bool:
-        """Whether it has said that it listens where it should; raises PortTakenError when it listens elsewhere.
+        """Whether its log shows that it listens at our port; raises PortTakenError if it listens elsewhere.
 
-        The runner takes the next port, without a word, when somebody else was faster, perhaps another OpenSearch.
+        If another process has taken the port, the runner silently takes the next one.
         """
-        said = _HTTP_ADDRESS.search(first_text(self.log))
-        if said and int(said[1]) != self.port:
+        address = _HTTP_ADDRESS.search(first_text(self.log))
+        if address and int(address[1]) != self.port:
             taken = f"{self.name}: port {self.port} was taken by another process while it started"
             raise PortTakenError(taken, self.log, last_lines(self.log))
-        return said is not None
+        return address is not None
 
 
 def is_ready(url: str) -> bool:
-    """Whether the probe succeeds now."""
+    """Whether ``probe`` succeeds now."""
     try:
         probe(url)
     except httpx.HTTPError:
@@ -104,7 +104,7 @@ def probe(url: str) -> None:
     Waits for the indices that are already there: until their shards are started their documents cannot be read.
     """
     index = f"/{PROBE_PREFIX}{uuid.uuid4().hex}"
-    # Proxies of the environment are for the world outside, not for 127.0.0.1.
+    # The proxies that the environment names are for other machines, not for 127.0.0.1.
     with httpx.Client(base_url=url, trust_env=False, timeout=10.0) as client:
         _expect(client.get("/_cluster/health", params={"wait_for_status": "yellow", "timeout": "5s"}))
         _expect(client.put(index, json={"settings": {"number_of_shards": 1, "number_of_replicas": 0}}))
@@ -118,5 +118,5 @@ def probe(url: str) -> None:
 
 
 def _expect(response: httpx.Response) -> httpx.Response:
-    # Not found while it starts is as passing as 503: every status but success means "not yet".
+    # While it starts, 404 passes as 503 does: every status but success means "not yet".
     return response.raise_for_status()

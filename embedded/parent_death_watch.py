@@ -1,13 +1,14 @@
-"""Run a command that dies when whoever started it dies, even by SIGKILL: ``python leash.py DESCRIPTOR COMMAND...``.
+"""Runs a command that dies when its parent dies, even by SIGKILL.
 
-DESCRIPTOR is the read end of a pipe whose only write end the starter holds; the kernel closes it when the starter is
-gone, however it went. This process forks a watcher that waits for that and then kills the command, and itself becomes
-the command (exec), so that the process that was started *is* the server: same process id, same exit status.
+Usage: ``python parent_death_watch.py DESCRIPTOR COMMAND...``. DESCRIPTOR is the read end of a pipe whose only write end
+the parent holds; the kernel closes it when the parent ends, for whatever reason. This process forks a watcher that
+waits for that and then kills the command. The process itself becomes the command (exec), so that the process that the
+parent started *is* the server: same process id, same exit status.
 
 Why not ``PR_SET_PDEATHSIG``: it fires when the starting *thread* ends, so a server started from a thread pool would die
-with the pool; it is Linux only; and setting it needs code between fork and exec in a process with threads.
+with the pool; it exists on Linux only; and setting it needs code between fork and exec in a process with threads.
 
-Standard library only, nothing of ours: it is run as a file with ``python -I -S``, which takes about 20 ms.
+It imports the standard library only, because it is run as a file with ``python -I -S``, which takes about 20 ms.
 """
 
 import contextlib
@@ -17,25 +18,25 @@ import signal
 import sys
 
 
-def watch(starter: int, command_end: int, command: int) -> None:
-    """Kill ``command`` when the starter's pipe ends; return when the command has ended by itself.
+def watch(parent: int, command_end: int, command: int) -> None:
+    """Kill the process ``command`` when the pipe ``parent`` ends; return when the command has ended by itself.
 
-    ``command_end`` is a pipe whose write end only the command holds, so a process id that the system has given to
-    somebody else in the meantime is never killed.
+    Only the command holds the write end of the pipe ``command_end``. While that is open the process id is still the
+    command's, so no other process that was given the same id later can be killed.
     """
-    readable, _, _ = select.select([starter, command_end], [], [])
+    readable, _, _ = select.select([parent, command_end], [], [])
     if command_end not in readable:
         with contextlib.suppress(ProcessLookupError):
             os.kill(command, signal.SIGKILL)
 
 
 def main(arguments: list[str]) -> None:
-    starter, command = int(arguments[0]), arguments[1:]
+    parent, command = int(arguments[0]), arguments[1:]
     read_end, write_end = os.pipe()
     if os.fork() == 0:
         os.close(write_end)
         os.setsid()
-        watch(starter, read_end, os.getppid())
+        watch(parent, read_end, os.getppid())
         os._exit(0)
     os.set_inheritable(write_end, True)
     os.execv(command[0], command)  # noqa: S606 - becoming the server is the point

@@ -1,4 +1,4 @@
-"""Which servers a folder holds, and on which ports: decided once, then remembered."""
+"""Decides which servers a folder holds and on which ports; the decision is made once and then kept."""
 
 import uuid
 from base64 import urlsafe_b64encode
@@ -12,7 +12,7 @@ from embedded.state import ServerRecord, State
 
 
 def new_records(kind: ServerKind, brokers: int) -> tuple[ServerRecord, ...]:
-    """Servers that were never started, on ports that are free now; ``brokers`` counts for Kafka only."""
+    """Servers that were never started, on ports that are free now; ``brokers`` matters for Kafka only."""
     if kind == "opensearch":
         return (ServerRecord("opensearch", kind, free_port(OPENSEARCH_PORTS)),)
     ports: list[int] = []
@@ -24,17 +24,17 @@ def new_records(kind: ServerKind, brokers: int) -> tuple[ServerRecord, ...]:
 def new_cluster_id() -> str:
     """A cluster id as Kafka writes it: 16 random bytes in base64 for URLs, unpadded, the first bit 0.
 
-    With that bit it could begin with a dash, and Kafka's tools would take it for an option. Random, so that a broker
-    that meets a stranger's controller on a recycled port does not take it for its own.
+    If the first bit were 1, the id could begin with a dash, and Kafka's tools would read it as an option. It is random,
+    so that a broker does not join another cluster's controller that got one of our ports.
     """
     number = uuid.uuid4().int & ((1 << 127) - 1)
     return urlsafe_b64encode(number.to_bytes(16)).decode().rstrip("=")
 
 
 def plan(folder: Path, state: State | None, kinds: Sequence[ServerKind], brokers: int) -> State:
-    """The servers that were there and those of ``kinds`` that were not.
+    """The servers that the folder has, and new ones for those of ``kinds`` that it lacks.
 
-    Raises EmbeddedError for a number of brokers other than the one whose data are there.
+    Raises EmbeddedError if the folder holds the data of another number of brokers.
     """
     cluster_id = state.kafka_cluster_id if state else new_cluster_id()
     records = state.servers if state else ()

@@ -1,7 +1,7 @@
 """Free TCP ports on 127.0.0.1.
 
-Ports are taken from below the range that the kernel hands out to outgoing connections: a server that is killed and
-started again would otherwise find, now and then, that somebody's connection got its port in between.
+Ports come from below the range that the kernel gives to outgoing connections: otherwise a server that is killed and
+started again would sometimes find that a connection of another program has its port.
 """
 
 import errno
@@ -20,7 +20,7 @@ OPENSEARCH_PORTS = range(9_201, 9_300)
 def is_free(port: int) -> bool:
     """Whether a server could listen on 127.0.0.1 at this port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        # As servers do: connections of a predecessor that are still closing do not count.
+        # As servers do: closing connections of the previous server do not make the port taken.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
@@ -32,14 +32,14 @@ def is_free(port: int) -> bool:
 
 
 def is_listening(port: int) -> bool:
-    """Whether somebody accepts connections on 127.0.0.1 at this port now."""
+    """Whether a server accepts connections on 127.0.0.1 at this port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
         probe.settimeout(1.0)
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
 def free_port(candidates: range, besides: Iterable[int] = ()) -> int:
-    """A free port out of these, chosen at random so that two who ask at once seldom get the same."""
+    """A free port out of these, chosen at random so that two processes that ask at once rarely get the same."""
     left = [port for port in candidates if port not in set(besides)]
     random.shuffle(left)
     for port in left:

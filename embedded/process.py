@@ -1,7 +1,6 @@
-"""Operating system processes that outlive a look away: identified by process id *and* start time.
+"""Operating system processes, identified by process id *and* start time.
 
-A process id alone may belong to somebody else by the time it is used again, so nothing here signals a process whose
-start time is not the remembered one.
+The system reuses process ids, so nothing here signals a process whose start time differs from the recorded one.
 """
 
 import contextlib
@@ -15,21 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-LEASH: Final = Path(__file__).with_name("parent_death_watch.py")
+WATCH_SCRIPT: Final = Path(__file__).with_name("parent_death_watch.py")
 KILL_SECONDS: Final = 20.0
 _POLL_SECONDS: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessId:
-    """``pid`` and, so that a recycled pid is told apart, when it started (as the system spells it)."""
+    """A process id, and the start time (as the system spells it) that distinguishes it from a reused id."""
 
     pid: int
     started: str
 
     def is_alive(self) -> bool:
-        """Whether this very process runs; a zombie does not."""
-        return started_at(self.pid) == self.started
+        """Whether this process runs; a zombie does not count as running."""
+        return start_time_of(self.pid) == self.started
 
     def send(self, number: signal.Signals) -> None:
         """Signal it; does nothing if it has ended."""
@@ -49,10 +48,10 @@ class ProcessId:
     def ask_to_stop(self) -> None:
         """SIGTERM without waiting."""
         self.send(signal.SIGTERM)
-        self.send(signal.SIGCONT)  # a paused process would get the first only when it is resumed
+        self.send(signal.SIGCONT)  # a paused process receives SIGTERM only when it is resumed
 
     def stop(self, grace_seconds: float) -> bool:
-        """SIGTERM, then SIGKILL when it still runs after the grace; whether it has ended."""
+        """SIGTERM, then SIGKILL if it still runs after ``grace_seconds``; whether it has ended."""
         self.ask_to_stop()
         return self.wait_for_end(grace_seconds) or self.kill()
 
@@ -67,8 +66,8 @@ class ProcessId:
         return resident_kib / 1024 if resident_kib is not None and self.is_alive() else None
 
 
-def started_at(pid: int) -> str | None:
-    """When the process started, in a form that stays the same while it lives; None when there is no such process."""
+def start_time_of(pid: int) -> str | None:
+    """When the process started, in a form that does not change while it runs; None if there is no such process."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -99,14 +98,18 @@ def _ps(pid: int, columns: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
 
-class Leash:
-    """Holds the write end of the pipe that keeps leashed children alive; closing it kills them."""
+class ParentWatch:
+    """Kills its children when this process dies: it holds the pipe that ``parent_death_watch`` waits for.
+
+    The kernel closes the pipe when this process ends; ``close`` kills the children as well.
+    """
 
     def __init__(self) -> None:
         self._read_end, self._write_end = os.pipe()
 
     def command(self, command: Sequence[str]) -> list[str]:
-        return [sys.executable, "-I", "-S", str(LEASH), str(self._read_end), *command]
+        """The command line that runs ``command`` under watch; pass it the descriptors ``inherited``."""
+        return [sys.executable, "-I", "-S", str(WATCH_SCRIPT), str(self._read_end), *command]
 
     @property
     def inherited(self) -> tuple[int, ...]:
@@ -119,43 +122,43 @@ class Leash:
 
 @dataclass(slots=True)
 class Child:
-    """A process that we started: ``id`` to remember it by; ``popen`` to collect its exit status."""
+    """A process that we started: ``id`` to find it again, ``popen`` to collect its exit status."""
 
     id: ProcessId
     popen: subprocess.Popen[bytes]
 
-    def exit_status(self, patience_seconds: float = 0) -> int | None:
+    def exit_status(self, timeout_seconds: float = 0) -> int | None:
         """None while it runs; negative is the number of the signal that ended it.
 
-        Of a program that was just seen to be dead the system may tell the status a moment later.
+        The system may report the exit status a moment after the process was seen to be dead.
         """
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.popen.wait(patience_seconds)
+            self.popen.wait(timeout_seconds)
         return self.popen.poll()
 
 
-def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str], leash: Leash | None) -> Child:
-    """Start a command in a session of its own, its output appended to ``log``; with a leash it dies with us.
+def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str], parent_watch: ParentWatch | None) -> Child:
+    """Start a command in a session of its own, its output appended to ``log``; with a parent watch it dies with us.
 
-    Its own session keeps a terminal's Ctrl-C away from it: who started it stops it in order.
+    In its own session it does not receive the Ctrl-C of a terminal: its starter stops it in order.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as output:
         popen = subprocess.Popen(
-            leash.command(command) if leash else command,
+            parent_watch.command(command) if parent_watch else command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             env=dict(environment),
-            pass_fds=leash.inherited if leash else (),
+            pass_fds=parent_watch.inherited if parent_watch else (),
             start_new_session=True,
         )
-    # Not None: until we collect its exit status, even a process that died at once keeps its entry; a zombie reads None.
-    return Child(ProcessId(popen.pid, started_at(popen.pid) or "ended"), popen)
+    # A process that has died already is a zombie, for which there is no start time.
+    return Child(ProcessId(popen.pid, start_time_of(popen.pid) or "ended"), popen)
 
 
 def last_lines(file: Path, count: int = 20) -> list[str]:
-    """The last lines of a log, each cut to a readable length; none when there is no such file."""
+    """The last lines of a log, each cut to a readable length; empty if there is no such file."""
     try:
         with file.open("rb") as opened:
             opened.seek(max(0, file.stat().st_size - 64 * 1024))
@@ -166,7 +169,7 @@ def last_lines(file: Path, count: int = 20) -> list[str]:
 
 
 def first_text(file: Path, limit_bytes: int = 1 << 20) -> str:
-    """The beginning of a log; empty when there is no such file."""
+    """The beginning of a log; empty if there is no such file."""
     try:
         with file.open("rb") as opened:
             return opened.read(limit_bytes).decode(errors="replace")

@@ -1,4 +1,4 @@
-"""How far a download is: a bar on a terminal, a plain line every few seconds elsewhere, or nothing."""
+"""Shows the progress of a download: a bar on a terminal, a plain line every few seconds elsewhere, or nothing."""
 
 import threading
 import time
@@ -15,22 +15,22 @@ _MB: Final = 1e6
 
 
 class Progress(Protocol):
-    """What a download reports; called from several threads."""
+    """Receives what a download reports; called from several threads."""
 
     def note(self, text: str) -> None:
-        """Something that the person should know, in one line."""
+        """One line for the person who waits."""
 
     def start(self, files: int, total_bytes: int) -> None:
-        """So much is going to be downloaded."""
+        """The download begins; these are its totals."""
 
     def at(self, path: str, have_bytes: int) -> None:
-        """So many bytes of this file are there now; less than before when it had to start again."""
+        """This file has so many bytes now; fewer than before if its download started again."""
 
     def stop(self) -> None:
-        """No more will come, whether all is there or not."""
+        """The download has ended, complete or not."""
 
 
-class Silent:
+class NoProgress:
     """Reports nothing."""
 
     def note(self, text: str) -> None:
@@ -58,8 +58,8 @@ class _Sum:
         return sum(self._have.values())
 
 
-class OnTerminal:
-    """One rich bar over all files."""
+class ProgressBar:
+    """One bar for all files, drawn by rich."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -88,8 +88,8 @@ class OnTerminal:
         self._bar.stop()
 
 
-class InLines:
-    """A line now and then, for logs; ``clock`` in seconds."""
+class ProgressLines:
+    """A line every few seconds, for logs; ``clock`` in seconds."""
 
     def __init__(self, write_line: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._write_line = write_line
@@ -118,15 +118,15 @@ class InLines:
 
 
 def progress_on(console: Console) -> Progress:
-    """The bar where there is a terminal, else lines."""
+    """The bar on a terminal, else lines."""
     if console.is_terminal:
-        return OnTerminal(console)
-    return InLines(lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True))
+        return ProgressBar(console)
+    return ProgressLines(lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True))
 
 
 @contextmanager
 def started(progress: Progress, files: int, total_bytes: int) -> Iterator[None]:
-    """Between start and stop, whatever happens."""
+    """Calls ``start``, and ``stop`` at the end, also after an error."""
     progress.start(files, total_bytes)
     try:
         yield

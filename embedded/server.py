@@ -1,7 +1,7 @@
 """One server process from its start to its end, whatever it serves.
 
-``Kafka``, ``OpenSearch`` and the programs of the control plane say how to prepare, what to run and how to see that it
-is really ready; this module starts, watches, pauses and stops it.
+``KafkaBroker``, ``OpenSearchNode`` and the programs of the control plane define how to prepare, what to run, and when
+the server is ready; this module starts, watches, pauses and stops it.
 """
 
 import os
@@ -15,10 +15,10 @@ from embedded.errors import NotRunningError, PortTakenError, ServerError
 from embedded.jvm import java_environment
 from embedded.lock import ServerKind
 from embedded.ports import is_free
-from embedded.process import Child, Leash, ProcessId, last_lines, spawn
+from embedded.process import Child, ParentWatch, ProcessId, last_lines, spawn
 
 START_SECONDS: Final = 90.0
-# Three brokers that are stopped at once wait for the majority that they lose by that, in vain. SIGKILL costs no data.
+# Three brokers that are stopped at once wait in vain for the majority that has just stopped. SIGKILL costs no data.
 GRACE_SECONDS: Final = 8.0
 _POLL_SECONDS: Final = 0.05
 _BUSY_PORT_SIGNS: Final = (
@@ -31,14 +31,16 @@ _BUSY_PORT_SIGNS: Final = (
 
 
 class Server(ABC):
-    """A server with a folder (``home``: data, configuration, log) and a port that stay the same over restarts."""
+    """A server with a folder (``home``: data, configuration, log) and a port that do not change over restarts."""
 
-    def __init__(self, name: str, home: Path, port: int, leash: Leash | None, process: ProcessId | None = None) -> None:
+    def __init__(
+        self, name: str, home: Path, port: int, parent_watch: ParentWatch | None, process: ProcessId | None = None
+    ) -> None:
         self.name = name
         self.home = home
         self.port = port
         self.log = home / "server.log"
-        self._leash = leash
+        self._parent_watch = parent_watch
         self._process = process
         self._child: Child | None = None
 
@@ -81,16 +83,16 @@ class Server(ABC):
         self.wait_until_ready()
 
     def launch(self) -> None:
-        """Start without waiting; raises PortTakenError when somebody else listens on its port."""
+        """Start without waiting; raises PortTakenError if another process listens on its port."""
         if not is_free(self.port):
             raise PortTakenError(
                 f"{self.name}: port {self.port} on 127.0.0.1 is taken by another process", self.log, []
             )
         self.home.mkdir(parents=True, exist_ok=True)
-        # Otherwise the last lines of a run before would explain the failure of this one.
+        # Otherwise an error of this run could show the last lines of the run before.
         self.log.unlink(missing_ok=True)
         self.prepare()
-        self._child = spawn(self.command(), self.log, self.environment(), self._leash)
+        self._child = spawn(self.command(), self.log, self.environment(), self._parent_watch)
         self._process = self._child.id
 
     def wait_until_ready(self, timeout_seconds: float = START_SECONDS) -> None:
@@ -98,13 +100,13 @@ class Server(ABC):
         deadline = time.monotonic() + timeout_seconds
         while not self.is_answering():
             if not self.is_alive:
-                raise self._failure(f"{self.name} died while starting{self._exit_words()}")
+                raise self._failure(f"{self.name} died while starting{self._exit_text()}")
             if time.monotonic() > deadline:
                 raise self._failure(f"{self.name} (pid {self.pid}) was not ready after {timeout_seconds:.0f} s")
             time.sleep(_POLL_SECONDS)
 
     def stop(self, grace_seconds: float = GRACE_SECONDS) -> None:
-        """SIGTERM, and SIGKILL if it still runs after the grace; nothing if it does not run."""
+        """SIGTERM, and SIGKILL if it still runs after ``grace_seconds``; does nothing if it does not run."""
         if self._process:
             self._ended(self._process.stop(grace_seconds))
 
@@ -114,12 +116,12 @@ class Server(ABC):
             self._process.ask_to_stop()
 
     def kill(self) -> None:
-        """SIGKILL and wait for the end; its data stay as they are."""
+        """SIGKILL, then wait for the end; its data remain as they are."""
         if self._process:
             self._ended(self._process.kill())
 
     def pause(self) -> None:
-        """SIGSTOP: connections stay open, nothing is answered."""
+        """SIGSTOP: connections remain open, and no request is answered."""
         self._running().send(signal.SIGSTOP)
 
     def resume(self) -> None:
@@ -137,12 +139,12 @@ class Server(ABC):
 
     def _ended(self, has_ended: bool) -> None:
         if not has_ended:
-            raise self._failure(f"{self.name} (pid {self.pid}) does not even end on SIGKILL")
+            raise self._failure(f"{self.name} (pid {self.pid}) does not end even after SIGKILL")
         if self._child is not None:
             self._child.popen.wait()
 
-    def _exit_words(self) -> str:
-        status = self._child.exit_status(patience_seconds=2) if self._child else None
+    def _exit_text(self) -> str:
+        status = self._child.exit_status(timeout_seconds=2) if self._child else None
         if status is None:
             return ""
         return f" (exit status {status})" if status >= 0 else f" (by {signal.Signals(-status).name})"

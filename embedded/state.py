@@ -1,4 +1,4 @@
-"""What runs in a folder, remembered in ``state.json``: ports that stay, process ids with their start times."""
+"""The servers of a folder, kept in ``state.json``: their ports, and process ids with start times."""
 
 import json
 from dataclasses import asdict, dataclass
@@ -25,18 +25,18 @@ class ServerRecord:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All servers of a folder; ``kafka_cluster_id`` must stay the same as long as Kafka's data do."""
+    """All servers of a folder; ``kafka_cluster_id`` must not change while Kafka has data."""
 
     kafka_cluster_id: str
     servers: tuple[ServerRecord, ...] = ()
 
     def of(self, kind: ServerKind) -> list[ServerRecord]:
-        """In the order of their names, which is that of Kafka's node numbers."""
+        """Sorted by name, which for Kafka is the order of node numbers."""
         return sorted((server for server in self.servers if server.kind == kind), key=lambda server: server.name)
 
 
 def read_state(folder: Path) -> State | None:
-    """None where nothing was ever started; raises EmbeddedError when the file cannot be understood."""
+    """None if no server was ever started here; raises EmbeddedError if the file cannot be understood."""
     file = folder / FILE_NAME
     try:
         return _state(json.loads(file.read_bytes()))
@@ -49,7 +49,7 @@ def read_state(folder: Path) -> State | None:
 
 
 def write_state(folder: Path, state: State) -> None:
-    """Replace the file at once, so that a reader or a kill never meets half of it."""
+    """Replace the file in one step, so that neither a reader nor a kill ever leaves half a file."""
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"{FILE_NAME}.part"
     part.write_text(json.dumps(asdict(state), indent=2) + "\n", encoding="utf-8")

@@ -1,6 +1,6 @@
-"""What became of the programs of a folder, and how commands say it.
+"""The state of the programs of a folder, and how commands print it.
 
-Standard output is for what other programs read; the rest goes to standard error.
+Standard output carries what other programs read; messages for people go to standard error.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ def say_stopped(names: Sequence[str], folder: Path) -> None:
 
 
 def show(found: Sequence[Status], folder: Path) -> None:
-    """Write a line for each; raises ``typer.Exit`` with 1 when one is dead or nothing was started."""
+    """Print a line for each server; raises ``typer.Exit(1)`` if one is dead or none was started."""
     for each in found:
         typer.echo(each.line(_width(found)))
     if not found:

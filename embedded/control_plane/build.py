@@ -1,8 +1,8 @@
-"""The executable with all programs of the control plane: built once from Go modules, then kept in the user's cache.
+"""Builds the executable with all programs of the control plane from Go modules and keeps it in the user's cache.
 
-A build takes minutes, so it is done once per content: the file is named by a hash of the sources, the Go version and
-the flags. It appears under that name only when it is whole. One build at a time writes; others wait at a lock file.
-The three gigabytes that the compiler leaves behind are deleted, for the finished file needs none of them.
+A build takes minutes, so each is done once: the name of the file contains a hash of the sources, the Go version and the
+flags. The file gets that name only when it is complete. One build at a time writes; others wait at a lock file. The
+three gigabytes that the compiler leaves behind are deleted, because the finished file needs none of them.
 """
 
 import hashlib
@@ -18,15 +18,15 @@ from pathlib import Path
 from typing import Final
 
 from embedded.control_plane.commands import Commands
-from embedded.control_plane.steps import SharedSteps, Silent, Steps
-from embedded.control_plane.toolchain import Go, choose, install
+from embedded.control_plane.steps import NoSteps, SharedSteps, Steps
+from embedded.control_plane.toolchain import Go, choose_toolchain, install
 from embedded.download import user_cache
-from embedded.locking import one_at_a_time
+from embedded.locking import file_lock
 
 SOURCES: Final = Path(__file__).with_name("go")
 KUBERNETES_VERSION: Final = "1.36.3"
 _MAJOR, _MINOR, _ = KUBERNETES_VERSION.split(".")
-# Without these the API server would call itself v0.0.0-master+$Format.
+# Without these flags the API server would report its version as v0.0.0-master+$Format.
 LINKER_FLAGS: Final = (
     "-s -w"
     f" -X k8s.io/component-base/version.gitVersion=v{KUBERNETES_VERSION}"
@@ -39,7 +39,7 @@ _REQUIRED_MODULE = re.compile(r"^\t\S+ v\S+", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Builder:
-    """What is built where: ``cache`` holds everything, ``go`` compiles, ``environment`` is the caller's."""
+    """One build: ``cache`` holds all its files, ``go`` compiles, ``environment`` is the caller's."""
 
     cache: Path
     go: Go
@@ -50,21 +50,21 @@ class Builder:
         return self.cache / f"control-plane-{self._fingerprint()}"
 
     def build(self, steps: Steps) -> None:
-        """Bring ``binary`` there; raises BuildError."""
+        """Build ``binary`` unless it exists; raises BuildError."""
         shared = SharedSteps(steps, self.cache / "progress.json")
-        waits = partial(steps.note, "another process is building; waiting for it")
+        on_wait = partial(steps.note, "another process is building; waiting for it")
         try:
-            with one_at_a_time(self.cache / "lock", waits, shared.show_those_of_others):
+            with file_lock(self.cache / "lock", on_wait, shared.show_the_builder):
                 if not self.binary.is_file():
                     log = self.cache / "build.log"
                     log.unlink(missing_ok=True)
                     self._build(Commands(SOURCES, self._go_environment(), log), shared)
-                    self._delete_leavings()
+                    self._delete_intermediate_files()
         finally:
             steps.stop()
 
     def _build(self, commands: Commands, steps: Steps) -> None:
-        if not self.go.is_there:
+        if not self.go.is_installed:
             install(self.go, commands, steps)
         packages = self._download(commands, steps)
         part = self.binary.with_suffix(".part")
@@ -73,18 +73,18 @@ class Builder:
         part.replace(self.binary)
 
     def _download(self, commands: Commands, steps: Steps) -> Sequence[str]:
-        """The import paths of all packages, their modules downloaded."""
+        """Download all modules; returns the import paths of all packages."""
         modules = len(_REQUIRED_MODULE.findall((SOURCES / "go.mod").read_text(encoding="utf-8")))
         downloading = _Counted(steps, "downloading Go modules (at most)", modules, "go: downloading ")
         return commands.run([str(self.go.executable), "list", "-deps", "."], downloading.at_line)
 
     def _go_environment(self) -> dict[str, str]:
-        """The caller's, so that its proxies and mirrors hold, with our own flags and places for what Go keeps."""
+        """The caller's environment, for its proxies and mirrors, with our own flags and folders."""
         places = {"GOCACHE": self._places / "build", "GOMODCACHE": self._places / "modules"}
         own = {name: str(self.environment.get(name) or place) for name, place in places.items()}
         return {
             **self.environment, **own,
-            # A collector that runs rarely halves the CPU of the compiler; no C compiler, no surprises of the machine.
+            # Rare garbage collection halves the CPU time of the compiler; without cgo the machine needs no C compiler.
             "GOGC": "800", "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -modcacherw", "GOTOOLCHAIN": "local",
             "GOWORK": "off",
         }  # fmt: skip
@@ -93,7 +93,7 @@ class Builder:
     def _places(self) -> Path:
         return self.cache / "go"
 
-    def _delete_leavings(self) -> None:
+    def _delete_intermediate_files(self) -> None:
         shutil.rmtree(self._places, ignore_errors=True)
 
     def _fingerprint(self) -> str:
@@ -104,7 +104,7 @@ class Builder:
 
 
 class _Counted:
-    """Counts the lines that begin with ``prefix``."""
+    """Reports how many of ``total`` lines that begin with ``prefix`` have come."""
 
     def __init__(self, steps: Steps, what: str, total: int, prefix: str = "") -> None:
         self._steps, self._what, self._total, self._prefix = steps, what, total, prefix
@@ -117,9 +117,9 @@ class _Counted:
 
 
 def installed(steps: Steps | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """The executable, built now if it never was; raises BuildError."""
+    """The executable, built now if it is not in the cache; raises BuildError."""
     cache = user_cache(environment) / "control-plane"
-    builder = Builder(cache, choose(environment, cache), environment)
+    builder = Builder(cache, choose_toolchain(environment, cache), environment)
     if not builder.binary.is_file():
-        builder.build(steps or Silent())
+        builder.build(steps or NoSteps())
     return builder.binary

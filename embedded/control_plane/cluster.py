@@ -1,7 +1,7 @@
-"""The control plane of one folder: started in order, stopped in order, and handed out as one object.
+"""The control plane of one folder as one object, whose programs are started and stopped in order.
 
-``control_plane()`` is for programs: what it starts ends with the program, however that ends. The command line uses the
-same ``ControlPlane`` without a leash (``embedded.control_plane.folder``).
+``control_plane()`` is for programs: what it starts ends with the program, even if that is killed. The command line uses
+the same ``ControlPlane`` without a parent watch (``embedded.control_plane.folder``).
 """
 
 import shutil
@@ -22,36 +22,38 @@ from embedded.control_plane.programs import ApiServer, ControllerManager, Etcd, 
 from embedded.control_plane.state import NAMES, ProgramName, ProgramRecord, new_records, write_records
 from embedded.control_plane.steps import steps_on
 from embedded.errors import PortTakenError
-from embedded.process import Leash
+from embedded.process import ParentWatch
 
 CORE: Final[tuple[ProgramName, ...]] = ("etcd", "kube-apiserver", "kube-controller-manager")
 PORT_ATTEMPTS: Final = 5
 
 
 class ControlPlane:
-    """etcd, kube-apiserver and controllers of a folder; kube-scheduler and kwok when they are asked for."""
+    """etcd, kube-apiserver and controllers of a folder; kube-scheduler and kwok if they are asked for."""
 
-    def __init__(self, folder: Path, binary: Path, records: Sequence[ProgramRecord], leash: Leash | None) -> None:
+    def __init__(
+        self, folder: Path, binary: Path, records: Sequence[ProgramRecord], parent_watch: ParentWatch | None
+    ) -> None:
         self.folder = folder
         self.binary = binary
         self.credentials = Credentials(folder / "credentials")
-        self._leash = leash
+        self._parent_watch = parent_watch
         self._records = {record.name: record for record in records}
         self._make_programs({})
 
     @property
     def url(self) -> str:
-        """Of the API server."""
+        """Base URL of the API server."""
         return self.api_server.url
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's; it holds the CA and the token."""
+        """The administrator's kubeconfig; it contains the CA and the token."""
         return self.credentials.kubeconfig("admin")
 
     @property
     def ca(self) -> Path:
-        """The PEM file that the API server's certificate is checked with."""
+        """The PEM file with which clients check the API server's certificate."""
         return self.credentials.ca
 
     @property
@@ -61,7 +63,7 @@ class ControlPlane:
 
     @property
     def programs(self) -> dict[ProgramName, Program]:
-        """In the order of their start."""
+        """All programs, in the order in which they start."""
         return {
             "etcd": self.etcd,
             "kube-apiserver": self.api_server,
@@ -71,9 +73,10 @@ class ControlPlane:
         }
 
     def start(self, names: Sequence[ProgramName] = CORE) -> None:
-        """Start what does not run of these, each when those before are ready; raises ServerError, then none runs.
+        """Start those of these programs that do not run, each when the one before is ready.
 
-        A port that was taken in the meantime is exchanged for another one, as long as nothing of the folder runs.
+        If another process has taken a port, other ports are chosen, as long as no program of the folder runs. Raises
+        ServerError after killing all of them.
         """
         self.credentials.write()
         may_move = not any(program.is_alive for program in self.programs.values())
@@ -93,10 +96,10 @@ class ControlPlane:
                 return
 
     def start_scheduler(self, configuration: Mapping[str, Any]) -> KubeScheduler:
-        """Start kube-scheduler with a KubeSchedulerConfiguration, in place of one that runs; wait until it schedules.
+        """Start kube-scheduler with a KubeSchedulerConfiguration, replacing one that runs; wait until it schedules.
 
         ``apiVersion``, ``kind``, ``clientConnection`` and ``leaderElection`` (off) are filled in where missing.
-        Raises ServerError with its last lines when it refuses the configuration.
+        Raises ServerError with the last lines of its log if it refuses the configuration.
         """
         self.scheduler.stop()
         self.scheduler.configuration = configuration
@@ -108,7 +111,7 @@ class ControlPlane:
         return self.api_server.client(user)
 
     def kubectl(self, *arguments: str, stdin: str = "") -> str:
-        """What kubectl prints, run as the administrator; raises subprocess.CalledProcessError with its stderr."""
+        """What kubectl prints when the administrator runs it; raises subprocess.CalledProcessError with its stderr."""
         command = [str(self.binary), "kubectl", f"--kubeconfig={self.kubeconfig}", *arguments]
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
         if done.returncode:
@@ -128,11 +131,11 @@ class ControlPlane:
             program.kill()
 
     def records(self) -> list[ProgramRecord]:
-        """What to remember about them."""
+        """What the state file holds about them."""
         return [replace(self._records[name], process=program.process) for name, program in self.programs.items()]
 
     def remember(self) -> None:
-        """Write the state file, so that whoever comes next finds what runs."""
+        """Write the state file, so that the next command finds the programs that run."""
         write_records(self.folder, self.records())
 
     def _start(self, names: Sequence[ProgramName]) -> None:
@@ -161,15 +164,15 @@ class ControlPlane:
         return self._place(self._records[name])
 
     def _place(self, record: ProgramRecord) -> tuple[Any, ...]:
-        return record.name, self.folder / record.name, record.port, self.binary, self._leash, record.process
+        return record.name, self.folder / record.name, record.port, self.binary, self._parent_watch, record.process
 
 
 @contextmanager
 def control_plane(folder: Path | None = None, names: Sequence[ProgramName] = CORE) -> Iterator[ControlPlane]:
-    """A Kubernetes control plane that lives as long as the ``with`` block, and never longer than this process.
+    """A Kubernetes control plane that runs as long as the ``with`` block, and never longer than this process.
 
-    It runs in a new folder of its own, below ``folder`` or the system's temporary folder, which is removed at the end.
-    The first call on a machine builds the programs, which takes minutes; somebody else's build is waited for.
+    It runs in a new folder below ``folder`` or the system's temporary folder, which is removed at the end. The first
+    call on a machine builds the programs, which takes minutes; if another process builds them, it waits for that.
 
     Raises BuildError, ServerError.
     """
@@ -177,14 +180,14 @@ def control_plane(folder: Path | None = None, names: Sequence[ProgramName] = COR
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
     home = Path(tempfile.mkdtemp(prefix="schedulerlog-kubernetes-", dir=folder)).resolve()
-    leash = Leash()
+    parent_watch = ParentWatch()
     try:
-        cluster = ControlPlane(home, binary, new_records(), leash)
+        cluster = ControlPlane(home, binary, new_records(), parent_watch)
         try:
             cluster.start(names)
             yield cluster
         finally:
             cluster.kill()
     finally:
-        leash.close()
+        parent_watch.close()
         shutil.rmtree(home, ignore_errors=True)

@@ -28,7 +28,7 @@ DEFAULT_FOLDER = Path(".run/kubernetes")
 
 @app.command("install")
 def install_command() -> None:
-    """Build the programs from Go modules into the user's cache: minutes the first time, nothing after."""
+    """Build the programs from Go modules into the user's cache; takes minutes the first time only."""
     say(f"Kubernetes {KUBERNETES_VERSION} in {installed(steps_on(messages))}")
 
 
@@ -41,7 +41,7 @@ def up(
     scheduler: Annotated[bool, typer.Option(help="Also start kube-scheduler.")] = True,
     kwok: Annotated[bool, typer.Option(help="Also start kwok, which plays the kubelets of all nodes.")] = True,
 ) -> None:
-    """Start what does not run yet, wait until it is really ready, and leave it running."""
+    """Start the programs that do not run yet, wait until they are ready for work, and leave them running."""
     names: list[ProgramName] = list(CORE)
     if scheduler:
         names.append("kube-scheduler")
@@ -53,21 +53,21 @@ def up(
 
 @app.command()
 def down(folder: Folder = DEFAULT_FOLDER) -> None:
-    """Stop everything of this folder; objects, credentials and logs stay."""
+    """Stop all programs of this folder; keep objects, credentials and logs."""
     say_stopped(folders.down(folder), folder)
 
 
 @app.command()
 def status(folder: Folder = DEFAULT_FOLDER) -> None:
-    """Say per program: up or dead, process id, port, memory. Exit status 1 when one is dead or nothing was started."""
+    """Print for each program: up or dead, process id, port, memory. Exit status 1 if one is dead or none started."""
     show(folders.status(folder), folder)
 
 
 @app.command()
 def env(folder: Folder = DEFAULT_FOLDER) -> None:
-    """Print what kubectl needs, for ``eval "$(python -m embedded kubernetes env)"``."""
+    """Print the environment variables that kubectl needs, for ``eval "$(python -m embedded kubernetes env)"``."""
     for name, value in folders.environment(folder).items():
-        # Double quotes, so that the shell puts its own $PATH in.
+        # Double quotes, so that the shell replaces $PATH with its own.
         typer.echo(f'export {name}="{value}"')
 
 
@@ -79,5 +79,5 @@ def _configuration(file: Path | None) -> dict[str, Any]:
     except (OSError, yaml.YAMLError) as error:
         raise SettingError(f"{file}: cannot be read as YAML ({error})") from error
     if not isinstance(document, dict):
-        raise SettingError(f"{file}: holds no KubeSchedulerConfiguration")
+        raise SettingError(f"{file}: does not contain a KubeSchedulerConfiguration")
     return document

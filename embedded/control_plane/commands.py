@@ -1,6 +1,6 @@
-"""Run a long command line by line: what it says goes to a log and to whoever shows how far it is.
+"""Runs a long command and passes every line that it prints to a log and to a progress display.
 
-The command ends with this process, however that ends, and it leaves the machine to others: it runs at low priority.
+The command ends with this process, even if that is killed, and runs at low priority, because a build loads all cores.
 """
 
 import subprocess
@@ -9,36 +9,36 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from embedded.errors import BuildError
-from embedded.process import Leash, last_lines
+from embedded.process import ParentWatch, last_lines
 
 NICE = ("/usr/bin/env", "nice", "-n", "10")
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """Commands of one undertaking: in one folder, with one environment, into one log."""
+    """Commands of one build: in one folder, with one environment, into one log."""
 
     folder: Path
     environment: Mapping[str, str]
     log: Path
 
     def run(self, command: Sequence[str], at_line: Callable[[str], None] = lambda _: None) -> list[str]:
-        """Its standard output, by lines; ``at_line`` gets every line of its standard error as it comes.
+        """The lines of its standard output; ``at_line`` gets every line of its standard error as it is printed.
 
-        Raises BuildError with the log's last lines when it fails.
+        Raises BuildError with the last lines of the log if it fails.
         """
-        leash = Leash()
+        parent_watch = ParentWatch()
         try:
-            return self._run(leash, command, at_line)
+            return self._run(parent_watch, command, at_line)
         finally:
-            leash.close()
+            parent_watch.close()
 
-    def _run(self, leash: Leash, command: Sequence[str], at_line: Callable[[str], None]) -> list[str]:
+    def _run(self, parent_watch: ParentWatch, command: Sequence[str], at_line: Callable[[str], None]) -> list[str]:
         output = self.log.with_suffix(".out")
         with self.log.open("a", encoding="utf-8") as log, output.open("w+", encoding="utf-8") as out:
             log.write(f"$ {' '.join(command)}\n")
             with subprocess.Popen(
-                leash.command([*NICE, *command]),
+                parent_watch.command([*NICE, *command]),
                 cwd=self.folder,
                 env=dict(self.environment),
                 stdin=subprocess.DEVNULL,
@@ -46,7 +46,7 @@ class Commands:
                 stderr=subprocess.PIPE,
                 encoding="utf-8",
                 errors="replace",
-                pass_fds=leash.inherited,
+                pass_fds=parent_watch.inherited,
             ) as process:
                 try:
                     for line in process.stderr or ():

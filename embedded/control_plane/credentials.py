@@ -1,7 +1,7 @@
-"""Who is who in the control plane: its certificate authority, the API server's certificate, tokens and kubeconfigs.
+"""The credentials of the control plane: certificate authority, API server certificate, tokens and kubeconfigs.
 
-Everything is made once per folder. Components show the API server tokens rather than certificates: these need no
-signing, and the API server reads them from one file.
+They are created once per folder. Components identify themselves to the API server with tokens instead of certificates,
+because tokens need no signing and the API server reads them from one file.
 """
 
 import secrets
@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 LIFETIME: Final = timedelta(days=365)
-# Name at the API server, and the groups that give it its rights.
+# Name at the API server, and the group that gives it its rights.
 USERS: Final = {
     "admin": ("admin", "system:masters"),
     "scheduler": ("system:kube-scheduler", ""),
@@ -30,7 +30,7 @@ USERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """The files of a folder; made where missing by ``write``."""
+    """The files of a folder; ``write`` creates those that are missing."""
 
     folder: Path
 
@@ -52,11 +52,11 @@ class Credentials:
 
     @property
     def tokens(self) -> Path:
-        """A line for each user, as the API server's ``--token-auth-file`` wants it."""
+        """A line for each user, in the format of the API server's ``--token-auth-file``."""
         return self.folder / "tokens.csv"
 
     def kubeconfig(self, user: str) -> Path:
-        """Of a key of ``USERS``; written by ``write_kubeconfigs``."""
+        """The kubeconfig of a key of ``USERS``; ``write_kubeconfigs`` writes it."""
         return self.folder / f"{user}.kubeconfig"
 
     def token(self, user: str) -> str:
@@ -65,7 +65,7 @@ class Credentials:
         return next(row[0] for row in rows if row[2] == user)
 
     def write(self) -> None:
-        """Make everything but the kubeconfigs, unless a run before has."""
+        """Create all files except the kubeconfigs, unless an earlier run has created them."""
         if self.tokens.exists():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -77,11 +77,11 @@ class Credentials:
         self.server_key.write_bytes(key)
         self.service_account_key.write_bytes(_private_pem(rsa.generate_private_key(65537, 2048)))
         lines = (f'{secrets.token_hex(16)},{name},{user},"{group}"' for user, (name, group) in USERS.items())
-        # Last, for it says that all of them are there.
+        # Last, because its presence shows that all the others exist.
         self.tokens.write_text("".join(line.replace(',""', "") + "\n" for line in lines), encoding="ascii")
 
     def write_kubeconfigs(self, url: str) -> None:
-        """One for each user; the CA lies inside, so that the file can be copied."""
+        """Write a kubeconfig for each user; it contains the CA, so that the file can be copied."""
         for user in USERS:
             text = kubeconfig(url, self.ca.read_text(encoding="ascii"), self.token(user))
             self.kubeconfig(user).write_text(text, encoding="utf-8")
@@ -104,7 +104,7 @@ def kubeconfig(url: str, ca_pem: str, token: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """A certificate authority of one's own: signs certificates of servers on this machine, also for tests."""
+    """A private certificate authority: signs certificates of servers on this machine, also for tests."""
 
     certificate: x509.Certificate
     key: ec.EllipticCurvePrivateKey
@@ -130,7 +130,7 @@ class Authority:
         return self.certificate.public_bytes(Encoding.PEM)
 
     def issue(self, name: str, dns_names: tuple[str, ...] = ("localhost",)) -> tuple[bytes, bytes]:
-        """Certificate and key (PEM) of a server at 127.0.0.1 and these names."""
+        """A new certificate and key (PEM) for a server at 127.0.0.1 and these names."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = [x509.DNSName(each) for each in dns_names]
         alternatives = x509.SubjectAlternativeName([*names, x509.IPAddress(ip_address("127.0.0.1"))])
@@ -153,7 +153,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicK
         .issuer_name(issuer)
         .public_key(key)
         .serial_number(x509.random_serial_number())
-        # Clocks of containers that were paused may be behind.
+        # The clock of a container that was paused may be behind.
         .not_valid_before(now - timedelta(hours=1))
         .not_valid_after(now + LIFETIME)
     )

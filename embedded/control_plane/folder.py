@@ -1,4 +1,4 @@
-"""What the command line does: a control plane that goes on running when the command has ended."""
+"""What the command line does: a control plane that keeps running when the command has ended."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -11,16 +11,16 @@ from embedded.control_plane.credentials import Credentials
 from embedded.control_plane.state import ProgramName, ProgramRecord, new_records, read_records, write_records
 from embedded.control_plane.steps import Steps
 from embedded.errors import EmbeddedError, NotRunningError
-from embedded.locking import one_at_a_time
+from embedded.locking import file_lock
 from embedded.server import GRACE_SECONDS
 from embedded.status import Status, status_of
 
 
 def up(folder: Path, names: Sequence[ProgramName], configuration: Mapping[str, Any], steps: Steps) -> ControlPlane:
-    """Start what does not run of these, and leave it running; raises EmbeddedError."""
+    """Start those of these programs that do not run, and leave them running; raises EmbeddedError."""
     binary = installed(steps)
-    with one_at_a_time(folder / "lock"):
-        cluster = ControlPlane(folder, binary, read_records(folder) or new_records(), leash=None)
+    with file_lock(folder / "lock"):
+        cluster = ControlPlane(folder, binary, read_records(folder) or new_records(), parent_watch=None)
         cluster.scheduler.configuration = configuration
         cluster.start(names)
         link_kubectl(folder, binary)
@@ -28,10 +28,10 @@ def up(folder: Path, names: Sequence[ProgramName], configuration: Mapping[str, A
 
 
 def down(folder: Path) -> list[ProgramName]:
-    """Stop everything; returns the names of what ran. Data, logs, credentials and ports stay for the next ``up``."""
+    """Stop all programs and return the names of those that ran; everything else is kept for the next ``up``."""
     if not folder.is_dir():
         return []
-    with one_at_a_time(folder / "lock"):
+    with file_lock(folder / "lock"):
         records = read_records(folder)
         stopped = [record.name for record in reversed(records) if _stop(record, folder)]
         if records:
@@ -46,7 +46,7 @@ def status(folder: Path) -> list[Status]:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """``KUBECONFIG``, and a ``PATH`` entry with kubectl; raises NotRunningError when the API server does not run."""
+    """``KUBECONFIG``, and a ``PATH`` entry with kubectl; raises NotRunningError if the API server does not run."""
     if not any(program.name == "kube-apiserver" and program.is_up for program in status(folder)):
         raise NotRunningError(
             f"no control plane runs in {folder}; start: python -m embedded kubernetes up --dir {folder}"
@@ -56,7 +56,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 def link_kubectl(folder: Path, binary: Path) -> None:
-    """``bin/kubectl`` in the folder: the executable runs the program that it is called by."""
+    """Link ``bin/kubectl`` in the folder to the executable, which runs the program whose name it was called by."""
     link = folder / "bin" / "kubectl"
     link.parent.mkdir(exist_ok=True)
     link.unlink(missing_ok=True)
@@ -64,9 +64,9 @@ def link_kubectl(folder: Path, binary: Path) -> None:
 
 
 def _stop(record: ProgramRecord, folder: Path) -> bool:
-    """Whether it ran."""
+    """Stop it if it runs; whether it ran."""
     if not (record.process and record.process.is_alive()):
         return False
     if not record.process.stop(GRACE_SECONDS):
-        raise EmbeddedError(f"{record.name} in {folder} does not even end on SIGKILL")
+        raise EmbeddedError(f"{record.name} in {folder} does not end even after SIGKILL")
     return True

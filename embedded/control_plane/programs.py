@@ -1,4 +1,4 @@
-"""The programs of the control plane as servers: their flags, and how to see that each is really ready."""
+"""The programs of the control plane as servers: their flags, and how to see that each is ready for work."""
 
 import json
 import ssl
@@ -12,10 +12,10 @@ import httpx
 import yaml
 
 from embedded.control_plane.credentials import Credentials
-from embedded.process import Leash, ProcessId
+from embedded.process import ParentWatch, ProcessId
 from embedded.server import Server
 
-# Those that the life of a pod, its events and its workloads need; not the cloud's, not certificates', not storage's.
+# Those that pods, their events and workloads need; not those of clouds, certificates and storage.
 CONTROLLERS: Final = (
     "serviceaccount-controller", "serviceaccount-token-controller", "root-ca-certificate-publisher-controller",
     "namespace-controller", "garbage-collector-controller", "clusterrole-aggregation-controller",
@@ -26,7 +26,7 @@ CONTROLLERS: Final = (
 
 
 class Program(Server):
-    """One program of the executable."""
+    """One of the programs in the executable."""
 
     def __init__(
         self,
@@ -34,10 +34,10 @@ class Program(Server):
         home: Path,
         port: int,
         binary: Path,
-        leash: Leash | None = None,
+        parent_watch: ParentWatch | None = None,
         process: ProcessId | None = None,
     ) -> None:
-        super().__init__(name, home, port, leash, process)
+        super().__init__(name, home, port, parent_watch, process)
         self._binary = binary
 
     def prepare(self) -> None:
@@ -64,7 +64,7 @@ class Etcd(Program):
             "etcd", f"--data-dir={self.home / 'data'}", "--log-level=warn",
             f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}",
             f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
-            # Nobody's only copy: what a power cut would take, the next run makes again.
+            # The next run creates again what a power failure destroys, so writes need not wait for the disk.
             "--unsafe-no-fsync", "--quota-backend-bytes=4294967296",
         )  # fmt: skip
 
@@ -73,7 +73,7 @@ class Etcd(Program):
 
 
 class ApiServer(Program):
-    """The API server; a user of ``credentials`` may do what RBAC says."""
+    """The API server; users of ``credentials`` have the rights that RBAC gives them."""
 
     def __init__(self, *args: Any, etcd: Etcd, credentials: Credentials, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -95,15 +95,15 @@ class ApiServer(Program):
             f"--service-account-key-file={files.service_account_key}",
             f"--service-account-signing-key-file={files.service_account_key}",
             "--service-cluster-ip-range=10.96.0.0/16",
-            # There is no network that an endpoint of the service `kubernetes` could be reached through.
+            # No pod network exists through which the service `kubernetes` could be reached.
             "--endpoint-reconciler-type=none",
-            # It would taint nodes that no kubelet has reported ready.
+            # It would taint every node, because no kubelet reports them as ready.
             "--disable-admission-plugins=TaintNodesByCondition",
             "--profiling=false",
         )  # fmt: skip
 
     def is_answering(self) -> bool:
-        """Whether an object can be written and is there to be deleted again."""
+        """Whether it can store an object and delete it again."""
         configmaps = "/api/v1/namespaces/kube-system/configmaps"
         name = f"embedded-probe-{uuid.uuid4().hex}"
         body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}}
@@ -117,7 +117,7 @@ class ApiServer(Program):
         return True
 
     def client(self, user: str = "admin") -> httpx.Client:
-        """An HTTP client that is this user; the caller closes it."""
+        """An HTTP client with the token of this user; the caller closes it."""
         return httpx.Client(
             base_url=self.url,
             verify=ssl.create_default_context(cafile=self._credentials.ca),
@@ -128,7 +128,7 @@ class ApiServer(Program):
 
 
 class ControllerManager(Program):
-    """The controllers without which a namespace has no service account, and so no pod."""
+    """kube-controller-manager. Without it a namespace has no service account, and so cannot have pods."""
 
     def __init__(self, *args: Any, api_server: ApiServer, credentials: Credentials, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -146,7 +146,7 @@ class ControllerManager(Program):
         )  # fmt: skip
 
     def is_answering(self) -> bool:
-        """Whether a pod could be created: the default service account is there."""
+        """Whether a pod could be created, which needs the default service account."""
         try:
             with self._api_server.client() as client:
                 return client.get("/api/v1/namespaces/default/serviceaccounts/default").status_code == httpx.codes.OK
@@ -155,7 +155,7 @@ class ControllerManager(Program):
 
 
 class KubeScheduler(Program):
-    """kube-scheduler with a KubeSchedulerConfiguration; what every one of ours needs is filled in."""
+    """kube-scheduler with a KubeSchedulerConfiguration, completed with what every run here needs."""
 
     def __init__(self, *args: Any, credentials: Credentials, configuration: Mapping[str, Any], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -185,7 +185,7 @@ class KubeScheduler(Program):
 
 
 class Kwok(Program):
-    """Plays the kubelets of all nodes: bound pods run, deleted ones go away, nodes become ready."""
+    """kwok simulates the kubelets of all nodes: bound pods run, deleted pods disappear, nodes become ready."""
 
     def __init__(self, *args: Any, credentials: Credentials, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -206,7 +206,7 @@ class Kwok(Program):
 
 
 def answers(url: str) -> bool:
-    """Whether it says 200 now; the certificate of a loopback address is not looked at."""
+    """Whether it answers 200 now; its certificate is not checked, because it is on the loopback interface."""
     try:
         return httpx.get(url, verify=False, trust_env=False, timeout=5.0).status_code == httpx.codes.OK  # noqa: S501
     except httpx.HTTPError:

@@ -1,4 +1,4 @@
-"""Which programs a folder holds, on which ports, and the processes last started; kept in ``state.json``."""
+"""The programs of a folder, kept in ``state.json``: their ports and the processes that were started last."""
 
 import json
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ NAMES: Final[tuple[ProgramName, ...]] = get_args(ProgramName)
 
 @dataclass(frozen=True, slots=True)
 class ProgramRecord:
-    """One program: ``peer_port`` is etcd's alone; ``process`` is the last one started, alive or not."""
+    """One program: only etcd uses ``peer_port``; ``process`` is the last one started, alive or not."""
 
     name: ProgramName
     port: int
@@ -34,7 +34,7 @@ def new_records() -> tuple[ProgramRecord, ...]:
 
 
 def read_records(folder: Path) -> tuple[ProgramRecord, ...]:
-    """None where nothing was ever started; raises EmbeddedError when the file cannot be understood."""
+    """Empty if no program was ever started here; raises EmbeddedError if the file cannot be understood."""
     file = folder / FILE_NAME
     try:
         return _records(json.loads(file.read_bytes()))
@@ -47,7 +47,7 @@ def read_records(folder: Path) -> tuple[ProgramRecord, ...]:
 
 
 def write_records(folder: Path, records: Sequence[ProgramRecord]) -> None:
-    """Replace the file at once, so that a reader or a kill never meets half of it."""
+    """Replace the file in one step, so that neither a reader nor a kill ever leaves half a file."""
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"{FILE_NAME}.part"
     part.write_text(json.dumps([asdict(record) for record in records], indent=2) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""How far a build is: a bar on a terminal, a plain line every few seconds elsewhere, or nothing."""
+"""Shows the progress of a build: a bar on a terminal, a plain line every few seconds elsewhere, or nothing."""
 
 import json
 import time
@@ -14,19 +14,19 @@ LINE_EVERY_SECONDS: Final = 10.0
 
 
 class Steps(Protocol):
-    """What a build reports."""
+    """Receives what a build reports."""
 
     def note(self, text: str) -> None:
-        """Something that the person should know, in one line."""
+        """One line for the person who waits."""
 
     def at(self, what: str, done: int, total: int) -> None:
-        """So many of ``total`` are done of this part of the work."""
+        """``done`` of ``total`` units of this part of the build are done."""
 
     def stop(self) -> None:
-        """No more will come, whether all is done or not."""
+        """The build has ended, complete or not."""
 
 
-class Silent:
+class NoSteps:
     """Reports nothing."""
 
     def note(self, text: str) -> None:
@@ -39,8 +39,8 @@ class Silent:
         pass
 
 
-class OnTerminal:
-    """One bar, which begins again with every part."""
+class StepsBar:
+    """One bar, which starts at zero with every part of the build."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -60,8 +60,8 @@ class OnTerminal:
         self._bar.stop()
 
 
-class InLines:
-    """A line now and then, for logs; ``clock`` in seconds."""
+class StepsLines:
+    """A line every few seconds, for logs; ``clock`` in seconds."""
 
     def __init__(self, write_line: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._write_line = write_line
@@ -101,8 +101,8 @@ class SharedSteps:
     def stop(self) -> None:
         self._own.stop()
 
-    def show_those_of_others(self) -> None:
-        """Report the step that somebody else has come to."""
+    def show_the_builder(self) -> None:
+        """Report the step that the process which builds has reached."""
         try:
             what, done, total = json.loads(self._file.read_bytes())
         except (OSError, ValueError):
@@ -111,7 +111,7 @@ class SharedSteps:
 
 
 def steps_on(console: Console) -> Steps:
-    """The bar where there is a terminal, else lines."""
+    """The bar on a terminal, else lines."""
     if console.is_terminal:
-        return OnTerminal(console)
-    return InLines(lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True))
+        return StepsBar(console)
+    return StepsLines(lambda line: console.print(line, highlight=False, markup=False, soft_wrap=True))

@@ -1,4 +1,4 @@
-"""Go: the machine's where it is new enough, else a Python package with the whole toolchain, in the user's cache."""
+"""The Go toolchain: the machine's if it is new enough, else a Python package that contains Go, in the user's cache."""
 
 import re
 import shutil
@@ -21,18 +21,18 @@ _VERSION = re.compile(r"go(\d+)\.(\d+)(?:\.\d+)?")
 
 @dataclass(frozen=True, slots=True)
 class Go:
-    """A toolchain: ``executable`` may be missing until ``installed``; ``version`` as ``go env GOVERSION`` spells it."""
+    """A toolchain: ``install`` creates ``executable``; ``version`` is what ``go env GOVERSION`` prints."""
 
     executable: Path
     version: str
 
     @property
-    def is_there(self) -> bool:
+    def is_installed(self) -> bool:
         return self.executable.is_file()
 
 
-def choose(environment: Mapping[str, str], cache: Path) -> Go:
-    """The machine's Go if it is new enough, else the pinned one, which may have to be installed yet."""
+def choose_toolchain(environment: Mapping[str, str], cache: Path) -> Go:
+    """The machine's Go if it is new enough, else the pinned one, which may not be installed yet."""
     found = shutil.which("go", path=environment.get("PATH"))
     if found:
         version = _version_of(found, environment)
@@ -48,7 +48,7 @@ def pinned(cache: Path) -> Go:
 
 
 def is_new_enough(version: str) -> bool:
-    """Whether a ``go1.26.8`` is at least the minimum; a development version is not a number and does not count."""
+    """Whether a version such as ``go1.26.8`` is at least the minimum; development versions do not count."""
     match = _VERSION.fullmatch(version)
     return match is not None and (int(match[1]), int(match[2])) >= MINIMUM
 
@@ -58,7 +58,7 @@ def install(go: Go, commands: Commands, steps: Steps) -> None:
     steps.note(f"installing {go.version} (the machine has no Go of {MINIMUM[0]}.{MINIMUM[1]} or newer)")
     target, part = go.executable.parents[2], go.executable.parents[2].with_suffix(".part")
     shutil.rmtree(part, ignore_errors=True)
-    # This environment was made by uv and has no pip; a fresh one is made from Python's own copy.
+    # An environment that uv made has no pip; the new one gets the copy that comes with Python.
     pip = part / "pip"
     commands.run([sys.executable, "-m", "venv", str(pip)])
     commands.run(
@@ -70,12 +70,12 @@ def install(go: Go, commands: Commands, steps: Steps) -> None:
     shutil.rmtree(pip)
     shutil.rmtree(target, ignore_errors=True)
     part.replace(target)
-    if not go.is_there:
-        raise BuildError(f"the package of {REQUIREMENTS} holds no {go.executable}", commands.log, [])
+    if not go.is_installed:
+        raise BuildError(f"the package of {REQUIREMENTS} does not contain {go.executable}", commands.log, [])
 
 
 def _version_of(executable: str, environment: Mapping[str, str]) -> str:
     # Without GOTOOLCHAIN=local an old Go would download a newer one just to answer.
     local = {**environment, "GOTOOLCHAIN": "local"}
-    said = subprocess.run([executable, "env", "GOVERSION"], env=local, capture_output=True, text=True, check=False)
-    return said.stdout.strip()
+    done = subprocess.run([executable, "env", "GOVERSION"], env=local, capture_output=True, text=True, check=False)
+    return done.stdout.strip()

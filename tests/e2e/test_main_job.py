@@ -36,7 +36,7 @@ def answers(running: Stack) -> dict[str, scenarios.Answer]:
     "title",
     [
         "A pod of three containers, one without GPU, is placed",
-        "Five cards on one node: every node refuses, each for its own reasons",
+        "Five devices on one node: every node refuses, each for its own reasons",
         "Two of five nodes refuse, three fit, the fullest is chosen",
         "The filter passes, but another pod holds the node's lock",
         "Refused three times: the only node of its kind is full",
@@ -45,17 +45,17 @@ def answers(running: Stack) -> dict[str, scenarios.Answer]:
     ],
 )
 def test_the_answer_is_the_one_worked_out_by_hand(answers: dict[str, scenarios.Answer], title: str) -> None:
-    assert answers[title].told == answers[title].expected
+    assert answers[title].actual == answers[title].expected
 
 
 def test_every_pod_gets_its_event_messages(running: Stack, answers: dict[str, scenarios.Answer]) -> None:
     for answer in scenarios.messages(running):
-        assert answer.told == answer.expected, answer.pod
+        assert answer.actual == answer.expected, answer.pod
 
 
 def test_a_search_by_reason_finds_the_one_attempt(running: Stack, answers: dict[str, scenarios.Answer]) -> None:
     answer = scenarios.search(running)
-    assert answer.told == answer.expected
+    assert answer.actual == answer.expected
 
 
 def a_hopeless_pod(number: int) -> dict[str, Any]:
@@ -80,11 +80,11 @@ def indexed_attempts(running: Stack) -> dict[str, list[str]]:
 def assert_each_is_there_exactly_once(running: Stack, numbers: range) -> None:
     wanted = {f"hopeless-{number}": 1 for number in numbers}
 
-    def told() -> dict[str, int]:
+    def attempts_of_each() -> dict[str, int]:
         found = indexed_attempts(running)
         return {name: len(found.get(name, [])) for name in wanted}
 
-    assert until(told, wanted, timeout_seconds=60) == wanted
+    assert until(attempts_of_each, wanted, timeout_seconds=60) == wanted
     sample = f"faults/hopeless-{numbers[-1]}"
     log = until(lambda: running.reader.status(sample), "failed")
     assert log == "failed"

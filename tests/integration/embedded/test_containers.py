@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from demo.kube_scheduler import KubeScheduler, Pod, read_pod
+from demo.kube_scheduler import Pod, SimulatedKubeScheduler, read_pod
 from embedded import kafka, opensearch
 from embedded.ports import KAFKA_PORTS, free_port
 from tests.support.backends import containers
@@ -101,8 +101,8 @@ def test_compose_gives_every_server_to_programs_of_this_machine_and_answers_for_
         start(compose)
         assert kafka.is_ready(f"127.0.0.1:{ports['SCHEDULERLOG_KAFKA_PORT']}", node=1)
         assert opensearch.is_ready(f"http://127.0.0.1:{ports['SCHEDULERLOG_OPENSEARCH_PORT']}")
-        scheduler = KubeScheduler(f"http://127.0.0.1:{ports['SCHEDULERLOG_SCHEDULER_PORT']}")
-        node = scheduler.try_once(pod, [f"node{number}" for number in range(1, 11)])
+        scheduler = SimulatedKubeScheduler(f"http://127.0.0.1:{ports['SCHEDULERLOG_SCHEDULER_PORT']}")
+        node = scheduler.schedule_once(pod, [f"node{number}" for number in range(1, 11)])
         assert node is not None
         answer = answer_about(pod, f"http://127.0.0.1:{ports['SCHEDULERLOG_API_PORT']}")
         assert answer["filter"]["summary"].startswith(f"find fit node({node})")

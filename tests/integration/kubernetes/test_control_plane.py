@@ -11,7 +11,7 @@ import pytest
 
 from embedded.control_plane import ControlPlane
 from embedded.errors import ServerError
-from embedded.process import started_at
+from embedded.process import start_time_of
 from tests.support.control_plane.objects import create, created_nodes
 from tests.support.waiting import eventually
 
@@ -64,7 +64,7 @@ def test_nothing_outlives_a_program_that_is_killed(control_plane: ControlPlane) 
         pids: list[int] = json.loads(holder.stdout.readline())
         assert len(pids) == 3
         holder.send_signal(signal.SIGKILL)
-        eventually(lambda: not any(started_at(pid) for pid in pids), "some of it still runs")
+        eventually(lambda: not any(start_time_of(pid) for pid in pids), "some of it still runs")
 
 
 def test_from_the_command_line_it_runs_until_it_is_stopped(control_plane: ControlPlane, tmp_path: Path) -> None:

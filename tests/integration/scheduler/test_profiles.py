@@ -31,8 +31,8 @@ def profiles(process: SchedulerProcess) -> str:
 
 @pytest.fixture
 def top(tmp_path: Path) -> Callable[[bytes], str]:
-    go = toolchain.choose(os.environ, user_cache(os.environ) / "control-plane")
-    if not go.is_there:
+    go = toolchain.choose_toolchain(os.environ, user_cache(os.environ) / "control-plane")
+    if not go.is_installed:
         pytest.skip("no Go here: `python -m embedded kubernetes install` brings one")
 
     def opened(content: bytes) -> str:

@@ -10,7 +10,7 @@ import pytest
 from embedded.download import cache_folder, install, missing, repository
 from embedded.errors import DownloadError
 from embedded.lock import Jar
-from embedded.progress import InLines, Silent
+from embedded.progress import NoProgress, ProgressLines
 from tests.support.fakes.maven_repository import FakeRepository, a_repository
 
 CONTENT = bytes(range(256)) * 1024
@@ -24,7 +24,7 @@ def part_of(cache: Path, jar: Jar) -> Path:
     return cache / f"{jar.path}.part"
 
 
-class Remembering(Silent):
+class Remembering(NoProgress):
     """Remembers how large files were."""
 
     def __init__(self) -> None:
@@ -138,7 +138,7 @@ def test_a_lasting_status_names_the_address_and_the_setting(
     assert len(source.requests) == 1
 
 
-def test_nobody_at_the_address_is_an_error_that_names_it(tmp_path: Path) -> None:
+def test_an_address_without_a_server_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(DownloadError, match=r"127\.0\.0\.1:1/.*connection broken.*SCHEDULERLOG_MAVEN_REPOSITORY"):
         install([a_jar()], tmp_path, "http://127.0.0.1:1", pause=lambda _seconds: None)
 
@@ -195,7 +195,7 @@ def test_a_waiting_install_says_so(source: FakeRepository, tmp_path: Path) -> No
 
     with (tmp_path / ".lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        thread = threading.Thread(target=install, args=([a_jar()], tmp_path, source.url, InLines(write)))
+        thread = threading.Thread(target=install, args=([a_jar()], tmp_path, source.url, ProgressLines(write)))
         thread.start()
         assert waits.wait(10)
     thread.join()

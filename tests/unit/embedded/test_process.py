@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from embedded.process import Child, Leash, ProcessId, last_lines, spawn, started_at
+from embedded.process import Child, ParentWatch, ProcessId, last_lines, spawn, start_time_of
 from tests.support.waiting import eventually
 
 SLEEPS = [sys.executable, "-c", "import time; print('here', flush=True); time.sleep(600)"]
@@ -17,8 +17,8 @@ DEAF = [
 ]
 
 
-def started(command: list[str], folder: Path, leash: Leash | None = None) -> Child:
-    child = spawn(command, folder / "log", os.environ, leash)
+def started(command: list[str], folder: Path, parent_watch: ParentWatch | None = None) -> Child:
+    child = spawn(command, folder / "log", os.environ, parent_watch)
     eventually(lambda: (folder / "log").read_text() == "here\n")
     return child
 
@@ -47,7 +47,7 @@ def test_a_stranger_with_a_recycled_id_is_never_signalled(tmp_path: Path) -> Non
 def test_a_zombie_is_not_alive(tmp_path: Path) -> None:
     child = spawn([sys.executable, "-c", ""], tmp_path / "log", os.environ, None)
     eventually(lambda: not child.id.is_alive())
-    assert started_at(child.id.pid) is None
+    assert start_time_of(child.id.pid) is None
     assert child.exit_status() == 0
 
 
@@ -55,10 +55,10 @@ def test_a_name_with_spaces_and_parentheses_does_not_confuse(tmp_path: Path) -> 
     odd = tmp_path / "a) R 1 (b"
     odd.symlink_to("/bin/sleep")
     with subprocess.Popen([str(odd), "600"]) as process:
-        first = started_at(process.pid)
+        first = start_time_of(process.pid)
         assert first is not None
         assert first.isdigit()
-        assert started_at(process.pid) == first
+        assert start_time_of(process.pid) == first
         process.kill()
 
 
@@ -75,38 +75,38 @@ def test_a_paused_process_is_stopped_in_order(tmp_path: Path) -> None:
     assert child.popen.wait() == -signal.SIGTERM
 
 
-def test_a_leashed_process_is_the_command_itself(tmp_path: Path) -> None:
-    leash = Leash()
-    child = started(SLEEPS, tmp_path, leash)
+def test_a_watched_process_is_the_command_itself(tmp_path: Path) -> None:
+    parent_watch = ParentWatch()
+    child = started(SLEEPS, tmp_path, parent_watch)
     assert Path(f"/proc/{child.id.pid}/cmdline").read_bytes().split(b"\0")[2].startswith(b"import time; print")
     assert child.id.kill()
     assert child.popen.wait() == -signal.SIGKILL
-    leash.close()
+    parent_watch.close()
 
 
-def test_a_leashed_process_dies_when_the_leash_is_let_go(tmp_path: Path) -> None:
-    leash = Leash()
-    child = started(SLEEPS, tmp_path, leash)
-    leash.close()
+def test_a_watched_process_dies_when_the_watch_is_closed(tmp_path: Path) -> None:
+    parent_watch = ParentWatch()
+    child = started(SLEEPS, tmp_path, parent_watch)
+    parent_watch.close()
     assert child.popen.wait(timeout=10) == -signal.SIGKILL
 
 
 def test_the_watcher_ends_with_the_process_that_it_watches(tmp_path: Path) -> None:
-    leash = Leash()
-    child = started(SLEEPS, tmp_path, leash)
+    parent_watch = ParentWatch()
+    child = started(SLEEPS, tmp_path, parent_watch)
     children = Path(f"/proc/{child.id.pid}/task/{child.id.pid}/children")
     watcher = int(children.read_text())
     child.id.kill()
     child.popen.wait()
-    eventually(lambda: started_at(watcher) is None)
-    leash.close()
+    eventually(lambda: start_time_of(watcher) is None)
+    parent_watch.close()
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_a_leashed_process_does_not_survive_its_starter(tmp_path: Path, number: signal.Signals) -> None:
+def test_a_watched_process_does_not_survive_its_parent(tmp_path: Path, number: signal.Signals) -> None:
     program = (
-        "import os, sys, threading, time; from pathlib import Path; from embedded.process import Leash, spawn\n"
-        f"start = lambda: print(spawn({SLEEPS!r}, Path({str(tmp_path / 'log')!r}), os.environ, Leash()).id.pid)\n"
+        "import os, sys, threading, time; from pathlib import Path; from embedded.process import ParentWatch, spawn\n"
+        f"start = lambda: print(spawn({SLEEPS!r}, Path({str(tmp_path / 'log')!r}), os.environ, ParentWatch()).id.pid)\n"
         # From a thread that ends, as a pool's threads do: the process must outlive it.
         "thread = threading.Thread(target=start); thread.start(); thread.join(); sys.stdout.flush(); time.sleep(600)"
     )
@@ -114,9 +114,9 @@ def test_a_leashed_process_does_not_survive_its_starter(tmp_path: Path, number: 
         assert starter.stdout is not None
         pid = int(starter.stdout.readline())
         eventually(lambda: (tmp_path / "log").read_text() == "here\n")
-        assert started_at(pid) is not None
+        assert start_time_of(pid) is not None
         starter.send_signal(number)
-        eventually(lambda: started_at(pid) is None)
+        eventually(lambda: start_time_of(pid) is None)
 
 
 def test_the_last_lines_of_a_log_are_cut_to_a_readable_length(tmp_path: Path) -> None:

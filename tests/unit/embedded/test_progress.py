@@ -2,13 +2,13 @@ import io
 
 from rich.console import Console
 
-from embedded.progress import InLines, OnTerminal, progress_on, started
+from embedded.progress import ProgressBar, ProgressLines, progress_on, started
 
 
 def test_a_log_gets_a_line_every_few_seconds_and_one_at_the_end() -> None:
     lines: list[str] = []
     now = 0.0
-    progress = InLines(lines.append, lambda: now)
+    progress = ProgressLines(lines.append, lambda: now)
     with started(progress, files=2, total_bytes=10_000_000):
         for second in range(12):
             now = float(second)
@@ -19,7 +19,7 @@ def test_a_log_gets_a_line_every_few_seconds_and_one_at_the_end() -> None:
 
 def test_a_file_that_starts_again_is_counted_once() -> None:
     lines: list[str] = []
-    progress = InLines(lines.append, lambda: 0.0)
+    progress = ProgressLines(lines.append, lambda: 0.0)
     with started(progress, files=1, total_bytes=10_000_000):
         progress.at("a.jar", 9_000_000)
         progress.at("a.jar", 0)
@@ -30,7 +30,7 @@ def test_a_file_that_starts_again_is_counted_once() -> None:
 def test_a_terminal_gets_a_bar() -> None:
     screen = io.StringIO()
     progress = progress_on(Console(file=screen, force_terminal=True, width=100))
-    assert isinstance(progress, OnTerminal)
+    assert isinstance(progress, ProgressBar)
     with started(progress, files=2, total_bytes=10_000_000):
         progress.at("a.jar", 4_000_000)
         progress.note("something [odd]")
@@ -39,4 +39,4 @@ def test_a_terminal_gets_a_bar() -> None:
 
 
 def test_no_terminal_gets_lines() -> None:
-    assert isinstance(progress_on(Console(file=io.StringIO())), InLines)
+    assert isinstance(progress_on(Console(file=io.StringIO())), ProgressLines)

@@ -16,7 +16,7 @@ class Program(Server):
     kind = "kafka"
 
     def __init__(self, home: Path, program: str, port: int = 0) -> None:
-        super().__init__("program", home, port or free_port(KAFKA_PORTS), leash=None)
+        super().__init__("program", home, port or free_port(KAFKA_PORTS), parent_watch=None)
         self._program = program
 
     def prepare(self) -> None:
@@ -74,7 +74,7 @@ def test_a_server_that_never_gets_ready_is_given_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("words", ["java.net.BindException: x", "Socket failed: Address already in use."])
-def test_a_port_taken_in_between_is_told_apart(tmp_path: Path, words: str) -> None:
+def test_a_port_taken_in_between_is_an_error_of_its_own(tmp_path: Path, words: str) -> None:
     server = Program(tmp_path, f"print({words!r}); raise SystemExit(1)")
     with pytest.raises(PortTakenError, match="died while starting"):
         server.start()

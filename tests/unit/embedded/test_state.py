@@ -7,13 +7,13 @@ from embedded import folder as folders
 from embedded.errors import EmbeddedError, NotRunningError
 from embedded.plan import new_cluster_id, plan
 from embedded.ports import KAFKA_PORTS, OPENSEARCH_PORTS
-from embedded.process import ProcessId, started_at
+from embedded.process import ProcessId, start_time_of
 from embedded.state import ServerRecord, State, read_state, write_state
 
 
 def a_process(*, alive: bool) -> ProcessId:
     """This very process, or one with its id from another time."""
-    return ProcessId(os.getpid(), started_at(os.getpid()) or "" if alive else "another time")
+    return ProcessId(os.getpid(), start_time_of(os.getpid()) or "" if alive else "another time")
 
 
 def a_broker(*, alive: bool = True, node: int = 0) -> ServerRecord:
@@ -81,7 +81,7 @@ def test_only_what_was_started_has_an_address(tmp_path: Path) -> None:
     assert folders.environment(tmp_path) == {"SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:9250"}
 
 
-def test_an_address_that_nobody_answers_is_not_given(tmp_path: Path) -> None:
+def test_an_address_without_a_running_server_is_not_given(tmp_path: Path) -> None:
     with pytest.raises(NotRunningError, match=r"nothing was started in .*embedded up --dir"):
         folders.environment(tmp_path)
     write_state(tmp_path, State("abc", (a_broker(alive=False), an_opensearch())))
@@ -100,7 +100,7 @@ def test_a_new_folder_gets_servers_on_different_free_ports(tmp_path: Path) -> No
     assert len(state.kafka_cluster_id) == 22
 
 
-def test_ports_and_cluster_id_stay_and_what_is_missing_is_added(tmp_path: Path) -> None:
+def test_ports_and_cluster_id_are_kept_and_missing_servers_added(tmp_path: Path) -> None:
     before = plan(tmp_path, None, ("kafka",), brokers=1)
     after = plan(tmp_path, before, ("kafka", "opensearch"), brokers=1)
     assert after.kafka_cluster_id == before.kafka_cluster_id

@@ -15,7 +15,7 @@ from embedded.errors import EmbeddedError
 from embedded.ports import KUBERNETES_PORTS
 
 
-def test_credentials_stay_as_they_are_once_made(tmp_path: Path) -> None:
+def test_credentials_are_created_once_and_then_kept(tmp_path: Path) -> None:
     files = Credentials(tmp_path)
     files.write()
     before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
@@ -23,7 +23,7 @@ def test_credentials_stay_as_they_are_once_made(tmp_path: Path) -> None:
     assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
-def test_nobody_else_may_look_into_them(tmp_path: Path) -> None:
+def test_other_users_may_not_read_them(tmp_path: Path) -> None:
     Credentials(tmp_path / "credentials").write()
     assert (tmp_path / "credentials").stat().st_mode & 0o077 == 0
 
@@ -63,7 +63,7 @@ def test_every_program_gets_ports_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[1]", '[{"name": "sshd"}]', '[{"name": "etcd", "port": "x"}]'])
-def test_a_note_that_cannot_be_understood_is_said_with_its_place(tmp_path: Path, text: str) -> None:
+def test_a_state_file_that_cannot_be_understood_is_an_error_that_names_it(tmp_path: Path, text: str) -> None:
     (tmp_path / "state.json").write_text(text)
     with pytest.raises(EmbeddedError, match=r"state\.json"):
         read_records(tmp_path)
