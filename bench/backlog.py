@@ -28,7 +28,7 @@ CONNECTIONS = 2
 WARM_UP_SHARE = 0.2
 """Of the documents: what connects, makes indices and is compiled once is not what a document costs."""
 SCALING_NODES, SCALING_ATTEMPTS = 500, 500
-_DONE = re.compile(r'^schedulerlog_documents_total\{outcome="done"\} (\S+)$', re.MULTILINE)
+_DONE = re.compile(r'^schedulerlog_worker_documents_total\{outcome="done"\} (\S+)$', re.MULTILINE)
 
 
 def indexing() -> Result:

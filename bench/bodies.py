@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 from pipeline import settings
-from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import WriteResult
@@ -29,6 +28,7 @@ from pipeline.worker.agent import READ_BYTES, DecisionsAgent
 from pipeline.worker.agent import Record as ReadRecord
 from pipeline.worker.device_documents import DeviceDocuments
 from pipeline.worker.faust_app import create_app
+from pipeline.worker.metrics import Metrics
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.process import WRITERS
 from pipeline.worker.record_decoder import RecordDecoder

@@ -20,11 +20,11 @@ from pipeline.alerts.rules import Rule
 from pipeline.alerts.state import AlertState
 from pipeline.alerts.timeline import TICK, Timeline
 from pipeline.health import serving
-from pipeline.metrics import Metrics as PipelineMetrics
 from pipeline.record_time import record_time
 from pipeline.runtime import administration, partitions_of, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import Outgoing, TopicsSink
+from pipeline.sinks.metrics import TopicsMetrics
 from schemas.codec.records import decode, encode, rfc3339
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS, NODES
@@ -67,7 +67,7 @@ async def _work(settings: Settings) -> None:
     metrics, state = Metrics(), _State()
     port = settings.metrics_port
     health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
-    topics = TopicsSink(settings.servers, PipelineMetrics())
+    topics = TopicsSink(settings.servers, TopicsMetrics("alerts", metrics.registry))
     with health:
         try:
             await _for_ever(settings, topics, metrics, state)

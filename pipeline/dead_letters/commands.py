@@ -5,12 +5,13 @@ from typing import Any
 
 from aiokafka import AIOKafkaConsumer
 from aiokafka.errors import KafkaError
+from prometheus_client import CollectorRegistry
 
 from pipeline.admin.provision import UnreachableError
 from pipeline.dead_letters.codec import original
-from pipeline.metrics import Metrics
 from pipeline.settings import Settings
 from pipeline.sinks.kafka import Outgoing, TopicsSink
+from pipeline.sinks.metrics import TopicsMetrics
 from schemas.topics import DEAD_LETTERS
 
 Say = Callable[[str], None]
@@ -71,7 +72,7 @@ class _OrUnknown(dict[str, str]):
 
 async def replay(settings: Settings, offsets: Collection[int] | None, say: Say) -> None:
     """Send the dead letters at ``offsets`` (None: all) to the topics they came from. Raises ``UnreachableError``."""
-    topics = TopicsSink(settings.kafka_bootstrap_servers, Metrics())
+    topics = TopicsSink(settings.kafka_bootstrap_servers, TopicsMetrics("dead_letters", CollectorRegistry()))
     count = 0
     try:
         async for record in _all(settings):

@@ -17,10 +17,10 @@ from kube.rate_limiter import RateLimiter
 from pipeline.health import serving
 from pipeline.kube_events.event_writer import EventPolicy, EventWriter
 from pipeline.kube_events.metrics import Metrics
-from pipeline.metrics import Metrics as PipelineMetrics
 from pipeline.runtime import check_there, topics_of, until_stopped
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.kafka import TopicsSink
+from pipeline.sinks.metrics import TopicsMetrics
 from schemas.topics import DEAD_LETTERS, MESSAGES
 
 logger = logging.getLogger(__name__)
@@ -72,7 +72,7 @@ async def _work(settings: Settings) -> None:
         rate_limiter=RateLimiter(settings.qps, settings.burst),
         count=lambda verb, result: metrics.requests.labels(verb, result).inc(),
     )
-    topics = TopicsSink(settings.servers, PipelineMetrics())
+    topics = TopicsSink(settings.servers, TopicsMetrics("events", metrics.registry))
     writer = EventWriter(client, topics, metrics, settings.policy)
     state = _State(writer)
     port = settings.metrics_port

@@ -1,16 +1,26 @@
-"""What the process counts, beside what its sinks count (``pipeline.metrics``) in the same registry."""
+"""What the process counts, beside what its sinks count (``pipeline.sinks.metrics``) in the same registry."""
 
 from collections.abc import Callable
+from typing import Final
 
-from prometheus_client import Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
 
-from pipeline.metrics import Metrics as SinkMetrics
+from pipeline.sinks.metrics import IndexMetrics, TopicsMetrics
+
+GAUGES: Final = {
+    "lag_seconds": "How far the audits are behind the present.",
+    "pods": "Pods in memory.",
+    "holding": "Placements in memory whose pods hold devices now.",
+}
+"""Gauges whose value is read when ``/metrics`` is requested."""
 
 
 class Metrics:
     def __init__(self) -> None:
-        self.sinks = SinkMetrics()
-        self.registry = self.sinks.registry
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self.index = IndexMetrics("placements", self.registry)
+        self.topics = TopicsMetrics("placements", self.registry)
         self.records = Counter(
             "schedulerlog_placements_records",
             "Records read, by topic and outcome: taken, passed_over, rejected.",
@@ -27,6 +37,6 @@ class Metrics:
             "schedulerlog_placements_findings", "Findings told, by finding.", ("finding",), registry=self.registry
         )
 
-    def watch(self, name: str, about: str, read: Callable[[], float]) -> None:
-        """A gauge that is read when it is asked for."""
-        Gauge(f"schedulerlog_placements_{name}", about, registry=self.registry).set_function(read)
+    def watch(self, name: str, read: Callable[[], float]) -> None:
+        """Add one of the ``GAUGES``."""
+        Gauge(f"schedulerlog_placements_{name}", GAUGES[name], registry=self.registry).set_function(read)

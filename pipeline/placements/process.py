@@ -64,10 +64,10 @@ async def run(settings: Settings) -> None:
 
 async def _work(settings: Settings) -> None:
     metrics = Metrics()
-    index = OpenSearchSink(client(settings.opensearch_url), metrics.sinks)
-    topics = TopicsSink(settings.servers, metrics.sinks)
+    index = OpenSearchSink(client(settings.opensearch_url), metrics.index)
+    topics = TopicsSink(settings.servers, metrics.topics)
     state = _State(index)
-    metrics.watch("behind_seconds", "How far behind the present the audits are.", lambda: state.behind_seconds)
+    metrics.watch("lag_seconds", lambda: state.behind_seconds)
     port = settings.metrics_port
     health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
     with health:
@@ -84,8 +84,8 @@ async def _for_ever(
 ) -> None:
     """A broker that is away is waited for."""
     book = Book()
-    metrics.watch("pods", "Pods in memory.", lambda: len(book))
-    metrics.watch("holding", "Stays with devices that go on.", lambda: len(book.ledger))
+    metrics.watch("pods", lambda: len(book))
+    metrics.watch("holding", lambda: len(book.ledger))
     keeper = Keeper(book, Audits(settings.pools, index), index, topics, metrics)
     await keeper.open(datetime.now(UTC))
     backoff = Backoff("Kafka", _LONGEST_PAUSE_SECONDS)

@@ -8,8 +8,8 @@ from typing import Final, NamedTuple
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
-from pipeline.metrics import Metrics
 from pipeline.sinks.backoff import Backoff
+from pipeline.sinks.metrics import TopicsMetrics
 from schemas.codec.records import Record
 from schemas.topics import DEAD_LETTERS
 
@@ -28,7 +28,7 @@ class Outgoing(NamedTuple):
 class TopicsSink:
     """Sends until it is acknowledged. Records of one key keep their order."""
 
-    def __init__(self, servers: str, metrics: Metrics, *, max_backoff_seconds: float = 10.0) -> None:
+    def __init__(self, servers: str, metrics: TopicsMetrics, *, max_backoff_seconds: float = 10.0) -> None:
         self._servers = servers
         self._metrics = metrics
         self._producer: AIOKafkaProducer | None = None

@@ -12,10 +12,10 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import TransportError
 
-from pipeline.metrics import Metrics
 from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, of_bulk, of_status
+from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import Hits, Search
 from schemas.indices import INDICES, MAPPING_VERSION
 
@@ -55,7 +55,7 @@ class OpenSearchSink:
     def __init__(
         self,
         store: AsyncOpenSearch,
-        metrics: Metrics,
+        metrics: IndexMetrics,
         *,
         batch_documents: int = 1_000,
         batch_bytes: int = 8 * 1024 * 1024,
@@ -141,7 +141,7 @@ class OpenSearchSink:
             self._metrics.documents(outcome.value).inc(count)
         retried = next((each for each in answers if each.outcome is BulkOutcome.RETRY), None)
         if retried:
-            self._metrics.index_retries.inc()
+            self._metrics.retries.inc()
             await self._backoff.failed(retried.cause)
         else:
             self._backoff.worked()

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from pipeline.metrics import Metrics
+from pipeline.worker.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.record_decoder import RecordDecoder

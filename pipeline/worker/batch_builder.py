@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from pipeline.dead_letters.codec import Source, dead_letter
-from pipeline.metrics import Metrics
 from pipeline.node_pools import pools_of
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
@@ -17,6 +16,7 @@ from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker import attempt_documents
 from pipeline.worker.batch import Comparison, WriteBatch
 from pipeline.worker.device_documents import DeviceDocuments
+from pipeline.worker.metrics import Metrics
 from pipeline.worker.minute_counts import MinuteCounts, minute_of
 from pipeline.worker.pod_history import PodHistory, Predecessor
 from pipeline.worker.stored_attempts import ReadableIndex, StoredAttempts

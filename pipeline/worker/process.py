@@ -14,7 +14,6 @@ import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, ov
 from aiokafka.errors import KafkaError
 
 from pipeline.health import serving
-from pipeline.metrics import Metrics
 from pipeline.runtime import check_there, first_of, topics_of, until_stopped
 from pipeline.settings import Settings
 from pipeline.sinks.backoff import Backoff
@@ -22,6 +21,7 @@ from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.opensearch import OpenSearchSink, client
 from pipeline.worker import faust_app
 from pipeline.worker.agent import DecisionsAgent
+from pipeline.worker.metrics import Metrics
 from pipeline.worker.watchdog import Watchdog, lag
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy
@@ -93,13 +93,15 @@ class Worker:
         self._metrics = metrics
         self._index = OpenSearchSink(
             client(settings.opensearch_url),
-            metrics,
+            metrics.index,
             batch_documents=settings.batch_documents,
             batch_bytes=settings.batch_bytes,
             max_backoff_seconds=settings.max_backoff_seconds,
         )
         self._topics = [
-            TopicsSink(settings.kafka_bootstrap_servers, metrics, max_backoff_seconds=settings.max_backoff_seconds)
+            TopicsSink(
+                settings.kafka_bootstrap_servers, metrics.topics, max_backoff_seconds=settings.max_backoff_seconds
+            )
             for _ in range(WRITERS)
         ]
         self._writers = WriterPool(self._index, self._topics, metrics, _policy(settings))
@@ -116,12 +118,12 @@ class Worker:
 
     def _watch(self) -> None:
         watch = self._metrics.watch
-        watch("open_attempts", "Attempts whose end has not come.", lambda: self._decisions.open_attempts)
-        watch("unacknowledged_records", "Records read and not done.", lambda: self._decisions.unacknowledged)
-        watch("queued_bytes", "Waiting to be written, about.", lambda: self._writers.queued_bytes)
-        watch("remembered_attempts", "Summaries in memory.", lambda: self._writers.cached_summaries)
-        watch("lag_records", "Records that are there and not committed.", lambda: self._state.lag)
-        watch("is_waiting", "1 while the index or the broker is waited for.", lambda: self._is_waiting)
+        watch("open_attempts", lambda: self._decisions.open_attempts)
+        watch("unacknowledged_records", lambda: self._decisions.unacknowledged)
+        watch("queued_bytes", lambda: self._writers.queued_bytes)
+        watch("cached_summaries", lambda: self._writers.cached_summaries)
+        watch("lag_records", lambda: self._state.lag)
+        watch("is_waiting", lambda: self._is_waiting)
 
     @property
     def _is_waiting(self) -> bool:

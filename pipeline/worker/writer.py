@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
-from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker.batch import WriteBatch
 from pipeline.worker.batch_builder import BatchBuilder
 from pipeline.worker.byte_budget import ByteBudget
+from pipeline.worker.metrics import Metrics
 from pipeline.worker.stored_attempts import ReadableIndex
 from pipeline.worker.writes import EarlyDevices, OnWritten, QueuedWrite, WriterPolicy
 

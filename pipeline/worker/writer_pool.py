@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pipeline.metrics import Metrics
 from pipeline.runtime import first_of
 from pipeline.worker.byte_budget import ByteBudget
+from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer import DocumentIndex, TopicPublisher, Writer
 from pipeline.worker.writes import WriterPolicy
 

@@ -1,12 +1,18 @@
-"""docs/metrics.md is true: its table is what the registry says of itself."""
+"""docs/metrics.md is true: its tables are what the registries say of themselves, one for each process."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
+import pipeline.alerts.metrics
+import pipeline.kube_events.metrics
+import pipeline.placements.metrics
+import pipeline.worker.metrics
 import scheduler.metrics
+from pipeline.sinks.metrics import TopicsMetrics
 from schemas.generate import ROOT
 
 PAGE = (ROOT / "docs/metrics.md").read_text(encoding="utf-8")
@@ -21,25 +27,67 @@ def rows(registry: CollectorRegistry) -> Iterator[str]:
         yield f"| `{name}` | {collector._type} | {labels} | {collector._documentation} |"
 
 
-def of_the_scheduler() -> list[str]:
+def of_the_scheduler() -> CollectorRegistry:
     metrics = scheduler.metrics.Metrics()
     for name in scheduler.metrics.READ_WHEN_ASKED:
         metrics.watch(name, lambda: 0)
-    return sorted(rows(metrics.registry))
+    return metrics.registry
 
 
-def test_the_page_holds_every_metric_of_the_scheduler_and_no_other() -> None:
-    assert [line for line in PAGE.splitlines() if line.startswith("| `schedulerlog_")] == of_the_scheduler()
+def of_the_worker() -> CollectorRegistry:
+    metrics = pipeline.worker.metrics.Metrics()
+    for name in pipeline.worker.metrics.GAUGES:
+        metrics.watch(name, lambda: 0)
+    return metrics.registry
 
 
-def test_what_is_read_when_asked_is_told_apart_by_name() -> None:
+def of_the_placements() -> CollectorRegistry:
+    metrics = pipeline.placements.metrics.Metrics()
+    for name in pipeline.placements.metrics.GAUGES:
+        metrics.watch(name, lambda: 0)
+    return metrics.registry
+
+
+def of_the_alerts() -> CollectorRegistry:
+    metrics = pipeline.alerts.metrics.Metrics()
+    TopicsMetrics("alerts", metrics.registry)
+    return metrics.registry
+
+
+def of_the_events() -> CollectorRegistry:
+    metrics = pipeline.kube_events.metrics.Metrics()
+    TopicsMetrics("events", metrics.registry)
+    return metrics.registry
+
+
+PROCESSES: dict[str, Callable[[], CollectorRegistry]] = {
+    "Scheduler": of_the_scheduler,
+    "Worker": of_the_worker,
+    "Placements": of_the_placements,
+    "Alerts": of_the_alerts,
+    "Kubernetes events": of_the_events,
+}
+
+
+def section(title: str) -> list[str]:
+    """The table in the section of this title."""
+    text = PAGE.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+    return [line for line in text.splitlines() if line.startswith("| `schedulerlog_")]
+
+
+@pytest.mark.parametrize("process", PROCESSES)
+def test_the_page_holds_every_metric_of_the_process_and_no_other(process: str) -> None:
+    assert section(process) == sorted(rows(PROCESSES[process]()))
+
+
+def test_no_two_metrics_of_the_scheduler_have_one_name() -> None:
     assert not set(scheduler.metrics.READ_WHEN_ASKED) & {
         name.removeprefix("schedulerlog_") for name in scheduler.metrics.Metrics().registry._names_to_collectors
     }
 
 
 def test_the_queries_on_the_page_name_metrics_that_there_are() -> None:
-    known = {name for line in of_the_scheduler() for name in re.findall(r"^\| `(\w+)`", line)}
+    known = set(re.findall(r"^\| `(\w+)`", PAGE, re.MULTILINE))
     queries = "\n".join(re.findall(r"```promql\n(.*?)```", PAGE, re.DOTALL))
     asked = {name.removesuffix("_bucket") for name in re.findall(r"schedulerlog_\w+", queries)}
     assert asked

@@ -14,11 +14,11 @@ from typing import Any
 
 import orjson
 
-from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker.agent import DecisionsAgent, Record
+from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy
 from schemas.codec import records

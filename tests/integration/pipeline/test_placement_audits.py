@@ -95,7 +95,7 @@ def checked(node: str, seconds: float, *codes: str) -> Told:
     return NODES, NodeChecked(node=node, observed_at=at(seconds), scheduler=SCHEDULER, problems=problems)
 
 
-BEHIND: Final = "schedulerlog_placements_behind_seconds"
+BEHIND: Final = "schedulerlog_placements_lag_seconds"
 WRONG: Final = {
     "OutsidePool": ("outside", "t4-1"),
     "StaleHandshake": ("stale", "a100-stale"),

@@ -73,7 +73,7 @@ class Pipeline:
 
     def is_waiting(self) -> bool:
         """Whether the worker waits for the index or the broker."""
-        return self.metric("schedulerlog_is_waiting") == 1
+        return self.metric("schedulerlog_worker_is_waiting") == 1
 
     def stop_all(self) -> None:
         for name in self.processes.running():

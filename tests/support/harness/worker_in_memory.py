@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from pipeline.metrics import Metrics
 from pipeline.worker.agent import DecisionsAgent, Record
+from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy
 from tests.support.fakes.index_and_topics import FakeIndex, FakeTopics, stream

@@ -13,8 +13,9 @@ import pytest
 from opensearchpy import AsyncOpenSearch
 from opensearchpy._async.http_aiohttp import AsyncConnection
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
+from prometheus_client import CollectorRegistry
 
-from pipeline.metrics import Metrics
+from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import OpenSearchSink
 from tests.support.builders.index_documents import a_document
 from tests.support.fakes.opensearch import TROUBLES, Cut, FakeOpenSearch
@@ -64,7 +65,12 @@ async def one(store: AsyncOpenSearch, chance: random.Random, name: str) -> None:
     chance.shuffle(todo)
     troubles = chance.choices(TROUBLES, k=chance.randrange(25))
     fake = NoSocket.fake = FakeOpenSearch(iter(troubles), most_bytes=chance.choice([500, 10**6]))
-    sink = OpenSearchSink(store, Metrics(), max_backoff_seconds=0, batch_documents=chance.choice([1, 3, 100]))
+    sink = OpenSearchSink(
+        store,
+        IndexMetrics("test", CollectorRegistry()),
+        max_backoff_seconds=0,
+        batch_documents=chance.choice([1, 3, 100]),
+    )
     result = await asyncio.wait_for(sink.write(todo), 30)
     newest = {each.id: max(t.version or 0 for t in tellings if t.id == each.id) for each in tellings}
     found = {document_id: version for (_, document_id), (version, _) in fake.documents.items()}

@@ -10,10 +10,11 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
-from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document, batches, body, source
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, of_bulk, of_item, of_status
+from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, WriteResult, client
 from schemas.indices import MAPPING_VERSION
 from tests.support.builders.index_documents import INDEX, a_document
@@ -24,7 +25,9 @@ from tests.support.stress import examples
 @asynccontextmanager
 async def a_sink(fake: FakeOpenSearch, **how: Any) -> AsyncIterator[OpenSearchSink]:
     async with serving(fake):
-        sink = OpenSearchSink(client(fake.url), Metrics(), max_backoff_seconds=0.002, **how)
+        sink = OpenSearchSink(
+            client(fake.url), IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.002, **how
+        )
         try:
             yield sink
         finally:
@@ -96,7 +99,7 @@ async def test_while_nobody_answers_the_sink_waits_and_says_so() -> None:
     fake = FakeOpenSearch()
     async with serving(fake):
         pass
-    sink = OpenSearchSink(client(fake.url), Metrics(), max_backoff_seconds=0.002)
+    sink = OpenSearchSink(client(fake.url), IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.002)
     writing = asyncio.create_task(sink.write([a_document("a")]))
     await asyncio.sleep(0.1)
     assert sink.is_waiting

@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.dead_letters.codec import original
-from pipeline.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker.agent import DecisionsAgent, Record
+from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy
 from schemas.codec.records import decode

@@ -1,0 +1,45 @@
+"""What the sinks of a process count, under the name of that process."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram
+
+MAX_LABEL_VALUES: Final = 1_000
+_SECONDS: Final = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)
+
+
+class IndexMetrics:
+    """Of ``OpenSearchSink``."""
+
+    def __init__(self, process: str, registry: CollectorRegistry) -> None:
+        documents = Counter(
+            f"schedulerlog_{process}_documents",
+            "Documents by what OpenSearch answered: done, conflict, split, refused, retry.",
+            ("outcome",),
+            registry=registry,
+        )
+        self.documents: Callable[..., Counter] = lru_cache(maxsize=MAX_LABEL_VALUES)(documents.labels)
+        self.retries = Counter(
+            f"schedulerlog_{process}_index_retries",
+            "Bulk requests of which some documents had to be sent again.",
+            registry=registry,
+        )
+        self.bulk_seconds = Histogram(
+            f"schedulerlog_{process}_bulk_seconds",
+            "From a bulk request to its answer.",
+            registry=registry,
+            buckets=_SECONDS,
+        )
+
+
+class TopicsMetrics:
+    """Of ``TopicsSink``."""
+
+    def __init__(self, process: str, registry: CollectorRegistry) -> None:
+        self.publish_retries = Counter(
+            f"schedulerlog_{process}_publish_retries",
+            "Times that records had to be sent to Kafka again.",
+            registry=registry,
+        )

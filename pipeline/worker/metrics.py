@@ -1,0 +1,57 @@
+"""Every metric of the worker, by name, unit and what it counts. docs/metrics.md has a line for each."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+
+from pipeline.sinks.metrics import MAX_LABEL_VALUES, IndexMetrics, TopicsMetrics
+
+PROCESS: Final = "worker"
+GAUGES: Final = {
+    "open_attempts": "Attempts of which records are missing.",
+    "unacknowledged_records": "Records read and not acknowledged.",
+    "queued_bytes": "Memory of what waits to be written, approximately.",
+    "cached_summaries": "Summaries in memory that a later record may complete.",
+    "lag_records": "Records in the log that are not committed.",
+    "is_waiting": "1 while the index or the broker does not answer.",
+}
+"""Gauges whose value is read when ``/metrics`` is requested."""
+
+
+class Metrics:
+    """One registry per worker, so that two in one process do not count together."""
+
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self.index = IndexMetrics(PROCESS, self.registry)
+        self.topics = TopicsMetrics(PROCESS, self.registry)
+        self.records = self._counter(
+            "records", "Records read, by event type and outcome: folded, passed_over, repeated, rejected.",
+            "type", "outcome",
+        )  # fmt: skip
+        self.attempts = self._counter(
+            "attempts_written", "Summaries written to the index and the topics.", "status", "complete"
+        )
+        self.messages = self._counter("messages_written", "Event messages written to their topic, by reason.", "reason")
+        self.dead_letters = self._counter(
+            "dead_letters",
+            "Dead letters, by cause: record (could not be processed), document (refused by the index).",
+            "cause",
+        )
+        self.batch_attempts = Histogram(
+            f"schedulerlog_{PROCESS}_batch_attempts", "Summaries in one batch.", registry=self.registry,
+            buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
+        )  # fmt: skip
+
+    def watch(self, name: str, read: Callable[[], float]) -> None:
+        """Add one of the ``GAUGES``."""
+        Gauge(f"schedulerlog_{PROCESS}_{name}", GAUGES[name], registry=self.registry).set_function(read)
+
+    def _counter(self, name: str, about: str, *labels: str) -> Callable[..., Counter]:
+        """A function from values of the ``labels`` to their counter."""
+        counter = Counter(f"schedulerlog_{PROCESS}_{name}", about, labels, registry=self.registry)
+        # `labels()` takes microseconds each time, for every record.
+        return lru_cache(maxsize=MAX_LABEL_VALUES)(counter.labels)
