@@ -1,9 +1,20 @@
-"""What a Kubernetes cluster itself says about scheduling: events, conditions of pods and nodes, annotations of nodes.
+"""What a Kubernetes cluster itself reports about scheduling: events, conditions of pods and nodes, node annotations.
 
-    object ── pods, nodes ──▶ observations
-    event ── happenings ──▶ Happening ── gather ──▶ attempts
+    object ── objects ──▶ observations of pods and nodes
+    event ── scheduling_events ──▶ SchedulingEvent ── open_attempts ──▶ EventGroup ── events ──▶ attempt
 
-It works with any scheduler that says why in an event: kube-scheduler (with extenders), HAMi, KAI, Volcano, Koordinator.
+It works with any scheduler that explains itself in events: kube-scheduler (with extenders), HAMi, KAI, Volcano,
+Koordinator.
+
+- ``watch``: lists and watches the objects of a cluster; the only module here that touches the API server
+- ``reader``: objects in, events out; remembers what was already reported
+- ``objects``: pods and nodes as observations
+- ``scheduling_events``: Kubernetes events that are about a scheduling decision
+- ``failure_messages`` (``grammar.toml``): why no node fits, parsed from the text of an event or condition
+- ``pod_groups``: refusals in the conditions of KAI's pod groups
+- ``open_attempts``: which scheduling events form one attempt, and when it is complete
+- ``node_verdicts``: the nodes that an attempt's events name or count
+- ``events``: an attempt as schedulerlog's events
 """
 
 from ingest.kube.reader import KubeEvents

@@ -1,17 +1,14 @@
-"""One attempt's happenings as events of ours."""
+"""The scheduling events of one attempt as schedulerlog's events."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from ingest.kube.failure_messages import Refused, refused
-from ingest.kube.grouping import Group
-from ingest.kube.scheduling_events import Happening
+from ingest.kube.node_verdicts import NodeVerdicts, PodFacts, node_verdicts
+from ingest.kube.open_attempts import EventGroup
+from ingest.kube.scheduling_events import SchedulingEvent
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import (
-    FITS,
-    PICKED,
     REFUSED,
     AttemptConcluded,
     BindConcluded,
@@ -26,96 +23,65 @@ from schemas.events import (
 )
 from schemas.ids import attempt_id
 
-PUSHED_OUT: Final = "Preempted"
-"""The condition that tells of a pod which had to make room; Kubernetes has only an event for it."""
-_CUT_MARK: Final = " ..."
+SOURCE: Final = "kube-events"
+PREEMPTED: Final = "Preempted"
+"""The type of the condition that a preempted pod is observed with: Kubernetes has only an event for it."""
 
-
-@dataclass(frozen=True, slots=True)
-class PodFacts:
-    """What the pod itself says, as far as it was seen."""
-
-    ref: PodRef | None = None
-    requests: tuple[Request, ...] = ()
-    nominated: str = ""
-    node: str = ""
-    message: str = ""
-    """Of the condition PodScheduled, which is not cut as events are."""
-    phase: str = ""
-
-
-@dataclass(slots=True)
-class _Nodes:
-    """The nodes that the happenings name."""
-
-    verdicts: dict[str, str] = field(default_factory=dict)
-    scores: dict[str, float] = field(default_factory=dict)
-    reasons: dict[str, tuple[str, str]] = field(default_factory=dict)
-    counts: dict[str, int] = field(default_factory=dict)
-    """Nodes that are counted and not named, by reason."""
-    total: int = 0
-    error: str = ""
-    nominated: str = ""
-    said: str = ""
-    is_cut: bool = False
+_CONCLUDING: Final = ("failed", "refused", "fits", "chosen", "failed by code")
 
 
 def events_of(
-    group: Group, facts: PodFacts, known_by: datetime, before: AttemptConcluded | None = None
+    group: EventGroup, facts: PodFacts, known_by: datetime, before: AttemptConcluded | None = None
 ) -> Iterator[Event]:
-    """The attempt that a group tells. A group of nothing but a pod that made room tells of that pod alone.
+    """An attempt, and an observation of each pod that was preempted.
 
     ``known_by`` is the time that goes into the attempt's id.
-    ``before`` is the pod's latest attempt that chose a node: a bind that comes by itself is the end of it.
+    ``before`` is the pod's latest attempt that chose a node: a bind without other events is the end of that attempt.
     """
-    for happening in group.of("pushed out"):
-        yield _pushed_out(happening, facts)
-    ends = [each for each in group.happenings if each.kind != "pushed out"]
-    if not ends:
+    for event in group.of("preempted"):
+        yield _preempted_pod(event, facts)
+    first = next((event for event in group.events if event.kind != "preempted"), None)
+    if first is None:
         return
-    nodes = _nodes(group, facts)
-    bind = max(group.of("bound", "not bound"), key=lambda each: each.time, default=None)
-    if bind and before and group.kinds <= {"bound", "not bound", "pushed out"} and _is_of(bind, before):
+    bind = max(group.of("bound", "not bound"), key=lambda event: event.time, default=None)
+    if bind and before and group.kinds <= {"bound", "not bound", "preempted"} and _is_bind_of(bind, before):
         yield _bind(_head_of(before), bind, bind.node or before.chosen or facts.node)
         return
-    head = _head(group, ends[0], facts, known_by)
-    judged = list(_judged(head, nodes))
+    head = _head(group, first, facts, known_by)
+    nodes = node_verdicts(group, facts)
+    judged = list(_nodes_judged(head, nodes))
     yield from judged
-    if group.of("failed", "refused", "fits", "chosen", "failed by code") or judged:
+    if group.of(*_CONCLUDING) or judged:
         yield _concluded(head, group, nodes, facts, len(judged))
     if bind:
-        picked = next((name for name, verdict in nodes.verdicts.items() if verdict == PICKED), "")
-        yield _bind(head, bind, bind.node or picked or facts.node)
+        yield _bind(head, bind, bind.node or nodes.picked or facts.node)
 
 
-def _is_of(bind: Happening, attempt: AttemptConcluded) -> bool:
-    same_pod = not bind.pod.uid or not attempt.pod.uid or bind.pod.uid == attempt.pod.uid
-    return same_pod and bind.scheduler == attempt.scheduler and bind.node in ("", attempt.chosen)
+def _is_bind_of(bind: SchedulingEvent, attempt: AttemptConcluded) -> bool:
+    is_same_pod = not bind.pod.uid or not attempt.pod.uid or bind.pod.uid == attempt.pod.uid
+    return is_same_pod and bind.scheduler == attempt.scheduler and bind.node in ("", attempt.chosen)
 
 
 def _head_of(attempt: AttemptConcluded) -> dict[str, Any]:
     return {name: getattr(attempt, name) for name in ("attempt_id", "pod", "scheduler", "started_at")}
 
 
-def _pushed_out(happening: Happening, facts: PodFacts) -> PodObserved:
+def _preempted_pod(event: SchedulingEvent, facts: PodFacts) -> PodObserved:
     condition = Condition(
-        type=PUSHED_OUT,
-        status="True",
-        reason=happening.reason,
-        message=happening.text,
-        last_transition_at=happening.time,
+        type=PREEMPTED, status="True", reason=event.reason, message=event.text, last_transition_at=event.time
     )
     return PodObserved(
-        pod=_pod(happening, facts), observed_at=happening.time, phase="", node=happening.node or facts.node,
+        pod=_pod(event, facts), observed_at=event.time, phase="", node=event.node or facts.node,
         conditions=[condition],
     )  # fmt: skip
 
 
-def _pod(happening: Happening, facts: PodFacts) -> PodRef:
-    return happening.pod if happening.pod.uid or facts.ref is None else facts.ref
+def _pod(event: SchedulingEvent, facts: PodFacts) -> PodRef:
+    return event.pod if event.pod.uid or facts.ref is None else facts.ref
 
 
-def _head(group: Group, first: Happening, facts: PodFacts, known_by: datetime) -> dict[str, Any]:
+def _head(group: EventGroup, first: SchedulingEvent, facts: PodFacts, known_by: datetime) -> dict[str, Any]:
+    """The fields that all events of the attempt share."""
     pod = _pod(first, facts)
     return {
         "attempt_id": attempt_id(first.scheduler, pod.uid or str(pod), known_by),
@@ -125,135 +91,53 @@ def _head(group: Group, first: Happening, facts: PodFacts, known_by: datetime) -
     }
 
 
-def _nodes(group: Group, facts: PodFacts) -> _Nodes:
-    found = _Nodes()
-    for happening in group.happenings:
-        _READ.get(happening.kind, _nothing)(found, happening, facts)
-    return found
-
-
-def _nothing(_found: _Nodes, _happening: Happening, _facts: PodFacts) -> None:
-    """Binds are told by themselves."""
-
-
-def _by_code(found: _Nodes, happening: Happening, _facts: PodFacts) -> None:
-    for name in happening.nodes:
-        found.verdicts[name] = REFUSED
-        if (known := found.reasons.get(name)) is None:
-            found.reasons[name] = (happening.code, "")
-        else:
-            found.reasons[name] = (known[0], f"{known[1]}, {happening.code}" if known[1] else f"also {happening.code}")
-            _count(found, happening.code, 1)
-    _count(found, happening.code, happening.count - len(happening.nodes))
-
-
-def _count(found: _Nodes, reason: str, nodes: int) -> None:
-    if nodes > 0:
-        found.counts[reason] = found.counts.get(reason, 0) + nodes
-
-
-def _failed(found: _Nodes, happening: Happening, _facts: PodFacts) -> None:
-    found.total = max(found.total, happening.count)
-    found.said = found.said or happening.text
-    if not happening.count:
-        found.error = happening.text
-
-
-def _fits(found: _Nodes, happening: Happening, _facts: PodFacts) -> None:
-    for name, score in happening.scores.items():
-        found.verdicts[name], found.scores[name] = FITS, score
-    found.verdicts[happening.node] = PICKED
-    found.total = max(found.total, happening.refused_count + max(happening.count, len(found.verdicts)))
-    found.said = happening.text
-
-
-def _chosen(found: _Nodes, happening: Happening, _facts: PodFacts) -> None:
-    found.verdicts[happening.node] = PICKED
-    found.total = max(found.total, len(found.verdicts))
-    found.nominated = happening.nominated
-    found.said = found.said or happening.text
-
-
-def _bound_by(found: _Nodes, happening: Happening, facts: PodFacts) -> None:
-    """kube-scheduler says no more than where a pod was bound."""
-    if happening.node and PICKED not in found.verdicts.values():
-        _chosen(found, happening, facts)
-
-
-def _refused(found: _Nodes, happening: Happening, facts: PodFacts) -> None:
-    said = _uncut(refused(happening.text), facts)
-    found.said, found.is_cut = said.text, said.is_cut
-    found.total = max(found.total, said.total)
-    found.nominated = said.nominated or facts.nominated
-    # Where HAMi named the nodes, kube-scheduler's counts are of the same ones.
-    if found.reasons or found.counts:
-        return
-    found.error = said.error or found.error
-    found.counts.update(said.counts)
-    for name, reason in said.nodes.items():
-        found.verdicts[name], found.reasons[name] = REFUSED, reason
-
-
-def _uncut(said: Refused, facts: PodFacts) -> Refused:
-    """The pod's condition has the same text, whole."""
-    start = said.text.removesuffix(_CUT_MARK)
-    is_same = said.text.endswith(_CUT_MARK) and facts.message.startswith(start)
-    return refused(facts.message) if is_same else said
-
-
-_READ: Final = {
-    "failed by code": _by_code, "failed": _failed, "fits": _fits, "chosen": _chosen, "refused": _refused,
-    "bound": _bound_by,
-}  # fmt: skip
-
-
-def _judged(head: dict[str, Any], nodes: _Nodes) -> Iterator[NodesJudged]:
-    """In records of so many nodes that each stays small: names and reasons are at most a few hundred bytes."""
+def _nodes_judged(head: dict[str, Any], nodes: NodeVerdicts) -> Iterator[NodesJudged]:
     names = sorted(nodes.verdicts)
     start = 0
-    for part, size in enumerate(_sizes(names, nodes.reasons)):
+    for part, size in enumerate(_record_sizes(names, nodes.reasons)):
         yield _record(head, part, names[start : start + size], start, nodes)
         start += size
 
 
-def _sizes(names: list[str], reasons: Mapping[str, tuple[str, str]]) -> Iterator[int]:
-    room, taken = MAX_VALUE_BYTES // 2, 0
-    size = 0
+def _record_sizes(names: list[str], reasons: Mapping[str, tuple[str, str]]) -> Iterator[int]:
+    """How many nodes go into each record, so that none exceeds half of what Kafka takes."""
+    size = used_bytes = 0
     for name in names:
+        # Twice the text, for the escapes of JSON; 80 bytes for the numbers in the columns.
         cost = len(name) + sum(len(text.encode(errors="replace")) * 2 for text in reasons.get(name, ())) + 80
-        if size and taken + cost > room:
+        if size and used_bytes + cost > MAX_VALUE_BYTES // 2:
             yield size
-            size = taken = 0
-        size, taken = size + 1, taken + cost
+            size = used_bytes = 0
+        size, used_bytes = size + 1, used_bytes + cost
     if size:
         yield size
 
 
-def _record(head: dict[str, Any], part: int, names: list[str], start: int, nodes: _Nodes) -> NodesJudged:
+def _record(head: dict[str, Any], part: int, names: list[str], start: int, nodes: NodeVerdicts) -> NodesJudged:
     verdicts = sorted({nodes.verdicts[name] for name in names})
-    reasons = sorted({nodes.reasons[name] for name in names if nodes.verdicts[name] == REFUSED})
-    table = [Refusal(bare=reason or "no reason said", cause=cause) for reason, cause in reasons]
-    is_refused = [nodes.verdicts[name] == REFUSED for name in names]
+    refused = {name for name in names if nodes.verdicts[name] == REFUSED}
+    reasons = sorted({nodes.reasons[name] for name in refused})
     return NodesJudged(
-        **head, part=part, containers=[""], verdicts=verdicts, refusals=table, nodes=names,
+        **head, part=part, containers=[""], verdicts=verdicts, nodes=names,
+        refusals=[Refusal(bare=reason or "no reason given", cause=cause) for reason, cause in reasons],
         node_index=list(range(start, start + len(names))),
         verdict=[verdicts.index(nodes.verdicts[name]) for name in names],
         score=[nodes.scores.get(name, 0.0) for name in names],
         refused_by=[-1] * len(names),
-        refusal=[reasons.index(nodes.reasons[name]) if no else -1 for name, no in zip(names, is_refused, strict=True)],
+        refusal=[reasons.index(nodes.reasons[name]) if name in refused else -1 for name in names],
     )  # fmt: skip
 
 
 def _concluded(
-    head: dict[str, Any], group: Group, nodes: _Nodes, facts: PodFacts, node_records: int
+    head: dict[str, Any], group: EventGroup, nodes: NodeVerdicts, facts: PodFacts, node_records: int
 ) -> AttemptConcluded:
-    chosen = next((name for name, verdict in nodes.verdicts.items() if verdict == PICKED), None)
-    ends = [each.time for each in group.happenings if each.kind not in ("bound", "not bound", "pushed out")]
+    chosen = nodes.picked
+    ends = [event.time for event in group.events if event.kind not in ("bound", "not bound", "preempted")]
     return AttemptConcluded(
         **head,
         ended_at=max([*ends, group.started_at]),
         requests=list(facts.requests) or [Request(container="")],
-        offered_nodes=max(nodes.total, len(nodes.verdicts)),
+        offered_nodes=nodes.known_total,
         judged_nodes=len(nodes.verdicts),
         judged_devices=0,
         device_records=0,
@@ -262,23 +146,23 @@ def _concluded(
         error="" if chosen else nodes.error,
         refused_nodes={} if chosen else nodes.counts,
         nominated=nodes.nominated,
-        scheduler_message=nodes.said,
-        provenance=Provenance(source="kube-events", not_reported=_not_said(nodes, chosen)),
+        scheduler_message=nodes.message,
+        provenance=Provenance(source=SOURCE, not_reported=_not_reported(nodes)),
     )
 
 
-def _not_said(nodes: _Nodes, chosen: str | None) -> list[str]:
-    """Events are made for people: they count where they could name."""
-    total = max(nodes.total, len(nodes.verdicts))
+def _not_reported(nodes: NodeVerdicts) -> list[str]:
+    """What the events leave open. They are written for people: they count nodes rather than name them."""
+    total, is_chosen = nodes.known_total, nodes.picked is not None
     gaps = {
         "which nodes were refused": not nodes.error and len(nodes.verdicts) < total,
-        "the nodes that were not chosen": chosen is not None and len(nodes.verdicts) == total == 1,
+        "the nodes that were not chosen": is_chosen and len(nodes.verdicts) == total == 1,
         "the end of a text that was cut": nodes.is_cut,
     }
     return [gap for gap, is_open in gaps.items() if is_open]
 
 
-def _bind(head: dict[str, Any], bind: Happening, node: str) -> BindConcluded:
+def _bind(head: dict[str, Any], bind: SchedulingEvent, node: str) -> BindConcluded:
     is_bound = bind.kind == "bound"
     return BindConcluded(
         **head,

@@ -1,4 +1,4 @@
-"""Pods and nodes as the API server has them, as observations."""
+"""Pods and nodes as observations, from the objects of the API server."""
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -46,13 +46,13 @@ def moment(stamp: str) -> datetime | None:
 
 
 def changed_at(found: Json) -> datetime | None:
-    """When the object was last changed, told by the object itself: reading it again gives the same time.
+    """When the object was last changed, computed from the object alone, so that reading it again gives the same time.
 
     Kubernetes keeps whole seconds. The microseconds are taken from the resourceVersion, which grows with every change:
     two changes within a second stay two, and in order.
     """
     metadata = part(found, "metadata")
-    # The deletionTimestamp is when the object is to be gone at the latest: a time to come says nothing of a change.
+    # Not deletionTimestamp: it is the time by which the object must be gone, not that of a change.
     stamps = [text(metadata, "creationTimestamp")]
     stamps += [text(entry, "time") for entry in entries(metadata, "managedFields")]
     stamps += [text(entry, "lastTransitionTime") for entry in entries(found, "status", "conditions")]
@@ -67,11 +67,11 @@ def changed_at(found: Json) -> datetime | None:
 def conditions(found: Json) -> list[Condition]:
     return [
         Condition(
-            type=text(each, "type"), status=text(each, "status"), reason=text(each, "reason"),
-            message=text(each, "message"), last_transition_at=moment(text(each, "lastTransitionTime")),
+            type=text(entry, "type"), status=text(entry, "status"), reason=text(entry, "reason"),
+            message=text(entry, "message"), last_transition_at=moment(text(entry, "lastTransitionTime")),
         )
-        for each in entries(found, "status", "conditions")
-        if text(each, "type")
+        for entry in entries(found, "status", "conditions")
+        if text(entry, "type")
     ]  # fmt: skip
 
 
@@ -82,7 +82,7 @@ def pod_ref(pod: Json) -> PodRef | None:
 
 
 def pod_observed(pod: Json) -> PodObserved | None:
-    """None for what is no pod."""
+    """None for an object that is not a pod."""
     ref, observed = pod_ref(pod), changed_at(pod)
     if ref is None or observed is None:
         return None
@@ -93,12 +93,12 @@ def pod_observed(pod: Json) -> PodObserved | None:
 
 
 def quantities(found: Json, name: str) -> dict[str, str]:
-    said = part(found, "status", name)
-    return {key: str(amount) for key, amount in said.items() if isinstance(amount, str | int | float)}
+    amounts = part(found, "status", name)
+    return {key: str(amount) for key, amount in amounts.items() if isinstance(amount, str | int | float)}
 
 
 def node_observed(node: Json) -> NodeObserved | None:
-    """None for what is no node."""
+    """None for an object that is not a node."""
     name, observed = text(node, "metadata", "name"), changed_at(node)
     if not name or observed is None:
         return None
@@ -127,21 +127,22 @@ def node_registered(node: Json) -> NodeRegistered | None:
 
 
 def requests(pod: Json) -> list[Request]:
-    """What each container asks for, init containers first; amounts that are no whole numbers are left unsaid."""
+    """The devices that each container requests, init containers first. Amounts must be whole numbers to count."""
     spec = part(pod, "spec")
-    init = [_request(each, is_init=True) for each in entries(spec, "initContainers")]
-    return init + [_request(each, is_init=False) for each in entries(spec, "containers")]
+    init = [_request(container, is_init=True) for container in entries(spec, "initContainers")]
+    return init + [_request(container, is_init=False) for container in entries(spec, "containers")]
 
 
 def _request(container: Json, *, is_init: bool) -> Request:
-    asked = {**part(container, "resources", "requests"), **part(container, "resources", "limits")}
-    count = _whole(asked.get(GPU_COUNT)) or 0
-    memory = _whole(asked.get(GPU_MEMORY)) if count else None
-    percent = _whole(asked.get(GPU_MEMORY_PERCENT)) if count and memory is None else None
+    # Of an extended resource the limit is the request: Kubernetes allows no other.
+    amounts = {**part(container, "resources", "requests"), **part(container, "resources", "limits")}
+    count = _whole(amounts.get(GPU_COUNT)) or 0
+    memory = _whole(amounts.get(GPU_MEMORY)) if count else None
+    percent = _whole(amounts.get(GPU_MEMORY_PERCENT)) if count and memory is None else None
     return Request(
         container=text(container, "name"), init=is_init, vendor="NVIDIA" if count else "", count=count,
         memory_mib=memory, memory_percent=percent,
-        cores_percent=(_whole(asked.get(GPU_CORES)) or 0) if count else 0,
+        cores_percent=(_whole(amounts.get(GPU_CORES)) or 0) if count else 0,
     )  # fmt: skip
 
 

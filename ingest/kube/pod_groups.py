@@ -1,6 +1,6 @@
-"""KAI's pod groups: why their pods wait, from the conditions that they have for each node pool. Pure.
+"""Refusals in the conditions of KAI's pod groups, which have one condition per node pool.
 
-Only reasons that name a pod are told: what is wrong with a whole group KAI writes into its pods' own conditions too.
+Only reasons that name a pod count: what concerns the whole group KAI also writes into the conditions of its pods.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ingest.kube.failure_messages import GRAMMAR
 from ingest.kube.objects import entries, moment, text
-from ingest.kube.scheduling_events import Happening
+from ingest.kube.scheduling_events import SchedulingEvent
 from schemas.events import PodRef
 
 SCHEDULER: Final = "kai-scheduler"
@@ -17,8 +17,8 @@ _UNSCHEDULABLE: Final = "UnschedulableOnNodePool"
 _FOR_POD: Final = re.compile(GRAMMAR["kai"]["for_pod"], re.DOTALL)
 
 
-def refusals(group: Mapping[str, Any]) -> Iterator[Happening]:
-    """What the group's conditions say about pods that fit nowhere; the pods' uids are not said."""
+def refusals(group: Mapping[str, Any]) -> Iterator[SchedulingEvent]:
+    """A refusal for each pod that the conditions name; the UIDs of the pods are not there."""
     for condition in entries(group, "status", "schedulingConditions"):
         since = moment(text(condition, "lastTransitionTime"))
         if since and text(condition, "type") == _UNSCHEDULABLE and text(condition, "status") == "True":
@@ -26,7 +26,7 @@ def refusals(group: Mapping[str, Any]) -> Iterator[Happening]:
                 if found := _FOR_POD.fullmatch(text(reason, "message").strip()):
                     namespace, _, name = found["pod"].partition("/")
                     pod = PodRef(namespace=namespace, name=name)
-                    yield Happening("refused", since, SCHEDULER, pod, found["why"], reason=text(reason, "reason"))
+                    yield SchedulingEvent("refused", since, SCHEDULER, pod, found["why"], reason=text(reason, "reason"))
 
 
 def is_group(found: Mapping[str, Any]) -> bool:

@@ -1,4 +1,4 @@
-"""Objects of a cluster in, events out: what pods and nodes say at once, attempts when their events have come in."""
+"""The reader of a cluster's objects: observes pods and nodes at once, emits attempts when their events are complete."""
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
@@ -8,91 +8,89 @@ from hashlib import blake2b
 from typing import Any, Final, Literal
 
 from ingest.kube import objects, pod_groups
-from ingest.kube.events import PodFacts, events_of
-from ingest.kube.grouping import Gathered, Group
-from ingest.kube.scheduling_events import REASONS, Happening, happenings
+from ingest.kube.events import events_of
+from ingest.kube.node_verdicts import PodFacts
+from ingest.kube.open_attempts import EventGroup, OpenEventGroups
+from ingest.kube.scheduling_events import REASONS, SchedulingEvent, scheduling_events
 from ingest.protocol import Counts
 from schemas.codec.records import encode_value
 from schemas.events import AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 
-Kind = Literal["pod", "node", "event", "pod group"]
+ObjectKind = Literal["pod", "node", "event", "pod group"]
 Outcome = Literal["event", "noise", "unknown"]
+Observation = PodObserved | NodeObserved | NodeRegistered
 
 CONDITION_SECONDS: Final = 10.0
-"""So long a pod's condition waits for the event that says the same."""
+"""How long a pod's condition waits for the event about the same attempt."""
 MAX_REMEMBERED: Final = 200_000
 
-_SINCE_ONLY: Final = ("Unschedulable", "SchedulerError")
+_REASONS_OF_CONDITION: Final = ("Unschedulable", "SchedulerError")
 
 
 @dataclass(slots=True)
-class _Refusal:
-    """A condition that says why a pod is not placed, for when no event does (events are kept for an hour)."""
+class _ConditionRefusal:
+    """A refusal from a condition: becomes an attempt if no event comes (Kubernetes keeps events for an hour)."""
 
-    happening: Happening
-    seen: float
+    event: SchedulingEvent
+    seen_at: float
 
 
 class KubeEvents:
-    """``now`` is seconds of any clock that only goes forward; the times in events come from the objects alone."""
+    """``now`` is in seconds on any clock that never goes back; the times in events come from the objects alone."""
 
     def __init__(self) -> None:
-        self.outcomes: Counter[tuple[Kind, Outcome]] = Counter()
+        self.outcomes: Counter[tuple[ObjectKind, Outcome]] = Counter()
         self.counts = Counts()
         """The same without the kinds, as all readers have it; ``lines`` are objects."""
-        self._gathered = Gathered()
-        self._told: OrderedDict[str, bytes] = OrderedDict()
-        """By object, what was told of it last: heartbeats and annotations of others change nothing."""
+        self._open = OpenEventGroups()
+        self._digests: OrderedDict[str, bytes] = OrderedDict()
+        """Of the latest observation of each object: heartbeats and others' annotations give no new observation."""
         self._pods: OrderedDict[str, PodFacts] = OrderedDict()
-        self._conditions: OrderedDict[str, _Refusal] = OrderedDict()
+        self._conditions: OrderedDict[str, _ConditionRefusal] = OrderedDict()
         self._explained: OrderedDict[str, None] = OrderedDict()
-        """Pods of which some event said why they are not placed."""
+        """Pods with an attempt that explains why they wait; their conditions add nothing."""
         self._chosen: OrderedDict[str, AttemptConcluded] = OrderedDict()
-        """The latest attempt of each pod that chose a node: a bind that comes late is about it."""
+        """The latest attempt of each pod that chose a node: a later bind belongs to it."""
         self._seconds: OrderedDict[str, datetime] = OrderedDict()
-        """By pod and second, the start of the refused attempt that is known by that second."""
+        """By pod and second, the start of the refused attempt that has this second in its id."""
 
-    def _note(self, kind: Kind, outcome: Outcome, found: Mapping[str, Any]) -> None:
+    def _note(self, kind: ObjectKind, outcome: Outcome, found: Mapping[str, Any]) -> None:
         self.outcomes[kind, outcome] += 1
         if outcome == "unknown":
             self.counts.unknown(_sample(kind, found))
         else:
             self.counts.lines[outcome] += 1
 
-    def changed(self, kind: Kind, found: Mapping[str, Any], now: float) -> list[Event]:
-        """An object as it is now. Anything that is not of its kind is counted as unknown."""
-        read = {"pod": self._pod, "node": self._node, "event": self._event, "pod group": self._group}
+    def changed(self, kind: ObjectKind, found: Mapping[str, Any], now: float) -> list[Event]:
+        """The events of an object in its present state. One that is not of its kind is counted as unknown."""
+        read = {"pod": self._pod, "node": self._node, "event": self._event, "pod group": self._pod_group}
         return self._counted(list(read[kind](found, now)))
 
     def gone(self, ref: PodRef, at: datetime) -> list[Event]:
-        """The pod was deleted, as was learned at that time. Nothing is kept of it."""
+        """The pod was deleted, which became known at that time. Everything about it is forgotten."""
         pod = str(ref)
         facts = self._pods.pop(pod, None) or PodFacts()
         self._conditions.pop(pod, None)
         self._explained.pop(pod, None)
         self._chosen.pop(pod, None)
-        self._told.pop(f"pod {ref.uid or pod}", None)
+        self._digests.pop(f"pod {ref.uid or pod}", None)
         return self._counted([PodObserved(pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True)])
 
     def settle(self, now: float) -> list[Event]:
-        """What is ripe: attempts whose events have come in, conditions that no event explains."""
-        told = [event for group in self._gathered.settled(now) for event in self._tell(group)]
-        told += [event for refusal in self._unexplained(now) for event in self._tell(Group([refusal]))]
-        return self._counted(told)
+        """The attempts whose events are complete, and those of conditions for which no event came."""
+        return self._counted([*self._attempts(self._open.settled(now)), *self._unexplained(now)])
 
     def close(self) -> list[Event]:
-        """Everything that waits, as far as it is known."""
-        told = [event for group in self._gathered.all() for event in self._tell(group)]
-        told += [event for refusal in self._unexplained(float("inf")) for event in self._tell(Group([refusal]))]
-        return self._counted(told)
+        """The events of everything that waits, as far as it is known."""
+        return self._counted([*self._attempts(self._open.take_all()), *self._unexplained(float("inf"))])
 
-    def _counted(self, told: list[Event]) -> list[Event]:
-        ends = [event for event in told if isinstance(event, AttemptConcluded)]
-        incomplete = sum(1 for each in ends if each.provenance and each.provenance.not_reported)
-        self.counts.events += len(told)
+    def _counted(self, events: list[Event]) -> list[Event]:
+        ends = [event for event in events if isinstance(event, AttemptConcluded)]
+        incomplete = sum(1 for end in ends if end.provenance and end.provenance.not_reported)
+        self.counts.events += len(events)
         self.counts.attempts_incomplete += incomplete
         self.counts.attempts_complete += len(ends) - incomplete
-        return told
+        return events
 
     def _pod(self, pod: Mapping[str, Any], now: float) -> Iterator[Event]:
         observed = objects.pod_observed(pod)
@@ -109,86 +107,86 @@ class KubeEvents:
         if observed is None:
             self._note("node", "unknown", node)
             return
-        said: dict[str, PodObserved | NodeObserved | NodeRegistered] = {f"node {observed.node}": observed}
+        observations: dict[str, Observation] = {f"node {observed.node}": observed}
         if registered := objects.node_registered(node):
-            said[f"devices {observed.node}"] = registered
-        yield from self._news("node", node, said)
+            observations[f"devices {observed.node}"] = registered
+        yield from self._news("node", node, observations)
 
     def _news(
-        self, kind: Kind, found: Mapping[str, Any], said: Mapping[str, PodObserved | NodeObserved | NodeRegistered]
-    ) -> Iterator[PodObserved | NodeObserved | NodeRegistered]:
-        """What an object says that it did not say before."""
-        digests = {what: _digest(event) for what, event in said.items()}
-        new = [what for what in said if self._told.get(what) != digests[what]]
+        self, kind: ObjectKind, found: Mapping[str, Any], observations: Mapping[str, Observation]
+    ) -> Iterator[Observation]:
+        """The observations, by a name of what they are about, that differ from the previous ones."""
+        digests = {name: _digest(observation) for name, observation in observations.items()}
+        new = [name for name in observations if self._digests.get(name) != digests[name]]
         self._note(kind, "event" if new else "noise", found)
-        for what in new:
-            _remember(self._told, what, digests[what])
-            yield said[what]
+        for name in new:
+            _remember(self._digests, name, digests[name])
+            yield observations[name]
 
     def _note_condition(self, pod: Mapping[str, Any], observation: PodObserved, now: float) -> None:
         name = str(observation.pod)
         scheduler = objects.text(pod, "spec", "schedulerName")
-        condition = next((each for each in observation.conditions if each.type == "PodScheduled"), None)
-        if condition is None or condition.status != "False" or condition.reason not in _SINCE_ONLY:
+        condition = next((found for found in observation.conditions if found.type == "PodScheduled"), None)
+        if condition is None or condition.status != "False" or condition.reason not in _REASONS_OF_CONDITION:
             self._conditions.pop(name, None)
         elif scheduler and condition.last_transition_at and condition.message and name not in self._explained:
-            happening = Happening(
+            event = SchedulingEvent(
                 "refused", condition.last_transition_at, scheduler, observation.pod, condition.message
             )
-            self._wait_for_event(happening, now)
+            self._wait_for_event(event, now)
 
-    def _wait_for_event(self, happening: Happening, now: float) -> None:
-        known = self._conditions.get(name := str(happening.pod))
-        _remember(self._conditions, name, _Refusal(happening, known.seen if known else now))
+    def _wait_for_event(self, event: SchedulingEvent, now: float) -> None:
+        known = self._conditions.get(name := str(event.pod))
+        _remember(self._conditions, name, _ConditionRefusal(event, known.seen_at if known else now))
 
-    def _group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
-        """Its conditions count as those of its pods, where these have none."""
+    def _pod_group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
+        """The group's conditions count as those of its pods, where the pods have none."""
         found = list(pod_groups.refusals(group))
         self._note("pod group", "event" if found else "noise" if pod_groups.is_group(group) else "unknown", group)
-        for happening in found:
-            name = str(happening.pod)
+        for event in found:
+            name = str(event.pod)
             facts = self._pods.get(name, PodFacts())
             if name not in self._explained and name not in self._conditions and not facts.node:
-                self._wait_for_event(replace(happening, pod=facts.ref or happening.pod), now)
+                self._wait_for_event(replace(event, pod=facts.ref or event.pod), now)
         yield from ()
 
     def _event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
-        found = list(happenings(event))
+        found = list(scheduling_events(event))
         reason = objects.text(event, "reason")
         self._note("event", "event" if found else "unknown" if reason in REASONS else "noise", event)
-        for happening in found:
-            if happening.kind in ("refused", "failed"):
-                _remember(self._explained, str(happening.pod), None)
-                self._conditions.pop(str(happening.pod), None)
-            for group in self._gathered.add(happening, now):
-                yield from self._tell(group)
+        for part in found:
+            if part.kind in ("refused", "failed"):
+                _remember(self._explained, str(part.pod), None)
+                self._conditions.pop(str(part.pod), None)
+            yield from self._attempts(self._open.add(part, now))
 
-    def _unexplained(self, now: float) -> Iterator[Happening]:
+    def _unexplained(self, now: float) -> Iterator[Event]:
         while self._conditions:
             pod, refusal = next(iter(self._conditions.items()))
-            if now - refusal.seen < CONDITION_SECONDS:
+            if now - refusal.seen_at < CONDITION_SECONDS:
                 return
             del self._conditions[pod]
             _remember(self._explained, pod, None)
-            yield refusal.happening
+            yield from self._attempts([EventGroup([refusal.event])])
 
-    def _tell(self, group: Group) -> Iterator[Event]:
-        facts = self._pods.get(str(group.happenings[0].pod), PodFacts())
-        uid = group.happenings[0].pod.uid
-        # Another pod of the same name, long gone, or come since.
-        same = not uid or facts.ref is None or facts.ref.uid == uid
-        pod = str(group.happenings[0].pod)
-        known_by = self._known_by(group, uid or pod)
-        for event in events_of(group, facts if same else PodFacts(), known_by, self._chosen.get(pod)):
-            if isinstance(event, AttemptConcluded) and event.chosen:
-                _remember(self._chosen, pod, event)
-            yield event
+    def _attempts(self, groups: list[EventGroup]) -> Iterator[Event]:
+        for group in groups:
+            ref = group.events[0].pod
+            pod = str(ref)
+            facts = self._pods.get(pod, PodFacts())
+            # With another UID they are about another pod of the same name, an earlier or a later one.
+            is_same_pod = not ref.uid or facts.ref is None or facts.ref.uid == ref.uid
+            known_by = self._known_by(group, ref.uid or pod)
+            for event in events_of(group, facts if is_same_pod else PodFacts(), known_by, self._chosen.get(pod)):
+                if isinstance(event, AttemptConcluded) and event.chosen:
+                    _remember(self._chosen, pod, event)
+                yield event
 
-    def _known_by(self, group: Group, pod: str) -> datetime:
-        """The time in the attempt's id: of a refusal its second, as far as one attempt has the second for itself.
+    def _known_by(self, group: EventGroup, pod: str) -> datetime:
+        """The time in the attempt's id: of a refusal the whole second, unless another attempt already has it.
 
-        An event has microseconds, the condition that says the same whole seconds. Where one is told without the other
-        (events are kept for an hour), it is the same attempt nevertheless.
+        The event has microseconds and the condition about the same attempt has whole seconds. Whichever of them is read
+        (events are kept for an hour), the attempt gets the same id.
         """
         started = group.started_at
         if not group.kinds & {"refused", "failed"}:
@@ -201,30 +199,30 @@ class KubeEvents:
         return second
 
 
-def _sample(kind: Kind, found: Mapping[str, Any]) -> bytes:
-    """What an object of no known form says, for whoever looks for what was not read."""
-    said = [objects.text(found, name) for name in ("reason", "note")]
-    return " ".join((kind, *said) if any(said) else (kind, str(found))).encode("utf-8", "replace")
+def _sample(kind: ObjectKind, found: Mapping[str, Any]) -> bytes:
+    """An unknown object as a line, for the report of what was not understood."""
+    texts = [objects.text(found, name) for name in ("reason", "note")]
+    return " ".join((kind, *texts) if any(texts) else (kind, str(found))).encode("utf-8", "replace")
 
 
 def _facts(pod: Mapping[str, Any], observation: PodObserved) -> PodFacts:
-    scheduled = next((each for each in observation.conditions if each.type == "PodScheduled"), None)
+    scheduled = next((condition for condition in observation.conditions if condition.type == "PodScheduled"), None)
     return PodFacts(
         observation.pod, tuple(objects.requests(pod)), objects.text(pod, "status", "nominatedNodeName"),
         observation.node, scheduled.message if scheduled else "", observation.phase,
     )  # fmt: skip
 
 
-def _digest(event: PodObserved | NodeObserved | NodeRegistered) -> bytes:
-    """Of what the event says, apart from when; of a handshake only which step it is at."""
-    said = {name: value for name, value in event.__dict__.items() if name != "observed_at"}
-    if isinstance(event, NodeRegistered):
-        said["handshake"] = event.handshake.partition("_")[0].partition(" ")[0]
-    return blake2b(encode_value(said), digest_size=16).digest()
+def _digest(observation: Observation) -> bytes:
+    """Without the time of the observation, and of a handshake only its step: HAMi keeps renewing its time."""
+    content = {name: value for name, value in observation.__dict__.items() if name != "observed_at"}
+    if isinstance(observation, NodeRegistered):
+        content["handshake"] = observation.handshake.partition("_")[0].partition(" ")[0]
+    return blake2b(encode_value(content), digest_size=16).digest()
 
 
 def _remember(known: OrderedDict[str, Any], key: str, value: Any) -> None:
-    """At the end of the line; the oldest goes where there are too many."""
+    """Set a value as the newest; the oldest goes where there are more than ``MAX_REMEMBERED``."""
     known.pop(key, None)
     known[key] = value
     if len(known) > MAX_REMEMBERED:

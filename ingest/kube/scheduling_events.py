@@ -1,8 +1,8 @@
-"""Events of a cluster that tell of a scheduling decision: who said what about which pod, and when.
+"""Kubernetes events that are about a scheduling decision: what happened to which pod, by which scheduler, and when.
 
 Both forms of events are read: ``events.k8s.io/v1`` (``regarding``, ``note``, ``series``) and core ``v1``
-(``involvedObject``, ``message``, ``count``). Kubernetes folds repetitions into one object that keeps the times of the
-first and the last: each of them is told.
+(``involvedObject``, ``message``, ``count``). Kubernetes folds repetitions into one object with the times of the first
+and the last: each of the two becomes a scheduling event.
 """
 
 import re
@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
 from hami.reason_codes import ReasonCode
-from ingest.kube.failure_messages import GRAMMAR, refused
+from ingest.kube.failure_messages import GRAMMAR, MAX_COUNT, parse_failure
 from ingest.kube.objects import moment, part, text
 from schemas.events import PodRef
 
-Kind = Literal["refused", "failed by code", "failed", "fits", "chosen", "bound", "not bound", "pushed out"]
-"""``failed by code`` is one of HAMi's lines about an attempt whose last line is ``failed``. ``fits`` is HAMi's choice,
-``chosen`` that of others. ``pushed out``: the pod had to make room."""
+EventKind = Literal["refused", "failed by code", "failed", "fits", "chosen", "bound", "not bound", "preempted"]
+"""HAMi writes one event ``failed by code`` per reason code, then ``failed``. ``fits`` is HAMi's choice, with scores;
+``chosen`` that of other schedulers."""
 
 _HAMI, _KUBE, _KAI = (
     {name: re.compile(pattern, re.DOTALL) for name, pattern in GRAMMAR[scheduler].items()}
@@ -30,8 +30,8 @@ _KAI_BINDER: Final = frozenset(("Bound", "BindingError", "FailedBinding"))
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
-    kind: Kind
+class SchedulingEvent:
+    kind: EventKind
     time: datetime
     scheduler: str
     pod: PodRef
@@ -39,28 +39,27 @@ class Happening:
     node: str = ""
     code: str = ""
     count: int = 0
-    """Nodes that the line counts."""
+    """Nodes that the text counts."""
     nodes: tuple[str, ...] = ()
-    """Nodes that the line names: fewer than it counts where the text is cut."""
+    """Nodes that the text names: fewer than it counts where it was cut."""
     scores: Mapping[str, float] = field(default_factory=dict)
     refused_count: int = 0
     nominated: str = ""
     reason: str = ""
 
 
-def happenings(event: Mapping[str, Any]) -> Iterator[Happening]:
-    """What an event tells: nothing where it is not about a decision; once more for its first and its last time."""
-    about = part(event, "regarding") or part(event, "involvedObject")
-    read = _READERS.get(text(event, "reason"))
-    said = read(_Said(event, about)) if read else None
-    if said is None:
+def scheduling_events(event: Mapping[str, Any]) -> Iterator[SchedulingEvent]:
+    """None for an event that is not about a decision; one each for the first and the last time of a series."""
+    parse = _PARSERS.get(text(event, "reason"))
+    found = parse(_RawEvent(event)) if parse else None
+    if found is None:
         return
     for time in times(event):
-        yield replace(said, time=time)
+        yield replace(found, time=time)
 
 
 def times(event: Mapping[str, Any]) -> list[datetime]:
-    """When it was said first and last, earliest first; once where that is the same."""
+    """The first and the last time of the event, earliest first; one time where they are the same."""
     stamps = (
         text(event, "eventTime"), text(event, "deprecatedFirstTimestamp"), text(event, "firstTimestamp"),
         text(event, "series", "lastObservedTime"), text(event, "deprecatedLastTimestamp"),
@@ -70,10 +69,11 @@ def times(event: Mapping[str, Any]) -> list[datetime]:
     return found if len(found) < 3 else [found[0], found[-1]]
 
 
-class _Said:
-    """One event, as its readers look at it."""
+class _RawEvent:
+    """A Kubernetes event of either form."""
 
-    def __init__(self, event: Mapping[str, Any], about: Mapping[str, Any]) -> None:
+    def __init__(self, event: Mapping[str, Any]) -> None:
+        about = part(event, "regarding") or part(event, "involvedObject")
         self.kind = text(about, "kind")
         self.namespace = text(about, "namespace")
         self.name = text(about, "name")
@@ -87,7 +87,7 @@ class _Said:
             or text(event, "source", "component")
         )
         if self.reason in _KAI_BINDER:
-            # The binder speaks for the scheduler that asked it.
+            # KAI's binder writes these for the scheduler, whose attempt they end.
             self.scheduler = _KAI_SCHEDULER
 
     @property
@@ -96,106 +96,106 @@ class _Said:
             return None
         return PodRef(namespace=self.namespace, name=self.name, uid=self.uid)
 
-    def happened(self, kind: Kind, pod: PodRef | None = None, **more: Any) -> Happening | None:
-        """The time is filled in afterwards. None where the event is about no pod."""
+    def as_kind(self, kind: EventKind, pod: PodRef | None = None, **more: Any) -> SchedulingEvent | None:
+        """None where the event is about no pod. The time is set afterwards."""
         about = pod or self.pod
         if about is None or not self.scheduler:
             return None
-        return Happening(kind, _LATER, self.scheduler, about, self.text, reason=self.reason, **more)
+        return SchedulingEvent(kind, _TIME_UNSET, self.scheduler, about, self.text, reason=self.reason, **more)
 
 
-_LATER: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_TIME_UNSET: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _failed_scheduling(said: _Said) -> Happening | None:
-    return said.happened("refused")
+def _failed_scheduling(event: _RawEvent) -> SchedulingEvent | None:
+    return event.as_kind("refused")
 
 
-def _unschedulable(said: _Said) -> Happening | None:
-    """KAI on a pod; Volcano and KAI on a pod group, which names a pod only where one is to blame."""
-    if said.kind == "Pod":
-        return said.happened("refused")
-    origin = refused(said.text).origin
+def _unschedulable(event: _RawEvent) -> SchedulingEvent | None:
+    """KAI writes it on a pod; Volcano and KAI write it on a pod group, and name a pod only where one is to blame."""
+    if event.kind == "Pod":
+        return event.as_kind("refused")
+    origin = parse_failure(event.text).origin
     return (
-        said.happened("refused", PodRef(namespace=said.namespace, name=origin)) if origin and said.namespace else None
+        event.as_kind("refused", PodRef(namespace=event.namespace, name=origin)) if origin and event.namespace else None
     )
 
 
-def _scheduled(said: _Said) -> Happening | None:
-    if kai := _KAI["assigned"].fullmatch(said.text):
-        return said.happened("chosen", node=kai["node"])
-    if kube := _KUBE["assigned"].fullmatch(said.text):
-        # kube-scheduler says it when the bind is done, KAI when it asks for one.
-        return said.happened("bound", node=kube["node"])
+def _scheduled(event: _RawEvent) -> SchedulingEvent | None:
+    if kai := _KAI["assigned"].fullmatch(event.text):
+        return event.as_kind("chosen", node=kai["node"])
+    if kube := _KUBE["assigned"].fullmatch(event.text):
+        # kube-scheduler writes it after the bind, KAI (above) when it creates the bind request.
+        return event.as_kind("bound", node=kube["node"])
     return None
 
 
-def _preempted(said: _Said) -> Happening | None:
-    found = _KUBE["preempted"].fullmatch(said.text)
-    return said.happened("pushed out", node=(found["node"] or "") if found else "")
+def _preempted(event: _RawEvent) -> SchedulingEvent | None:
+    found = _KUBE["preempted"].fullmatch(event.text)
+    return event.as_kind("preempted", node=(found["node"] or "") if found else "")
 
 
-def _evicted(said: _Said) -> Happening | None:
-    found = _EVICTED.match(said.text)
+def _evicted(event: _RawEvent) -> SchedulingEvent | None:
+    found = _EVICTED.match(event.text)
     if found is None:
-        return said.happened("pushed out")
+        return event.as_kind("preempted")
     namespace, _, name = found["pod"].partition("/")
-    return said.happened("pushed out", PodRef(namespace=namespace, name=name))
+    return event.as_kind("preempted", PodRef(namespace=namespace, name=name))
 
 
-def _filtering_failed(said: _Said) -> Happening | None:
-    if by_code := _HAMI["by_code"].fullmatch(said.text):
-        count = min(int(by_code["count"][:12]), 10_000_000)
-        return said.happened("failed by code", code=by_code["code"], count=count, nodes=_names(by_code["nodes"]))
-    if failed := _HAMI["failed"].fullmatch(said.text):
-        return said.happened("failed", count=min(int(failed["total"][:12]), 10_000_000))
-    return said.happened("failed")
+def _filtering_failed(event: _RawEvent) -> SchedulingEvent | None:
+    if by_code := _HAMI["by_code"].fullmatch(event.text):
+        count = min(int(by_code["count"][:12]), MAX_COUNT)
+        return event.as_kind("failed by code", code=by_code["code"], count=count, nodes=_names(by_code["nodes"]))
+    if failed := _HAMI["failed"].fullmatch(event.text):
+        return event.as_kind("failed", count=min(int(failed["total"][:12]), MAX_COUNT))
+    return event.as_kind("failed")
 
 
-def _names(said: str) -> tuple[str, ...]:
-    """The last name may be cut, or count how many more there are."""
-    names = said.split(",")
+def _names(listed: str) -> tuple[str, ...]:
+    names = listed.split(",")
+    # In a long list the last name is cut, or replaced by the number of further nodes.
     if "..." in names[-1]:
         names.pop()
     return tuple(name for name in names if name)
 
 
-def _filtering_succeed(said: _Said) -> Happening | None:
-    found = _HAMI["fits"].fullmatch(said.text)
+def _filtering_succeed(event: _RawEvent) -> SchedulingEvent | None:
+    found = _HAMI["fits"].fullmatch(event.text)
     if found is None:
         return None
-    scores = dict(score for each in found["scores"].split(",") if (score := _score(each)))
-    refused_count = min(int(found["refused"][:12]), 10_000_000)
-    fits = min(int(found["fit"][:12]), 10_000_000)
-    return said.happened("fits", node=found["node"], scores=scores, refused_count=refused_count, count=fits)
+    scores = dict(score for entry in found["scores"].split(",") if (score := _score(entry)))
+    refused_count = min(int(found["refused"][:12]), MAX_COUNT)
+    fits = min(int(found["fit"][:12]), MAX_COUNT)
+    return event.as_kind("fits", node=found["node"], scores=scores, refused_count=refused_count, count=fits)
 
 
-def _score(said: str) -> tuple[str, float] | None:
-    name, _, score = said.rpartition(":")
+def _score(entry: str) -> tuple[str, float] | None:
+    name, _, score = entry.rpartition(":")
     return (name, float(score)) if name and re.fullmatch(r"-?\d{1,12}\.\d\d", score) else None
 
 
-def _binding_succeed(said: _Said) -> Happening | None:
-    found = _HAMI["bound"].fullmatch(said.text)
-    return said.happened("bound", node=found["node"] if found else "")
+def _binding_succeed(event: _RawEvent) -> SchedulingEvent | None:
+    found = _HAMI["bound"].fullmatch(event.text)
+    return event.as_kind("bound", node=found["node"] if found else "")
 
 
-def _not_bound(said: _Said) -> Happening | None:
-    found = _KAI["not_bound"].fullmatch(said.text)
-    return said.happened("not bound", node=found["node"] if found else "")
+def _not_bound(event: _RawEvent) -> SchedulingEvent | None:
+    found = _KAI["not_bound"].fullmatch(event.text)
+    return event.as_kind("not bound", node=found["node"] if found else "")
 
 
-def _bound(said: _Said) -> Happening | None:
-    found = _KAI["bound"].fullmatch(said.text)
-    return said.happened("bound", node=found["node"]) if found else None
+def _bound(event: _RawEvent) -> SchedulingEvent | None:
+    found = _KAI["bound"].fullmatch(event.text)
+    return event.as_kind("bound", node=found["node"]) if found else None
 
 
-def _pipelined(said: _Said) -> Happening | None:
-    found = _KAI["pipelined"].fullmatch(said.text)
-    return said.happened("chosen", node=found["node"], nominated=found["node"]) if found else None
+def _pipelined(event: _RawEvent) -> SchedulingEvent | None:
+    found = _KAI["pipelined"].fullmatch(event.text)
+    return event.as_kind("chosen", node=found["node"], nominated=found["node"]) if found else None
 
 
-_READERS: Final[dict[str, Callable[[_Said], Happening | None]]] = {
+_PARSERS: Final[dict[str, Callable[[_RawEvent], SchedulingEvent | None]]] = {
     "FailedScheduling": _failed_scheduling,
     "Unschedulable": _unschedulable,
     "Scheduled": _scheduled,
@@ -210,5 +210,5 @@ _READERS: Final[dict[str, Callable[[_Said], Happening | None]]] = {
     "Bound": _bound,
     "Pipelined": _pipelined,
 }
-REASONS: Final = frozenset(_READERS)
-"""The reasons of events that are read; all others are none of ours."""
+REASONS: Final = frozenset(_PARSERS)
+"""The reasons of events that are about a decision."""

@@ -1,4 +1,4 @@
-"""Objects that no API server sends: wrong kinds of values anywhere. Each is read or counted, never an error."""
+"""Objects with values of the wrong type anywhere are read or counted as unknown, and raise no error."""
 
 import copy
 import random
@@ -43,13 +43,13 @@ def broken(rng: random.Random, found: Json) -> Json:
 
 
 def test_broken_objects_are_read_or_counted_as_unknown() -> None:
-    rng, reader, told = random.Random(11), KubeEvents(), []
+    rng, reader, events = random.Random(11), KubeEvents(), []
     for number in range(10_000):
         kind, found = rng.choice(KNOWN)
-        told += reader.changed(kind, broken(rng, found), float(number))
-        told += reader.settle(float(number))
-    told += reader.close()
+        events += reader.changed(kind, broken(rng, found), float(number))
+        events += reader.settle(float(number))
+    events += reader.close()
     assert sum(reader.outcomes.values()) == 10_000
-    for event in told:
+    for event in events:
         record = encode(event)
         assert not isinstance(decode(record.value, record.headers), Rejected)

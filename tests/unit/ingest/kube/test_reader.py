@@ -1,4 +1,4 @@
-"""Attempts from events: what each scheduler says, what belongs together, nothing twice."""
+"""Attempts from the events of each scheduler: which belong together, and that none is reported twice."""
 
 import random
 from datetime import UTC, datetime
@@ -29,10 +29,10 @@ def test_a_refusal_is_an_attempt_with_counts_by_reason() -> None:
     )
 
 
-def test_a_series_tells_its_first_and_its_last_time() -> None:
+def test_a_series_gives_an_attempt_for_its_first_and_its_last_time() -> None:
     event = an_event("FailedScheduling", REFUSAL, last="2026-11-21T04:40:00.5Z")
-    told = attempts(read(("event", event)))
-    assert [f"{attempt.started_at:%H:%M:%S.%f}" for attempt in told] == ["03:13:32.250001", "04:40:00.500000"]
+    found = attempts(read(("event", event)))
+    assert [f"{attempt.started_at:%H:%M:%S.%f}" for attempt in found] == ["03:13:32.250001", "04:40:00.500000"]
 
 
 def test_the_condition_completes_an_event_that_was_cut() -> None:
@@ -42,7 +42,7 @@ def test_the_condition_completes_an_event_that_was_cut() -> None:
     assert len(attempt.refused_nodes) == 9
 
 
-def test_a_condition_alone_is_told_when_no_event_comes() -> None:
+def test_a_condition_becomes_an_attempt_when_no_event_comes() -> None:
     reader = KubeEvents()
     assert attempts(reader.changed("pod", a_pod(condition=REFUSAL), 0.0)) == []
     assert reader.settle(5.0) == []
@@ -51,7 +51,7 @@ def test_a_condition_alone_is_told_when_no_event_comes() -> None:
     assert f"{attempt.started_at:%H:%M:%S}" == "03:13:32"
 
 
-def test_a_condition_that_an_event_explains_is_not_told_twice() -> None:
+def test_a_condition_and_its_event_are_one_attempt() -> None:
     for order in (1, -1):
         objects = [("pod", a_pod(condition=REFUSAL)), ("event", an_event("FailedScheduling", REFUSAL))][::order]
         assert len(attempts(read(*objects))) == 1
@@ -61,16 +61,17 @@ def test_event_and_condition_are_one_attempt_whichever_is_read_and_in_whatever_o
     condition, event = ("pod", a_pod(condition=REFUSAL)), ("event", an_event("FailedScheduling", REFUSAL))
     reader = KubeEvents()
     apart = attempts(read(condition, reader=reader) + read(event, reader=reader))
-    alone = [attempts(read(each)) for each in (condition, event)]
+    alone = [attempts(read(found)) for found in (condition, event)]
     together = [attempts(read(*order)) for order in ((condition, event), (event, condition))]
-    found = {attempt.attempt_id for told in (apart, *alone, *together) for attempt in told}
-    assert len(found) == 1
+    ids = {attempt.attempt_id for found in (apart, *alone, *together) for attempt in found}
+    assert len(ids) == 1
 
 
-def test_two_attempts_within_one_second_stay_two() -> None:
+def test_two_attempts_within_one_second_have_two_ids() -> None:
     first, second = (an_event("FailedScheduling", REFUSAL, at=f"2026-11-21T03:13:32.{part}Z") for part in (25, 75))
-    told = [attempts(read(("event", one), ("event", other))) for one, other in ((first, second), (second, first))]
-    ids = [{attempt.attempt_id for attempt in each} for each in told]
+    orders = (first, second), (second, first)
+    found = [attempts(read(("event", one), ("event", other))) for one, other in orders]
+    ids = [{attempt.attempt_id for attempt in each_order} for each_order in found]
     assert len(ids[0]) == 2
     assert ids[0] == ids[1]
 
@@ -87,7 +88,7 @@ def test_a_bound_pod_is_one_attempt_with_its_bind() -> None:
     assert (attempt.status, attempt.chosen, attempt.bind.node) == ("succeeded", "gpu-1", "gpu-1")
 
 
-def test_a_pod_that_had_to_make_room_is_observed_so() -> None:
+def test_a_preempted_pod_is_observed_with_the_condition() -> None:
     event = an_event("Preempted", "Preempted by pod uid-pod-7 on node gpu-1", pod="fill-gpu1")
     (observed,) = read(("event", event))
     assert isinstance(observed, PodObserved)
@@ -104,7 +105,7 @@ def test_a_deleted_pod_is_observed_as_gone_as_it_was_last_known() -> None:
     assert [event.node for event in again if isinstance(event, PodObserved)] == ["gpu-2"]
 
 
-def test_a_pod_on_its_way_out_is_observed_when_it_was_asked_to_go_not_when_it_must_be_gone() -> None:
+def test_a_terminating_pod_is_observed_at_its_deletion_and_not_at_its_deadline() -> None:
     leaving = a_pod(node="gpu-1", phase="Running")
     leaving["metadata"]["deletionTimestamp"] = "2026-11-21T03:55:00Z"
     (observed,) = read(("pod", leaving))
@@ -119,7 +120,7 @@ HAMI_FAILS = [
 ]
 
 
-def test_hamis_lines_about_one_attempt_name_the_nodes() -> None:
+def test_hamis_events_about_one_attempt_name_the_nodes() -> None:
     (attempt,) = attempts(read(*(("event", event) for event in HAMI_FAILS)))
     assert [line.message for line in messages(attempt)] == [
         "3 nodes CardInsufficientMemory(node1,node3,node4)",
@@ -129,17 +130,17 @@ def test_hamis_lines_about_one_attempt_name_the_nodes() -> None:
     assert (attempt.scheduler, attempt.offered_nodes) == ("hami-scheduler", 5)
 
 
-def test_hamis_lines_and_kube_schedulers_word_on_it_are_one_attempt() -> None:
+def test_hamis_events_and_kube_schedulers_event_are_one_attempt() -> None:
     text = "0/5 nodes are available: 1 NodeUnfitPod: 8/8 NumaNotFit, 4 NodeUnfitPod."
     event = an_event("FailedScheduling", text, pod="deepseek", at="2026-11-21T03:13:32.91Z", scheduler="hami-scheduler")
-    (attempt,) = attempts(read(*(("event", each) for each in [*HAMI_FAILS, event])))
+    (attempt,) = attempts(read(*(("event", found) for found in [*HAMI_FAILS, event])))
     assert attempt.nodes == ["node1", "node3", "node4", "node5"]
     assert attempt.scheduler_message == text
 
 
 def test_a_node_with_two_codes_counts_for_both() -> None:
     more = an_old_event("FilteringFailed", "2 nodes CardCordoned(node1,node9)")
-    (attempt,) = attempts(read(*(("event", each) for each in [more, *HAMI_FAILS])))
+    (attempt,) = attempts(read(*(("event", found) for found in [more, *HAMI_FAILS])))
     reasons = {node.name: node.containers[0].reason for node in schedulerlog(attempt).filter.nodes}
     assert reasons["node1"] == "CardCordoned: also CardInsufficientMemory"
     assert attempt.refused_nodes == {"CardInsufficientMemory": 1}
@@ -152,7 +153,7 @@ def test_hamis_success_has_the_scores_of_the_nodes_that_fit_and_its_bind() -> No
         an_event("Scheduled", "Successfully assigned ml/deepseek to node9", pod="deepseek",
                  at="2026-11-21T03:13:40.1Z", scheduler="hami-scheduler"),
     ]  # fmt: skip
-    (attempt,) = attempts(read(*(("event", each) for each in events)))
+    (attempt,) = attempts(read(*(("event", event) for event in events)))
     assert (attempt.status, attempt.chosen, attempt.offered_nodes, attempt.fit_nodes) == ("succeeded", "node9", 4, 2)
     assert [(node.name, node.score) for node in schedulerlog(attempt).filter.nodes] == [
         ("node5", 11.58),
@@ -165,14 +166,14 @@ def test_a_bind_that_comes_late_is_the_end_of_its_attempt() -> None:
     reader = KubeEvents()
     fits = an_old_event("FilteringSucceed", "find fit node(node9), 0 nodes not fit, 1 nodes fit(node9:1.00)")
     failed = an_old_event("BindingFailed", "node node9 has been locked within 5m0s", at="2026-11-21T03:14:10Z")
-    told = read(("event", fits), reader=reader)
-    told += read(("event", failed), reader=reader)
-    (attempt,) = attempts(told)
+    events = read(("event", fits), reader=reader)
+    events += read(("event", failed), reader=reader)
+    (attempt,) = attempts(events)
     assert attempt.bind is not None
     assert (attempt.status, attempt.bind.node, attempt.bind.error) == ("failed", "node9", failed["note"])
 
 
-def test_kai_says_scheduled_before_it_binds() -> None:
+def test_kais_scheduled_event_is_a_choice_and_no_bind() -> None:
     text = "Successfully assigned pod ml/infer-0 to node gpu-0 at node-pool default"
     scheduled = an_event("Scheduled", text, pod="infer-0", scheduler="kai-scheduler")
     (attempt,) = attempts(read(("event", scheduled)))
@@ -183,7 +184,7 @@ def test_kai_says_scheduled_before_it_binds() -> None:
     assert (attempt.status, attempt.scheduler) == ("failed", "kai-scheduler")
 
 
-def test_kai_puts_a_pod_in_line() -> None:
+def test_a_pipelined_pod_of_kai_is_nominated() -> None:
     event = an_event(
         "Pipelined", "Pod ml/infer-0 was pipelined to node gpu-0", pod="infer-0", scheduler="kai-scheduler"
     )
@@ -192,7 +193,7 @@ def test_kai_puts_a_pod_in_line() -> None:
 
 
 @pytest.mark.parametrize("kind", ["Pod", "PodGroup"])
-def test_a_gang_is_told_of_the_pod_that_is_to_blame(kind: str) -> None:
+def test_the_event_of_a_gang_is_about_the_pod_to_blame(kind: str) -> None:
     text = next(sample["text"] for sample in GRAMMAR["sample"] if sample["scheduler"] == "Volcano, the pod group")
     event = an_event("Unschedulable", text, pod="job-pg", kind=kind, scheduler="volcano")
     (attempt,) = attempts(read(("event", event)))
@@ -200,25 +201,25 @@ def test_a_gang_is_told_of_the_pod_that_is_to_blame(kind: str) -> None:
     assert attempt.refused_nodes == {"Insufficient nvidia.com/gpu": 3}
 
 
-KAI_SAYS = "no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPU memory."
+KAI_TEXT = "no nodes with enough resources were found: 2 node(s) didn't have enough resources: GPU memory."
 
 
-def test_a_pod_groups_condition_tells_of_the_pod_that_it_names() -> None:
-    (attempt,) = attempts(read(("pod", a_pod()), ("pod group", a_pod_group(KAI_SAYS))))
+def test_a_pod_groups_condition_is_about_the_pod_that_it_names() -> None:
+    (attempt,) = attempts(read(("pod", a_pod()), ("pod group", a_pod_group(KAI_TEXT))))
     assert (str(attempt.pod), attempt.pod.uid, attempt.scheduler) == ("ml/gpu8", "uid-gpu8", "kai-scheduler")
-    assert attempt.scheduler_message == KAI_SAYS
+    assert attempt.scheduler_message == KAI_TEXT
     assert list(attempt.refused_nodes.values()) == [2]
 
 
-def test_a_pod_that_speaks_for_itself_is_not_told_again_by_its_group() -> None:
-    event = an_event("Unschedulable", KAI_SAYS, scheduler="kai-scheduler")
+def test_a_pod_with_an_event_of_its_own_gets_no_second_attempt_from_its_group() -> None:
+    event = an_event("Unschedulable", KAI_TEXT, scheduler="kai-scheduler")
     for order in (1, -1):
-        objects = [("event", event), ("pod group", a_pod_group(KAI_SAYS))][::order]
+        objects = [("event", event), ("pod group", a_pod_group(KAI_TEXT))][::order]
         assert len(attempts(read(*objects))) == 1
 
 
 @pytest.mark.parametrize(
-    "group", [a_pod_group(KAI_SAYS, status="False"), a_pod_group(KAI_SAYS, pod="gpu8"), a_pod_group(KAI_SAYS, at="?")]
+    "group", [a_pod_group(KAI_TEXT, status="False"), a_pod_group(KAI_TEXT, pod="gpu8"), a_pod_group(KAI_TEXT, at="?")]
 )
 def test_a_pod_group_that_refuses_no_pod_is_noise(group: Json) -> None:
     reader = KubeEvents()
@@ -239,7 +240,7 @@ def records(events: list[Event]) -> list[tuple[bytes, bytes]]:
     return [(record.key, record.value) for record in map(encode, events)]
 
 
-def test_reading_again_in_any_order_tells_the_same_events() -> None:
+def test_reading_again_in_any_order_gives_the_same_events() -> None:
     once = set(records(read(*ALL)))
     for seed in range(20):
         shuffled = random.Random(seed).sample(ALL, len(ALL))
@@ -282,15 +283,15 @@ def test_a_node_is_observed_with_capacity_allocatable_and_conditions() -> None:
 
 
 @pytest.mark.parametrize(
-    "said",
+    "text",
     [
         '[{"id":"GPU-a","count":10,"devmem":40960,"devcore":100,"type":"NVIDIA-A100","mode":"hami-core","health":true}]',
         "GPU-a,10,40960,100,NVIDIA-A100,0,true:",
         "GPU-a,10,40960,100,NVIDIA-A100,0,true,0,hami-core:",
     ],
 )
-def test_a_registration_is_read_in_all_its_forms(said: str) -> None:
-    node = a_node(node_nvidia_register=said, node_handshake="Requesting_2026-11-21 03:00:00")
+def test_a_registration_is_read_in_all_its_forms(text: str) -> None:
+    node = a_node(node_nvidia_register=text, node_handshake="Requesting_2026-11-21 03:00:00")
     registered = read(("node", node))[1]
     assert isinstance(registered, NodeRegistered)
     assert (registered.uuid, registered.memory_mib.tolist(), registered.slots.tolist()) == (["GPU-a"], [40960], [10])
@@ -299,16 +300,16 @@ def test_a_registration_is_read_in_all_its_forms(said: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "said", ["", "[", "[3]", "a,b:", '[{"id":3}]', '[{"id":"a","devmem":"x"}]', "a,1,2,x,d,0,true:"]
+    "text", ["", "[", "[3]", "a,b:", '[{"id":3}]', '[{"id":"a","devmem":"x"}]', "a,1,2,x,d,0,true:"]
 )
-def test_a_registration_that_cant_be_read_says_why(said: str) -> None:
-    registered = read(("node", a_node(node_nvidia_register=said)))[1]
+def test_a_registration_that_cant_be_read_has_a_cause(text: str) -> None:
+    registered = read(("node", a_node(node_nvidia_register=text)))[1]
     assert isinstance(registered, NodeRegistered)
     assert not registered.registered
     assert registered.cause.startswith("annotation hami.io/node-nvidia-register, ")
 
 
-def test_a_heartbeat_tells_nothing_new() -> None:
+def test_a_heartbeat_gives_no_observation() -> None:
     reader = KubeEvents()
     assert len(read(("node", a_node(node_nvidia_register="GPU-a,1,2,3,T,0,true:")), reader=reader)) == 2
     again = a_node(node_nvidia_register="GPU-a,1,2,3,T,0,true:", node_handshake="Requesting_2026")
@@ -318,16 +319,16 @@ def test_a_heartbeat_tells_nothing_new() -> None:
     assert read(("node", again), reader=reader) == []
 
 
-def test_what_was_told_is_counted_and_what_could_not_be_read_is_shown() -> None:
+def test_events_are_counted_and_unknown_objects_are_shown() -> None:
     reader = KubeEvents()
-    told = read(
+    events = read(
         ("pod", a_pod()),
         ("event", an_event("FailedScheduling", "0/2 nodes are available: 2 Insufficient cpu.")),
         ("event", an_event("FilteringSucceed", "a text that HAMi never wrote")),
         reader=reader,
     )
     counts = reader.counts
-    assert counts.events == len(told)
+    assert counts.events == len(events)
     assert (counts.attempts_complete, counts.attempts_incomplete) == (0, 1)
     assert (counts.lines["unknown"], list(counts.samples.values())) == (
         1,
