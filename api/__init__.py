@@ -1,18 +1,18 @@
-"""Serves schedulerlog: what became of a pod, its history, and search over all attempts.
+"""Serves schedulerlog over HTTP: the latest attempt of a pod, its history, search, findings, placements and nodes.
 
-The latest pods are answered from memory, which the topic of attempts fills (``topic``, ``latest``, ``lru``); older
-ones, histories and searches come from OpenSearch (``opensearch``). What lies between a request and bytes is pure:
+The latest attempts are answered from memory, which follows the attempts topic; older ones and all lists from OpenSearch.
+The layers, from the top; each imports only those below it (import-linter checks that):
 
-=============  ====================================================================================
-``queries``    what may be asked, checked field by field
-``tokens``     opaque, checked places to continue from
-``paging``     long lists in pages; ``listing`` reads a page and answers it, ``continuing`` is the way on over HTTP
-``finds``      questions about attempts as OpenSearch bodies, and what its hits say
-``findings``   the same for what audits found, ``stays`` for which pod was where, ``seen`` for what was observed
-``occupancy``  what was held of a node's devices at one time
-``episodes``   attempts in a row with the same verdicts
-``errors``     every error as JSON: the cause and what to do next
-``pages``      the documentation page, written from the OpenAPI document
-``routes``     the list of routes; ``endpoints`` and ``placements`` answer them, ``app`` puts all of it together
-=============  ====================================================================================
+===============  ==============================================================================
+``__main__``     the command line: settings, socket, uvicorn
+app              builds the application and runs the topic's consumer beside it
+routes           the list of routes: path, handler, answer, errors
+handlers         one method for each route
+attempt_lookup   the latest attempt of a pod: from memory, from the index, or the newer of both
+index            queries to OpenSearch, and what their answers hold
+memory           the attempts topic, the latest attempt of each pod
+http             parameters, tokens, errors, the documentation page
+metrics          the metrics of this process
+settings         the settings, from environment variables
+===============  ==============================================================================
 """

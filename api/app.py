@@ -1,10 +1,13 @@
-"""Puts the API together: memory, topic, index, routes. ``create_app`` connects to nothing before the app starts."""
+"""Builds the application: memory, the topic's consumer, index and routes.
+
+``create_app`` opens no connection; the application connects when the server starts it.
+"""
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from functools import partial
 from typing import Any, Final
 
 import httpx
@@ -15,15 +18,15 @@ from starlette.middleware import Middleware
 from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
-from api.attempt_lookup import Attempts
-from api.handlers.health import readiness
-from api.handlers.placements import Placements
-from api.handlers.schedulerlog import Endpoints
+from api.attempt_lookup import AttemptLookup
+from api.handlers.health import HealthHandlers
+from api.handlers.placements import PlacementHandlers
+from api.handlers.schedulerlog import SchedulerlogHandlers
 from api.http import errors
-from api.http.openapi_page import POLICY, documentation
-from api.http.request_guard import Guard
+from api.http.openapi_page import CONTENT_SECURITY_POLICY, documentation_page
+from api.http.request_guard import RequestGuard
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch, PointInTimeGoneError
-from api.memory.attempts_consumer import AttemptsTopic
+from api.memory.attempts_consumer import AttemptsTopic, TopicState
 from api.memory.latest_attempts import LatestAttempts
 from api.metrics import Metrics
 from api.routes import routes
@@ -31,100 +34,118 @@ from api.settings import Settings
 
 log = logging.getLogger(__name__)
 
-ABOUT: Final = (
-    "Why was a pod placed where it is, or why is it still pending? Who holds which device, and since when? What is "
-    "wrong with a placement? The latest attempts come from memory within milliseconds of the decision; older ones, "
-    "and everything that is a list, from the index, about a second later. "
+DESCRIPTION: Final = (
+    "Why was a pod placed where it is, or why is it still pending? Which pods hold which devices, and since when? What is "
+    "wrong with a placement? The latest attempts are answered from memory, milliseconds after the decision; older ones "
+    "and all lists from the index, about a second after it. "
     "Every error is JSON with `error` (the cause) and `next` (what to do). Times are RFC 3339 in UTC."
 )
 
 
 def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = None) -> FastAPI:
-    """``transport`` stands in for the network to OpenSearch."""
+    """The application. ``transport`` replaces the network to OpenSearch in tests.
+
+    ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer.
+    """
     metrics = Metrics()
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cached_bytes)
     topic = AttemptsTopic(settings.kafka_bootstrap_servers, latest, settings.api_replayed_records)
-    metrics.watch(latest, topic.state)
+    _export_gauges(metrics, latest, topic.state)
     client = httpx.AsyncClient(
         base_url=settings.opensearch_url, timeout=settings.opensearch_timeout_seconds, transport=transport
     )
     index = OpenSearch(client, metrics.observe_index)
-    attempts = Attempts(latest, topic.state, index, metrics)
-    endpoints = Endpoints(
-        attempts=attempts,
-        index=index,
-        metrics=metrics,
-        readiness=partial(readiness, topic.state, index),
+    attempts = AttemptLookup(latest, topic.state, index, metrics)
+    api_routes = routes(
+        SchedulerlogHandlers(attempts, index),
+        PlacementHandlers(attempts, index),
+        HealthHandlers(topic.state, index, metrics),
     )
     app = FastAPI(
         title="schedulerlog",
         version="1.0",
-        description=ABOUT,
-        routes=[*routes(endpoints, Placements(attempts, index)), Route("/docs", _docs), Route("/", _docs)],
-        middleware=[Middleware(Guard, metrics=metrics)],
-        exception_handlers=_handlers(),
+        description=DESCRIPTION,
+        routes=[*api_routes, Route("/docs", _documentation), Route("/", _documentation)],
+        middleware=[Middleware(RequestGuard, metrics=metrics)],
+        exception_handlers=_exception_handlers(),
         lifespan=_lifespan(topic, client),
-        # Both pages of FastAPI load their scripts from elsewhere.
+        # FastAPI's own pages load their scripts from a CDN.
         docs_url=None,
         redoc_url=None,
+        # A path with a slash at its end is another path: a redirect would hide the mistake from scripts.
         redirect_slashes=False,
     )
     app.state.latest, app.state.topic = latest, topic.state
     return app
 
 
+def _export_gauges(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None:
+    pods = latest.pods
+    metrics.cache_pods.set_function(lambda: len(pods))
+    metrics.cache_bytes.set_function(lambda: pods.size_bytes)
+    metrics.cache_evicted.set_function(lambda: pods.evicted)
+    metrics.topic_lag.set_function(lambda: topic.lag)
+    metrics.topic_following.set_function(lambda: float(topic.is_following(time.monotonic())))
+    metrics.topic_records.set_function(lambda: topic.records)
+    metrics.topic_rejected.set_function(lambda: topic.rejected)
+
+
 def _lifespan(topic: AttemptsTopic, client: httpx.AsyncClient) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        following = asyncio.create_task(topic.follow())
-        following.add_done_callback(_say_if_it_died)
+        consumer_task = asyncio.create_task(topic.follow())
+        consumer_task.add_done_callback(_log_failure)
         yield
-        following.cancel()
+        consumer_task.cancel()
         with suppress(asyncio.CancelledError):
-            await following
+            await consumer_task
         await client.aclose()
 
     return lifespan
 
 
-def _say_if_it_died(task: "asyncio.Task[None]") -> None:
+def _log_failure(task: "asyncio.Task[None]") -> None:
+    # Requests are still answered, but from an aging memory: /readyz and the metrics show it too.
     if not task.cancelled() and task.exception():
-        log.error("the topic of attempts is no longer followed", exc_info=task.exception())
+        log.error("the consumer of the attempts topic failed; restart the API", exc_info=task.exception())
 
 
-def _handlers() -> dict[Any, Any]:
+def _exception_handlers() -> dict[Any, Any]:
     return {
         errors.ApiError: errors.on_api_error,
         HTTPException: errors.on_http_error,
-        RequestValidationError: errors.on_invalid,
+        RequestValidationError: errors.on_invalid_parameters,
         IndexDownError: _on_index_down,
         IndexRefusedError: _on_index_refused,
-        PointInTimeGoneError: _on_expired,
+        PointInTimeGoneError: _on_point_in_time_gone,
         Exception: errors.on_failure,
     }
 
 
 async def _on_index_down(request: Request, error: IndexDownError) -> Response:
-    said = errors.UnavailableError(
-        f"OpenSearch does not answer, and memory alone does not hold the answer ({error})",
-        "Try again; GET /readyz says when OpenSearch is back. The latest pods are answered meanwhile.",
+    unavailable = errors.UnavailableError(
+        f"OpenSearch does not answer, and the answer is not in memory ({error})",
+        "Try again; GET /readyz shows when OpenSearch is back. The latest pods are answered meanwhile.",
     )
-    return await errors.on_api_error(request, said)
+    return await errors.on_api_error(request, unavailable)
 
 
 async def _on_index_refused(_: Request, error: IndexRefusedError) -> Response:
-    log.error("OpenSearch refused a request of ours: %s", error)
-    step = (
-        "May the user in SCHEDULERLOG_OPENSEARCH_URL read schedulerlog-*, and are the index templates of this version "
-        "there (`python -m pipeline provision`)? If so, please report it."
+    log.error("OpenSearch refused a request of the API: %s", error)
+    next_step = (
+        "May the user in SCHEDULERLOG_OPENSEARCH_URL read schedulerlog-*? Are the index templates those of this version "
+        "(`python -m pipeline provision`)? If both hold, please report it."
     )
-    return errors.error_response(500, f"OpenSearch refused the request ({error})"[:500], step)
+    return errors.error_response(500, f"OpenSearch refused the request ({error})"[:500], next_step)
 
 
-async def _on_expired(request: Request, _: PointInTimeGoneError) -> Response:
-    said = "continue has expired: a search is kept for 5 minutes after each page"
-    return await errors.on_api_error(request, errors.ExpiredError(said, "Search again, without continue."))
+async def _on_point_in_time_gone(request: Request, _: PointInTimeGoneError) -> Response:
+    expired = errors.ExpiredError(
+        "continue has expired: it is valid for 5 minutes after each page", "Search again, without continue."
+    )
+    return await errors.on_api_error(request, expired)
 
 
-async def _docs(request: Request) -> Response:
-    return HTMLResponse(documentation(request.app.openapi()), headers={"Content-Security-Policy": POLICY})
+async def _documentation(request: Request) -> Response:
+    page = documentation_page(request.app.openapi())
+    return HTMLResponse(page, headers={"Content-Security-Policy": CONTENT_SECURITY_POLICY})

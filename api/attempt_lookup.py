@@ -1,69 +1,78 @@
-"""The latest attempt of a pod: from memory while that is fresh, else from the index, whichever is newer."""
+"""Looks up the latest attempt of a pod: in memory while that is current, else in memory and in the index."""
 
 import time
 from dataclasses import dataclass
 
-from api.index.attempt_reader import latest_of_pod
+from api.index.attempt_reader import read_latest_attempt
 from api.index.client import IndexDownError, OpenSearch
 from api.memory.attempts_consumer import TopicState
-from api.memory.latest_attempts import Held, LatestAttempts
+from api.memory.latest_attempts import CachedAttempt, LatestAttempts
 from api.metrics import Metrics
 from schemas.events import AttemptSummarized
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """An attempt as the index told it."""
+class IndexedAttempt:
+    """An attempt from the index, with the same attributes as ``CachedAttempt``."""
 
-    whole: AttemptSummarized
-    whole_id: str
-    """The attempt that has the detail: itself, unless it repeats another."""
+    indexed_summary: AttemptSummarized
+    original_id: str
+    """The attempt that was stored as a whole: this one, or the one that it repeats."""
 
     @property
     def attempt_id(self) -> str:
-        return self.whole.attempt_id
+        return self.indexed_summary.attempt_id
 
     @property
     def version(self) -> int:
-        return self.whole.version
+        return self.indexed_summary.version
 
     @property
-    def age_order(self) -> tuple[float, int, str]:
-        return self.whole.started_at.timestamp(), self.version, self.attempt_id
+    def recency(self) -> tuple[float, int, str]:
+        """Greater is newer."""
+        return self.indexed_summary.started_at.timestamp(), self.version, self.attempt_id
 
     def summary(self) -> AttemptSummarized:
-        return self.whole
+        return self.indexed_summary
 
 
-Known = Held | Stored
+StoredAttempt = CachedAttempt | IndexedAttempt
 
 
 @dataclass(frozen=True, slots=True)
-class Attempts:
+class AttemptLookup:
+    """Why memory and index, and when which: docs/decisions/0008."""
+
     memory: LatestAttempts
     topic: TopicState
     index: OpenSearch
     metrics: Metrics
 
-    def held(self, namespace: str, name: str) -> Held | None:
+    def current_in_memory(self, namespace: str, name: str) -> CachedAttempt | None:
+        """The pod's attempt in memory; None where there is none, or while memory may be behind the index."""
+        return self._cached(namespace, name) if self._memory_is_current() else None
+
+    async def latest(self, namespace: str, name: str) -> StoredAttempt | None:
+        """The newer of the attempts in memory and index; None for a pod without any.
+
+        Raises ``IndexDownError`` for a pod that is not in memory while the index is down.
+        """
+        cached = self._cached(namespace, name)
+        self.metrics.lookups.labels("hit" if cached else "miss").inc()
+        if cached and self._memory_is_current():
+            return cached
+        # While Kafka is down, the worker may have written an attempt to the index that memory does not have.
+        try:
+            indexed = await read_latest_attempt(self.index, namespace, name)
+        except IndexDownError:
+            if cached:
+                return cached
+            raise
+        stored = [attempt for attempt in (cached, IndexedAttempt(*indexed) if indexed else None) if attempt]
+        return max(stored, key=lambda attempt: attempt.recency, default=None)
+
+    def _cached(self, namespace: str, name: str) -> CachedAttempt | None:
         return self.memory.get(namespace, name, time.time())
 
-    def fresh(self, namespace: str, name: str) -> Held | None:
-        """What memory knows of the pod while it is ahead of the index; None while it may be behind."""
-        return self.held(namespace, name) if self.topic.is_following(time.monotonic()) else None
-
-    async def latest(self, namespace: str, name: str) -> Known | None:
-        """Raises ``IndexDownError`` for a pod that is not in memory while the index is down."""
-        held = self.held(namespace, name)
-        self.metrics.lookups.labels("hit" if held else "miss").inc()
-        if held and self.topic.is_following(time.monotonic()):
-            return held
-        # While the brokers are away, the memory may be behind the index.
-        try:
-            found = await latest_of_pod(self.index, namespace, name)
-        except IndexDownError:
-            if held:
-                return held
-            raise
-        known = [each for each in (held, Stored(*found) if found else None) if each]
-        return max(known, key=lambda each: each.age_order, default=None)
+    def _memory_is_current(self) -> bool:
+        return self.topic.is_following(time.monotonic())

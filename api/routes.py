@@ -1,4 +1,4 @@
-"""The routes, as a list: every path, what it answers with, and which errors it gives."""
+"""The list of routes: each path with its handler, the model of its answer, its headers and its errors."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -6,94 +6,99 @@ from typing import Any, Final
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse, PlainTextResponse
 
-from api.handlers.health import Alive, Readiness
-from api.handlers.placements import Placements
-from api.handlers.schedulerlog import Endpoints
-from api.http.pagination import CONTINUE, TOTAL
+from api.handlers.health import Alive, HealthHandlers, Readiness
+from api.handlers.placements import PlacementHandlers
+from api.handlers.schedulerlog import SchedulerlogHandlers
+from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from schemas.answers.attempts import Error, FullSchedulerLog, History, SchedulerLog, Search
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 
 POD: Final = "/api/v1/namespaces/{namespace}/pods/{name}"
 NODE: Final = "/api/v1/nodes/{node}"
 
-_WORDS: Final = {
+_ERRORS: Final = {
     400: "The request is wrong: a name that is not RFC 1123, an unknown or malformed parameter.",
-    404: "Nothing is known of it; next says what to check.",
-    410: "The place to continue from is gone: ask for the first page again.",
-    503: "OpenSearch is down and memory does not hold the answer; try again.",
+    404: "Nothing is recorded under this name; `next` lists what to check.",
+    410: "The page to continue from no longer exists: ask for the first page again.",
+    503: "OpenSearch is down and the answer is not in memory; try again.",
 }
 _PAGED: Final = {
-    "Link": {"description": 'rel="next": the next page. Absent on the last one.', "schema": {"type": "string"}},
-    CONTINUE: {"description": "What to give as ?continue= for the next page.", "schema": {"type": "string"}},
+    "Link": {
+        "description": 'rel="next": the path of the next page. Absent on the last page.',
+        "schema": {"type": "string"},
+    },
+    CONTINUE_HEADER: {
+        "description": "The token of the next page, to be given as ?continue=. Absent on the last page.",
+        "schema": {"type": "string"},
+    },
 }
-_COUNTED: Final = _PAGED | {TOTAL: {"description": "How many there are before paging.", "schema": {"type": "integer"}}}
+_COUNTED: Final = _PAGED | {
+    TOTAL_HEADER: {"description": "The number of items on all pages.", "schema": {"type": "integer"}}
+}
 _TAGGED: Final = _COUNTED | {
-    "ETag": {"description": "Changes with the attempt and with what is known of it.", "schema": {"type": "string"}}
+    "ETag": {
+        "description": "Changes with every attempt, and when more becomes known of this one.",
+        "schema": {"type": "string"},
+    }
 }
 
 
-def routes(endpoints: Endpoints, placements: Placements) -> list[APIRoute]:
+def routes(schedulerlog: SchedulerlogHandlers, placements: PlacementHandlers, health: HealthHandlers) -> list[APIRoute]:
+    """Every route of the API, in the order of the documentation."""
     return [
         *_get(
             POD + "/schedulerlog",
-            endpoints.schedulerlog,
+            schedulerlog.schedulerlog,
             SchedulerLog | FullSchedulerLog,
-            "What became of a pod",
+            "A pod's schedulerlog",
             _TAGGED,
             (400, 404, 410, 503),
         ),
-        *_get(POD + "/schedulerlog/history", endpoints.history, History, "A pod's history", _PAGED, (400, 404, 503)),
-        *_get("/api/v1/schedulerlogs", endpoints.search, Search, "Search attempts", _COUNTED, (400, 410, 503)),
+        *_get(POD + "/schedulerlog/history", schedulerlog.history, History, "A pod's history", _PAGED, (400, 404, 503)),
+        *_get("/api/v1/schedulerlogs", schedulerlog.search, Search, "Search attempts", _COUNTED, (400, 410, 503)),
         *_get("/api/v1/findings", placements.findings, Findings, "Findings", _COUNTED, (400, 410, 503)),
-        *_list(POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings"),
-        *_list(POD + "/occupancy", placements.occupancy_of_pod, PodPlacements, "Where a pod was"),
-        *_list(POD + "/observations", placements.observations_of_pod, PodObservations, "What was seen of a pod"),
+        *_get_page(POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings"),
+        *_get_page(POD + "/occupancy", placements.occupancy_of_pod, PodPlacements, "A pod's placements"),
+        *_get_page(POD + "/observations", placements.observations_of_pod, PodObservations, "A pod's observations"),
         *_get(NODE, placements.node, NodeState, "A node", {}, (400, 404, 503)),
-        *_list(
-            NODE + "/occupancy",
-            placements.occupancy_of_node,
-            NodeOccupancy | PodPlacements,
-            "Who held a node's devices",
+        *_get_page(
+            NODE + "/occupancy", placements.occupancy_of_node, NodeOccupancy | PodPlacements, "A node's occupancy"
         ),
-        *_get("/healthz", endpoints.healthz, Alive, "Alive?", {}, ()),
-        *_get("/readyz", endpoints.readyz, Readiness, "Ready?", {}, ()),
-        *_get("/metrics", endpoints.metrics_text, None, "Metrics", {}, ()),
+        *_get("/healthz", health.healthz, Alive, "Liveness", {}, ()),
+        *_get("/readyz", health.readyz, Readiness, "Readiness", {}, ()),
+        *_get("/metrics", health.metrics_text, None, "Metrics", {}, ()),
     ]
 
 
-def _list(path: str, endpoint: Callable[..., Any], model: Any, title: str) -> list[APIRoute]:
-    """Of one pod or node, in pages."""
-    return _get(path, endpoint, model, title, _COUNTED, (400, 404, 410, 503))
+def _get_page(path: str, handler: Callable[..., Any], model: Any, title: str) -> list[APIRoute]:
+    """A list about one pod or node, in pages."""
+    return _get(path, handler, model, title, _COUNTED, (400, 404, 410, 503))
 
 
 def _get(
-    path: str, endpoint: Callable[..., Any], model: Any, title: str, headers: dict[str, Any], errors: tuple[int, ...]
+    path: str, handler: Callable[..., Any], model: Any, title: str, headers: dict[str, Any], errors: tuple[int, ...]
 ) -> list[APIRoute]:
-    """The route, and the one for HEAD, which says nothing of its own in the OpenAPI document."""
-    known: dict[int | str, dict[str, Any]] = {
-        status: {"model": Error, "description": _WORDS[status]} for status in errors
+    """The routes for GET and for HEAD, which the OpenAPI document leaves out.
+
+    ``model`` describes the answer; handlers return finished bytes, which FastAPI does not validate again.
+    """
+    responses: dict[int | str, dict[str, Any]] = {
+        status: {"model": Error, "description": _ERRORS[status]} for status in errors
     }
-    known["default"] = {"model": Error, "description": "Every other error."}
+    responses["default"] = {"model": Error, "description": "Every other error."}
     if headers:
-        known[200] = {"headers": headers}
-    name = title.lower().rstrip("?").replace("'", "").replace(" ", "-")
+        responses[200] = {"headers": headers}
     return [
         APIRoute(
             path,
-            endpoint,
+            handler,
             methods=["GET"],
             response_model=model,
             response_class=JSONResponse if model else PlainTextResponse,
-            responses=known,
-            response_description="What was asked for.",
+            responses=responses,
+            response_description="The answer.",
             summary=title,
-            operation_id=name,
+            operation_id=title.lower().replace("'", "").replace(" ", "-"),
         ),
-        APIRoute(
-            path,
-            endpoint,
-            methods=["HEAD"],
-            response_model=None,
-            include_in_schema=False,
-        ),
+        APIRoute(path, handler, methods=["HEAD"], response_model=None, include_in_schema=False),
     ]

@@ -1,1 +1,10 @@
-"""Answers requests: each handler looks its subject up, lets pure code build the answer, and adds headers."""
+"""Answers requests: each handler looks its subject up, lets pure code build the answer, and adds headers.
+
+============  ================================================================================
+schedulerlog  the latest attempt of a pod, its history, and search over all attempts
+placements    findings, pod placements, observations, and nodes at a time
+health        liveness, readiness and metrics
+listing       answers one page of a list
+not_found     the 404 answers: what to check where nothing is recorded
+============  ================================================================================
+"""

@@ -1,15 +1,22 @@
-"""Is this process ready to answer, and which part is not?
+"""Answers liveness, readiness and metrics.
 
-Ready once the topic was replayed, also while OpenSearch is down: the latest pods are answered. While the topic can't be
-read at all, OpenSearch alone makes it ready, because every pod can be answered from there.
+The process is ready once it has replayed the topic, also while OpenSearch is down: it can answer the latest pods. While
+the topic can't be read at all, OpenSearch alone makes it ready, because every pod can be answered from there.
 """
 
 import time
+from dataclasses import dataclass
+from typing import Annotated
 
+from fastapi import Query
 from pydantic import BaseModel, ConfigDict
+from starlette.responses import Response
 
+from api.http.errors import json_response
+from api.http.query_params import NoQuery
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.memory.attempts_consumer import TopicState
+from api.metrics import CONTENT_TYPE, Metrics
 
 
 class Alive(BaseModel):
@@ -42,22 +49,43 @@ class Readiness(BaseModel):
     parts: Parts
 
 
-async def readiness(topic: TopicState, index: OpenSearch) -> Readiness:
-    parts = Parts(attempts_topic=topic_part(topic, time.monotonic()), opensearch=await _index_part(index))
-    return Readiness(ready=is_ready(parts, topic), parts=parts)
+@dataclass(frozen=True, slots=True)
+class HealthHandlers:
+    topic: TopicState
+    index: OpenSearch
+    metrics: Metrics
+
+    async def healthz(self, _: Annotated[NoQuery, Query()]) -> Response:
+        """200 as long as the process answers at all."""
+        return json_response(200, Alive())
+
+    async def readyz(self, _: Annotated[NoQuery, Query()]) -> Response:
+        """Which parts are ready. 200 once the topic was replayed, or while it can't be and OpenSearch answers."""
+        parts = Parts(
+            attempts_topic=topic_part(self.topic, time.monotonic()), opensearch=await _opensearch_part(self.index)
+        )
+        readiness = Readiness(ready=is_ready(parts, self.topic), parts=parts)
+        return json_response(200 if readiness.ready else 503, readiness)
+
+    async def metrics_text(self, _: Annotated[NoQuery, Query()]) -> Response:
+        """The metrics of this process in Prometheus' text format."""
+        return Response(self.metrics.text(), media_type=CONTENT_TYPE)
 
 
 def is_ready(parts: Parts, topic: TopicState) -> bool:
+    # Before the first try there is no trouble yet: OpenSearch alone is not enough, or a new process would be ready and
+    # answer all pods from the index until its replay ends.
     return topic.replayed or (bool(topic.trouble) and parts.opensearch.ready)
 
 
 def topic_part(topic: TopicState, now: float) -> TopicPart:
+    """``now`` is a time of the monotonic clock, in seconds."""
     following = topic.is_following(now)
     why_not = "" if following else topic.trouble or "not replayed to its end yet"
     return TopicPart(ready=following, why_not=why_not, replayed=topic.replayed, lag_records=topic.lag)
 
 
-async def _index_part(index: OpenSearch) -> Part:
+async def _opensearch_part(index: OpenSearch) -> Part:
     try:
         await index.ping()
     except (IndexDownError, IndexRefusedError) as error:

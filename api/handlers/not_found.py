@@ -1,41 +1,45 @@
-"""What to check where nothing is known."""
+"""The 404 answers: each names what nothing is recorded of, and what to check."""
 
 from datetime import datetime
+from typing import Final
 
 from api.http.errors import NotFoundError
 from schemas.codec.records import rfc3339
 
-_WATCHED = (
-    "Is somebody watching the cluster: `python -m ingest kube-events`, or the scheduler. Does `python -m pipeline "
-    "placements` run: ask its /readyz."
+_CHECK_OBSERVERS: Final = (
+    "Does a process observe the cluster: the scheduler, or `python -m ingest kube-events`? "
+    "Does `python -m pipeline placements` run? GET /readyz of each shows it."
 )
 
 
-def unknown_pod(namespace: str, name: str) -> NotFoundError:
-    pod = f"kubectl -n {namespace} get pod {name}"
+def no_attempt_of_pod(namespace: str, name: str) -> NotFoundError:
+    """For requests that only a scheduling attempt could answer."""
+    get_pod = f"kubectl -n {namespace} get pod {name}"
     return NotFoundError(
-        f"no scheduling attempt of pod {namespace}/{name} is known",
-        f"Does the pod exist: `{pod}`. Is it this scheduler's: `{pod} -o jsonpath='{{.spec.schedulerName}}'`. Does it "
-        "ask for devices (only such pods are recorded): "
-        f"`{pod} -o jsonpath='{{.spec.containers[*].resources.limits}}'`. "
-        "Do the scheduler and the worker run: ask the /readyz of each; `python -m pipeline worker` starts a worker.",
+        f"no scheduling attempt of pod {namespace}/{name} is recorded",
+        f"Does the pod exist: `{get_pod}`? Is it of this scheduler: `{get_pod} -o jsonpath='{{.spec.schedulerName}}'`? "
+        "Does it ask for devices (only such pods are recorded): "
+        f"`{get_pod} -o jsonpath='{{.spec.containers[*].resources.limits}}'`? Do the scheduler and the worker "
+        "(`python -m pipeline worker`) run? GET /readyz of each shows it.",
     )
 
 
-def unseen_pod(namespace: str, name: str) -> NotFoundError:
+def pod_never_observed(namespace: str, name: str) -> NotFoundError:
+    """For requests that an observation of the pod could answer as well as an attempt."""
     return NotFoundError(
-        f"pod {namespace}/{name} was never seen, and no scheduling attempt of it is known",
-        f"Does the pod exist: `kubectl -n {namespace} get pod {name}`. {_WATCHED}",
+        f"pod {namespace}/{name} was never observed, and no scheduling attempt of it is recorded",
+        f"Does the pod exist: `kubectl -n {namespace} get pod {name}`? {_CHECK_OBSERVERS}",
     )
 
 
-def unseen_node(node: str, at: datetime | None, first_seen: datetime | None) -> NotFoundError:
-    if at and first_seen:
+def node_not_observed(node: str, at: datetime | None, first_observed_at: datetime | None) -> NotFoundError:
+    """For a node without records (by the time ``at`` if given); ``first_observed_at`` is the time of its first one."""
+    if at and first_observed_at:
         return NotFoundError(
-            f"nothing is known of node {node} as it was at {rfc3339(at)}",
-            f"What is known of it begins at {rfc3339(first_seen)}: ask for that time or later.",
+            f"nothing is recorded of node {node} at {rfc3339(at)}",
+            f"Its first record is of {rfc3339(first_observed_at)}: ask for that time or later.",
         )
     return NotFoundError(
-        f"nothing is known of node {node}",
-        f"Does the node exist, by this name: `kubectl get node {node}`. {_WATCHED}",
+        f"nothing is recorded of node {node}",
+        f"Does the node exist under this name: `kubectl get node {node}`? {_CHECK_OBSERVERS}",
     )

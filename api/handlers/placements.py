@@ -1,4 +1,4 @@
-"""Answers the requests about placements and what was seen of them: findings, occupancy, nodes, observations."""
+"""Answers requests about placements: findings, where pods ran, what was observed, and nodes at a time."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,136 +9,154 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from api.attempt_lookup import Attempts
-from api.handlers.listing import Json, Listing, P, listed
-from api.handlers.not_found import unknown_pod, unseen_node, unseen_pod
+from api.attempt_lookup import AttemptLookup
+from api.handlers.listing import Json, P, answer_page
+from api.handlers.not_found import no_attempt_of_pod, node_not_observed, pod_never_observed
 from api.http.errors import NotFoundError, json_response
+from api.http.param_types import NamespaceInPath, NodeInPath, PodInPath, parse_time
 from api.http.query_params import (
     FindingsQuery,
-    InNamespace,
-    NodeName,
     NodeOccupancyQuery,
     NodeQuery,
     PodFindingsQuery,
-    PodName,
     RangeQuery,
-    moment,
-    once,
+    refuse_repeated,
 )
 from api.index import findings, observations, occupancy_queries
 from api.index.client import OpenSearch
 from api.index.node_occupancy import node_occupancy
+from api.index.page_query import ListDefinition
 from schemas.documents.observations import Observed
 from schemas.events import NodeRegistered
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 
 
 @dataclass(frozen=True, slots=True)
-class Placements:
-    attempts: Attempts
+class PlacementHandlers:
+    attempts: AttemptLookup
     index: OpenSearch
 
     async def findings(self, request: Request, query: Annotated[FindingsQuery, Query()]) -> Response:
-        """Placements that can't be right, latest first, each with the numbers and the lines that prove it.
+        """Attempts and placements that can't be right, latest first, each with the numbers and lines that prove it.
 
-        A time is that of what was found, not of when somebody noticed.
+        Its time (`found_at`) is that of the event which the finding is about.
         """
-        once(request)
-        asked = query.model_dump(include={"namespace", "pod", "node", "device", "finding", "scheduler"})
-        _, answer = await listed(self.index, request, findings.LISTING, query, partial(findings.conditions, asked))
-        return answer
+        refuse_repeated(request)
+        values = query.model_dump(include={"namespace", "pod", "node", "device", "finding", "scheduler"})
+        filters = partial(findings.finding_filters, values)
+        _, response = await answer_page(self.index, request, findings.FINDINGS_LIST, query, filters)
+        return response
 
     async def findings_of_pod(
-        self, request: Request, namespace: InNamespace, name: PodName, query: Annotated[PodFindingsQuery, Query()]
+        self, request: Request, namespace: NamespaceInPath, name: PodInPath, query: Annotated[PodFindingsQuery, Query()]
     ) -> Response:
-        """What about this pod's attempts and placements can't be right, latest first. None is good news."""
-        once(request)
-        asked = {"namespace": namespace, "pod": name, "finding": query.finding}
-        conditions = partial(findings.conditions, asked)
-        return await self._of_pod(request, namespace, name, findings.LISTING, query, conditions, unknown_pod)
+        """What can't be right about this pod's attempts and placements, latest first. An empty list is good news."""
+        refuse_repeated(request)
+        values = {"namespace": namespace, "pod": name, "finding": query.finding}
+        filters = partial(findings.finding_filters, values)
+        return await self._answer_page_of_pod(
+            request, (namespace, name), findings.FINDINGS_LIST, query, filters, no_attempt_of_pod
+        )
 
     async def occupancy_of_pod(
-        self, request: Request, namespace: InNamespace, name: PodName, query: Annotated[RangeQuery, Query()]
+        self, request: Request, namespace: NamespaceInPath, name: PodInPath, query: Annotated[RangeQuery, Query()]
     ) -> Response:
-        """Where the pod was, latest first: node, devices with memory, cores and slots, from when until when.
+        """Where the pod ran, latest first: node, devices with memory, cores and slots, from when until when.
 
-        `from` and `to` leave the stays that overlap them. Pods of one name that came one after the other are told
-        apart by `pod_uid`.
+        `since` and `until` keep only the placements that overlap the range. `pod_uid` distinguishes pods that had the
+        same name one after the other.
         """
-        once(request)
-        conditions = partial(occupancy_queries.conditions, {"namespace": namespace, "pod": name})
-        return await self._of_pod(request, namespace, name, occupancy_queries.LISTING, query, conditions, unseen_pod)
+        refuse_repeated(request)
+        filters = partial(occupancy_queries.placement_filters, {"namespace": namespace, "pod": name})
+        return await self._answer_page_of_pod(
+            request, (namespace, name), occupancy_queries.PLACEMENTS_LIST, query, filters, pod_never_observed
+        )
 
     async def observations_of_pod(
-        self, request: Request, namespace: InNamespace, name: PodName, query: Annotated[RangeQuery, Query()]
+        self, request: Request, namespace: NamespaceInPath, name: PodInPath, query: Annotated[RangeQuery, Query()]
     ) -> Response:
-        """What the cluster said of the pod, latest first: phase, node, conditions, each time that something changed."""
-        once(request)
-        conditions = partial(observations.conditions, {"namespace": namespace, "pod": name})
-        return await self._of_pod(request, namespace, name, observations.LISTING, query, conditions, unseen_pod)
+        """What the cluster reported of the pod, latest first: phase, node and conditions, one item for each change."""
+        refuse_repeated(request)
+        filters = partial(observations.pod_observation_filters, {"namespace": namespace, "pod": name})
+        return await self._answer_page_of_pod(
+            request, (namespace, name), observations.POD_OBSERVATIONS_LIST, query, filters, pod_never_observed
+        )
 
-    async def node(self, request: Request, node: NodeName, query: Annotated[NodeQuery, Query()]) -> Response:
-        """The node as it was known at a time: devices, capacity, conditions, what was wrong; when and by whom said."""
-        once(request)
-        at = _time(query.at)
-        said = await self._said_of(node, at)
-        if not said:
-            await self._seen_by(node, at)
-        return json_response(200, observations.node_state(node, at, said))
+    async def node(self, request: Request, node: NodeInPath, query: Annotated[NodeQuery, Query()]) -> Response:
+        """The node's state at one time: devices, capacity, conditions and problems, with when and by whom reported."""
+        refuse_repeated(request)
+        at = _requested_time(query.at)
+        latest = await self._latest_observations(node, at)
+        if not latest:
+            await self._require_record_of(node, at)
+        return json_response(200, observations.node_state(node, at, latest))
 
     async def occupancy_of_node(
-        self, request: Request, node: NodeName, query: Annotated[NodeOccupancyQuery, Query()]
+        self, request: Request, node: NodeInPath, query: Annotated[NodeOccupancyQuery, Query()]
     ) -> Response:
         """Which pods held which devices of the node: at one time (`at`, by default now), or over a range in pages."""
-        once(request)
-        if query.is_about_a_range:
-            return await self._history_of(request, node, query)
-        at = _time(query.at)
-        answer = await self.index.search(OCCUPANCY.alias, occupancy_queries.at_time(node, query.device, at))
-        there = [occupancy_queries.stay(hit) for hit in answer["hits"]["hits"]]
-        said = await self._said_of(node, at)
-        if not there and not said:
-            await self._seen_by(node, at)
+        refuse_repeated(request)
+        if query.has_range:
+            return await self._placements_on_node(request, node, query)
+        at = _requested_time(query.at)
+        body = occupancy_queries.placements_on_node_query(node, query.device, at)
+        answer = await self.index.search(OCCUPANCY.alias, body)
+        placements = [occupancy_queries.placement_of_hit(hit) for hit in answer["hits"]["hits"]]
+        latest = await self._latest_observations(node, at)
+        if not placements and not latest:
+            await self._require_record_of(node, at)
         registered = [
-            row for each in said if isinstance(each, NodeRegistered) for row in observations.registered_devices(each)
+            device
+            for event in latest
+            if isinstance(event, NodeRegistered)
+            for device in observations.registered_devices(event)
         ]
-        return json_response(200, node_occupancy(node, at, there, registered, query.device))
+        return json_response(200, node_occupancy(node, at, placements, registered, query.device))
 
-    async def _history_of(self, request: Request, node: str, query: NodeOccupancyQuery) -> Response:
-        conditions = partial(occupancy_queries.conditions, {"node": node, "devices": query.device})
-        page, answer = await listed(self.index, request, occupancy_queries.LISTING, query, conditions, node=node)
+    async def _placements_on_node(self, request: Request, node: str, query: NodeOccupancyQuery) -> Response:
+        filters = partial(occupancy_queries.placement_filters, {"node": node, "devices": query.device})
+        page, response = await answer_page(
+            self.index, request, occupancy_queries.PLACEMENTS_LIST, query, filters, node=node
+        )
         if not page.total:
-            await self._seen_by(node, None)
-        return answer
+            await self._require_record_of(node, None)
+        return response
 
-    async def _said_of(self, node: str, at: datetime) -> list[Observed]:
-        answer = await self.index.search(OBSERVATIONS.alias, observations.latest_of_node(node, at))
-        return observations.said_of_node(answer, at)
+    async def _latest_observations(self, node: str, at: datetime) -> list[Observed]:
+        answer = await self.index.search(OBSERVATIONS.alias, observations.node_observations_query(node, at))
+        return observations.latest_observations(answer, at)
 
-    async def _seen_by(self, node: str, at: datetime | None) -> None:
-        """Raise unless something is known of the node, or was at that time: nothing and nobody are two answers."""
-        answer = await self.index.search(f"{OBSERVATIONS.alias},{OCCUPANCY.alias}", observations.seen_of_node(node))
-        first = observations.first_seen(answer)
+    async def _require_record_of(self, node: str, at: datetime | None) -> None:
+        """Raise ``NotFoundError`` unless anything is recorded of the node, by the time ``at`` if given.
+
+        An idle node and one that does not exist both have no placements: only the first gets an empty answer.
+        """
+        aliases = f"{OBSERVATIONS.alias},{OCCUPANCY.alias}"
+        answer = await self.index.search(aliases, observations.first_observation_query(node))
+        first = observations.first_observed_at(answer)
         if first is None or (at is not None and first > at):
-            raise unseen_node(node, at, first)
+            raise node_not_observed(node, at, first)
 
-    async def _of_pod(
+    async def _answer_page_of_pod(
         self,
         request: Request,
-        namespace: str,
-        name: str,
-        listing: Listing[P],
+        pod: tuple[str, str],
+        definition: ListDefinition[P],
         query: RangeQuery,
-        conditions: Callable[[P], list[Json]],
-        unknown: Callable[[str, str], NotFoundError],
+        filters: Callable[[P], list[Json]],
+        not_found: Callable[[str, str], NotFoundError],
     ) -> Response:
-        """A list about a pod. Where it is empty, raise what ``unknown`` makes unless an attempt of the pod is known."""
-        page, answer = await listed(self.index, request, listing, query, conditions, pod=f"{namespace}/{name}")
+        """A page of a list about ``pod`` (namespace and name).
+
+        Raises the error that ``not_found`` makes where the list is empty and no attempt of the pod is recorded either.
+        """
+        namespace, name = pod
+        page, response = await answer_page(self.index, request, definition, query, filters, pod=f"{namespace}/{name}")
         if not page.total and await self.attempts.latest(namespace, name) is None:
-            raise unknown(namespace, name)
-        return answer
+            raise not_found(namespace, name)
+        return response
 
 
-def _time(asked: str | None) -> datetime:
+def _requested_time(text: str | None) -> datetime:
     now = datetime.now(UTC)
-    return moment(asked, now) if asked else now
+    return parse_time(text, now) if text else now

@@ -1,1 +1,13 @@
-"""HTTP without a subject: request checks, parameters, pagination, errors and the page of the OpenAPI document."""
+"""HTTP without the answers themselves: what requests may ask, how lists continue, and how errors look. No I/O.
+
+================  =================================================================================
+request_guard     ASGI middleware: refuses percent-encoded paths, counts every answer
+json_protocol     uvicorn's HTTP parser, with JSON for bytes that are not HTTP
+param_types       types of path and query parameters: names, times, whole numbers
+query_params      one model for the query of each endpoint
+continue_token    opaque tokens that hold where the next page begins
+pagination        the token of a request, and the headers that lead to the next page
+errors            every error as JSON: the cause and the next step
+openapi_page      the OpenAPI document as an HTML page
+================  =================================================================================
+"""

@@ -1,8 +1,8 @@
-"""Opaque places to continue from.
+"""Encodes where the next page begins as an opaque, checked token.
 
-A token holds a position and a digest of what was asked, so that it can't be used for another question, and a checksum,
-so that half a token is told from a whole one. It gives no rights: whoever makes one up gets a page of what the same
-question would show anyway.
+A token holds a position, a digest of the request that it belongs to (so that it can't continue another one), and a
+checksum (so that a truncated token is recognized). It is not signed and grants nothing: a client that forges one gets a
+page of what the same request would show it anyway.
 """
 
 import base64
@@ -18,51 +18,56 @@ from pydantic import BaseModel, ConfigDict
 
 VERSION: Final = 1
 MAX_CHARACTERS: Final = 16_384
-_CHECK_BYTES: Final = 6
+"""Longer tokens are refused before they are decoded."""
+_CHECKSUM_BYTES: Final = 6
 
 
 P = TypeVar("P", bound="Position")
 
 
 class Position(BaseModel):
-    """Where a page begins; what it holds is the asker's own."""
+    """Where a page begins. Each list has a subclass with the fields that it needs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
 class BadToken:
-    """Why a text is no token for this question."""
+    """Why a text is not a token of this request."""
 
     cause: str
 
 
-_NOT_OURS: Final = BadToken("it is not one that this API gave, or a part of it is missing")
+_MALFORMED: Final = BadToken("it was not issued by this API, or it is truncated")
 
 
-def seal(question: Mapping[str, object], position: Position) -> str:
-    """The token that continues ``question`` (anything JSON can say) behind ``position``."""
-    said = zlib.compress(orjson.dumps([VERSION, _digest(question), position.model_dump()]))
-    return base64.urlsafe_b64encode(_check(said) + said).decode().rstrip("=")
+def encode_token(scope: Mapping[str, object], position: Position) -> str:
+    """A URL-safe token that continues the request ``scope`` at ``position``.
+
+    ``scope`` (JSON values) names everything that has to stay the same from page to page; ``pagination.token_scope``
+    makes it.
+    """
+    payload = zlib.compress(orjson.dumps([VERSION, _digest(scope), position.model_dump()]))
+    return base64.urlsafe_b64encode(_checksum(payload) + payload).decode().rstrip("=")
 
 
-def unseal(token: str, question: Mapping[str, object], kind: type[P]) -> P | BadToken:
-    """The position that ``seal`` put in for the same question."""
-    raw = _raw(token)
-    if raw is None or _check(raw[_CHECK_BYTES:]) != raw[:_CHECK_BYTES]:
-        return _NOT_OURS
+def decode_token(token: str, scope: Mapping[str, object], position_type: type[P]) -> P | BadToken:
+    """The position that ``encode_token`` put in for the same ``scope``."""
+    raw = _base64_decoded(token)
+    if raw is None or _checksum(raw[_CHECKSUM_BYTES:]) != raw[:_CHECKSUM_BYTES]:
+        return _MALFORMED
     try:
-        version, asked, position = orjson.loads(_unpacked(raw[_CHECK_BYTES:]))
+        version, digest, position = orjson.loads(_decompressed(raw[_CHECKSUM_BYTES:]))
         if version != VERSION:
-            return BadToken("it was given by another version of this API")
-        if asked != _digest(question):
-            return BadToken("it belongs to another question: give the same parameters as for the page before")
-        return kind.model_validate(position)
+            return BadToken("it was issued by another version of this API")
+        if digest != _digest(scope):
+            return BadToken("it belongs to another request: repeat the path and parameters of the page before")
+        return position_type.model_validate(position)
     except (zlib.error, ValueError, TypeError):
-        return _NOT_OURS
+        return _MALFORMED
 
 
-def _raw(token: str) -> bytes | None:
+def _base64_decoded(token: str) -> bytes | None:
     if len(token) > MAX_CHARACTERS:
         return None
     try:
@@ -72,14 +77,14 @@ def _raw(token: str) -> bytes | None:
         return None
 
 
-def _unpacked(said: bytes) -> bytes:
-    # Bounded: somebody could compute the checksum of a bomb.
-    return zlib.decompressobj().decompress(said, MAX_CHARACTERS)
+def _decompressed(payload: bytes) -> bytes:
+    # Bounded, because anybody can compute the checksum of a decompression bomb.
+    return zlib.decompressobj().decompress(payload, MAX_CHARACTERS)
 
 
-def _check(said: bytes) -> bytes:
-    return blake2b(said, digest_size=_CHECK_BYTES).digest()
+def _checksum(payload: bytes) -> bytes:
+    return blake2b(payload, digest_size=_CHECKSUM_BYTES).digest()
 
 
-def _digest(question: Mapping[str, object]) -> str:
-    return blake2b(orjson.dumps(question, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+def _digest(scope: Mapping[str, object]) -> str:
+    return blake2b(orjson.dumps(scope, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()

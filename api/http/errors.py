@@ -1,11 +1,11 @@
-"""Every error is JSON: what is wrong, and what to check or do next.
+"""Every error is JSON with ``error`` (the cause) and ``next`` (what to check or do).
 
 ApiError
   BadRequestError       400  the request itself is wrong
-  NotFoundError         404  nothing is there
-  ExpiredError          410  the place to continue from is gone
+  NotFoundError         404  nothing is recorded under this name
+  ExpiredError          410  the page to continue from no longer exists
   UnavailableError      503  a store is down or overloaded; the same request may succeed later
-  UnreadableError       500  a store holds something that can't be read
+  UnreadableError       500  a document in the index can't be decoded
 """
 
 from http import HTTPStatus
@@ -20,10 +20,12 @@ from starlette.responses import Response
 from schemas.answers.attempts import Error
 
 SEE_DOCS: Final = "GET /docs lists every path with its parameters."
+RETRY_AFTER_SECONDS: Final = "5"
+_MAX_ERROR_CHARACTERS: Final = 2000
 
 
 class ApiError(Exception):
-    """An answer that is not 200. ``error`` is the cause, ``next`` what the caller should do."""
+    """An answer with another status than 200. ``error`` is the cause, ``next_step`` what the caller should do."""
 
     status: ClassVar[HTTPStatus]
 
@@ -53,10 +55,11 @@ class UnreadableError(ApiError):
     status = HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def unreadable(document: str, cause: str) -> UnreadableError:
+def unreadable(document_id: str, cause: str) -> UnreadableError:
+    """The error for a document of the index that can't be decoded."""
     return UnreadableError(
-        f"document {document} in the index can't be read: {cause}",
-        "Was it written by this version's processes? The record it was made from is still on Kafka.",
+        f"document {document_id} in the index can't be read: {cause}",
+        "Check that the worker has the same version as this API. The record it was made from is still on Kafka.",
     )
 
 
@@ -69,35 +72,38 @@ def error_response(status: int, error: str, next_step: str, headers: dict[str, s
 
 
 async def on_api_error(_: Request, error: ApiError) -> Response:
-    headers = {"Retry-After": "5"} if isinstance(error, UnavailableError) else None
+    """Exception handler of every ``ApiError``."""
+    headers = {"Retry-After": RETRY_AFTER_SECONDS} if isinstance(error, UnavailableError) else None
     return error_response(error.status, error.error, error.next_step, headers)
 
 
 async def on_http_error(request: Request, error: HTTPException) -> Response:
-    """Paths and methods that no route has."""
+    """Exception handler for paths that no route has, and for methods that a route does not answer."""
     headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        said = f"{request.method} is not answered at this path; it answers {headers.get('Allow', 'GET')}"
-        return error_response(error.status_code, said, "This API only reads: use GET.", headers)
+        cause = f"{request.method} is not answered at this path; it answers {headers.get('Allow', 'GET')}"
+        return error_response(error.status_code, cause, "This API is read-only: use GET.", headers)
     if error.status_code == HTTPStatus.NOT_FOUND:
-        return error_response(404, f"nothing is at {request.url.path[:200]}", SEE_DOCS, headers)
+        return error_response(404, f"there is no path {request.url.path[:200]}", SEE_DOCS, headers)
     return error_response(error.status_code, str(error.detail), SEE_DOCS, headers)
 
 
-async def on_invalid(_: Request, error: RequestValidationError) -> Response:
-    """Parameters that their declaration refuses."""
-    said = "; ".join(dict.fromkeys(_sentence(each) for each in error.errors()))
-    return error_response(HTTPStatus.BAD_REQUEST, said[:2000], SEE_DOCS)
+async def on_invalid_parameters(_: Request, error: RequestValidationError) -> Response:
+    """Exception handler for parameters that their declaration refuses: all of them, in one line."""
+    # A list parameter repeats the same sentence for every value that is wrong.
+    causes = dict.fromkeys(_parameter_error(problem) for problem in error.errors())
+    return error_response(HTTPStatus.BAD_REQUEST, "; ".join(causes)[:_MAX_ERROR_CHARACTERS], SEE_DOCS)
 
 
-def _sentence(problem: Any) -> str:
-    said = str(problem["msg"]).removeprefix("Value error, ")
-    # Without the position in a list: what is wrong there is quoted anyway.
-    place = next((part for part in problem["loc"] if part not in ("query", "path")), None)
-    return f"parameter {place}: {said}" if place else said
+def _parameter_error(problem: Any) -> str:
+    """One of pydantic's errors as ``parameter NAME: cause``."""
+    cause = str(problem["msg"]).removeprefix("Value error, ")
+    # ``loc`` may also hold a position in a list, which is of no use: the message quotes the wrong value.
+    name = next((part for part in problem["loc"] if part not in ("query", "path")), None)
+    return f"parameter {name}: {cause}" if name else cause
 
 
 async def on_failure(_: Request, error: Exception) -> Response:
-    """A defect of ours. The log has the trace; the caller gets no part of it."""
-    said = f"the API failed at this request ({type(error).__name__})"
-    return error_response(500, said, "The API's log holds the cause; please report it.")
+    """Exception handler for defects. The log has the traceback; the caller gets only the type of the exception."""
+    cause = f"this request failed because of a defect in the API ({type(error).__name__})"
+    return error_response(500, cause, "The traceback is in the API's log; please report it.")

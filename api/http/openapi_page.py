@@ -1,4 +1,7 @@
-"""The documentation page: the OpenAPI document as one HTML page without scripts, fonts or anything from elsewhere."""
+"""Renders the OpenAPI document as one HTML page, without scripts, fonts or anything else from another server.
+
+FastAPI's own pages load their scripts from a CDN, which clusters without Internet access can't reach.
+"""
 
 from collections.abc import Iterator
 from html import escape
@@ -6,7 +9,8 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 
-POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+CONTENT_SECURITY_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+"""Browsers must load nothing; only the style sheet inside the page applies."""
 
 _STYLE: Final = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -23,21 +27,22 @@ tr:nth-child(even) { background: #fafafa; } th { border-bottom: 1px solid #ddd; 
 """
 
 
-def documentation(openapi: Json) -> str:
+def documentation_page(openapi: Json) -> str:
+    """The page as HTML. ``openapi`` is what ``FastAPI.openapi`` returns; everything from it is escaped."""
     info = openapi["info"]
     schemas = openapi.get("components", {}).get("schemas", {})
-    body = "".join([*_contents(openapi), *_sections(openapi), *_answers(schemas)])
+    body = "".join([*_contents(openapi), *_operation_sections(openapi), *_schema_sections(schemas)])
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
         f"<title>{escape(info['title'])}</title><style>{_STYLE}</style></head><body>"
-        f"<h1>{escape(info['title'])}</h1><p>{_prose(info['description'])}</p>"
+        f"<h1>{escape(info['title'])}</h1><p>{_inline_html(info['description'])}</p>"
         f'<p>The same for programs: <a href="/openapi.json">/openapi.json</a>.</p>{body}</body></html>'
     )
 
 
 def _operations(openapi: Json) -> Iterator[tuple[str, Json]]:
-    """What is asked, as in ``GET /readyz``, with all that is said about it."""
+    """Title (``GET /readyz``) and OpenAPI object of every operation."""
     for path, methods in openapi["paths"].items():
         for method, operation in methods.items():
             yield f"{method.upper()} {path}", operation
@@ -45,94 +50,99 @@ def _operations(openapi: Json) -> Iterator[tuple[str, Json]]:
 
 def _contents(openapi: Json) -> Iterator[str]:
     yield "<nav>"
-    for asked, operation in _operations(openapi):
-        yield f'<a href="#{escape(operation["operationId"])}"><code>{escape(asked)}</code></a>'
+    for title, operation in _operations(openapi):
+        yield f'<a href="#{escape(operation["operationId"])}"><code>{escape(title)}</code></a>'
     yield "</nav>"
 
 
-def _sections(openapi: Json) -> Iterator[str]:
-    for asked, operation in _operations(openapi):
-        yield f'<h2 id="{escape(operation["operationId"])}"><code>{escape(asked)}</code></h2>'
-        yield _paragraphs(operation["description"])
-        yield _table(("parameter", "in", "kind", "about"), _parameters(operation))
-        yield _table(("status", "answer", "about"), _responses(operation))
+def _operation_sections(openapi: Json) -> Iterator[str]:
+    for title, operation in _operations(openapi):
+        yield f'<h2 id="{escape(operation["operationId"])}"><code>{escape(title)}</code></h2>'
+        yield _html_paragraphs(operation["description"])
+        yield _table(("parameter", "in", "type", "description"), _parameters(operation))
+        yield _table(("status", "answer", "description"), _responses(operation))
 
 
-def _answers(schemas: Json) -> Iterator[str]:
-    """What answers consist of: every kind with its fields."""
-    yield '<h2 id="answers">What answers consist of</h2>'
+def _schema_sections(schemas: Json) -> Iterator[str]:
+    """The schemas of answers, each with its fields."""
+    yield '<h2 id="answers">Schemas of the answers</h2>'
     for name, schema in sorted(schemas.items()):
         yield f'<h3 id="{escape(name)}"><code>{escape(name)}</code></h3>'
-        yield _paragraphs(schema.get("description") or "")
-        yield _table(("field", "kind", "about"), _fields(schema))
+        yield _html_paragraphs(schema.get("description") or "")
+        yield _table(("field", "type", "description"), _fields(schema))
 
 
 def _fields(schema: Json) -> list[tuple[str, ...]]:
     return [
-        (f"<code>{escape(name)}</code>", _kind(field), _prose(field.get("description", "")))
+        (f"<code>{escape(name)}</code>", _type(field), _inline_html(field.get("description", "")))
         for name, field in schema.get("properties", {}).items()
     ]
 
 
 def _parameters(operation: Json) -> list[tuple[str, ...]]:
     return [
-        (f"<code>{escape(each['name'])}</code>", each["in"], _given(each["schema"]), _prose(each["description"]))
-        for each in operation.get("parameters", [])
+        (
+            f"<code>{escape(parameter['name'])}</code>",
+            parameter["in"],
+            _parameter_type(parameter["schema"]),
+            _inline_html(parameter["description"]),
+        )
+        for parameter in operation.get("parameters", [])
     ]
 
 
 def _responses(operation: Json) -> list[tuple[str, ...]]:
     return [
-        (f"<code>{escape(status)}</code>", _answer(response), _prose(response.get("description", "")))
+        (f"<code>{escape(status)}</code>", _answer(response), _inline_html(response.get("description", "")))
         for status, response in operation["responses"].items()
     ]
 
 
 def _answer(response: Json) -> str:
-    kinds = [_kind(content.get("schema", {})) for content in response.get("content", {}).values()]
+    types = [_type(content.get("schema", {})) for content in response.get("content", {}).values()]
     headers = "".join(f"<br>header <code>{escape(name)}</code>" for name in response.get("headers", {}))
-    return ", ".join(filter(None, kinds)) + headers
+    return ", ".join(filter(None, types)) + headers
 
 
-def _given(schema: Json) -> str:
-    """Of a parameter: nobody gives null."""
-    choices = [each for each in schema.get("anyOf", [schema]) if each.get("type") != "null"]
-    return " or ".join(map(_kind, choices))
+def _parameter_type(schema: Json) -> str:
+    # pydantic writes optional parameters as "or null", but a query can't hold null.
+    choices = [choice for choice in schema.get("anyOf", [schema]) if choice.get("type") != "null"]
+    return " or ".join(map(_type, choices))
 
 
-def _kind(schema: Json) -> str:
-    """A schema in a few words."""
+def _type(schema: Json) -> str:
+    """A JSON Schema in a few words: ``list of Found``, ``integer, by default 50``."""
     if reference := schema.get("$ref"):
         name = escape(reference.rpartition("/")[2])
         return f'<a href="#{name}"><code>{name}</code></a>'
     if choices := schema.get("anyOf"):
-        return " or ".join(map(_kind, choices))
+        return " or ".join(map(_type, choices))
     if values := schema.get("enum"):
         return " ".join(f"<code>{escape(str(value))}</code>" for value in values)
     if "const" in schema:
         return f"<code>{escape(str(schema['const']))}</code>"
     if schema.get("type") == "array":
-        return f"list of {_kind(schema['items'])}"
-    if isinstance(of := schema.get("additionalProperties"), dict):
-        return f"object of {_kind(of)}"
+        return f"list of {_type(schema['items'])}"
+    if isinstance(values_schema := schema.get("additionalProperties"), dict):
+        return f"object of {_type(values_schema)}"
     default = schema.get("default")
-    said = "" if default in (None, "") else f", by default {escape(str(default).lower())}"
-    return escape(str(schema.get("type", ""))) + said
+    default_text = "" if default in (None, "") else f", by default {escape(str(default).lower())}"
+    return escape(str(schema.get("type", ""))) + default_text
 
 
-def _table(heads: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def _table(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     if not rows:
         return ""
-    head = "".join(f"<th>{word}</th>" for word in heads)
+    head = "".join(f"<th>{column}</th>" for column in columns)
     lines = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     return f"<table><tr>{head}</tr>{lines}</table>"
 
 
-def _paragraphs(text: str) -> str:
-    return "".join(f"<p>{_prose(each)}</p>" for each in text.split("\n\n") if each)
+def _html_paragraphs(text: str) -> str:
+    return "".join(f"<p>{_inline_html(paragraph)}</p>" for paragraph in text.split("\n\n") if paragraph)
 
 
-def _prose(text: str) -> str:
-    """Text with ``code`` between backquotes."""
+def _inline_html(text: str) -> str:
+    """Escaped text; what stands between backquotes (one or two) becomes ``<code>``."""
     parts = escape(text.replace("``", "`")).split("`")
-    return "".join(f"<code>{part}</code>" if place % 2 else part for place, part in enumerate(parts))
+    return "".join(f"<code>{part}</code>" if number % 2 else part for number, part in enumerate(parts))

@@ -1,4 +1,4 @@
-"""Around every request: paths that are not plain are refused, and every answer is counted."""
+"""ASGI middleware around the application: refuses percent-encoded paths and counts every answer."""
 
 from time import perf_counter
 from typing import Final
@@ -9,10 +9,11 @@ from api.http.errors import error_response
 from api.metrics import Metrics
 
 UNMATCHED: Final = "unmatched"
+"""The ``route`` label of a request that no route matched."""
 
 
-class Guard:
-    """ASGI middleware."""
+class RequestGuard:
+    """Wraps ``app``; requests that are not HTTP (lifespan) pass unchanged."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
@@ -22,24 +23,30 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = perf_counter(), 500
+        # 500 is counted where the application fails before it sends a status.
+        started, status = perf_counter(), 500
 
-        async def noting(message: Message) -> None:
+        async def send_noting_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
             await send(message)
 
         try:
-            # Decoded once more by a router or a proxy, an escaped slash names another pod than the one that was
-            # authorized (GHSA-c534-2w9c-x7fm is such a hole). No path of ours needs an escape.
+            # A proxy authorizes the path as it was sent. If a router behind it decodes an escaped slash once more, the
+            # path names another pod than the one that was authorized (GHSA-c534-2w9c-x7fm is such a hole). No path
+            # here needs an escape, so all of them are refused.
             if b"%" in scope.get("raw_path", b""):
-                said = "the path holds a percent-encoded character"
-                refused = error_response(400, said, "Names here are RFC 1123 names, which never need encoding.")
-                await refused(scope, receive, noting)
+                refusal = error_response(
+                    400,
+                    "the path holds a percent-encoded character",
+                    "Write the names as they are: RFC 1123 names never need encoding.",
+                )
+                await refusal(scope, receive, send_noting_status)
             else:
-                await self._app(scope, receive, noting)
+                await self._app(scope, receive, send_noting_status)
         finally:
+            # The route's template, never the path: names of pods must not become labels.
             route = getattr(scope.get("route"), "path", UNMATCHED)
             self._metrics.requests.labels(route, str(status)).inc()
-            self._metrics.seconds.labels(route).observe(perf_counter() - began)
+            self._metrics.seconds.labels(route).observe(perf_counter() - started)

@@ -1,1 +1,18 @@
-"""Reads from OpenSearch: queries as pure functions, the client that sends them, and readers of what comes back."""
+"""Reads from OpenSearch. The queries are pure functions; ``client`` sends them, and the readers decode what comes back.
+
+==================  ===============================================================================
+client              the reads over HTTP, and what OpenSearch's errors mean
+query_dsl           clauses of OpenSearch's query language
+page_query          lists in pages: their definition, the position of a page, the body that reads it
+pages               reads one page, with a point in time from the second page on
+decoding            decodes a document, or raises which one can't be read
+attempt_queries     queries about attempts, and list items from their hits
+attempt_reader      the latest attempt of a pod, retries with what they repeat, judged devices
+episodes            attempts in a row with the same verdicts
+history             reads the episodes of one pod
+findings            the list of findings
+occupancy_queries   the list of pod placements, and the placements on a node at one time
+node_occupancy      which pods held how much of a node's devices at one time
+observations        the list of pod observations, and the state of a node at one time
+==================  ===============================================================================
+"""

@@ -1,13 +1,15 @@
-"""Questions about attempts as request bodies for OpenSearch, and what its hits say. Pure: nothing here is sent.
+"""Queries about attempts as bodies of OpenSearch searches, and list items made from their hits. Pure.
 
-Sorting is by start and then by attempt id: unique, the same on every shard, and never changed by a later telling.
+Lists are sorted by start and then by attempt id: unique, the same on every shard, and unchanged when an attempt is
+written again in a later version.
 """
 
 from collections.abc import Sequence
 from typing import Any, Final
 
 from api.http.query_params import SearchQuery
-from api.index.query_dsl import Kind, PagePosition, all_of, between, by, latest_by, term, terms_of
+from api.index.page_query import ListSource, PagePosition
+from api.index.query_dsl import all_of, sort_by, sort_latest_first, term, term_filters, time_range
 from schemas.answers.attempts import AttemptFound
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.attempts import reason_codes, summary_of
@@ -17,26 +19,27 @@ from summaries.messages import bind_summary, filter_summary
 
 Json = dict[str, Any]
 
-SORT: Final = [latest_by("@timestamp"), by("attempt_id")]
-_NO_NODES: Final[Json] = {name: [] for name in ("nodes", "verdict", "score", "refused_by", "refusal")}
-NODE_COLUMNS: Final = [f"summary.{name}" for name in _NO_NODES]
-"""What makes a document large; a line in a list of attempts does without."""
+SORT: Final = [sort_latest_first("@timestamp"), sort_by("attempt_id")]
+_EMPTY_NODE_COLUMNS: Final[Json] = {name: [] for name in ("nodes", "verdict", "score", "refused_by", "refusal")}
+NODE_COLUMNS: Final = [f"summary.{name}" for name in _EMPTY_NODE_COLUMNS]
+"""The fields that grow with the number of nodes, up to megabytes; most items of a list need none of them."""
 SUMMARY_WITHOUT_NODES: Final = {"includes": ["summary", "repeated"], "excludes": NODE_COLUMNS}
 WHOLE_SUMMARY: Final = ["summary", "repeated"]
 HISTORY_FIELDS: Final = ("attempt_id", "verdict_digest", "status")
 HISTORY_PAGE: Final = 2_000
 
 SearchPosition = PagePosition[tuple[int, str]]
-SEARCHED: Final = Kind(ATTEMPTS.alias, SORT, SUMMARY_WITHOUT_NODES)
+SEARCH_SOURCE: Final = ListSource(ATTEMPTS.alias, SORT, SUMMARY_WITHOUT_NODES)
 
 
-def of_pod(namespace: str, name: str) -> Json:
+def _of_pod(namespace: str, name: str) -> Json:
     return all_of([term("namespace", namespace), term("pod", name)])
 
 
-def latest_of_pod(namespace: str, name: str) -> Json:
+def latest_attempt_query(namespace: str, name: str) -> Json:
+    """The body of a search for the latest attempt of a pod, as a whole."""
     return {
-        "query": of_pod(namespace, name),
+        "query": _of_pod(namespace, name),
         "sort": SORT,
         "size": 1,
         "_source": WHOLE_SUMMARY,
@@ -44,10 +47,13 @@ def latest_of_pod(namespace: str, name: str) -> Json:
     }
 
 
-def attempts_of_pod(namespace: str, name: str, after: Sequence[Any] | None) -> Json:
-    """One page of all attempts, latest first, without their documents: those hold every node."""
+def pod_attempts_query(namespace: str, name: str, after: Sequence[Any] | None) -> Json:
+    """The body of a search for ``HISTORY_PAGE`` attempts of a pod behind the sort values ``after``, latest first.
+
+    The hits have only ``HISTORY_FIELDS``: the documents hold every node.
+    """
     body = {
-        "query": of_pod(namespace, name),
+        "query": _of_pod(namespace, name),
         "sort": SORT,
         "size": HISTORY_PAGE,
         "_source": False,
@@ -57,14 +63,15 @@ def attempts_of_pod(namespace: str, name: str, after: Sequence[Any] | None) -> J
     return body | ({"search_after": list(after)} if after else {})
 
 
-def devices_of_nodes(attempt_id: str, nodes: Sequence[str], size: int) -> Json:
+def device_records_query(attempt_id: str, nodes: Sequence[str], size: int) -> Json:
+    """The body of a search for the device records of an attempt that hold any of ``nodes``."""
     query = all_of([term("attempt_id", attempt_id), {"terms": {"nodes": list(nodes)}}])
     return {"query": query, "size": size, "_source": ["record", "inventory"], "track_total_hits": True}
 
 
-def searched(query: SearchQuery, within: SearchPosition) -> list[Json]:
-    """Every condition that an attempt has to meet."""
-    fields = {
+def search_filters(query: SearchQuery, position: SearchPosition) -> list[Json]:
+    """The clauses of a search for attempts: one for each parameter that was given."""
+    values = {
         "namespace": query.namespace,
         "pod": query.pod,
         "nodes": query.node,
@@ -72,29 +79,31 @@ def searched(query: SearchQuery, within: SearchPosition) -> list[Json]:
         "status": query.status,
         "picked_devices": query.device,
     }
-    clauses = [*terms_of(fields), *between("@timestamp", within)]
+    clauses = [*term_filters(values), *time_range("@timestamp", position.since, position.until)]
     if query.q:
+        # ``match`` takes the words as they are: a query string would give characters like ``*`` and ``"`` a meaning.
         clauses.append({"match": {"text": {"query": query.q, "operator": "and"}}})
     return clauses
 
 
-def without_nodes(source: Json) -> AttemptSummarized | Rejected:
-    """The summary of a document that was asked for without ``NODE_COLUMNS``."""
-    said = source.get("summary")
-    return summary_of({"summary": said | _NO_NODES} if isinstance(said, dict) else source)
+def decode_without_nodes(source: Json) -> AttemptSummarized | Rejected:
+    """The summary of a document that was read as ``SUMMARY_WITHOUT_NODES``; its node columns are empty."""
+    summary = source.get("summary")
+    return summary_of({"summary": summary | _EMPTY_NODE_COLUMNS} if isinstance(summary, dict) else source)
 
 
-def filter_needs_nodes(summary: AttemptSummarized) -> bool:
-    """Does the filter's line name nodes, so that it is not to be had without the node columns?"""
+def filter_summary_needs_nodes(summary: AttemptSummarized) -> bool:
+    """Does the one-line summary of the filter name nodes, so that it can't be written without the node columns?"""
     return summary.ended_at is None or (summary.chosen is not None and not summary.error)
 
 
-def line_needs_nodes(summary: AttemptSummarized) -> bool:
-    return summary.bind is None and filter_needs_nodes(summary)
+def item_needs_nodes(summary: AttemptSummarized) -> bool:
+    """Does ``search_item`` need the node columns? It shows the filter's line only where there was no bind."""
+    return summary.bind is None and filter_summary_needs_nodes(summary)
 
 
-def found(summary: AttemptSummarized) -> AttemptFound:
-    """One attempt in a list; its line is the last thing that was said about it."""
+def search_item(summary: AttemptSummarized) -> AttemptFound:
+    """One attempt in a list; its one-line summary is that of the last phase that was reached."""
     namespace, name = summary.pod.namespace, summary.pod.name
     return AttemptFound(
         attempt_id=summary.attempt_id,
@@ -115,4 +124,5 @@ def found(summary: AttemptSummarized) -> AttemptFound:
 
 
 def schedulerlog_path(namespace: str, name: str) -> str:
+    """The path of the API that answers the schedulerlog of a pod."""
     return f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"

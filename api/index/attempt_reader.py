@@ -1,152 +1,174 @@
-"""Reads from the index: the latest attempt of a pod, the attempts of a list, and the devices behind an attempt."""
+"""Reads attempts from the index: the latest of a pod, the items of a list, and the devices that an attempt judged.
+
+A retry that changed nothing is stored as a short document that refers to the attempt it repeats
+(docs/decisions/0010); the reader puts the two together.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
-from api.http.errors import unreadable
 from api.index import attempt_queries
-from api.index.client import ATTEMPTS, OpenSearch
+from api.index.client import OpenSearch
+from api.index.decoding import decode_document
 from schemas.answers.attempts import AttemptFound, DeviceLog
 from schemas.codec.records import Rejected
 from schemas.documents.attempts import repeated_of, summary_of
 from schemas.documents.devices import devices_of
 from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged
-from schemas.indices import DEVICES, INVENTORIES
+from schemas.indices import ATTEMPTS, DEVICES, INVENTORIES
 from summaries.retries import resolve
 
 Json = dict[str, Any]
-T = TypeVar("T")
+Location = tuple[str, str]
+"""Where a document is: the name of its index, and its id."""
 
 MAX_DEVICE_RECORDS: Final = 100
 NO_DEVICE_RECORDS: Final = (
     f"no device records of these nodes are in the index: they are kept for {DEVICES.retention.days} days, "
-    "and are there only where a worker stores devices"
+    "and only where the worker stores devices"
+)
+DEVICES_OF_ORIGINAL: Final = (
+    "every node answered as in attempt {0}, so the devices were not stored again: these are those of attempt {0}."
 )
 
-REPEATED: Final = (
-    "every node answered as in attempt {0}, so its devices were not stored again: these are those of attempt {0}."
-)
 
+async def read_latest_attempt(index: OpenSearch, namespace: str, name: str) -> tuple[AttemptSummarized, str] | None:
+    """The latest attempt of a pod, and the id of its original: of itself, unless it repeats another attempt.
 
-async def latest_of_pod(index: OpenSearch, namespace: str, name: str) -> tuple[AttemptSummarized, str] | None:
-    """The attempt, and the id of the one that has its detail: its own, unless it repeats another."""
-    answer = await index.search(ATTEMPTS, attempt_queries.latest_of_pod(namespace, name))
+    None where the index has no attempt of the pod, or where the original of its latest one is past its retention.
+    """
+    answer = await index.search(ATTEMPTS.alias, attempt_queries.latest_attempt_query(namespace, name))
     for hit in answer["hits"]["hits"]:
-        place = hit["_index"], hit["_id"]
-        summaries = await put_together(
-            index, [place], {hit["_id"]: hit["_source"]}, attempt_queries.WHOLE_SUMMARY, summary_of
+        attempt_id, source = hit["_id"], hit["_source"]
+        fields = attempt_queries.WHOLE_SUMMARY
+        summaries = await resolve_retries(
+            index, [(hit["_index"], attempt_id)], {attempt_id: source}, fields, summary_of
         )
-        repeated = _repeated(hit["_source"], hit["_id"])
-        return next(((each, repeated.repeats if repeated else each.attempt_id) for each in summaries.values()), None)
+        if summary := summaries.get(attempt_id):
+            retry = _retry_of(source, attempt_id)
+            return summary, retry.repeats if retry else attempt_id
     return None
 
 
-async def put_together(
+async def resolve_retries(
     index: OpenSearch,
-    places: Sequence[tuple[str, str]],
+    locations: Sequence[Location],
     sources: Mapping[str, Json],
     fields: object,
-    read: Callable[[Json], AttemptSummarized | Rejected],
+    decode: Callable[[Json], AttemptSummarized | Rejected],
 ) -> dict[str, AttemptSummarized]:
-    """The summaries of documents (by id) at ``places`` (index and id); of repetitions with what they repeat.
+    """Attempt id to summary of the documents ``sources`` (by id), which are at ``locations``.
 
-    A repetition whose other half has outlived its retention is left out.
+    A retry gets the nodes of the attempt that it repeats; ``fields`` of that one are read. A retry whose original is
+    past its retention is left out. Raises ``UnreadableError``.
     """
-    repeated = {name: said for name, source in sources.items() if (said := _repeated(source, name))}
-    others = {(where, repeated[name].repeats) for where, name in places if name in repeated}
-    wholes = await documents(index, sorted(others), fields)
-    found = {}
+    retries = {name: retry for name, source in sources.items() if (retry := _retry_of(source, name))}
+    # The writer stores a retry in the same daily index as the attempt that it repeats.
+    originals = {(index_name, retries[name].repeats) for index_name, name in locations if name in retries}
+    original_sources = await read_documents(index, sorted(originals), fields)
+    summaries = {}
     for name, source in sources.items():
-        event = repeated.get(name)
-        if event is None:
-            found[name] = readable(read, source, name)
-        elif event.repeats in wholes:
-            found[name] = resolve(event, readable(read, wholes[event.repeats], event.repeats))
-    return found
+        retry = retries.get(name)
+        if retry is None:
+            summaries[name] = decode_document(decode, source, name)
+        elif retry.repeats in original_sources:
+            original = decode_document(decode, original_sources[retry.repeats], retry.repeats)
+            summaries[name] = resolve(retry, original)
+    return summaries
 
 
-def _repeated(source: Json, name: str) -> AttemptRepeated | None:
-    return readable(repeated_of, source, name)
+def _retry_of(source: Json, attempt_id: str) -> AttemptRepeated | None:
+    """The event of a document that stores a retry; None for one that stores an attempt as a whole."""
+    return decode_document(repeated_of, source, attempt_id)
 
 
-async def items(index: OpenSearch, hits: list[Json]) -> list[AttemptFound]:
-    places = [(hit["_index"], hit["_id"]) for hit in hits]
+async def read_items(index: OpenSearch, hits: list[Json]) -> list[AttemptFound]:
+    """The items for ``hits`` of ``attempt_queries.SEARCH_SOURCE``, in their order."""
+    locations = [(hit["_index"], hit["_id"]) for hit in hits]
     sources = {hit["_id"]: hit["_source"] for hit in hits}
-    summaries = await put_together(
-        index, places, sources, attempt_queries.SUMMARY_WITHOUT_NODES, attempt_queries.without_nodes
+    summaries = await resolve_retries(
+        index, locations, sources, attempt_queries.SUMMARY_WITHOUT_NODES, attempt_queries.decode_without_nodes
     )
-    there = [place for place in places if place[1] in summaries]
-    return list(map(attempt_queries.found, await with_nodes(index, there, summaries, attempt_queries.line_needs_nodes)))
+    resolved = [location for location in locations if location[1] in summaries]
+    whole = await with_node_columns(index, resolved, summaries, attempt_queries.item_needs_nodes)
+    return list(map(attempt_queries.search_item, whole))
 
 
-async def with_nodes(
+async def with_node_columns(
     index: OpenSearch,
-    places: Sequence[tuple[str, str]],
+    locations: Sequence[Location],
     summaries: dict[str, AttemptSummarized],
     needs_nodes: Callable[[AttemptSummarized], bool],
 ) -> list[AttemptSummarized]:
-    """``summaries`` (by id) in the order of ``places`` (index and id), those that need their nodes read with them."""
-    wanted = [place for place in places if needs_nodes(summaries[place[1]])]
-    sources = await documents(index, wanted, ["summary"])
-    whole = {name: readable(summary_of, source, name) for name, source in sources.items()}
-    return [whole.get(name) or summaries[name] for _, name in places]
+    """``summaries`` (by id) in the order of ``locations``; those that need their node columns are read again."""
+    incomplete = [location for location in locations if needs_nodes(summaries[location[1]])]
+    sources = await read_documents(index, incomplete, ["summary"])
+    whole = {name: decode_document(summary_of, source, name) for name, source in sources.items()}
+    return [whole.get(name) or summaries[name] for _, name in locations]
 
 
-async def documents(index: OpenSearch, places: Sequence[tuple[str, str]], fields: object) -> dict[str, Json]:
-    """Id to ``_source``, cut down to ``fields``, of those that are still there; by id, so never an older telling."""
-    asked = [{"_index": where, "_id": name, "_source": fields} for where, name in places]
-    sources = await index.documents(asked)
-    return {name: source for (_, name), source in zip(places, sources, strict=True) if source is not None}
+async def read_documents(index: OpenSearch, locations: Sequence[Location], fields: object) -> dict[str, Json]:
+    """Id to ``_source`` with ``fields``, of the documents that still exist.
+
+    Reads by id, which sees the latest version of a document; a search would see the one of the last refresh.
+    """
+    requested = [{"_index": index_name, "_id": name, "_source": fields} for index_name, name in locations]
+    sources = await index.documents(requested)
+    return {name: source for (_, name), source in zip(locations, sources, strict=True) if source is not None}
 
 
-def readable(read: Callable[[Json], T | Rejected], source: Json, name: str) -> T:
-    said = read(source)
-    if isinstance(said, Rejected):
-        raise unreadable(name, str(said))
-    return said
-
-
-async def devices_of_nodes(
+async def read_devices(
     index: OpenSearch, attempt_id: str, started_at: datetime, nodes: Sequence[str]
 ) -> tuple[list[DeviceLog], str]:
-    """Every device of ``nodes`` as it was judged, by node and container; a note where that is not all of them.
+    """The devices of ``nodes`` as the attempt judged them, by node and container, and a note where some are missing.
 
-    ``started`` is a time on the day of the attempt.
+    ``started_at`` is any time on the UTC day of the attempt: it chooses the daily index.
     """
-    body = attempt_queries.devices_of_nodes(attempt_id, nodes, MAX_DEVICE_RECORDS)
+    body = attempt_queries.device_records_query(attempt_id, nodes, MAX_DEVICE_RECORDS)
     answer = await index.search(DEVICES.name(started_at), body)
-    records = await _device_records(index, started_at, answer["hits"]["hits"])
-    wanted = frozenset(nodes)
-    rows = [row for record in records for row in _rows(record, wanted)]
+    hits = answer["hits"]["hits"]
+    records = await _device_records(index, started_at, hits)
+    # A record holds about a hundred nodes.
+    requested_nodes = frozenset(nodes)
+    rows = [row for record in records for row in _device_rows(record, requested_nodes)]
     rows.sort(key=lambda row: row.node)
-    return rows, _note(len(records), len(answer["hits"]["hits"]), answer["hits"]["total"]["value"])
+    return rows, _device_note(len(records), len(hits), answer["hits"]["total"]["value"])
 
 
 async def _device_records(index: OpenSearch, started_at: datetime, hits: list[Json]) -> list[DevicesJudged]:
-    """In order; a record whose inventory is gone is left out."""
+    """The records of ``hits`` by container and part, without those whose inventory is missing.
+
+    The devices themselves are stored once a day in an inventory, which the records refer to (docs/decisions/0015).
+    """
     sources: dict[str, Json] = {hit["_id"]: hit["_source"] for hit in hits}
-    named = {name: source["inventory"] for name, source in sources.items() if source.get("inventory")}
-    places = [(INVENTORIES.name(started_at), inventory) for inventory in sorted(set(named.values()))]
-    inventories = await documents(index, places, ["record"])
+    inventory_ids = {name: source["inventory"] for name, source in sources.items() if source.get("inventory")}
+    locations = [(INVENTORIES.name(started_at), inventory_id) for inventory_id in sorted(set(inventory_ids.values()))]
+    inventories = await read_documents(index, locations, ["record"])
     records = [
-        readable(partial(devices_of, inventory=inventories.get(named.get(name, ""))), source, name)
+        decode_document(partial(devices_of, inventory=inventories.get(inventory_ids.get(name, ""))), source, name)
         for name, source in sources.items()
-        if name not in named or named[name] in inventories
+        if name not in inventory_ids or inventory_ids[name] in inventories
     ]
     return sorted(records, key=lambda record: (record.container, record.part))
 
 
-def _rows(record: DevicesJudged, nodes: frozenset[str]) -> list[DeviceLog]:
+def _device_rows(record: DevicesJudged, nodes: frozenset[str]) -> list[DeviceLog]:
     container = record.request.container
     return [DeviceLog(container=container, **row._asdict()) for row in record.each_device() if row.node in nodes]
 
 
-def _note(read: int, found: int, total: int) -> str:
+def _device_note(read_count: int, hit_count: int, total: int) -> str:
+    """Why devices are missing; empty where none are. ``total`` records match, ``hit_count`` of them were returned."""
     if not total:
         return NO_DEVICE_RECORDS
-    notes = [f"{found} of {total} device records were read: name fewer nodes"] if total > found else []
-    if found > read:
-        notes.append(f"device records that name devices which are not in the index any more: {found - read}")
+    notes = []
+    if total > hit_count:
+        notes.append(f"{hit_count} of {total} device records were read: name fewer nodes")
+    if hit_count > read_count:
+        missing = hit_count - read_count
+        notes.append(
+            f"device records left out because the inventory of their devices is no longer in the index: {missing}"
+        )
     return "; ".join(notes)

@@ -1,7 +1,7 @@
-"""The one module that speaks to OpenSearch: a few reads over HTTP.
+"""The OpenSearch client: the few reads that the API needs, over plain HTTP. The one module here that knows httpx.
 
-Plain HTTP instead of the client library, because documents are large and orjson reads them several times as fast as the
-library does; there is nothing to write, so nothing of its bulk helpers is missed.
+Plain HTTP instead of opensearch-py, because documents are large and orjson decodes them several times as fast as the
+library does; the API writes nothing, so it needs none of the library's bulk helpers.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,59 +15,67 @@ import orjson
 
 Json = dict[str, Any]
 
-ATTEMPTS: Final = "schedulerlog-attempts"
-_QUIET: Final = {"ignore_unavailable": "true", "allow_no_indices": "true"}
-"""Before the first attempt there is no index behind the alias, and so nothing found."""
+PING_TIMEOUT_SECONDS: Final = 2.0
+# Before the first document is written there is no index behind an alias; the answer is then an empty list, not a 404.
+_MISSING_INDEX_IS_EMPTY: Final = {"ignore_unavailable": "true", "allow_no_indices": "true"}
+# Without this, OpenSearch answers 200 with the hits of the shards that it could read, which looks like a whole answer.
+_ALL_SHARDS: Final = {"allow_partial_search_results": "false"}
 
 
 class IndexDownError(Exception):
-    """OpenSearch can't be reached or can't answer now. Retry later."""
+    """OpenSearch can't be reached, or can't answer now. Retry later."""
 
 
 class IndexRefusedError(Exception):
-    """OpenSearch answered that the request is wrong: a defect of ours, or of its templates. Retrying will not help."""
+    """OpenSearch refused the request as wrong: a defect here, or in its templates. Do not retry."""
 
 
 class PointInTimeGoneError(Exception):
-    """The point in time has expired. Begin again from the first page."""
+    """The point in time has expired. Start again with the first page."""
 
 
-Observe = Callable[[str, str, float], None]
-"""Told about every request: what for, how it went, seconds."""
+RequestObserver = Callable[[str, str, float], None]
+"""Called after every request with its kind (``_search``, ``_mget`` …), ``answered`` or ``failed``, and seconds."""
 
 
 class OpenSearch:
-    def __init__(self, client: httpx.AsyncClient, observe: Observe) -> None:
+    """Every method raises ``IndexDownError`` or ``IndexRefusedError`` when OpenSearch does not answer as asked."""
+
+    def __init__(self, client: httpx.AsyncClient, observe: RequestObserver) -> None:
         self._client = client
         self._observe = observe
 
     async def search(self, alias: str, body: Json) -> Json:
-        """The answer to a search. All shards must have answered: half of the truth would look like all of it."""
-        if "pit" in body:
-            return await self._ask("POST", "/_search", body, {"allow_partial_search_results": "false"})
-        query = _QUIET | {"allow_partial_search_results": "false"}
-        return await self._ask("POST", f"/{alias}/_search", body, query)
+        """The answer to a search over all shards.
 
-    async def documents(self, wanted: Sequence[Json]) -> list[Json | None]:
-        """``_source`` of each of ``wanted`` (``_index``, ``_id``, perhaps ``_source``); None where it is gone."""
-        if not wanted:
+        A ``body`` with a point in time (``pit``) names its indices itself, and ``alias`` is ignored. Raises
+        ``PointInTimeGoneError`` where that has expired.
+        """
+        if "pit" in body:
+            return await self._request("POST", "/_search", body, _ALL_SHARDS)
+        return await self._request("POST", f"/{alias}/_search", body, _MISSING_INDEX_IS_EMPTY | _ALL_SHARDS)
+
+    async def documents(self, requested: Sequence[Json]) -> list[Json | None]:
+        """``_source`` of each requested document (``_index``, ``_id``, optionally ``_source``); None if missing."""
+        if not requested:
             return []
-        answer = await self._ask("POST", "/_mget", {"docs": list(wanted)})
-        return [each.get("_source") if each.get("found") else None for each in answer["docs"]]
+        answer = await self._request("POST", "/_mget", {"docs": list(requested)})
+        return [document.get("_source") if document.get("found") else None for document in answer["docs"]]
 
     async def open_point_in_time(self, alias: str, keep_alive: str) -> str:
-        query = _QUIET | {"keep_alive": keep_alive}
-        answer = await self._ask("POST", f"/{alias}/_search/point_in_time", None, query)
+        """The id of a new point in time, which expires ``keep_alive`` (``5m``) after its last use."""
+        query = _MISSING_INDEX_IS_EMPTY | {"keep_alive": keep_alive}
+        answer = await self._request("POST", f"/{alias}/_search/point_in_time", None, query)
         return str(answer["pit_id"])
 
     async def close_point_in_time(self, pit: str) -> None:
-        await self._ask("DELETE", "/_search/point_in_time", {"pit_id": [pit]})
+        await self._request("DELETE", "/_search/point_in_time", {"pit_id": [pit]})
 
     async def ping(self) -> None:
-        """Raises ``IndexDownError`` unless OpenSearch answers."""
-        await self._ask("GET", "/", timeout_seconds=2.0)
+        """Return if OpenSearch answers within two seconds."""
+        await self._request("GET", "/", timeout_seconds=PING_TIMEOUT_SECONDS)
 
-    async def _ask(
+    async def _request(
         self,
         method: str,
         path: str,
@@ -75,14 +83,14 @@ class OpenSearch:
         query: dict[str, str] | None = None,
         timeout_seconds: float | None = None,
     ) -> Json:
-        began, outcome = perf_counter(), "failed"
+        started, outcome = perf_counter(), "failed"
         try:
             response = await self._send(method, path, body, query, timeout_seconds)
-            answer = _read(response)
+            answer = _decoded(response)
             outcome = "answered"
             return answer
         finally:
-            self._observe(path.rsplit("/", 1)[-1] or "ping", outcome, perf_counter() - began)
+            self._observe(path.rsplit("/", 1)[-1] or "ping", outcome, perf_counter() - started)
 
     async def _send(
         self, method: str, path: str, body: Json | None, query: dict[str, str] | None, timeout_seconds: float | None
@@ -99,48 +107,55 @@ class OpenSearch:
         try:
             return await self._client.send(request)
         except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
-            # A kept connection that the server closed meanwhile, as after its restart. Reads may be sent twice.
+            # OpenSearch closed a kept-alive connection, as a restart does. All requests here are reads, so sending
+            # one twice is harmless.
             return await self._send_again(request)
         except httpx.HTTPError as error:
-            raise IndexDownError(_words(error)) from None
+            raise IndexDownError(_error_text(error)) from None
 
     async def _send_again(self, request: httpx.Request) -> httpx.Response:
         try:
             return await self._client.send(request)
         except httpx.HTTPError as error:
-            raise IndexDownError(_words(error)) from None
+            raise IndexDownError(_error_text(error)) from None
 
 
-def _words(error: httpx.HTTPError) -> str:
+def _error_text(error: httpx.HTTPError) -> str:
+    # Some of httpx's exceptions have no text of their own.
     return f"{type(error).__name__}: {error}".removesuffix(": ")[:300]
 
 
-def _read(response: httpx.Response) -> Json:
-    """Raises what the status means."""
+def _decoded(response: httpx.Response) -> Json:
+    """The JSON of a success. Raises what ``error_of_answer`` makes of anything else."""
     try:
         answer = orjson.loads(response.content)
     except orjson.JSONDecodeError:
+        # A proxy in front of OpenSearch answers HTML while the node behind it is away.
         raise IndexDownError(f"HTTP {response.status_code} without JSON: {response.text[:200]!r}") from None
     if response.is_success and isinstance(answer, dict):
         return answer
-    raise refusal(response.status_code, answer)
+    raise error_of_answer(response.status_code, answer)
 
 
-def refusal(status: int, answer: Any) -> Exception:
-    """What an answer that is no success means for the one who asked."""
-    said = _cause(answer)
-    if "search_context_missing_exception" in said:
-        return PointInTimeGoneError(said)
+def error_of_answer(status: int, answer: Any) -> Exception:
+    """The exception for an unsuccessful request, by what the caller should do; ``answer`` is the decoded body."""
+    cause = _cause(answer)
+    # OpenSearch answers 404 for an expired point in time as for a missing index; only the type of the error differs.
+    if "search_context_missing_exception" in cause:
+        return PointInTimeGoneError(cause)
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or status >= 500:
-        return IndexDownError(f"HTTP {status}: {said}")
-    return IndexRefusedError(f"HTTP {status}: {said}")
+        return IndexDownError(f"HTTP {status}: {cause}")
+    return IndexRefusedError(f"HTTP {status}: {cause}")
 
 
 def _cause(answer: Any) -> str:
+    """Types and reasons of all errors in an answer of OpenSearch, each once, in one line."""
     error = answer.get("error") if isinstance(answer, dict) else answer
     if not isinstance(error, dict):
         return str(error)[:300]
     causes = [error, *(error.get("root_cause") or []), error.get("caused_by") or {}]
-    causes += [each.get("reason") or {} for each in error.get("failed_shards") or []]
-    said = [f"{each.get('type', '')}: {each.get('reason', '')}" for each in causes if isinstance(each, dict) and each]
-    return "; ".join(dict.fromkeys(said))[:1000]
+    causes += [shard.get("reason") or {} for shard in error.get("failed_shards") or []]
+    texts = [
+        f"{cause.get('type', '')}: {cause.get('reason', '')}" for cause in causes if isinstance(cause, dict) and cause
+    ]
+    return "; ".join(dict.fromkeys(texts))[:1000]

@@ -1,4 +1,7 @@
-"""Attempts in a row with the same verdicts, as one line each: a pending pod is tried again and again."""
+"""Groups the attempts of a pod into episodes: attempts in a row with the same verdicts and status. Pure.
+
+A pending pod is tried again and again with the same result; an episode shows that as one item.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -11,85 +14,93 @@ from schemas.documents.attempts import reason_codes
 from schemas.events import AttemptSummarized
 from summaries.answer import bind_phase, filter_phase
 
-LISTED_IDS: Final = 100
+MAX_LISTED_IDS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Tried:
-    """One attempt, as much of it as tells episodes apart."""
+class AttemptOutline:
+    """The fields of an attempt that decide to which episode it belongs."""
 
     attempt_id: str
-    digest: str
+    verdict_digest: str
     status: str
     started_ms: int
-    index: str
-    """Where its document is; empty for one that only the memory knows yet."""
+    """Unix time in milliseconds, as finely as the index sorts."""
+    index_name: str
+    """The daily index with its document; empty for an attempt that is only in memory so far."""
 
     @property
-    def kind(self) -> tuple[str, str]:
-        return self.digest, self.status
+    def outcome(self) -> tuple[str, str]:
+        """Equal for attempts of one episode."""
+        return self.verdict_digest, self.status
 
     @property
-    def sort(self) -> tuple[int, str]:
-        """Its place in the order of all attempts, as OpenSearch gives it."""
+    def sort_values(self) -> tuple[int, str]:
+        """Its sort values in ``attempt_queries.SORT``."""
         return self.started_ms, self.attempt_id
 
 
 class HistoryPosition(Position):
-    """Behind this attempt the next page begins."""
+    """Where a page of episodes begins: ``sort`` has the sort values of the last attempt of the page before."""
 
     sort: tuple[int, str]
 
 
 @dataclass(slots=True)
-class Run:
-    """Attempts in a row with equal verdicts, latest first."""
+class AttemptRun:
+    """Attempts in a row with the same outcome, latest first."""
 
-    latest: Tried
-    first: Tried
+    latest: AttemptOutline
+    first: AttemptOutline
     attempts: int = 1
     attempt_ids: list[str] = field(default_factory=list)
+    """The latest ``MAX_LISTED_IDS``."""
 
-    def extend(self, tried: Tried) -> None:
-        self.first = tried
+    def extend(self, earlier: AttemptOutline) -> None:
+        self.first = earlier
         self.attempts += 1
-        if len(self.attempt_ids) < LISTED_IDS:
-            self.attempt_ids.append(tried.attempt_id)
+        if len(self.attempt_ids) < MAX_LISTED_IDS:
+            self.attempt_ids.append(earlier.attempt_id)
 
 
-def tried(hit: dict[str, Any]) -> Tried:
-    """What a hit with ``finds.HISTORY_FIELDS`` says."""
-    said = {name: (values or [""])[0] for name, values in hit["fields"].items()}
+def outline_of_hit(hit: dict[str, Any]) -> AttemptOutline:
+    """The outline of a hit of ``attempt_queries.pod_attempts_query``."""
+    # OpenSearch gives every doc value as a list, and leaves out fields without a value.
+    fields = {name: (values or [""])[0] for name, values in hit["fields"].items()}
     started_ms = int(hit["sort"][0])
-    return Tried(said["attempt_id"], said["verdict_digest"], said["status"], started_ms, hit["_index"])
+    return AttemptOutline(fields["attempt_id"], fields["verdict_digest"], fields["status"], started_ms, hit["_index"])
 
 
-def in_runs(latest_first: Iterable[Tried]) -> Iterator[Run]:
-    """Episodes, each as soon as it is known to be whole."""
-    run: Run | None = None
-    for each in latest_first:
-        if run is not None and run.latest.kind == each.kind:
-            run.extend(each)
+def group_runs(latest_first: Iterable[AttemptOutline]) -> Iterator[AttemptRun]:
+    """The runs of ``latest_first`` in the same order, each as soon as its first attempt is known."""
+    run: AttemptRun | None = None
+    for attempt in latest_first:
+        if run is not None and run.latest.outcome == attempt.outcome:
+            run.extend(attempt)
             continue
         if run is not None:
             yield run
-        run = Run(each, each, attempt_ids=[each.attempt_id])
+        run = AttemptRun(attempt, attempt, attempt_ids=[attempt.attempt_id])
     if run is not None:
         yield run
 
 
-def with_newest(stored: Sequence[Tried], newest: Tried) -> list[Tried]:
-    """What the index has, latest first, with an attempt that it may not show yet or only in an older telling."""
-    others = [each for each in stored if each.attempt_id != newest.attempt_id]
-    return sorted([*others, newest], key=lambda each: (-each.started_ms, each.attempt_id))
+def with_cached_attempt(indexed: Sequence[AttemptOutline], cached: AttemptOutline) -> list[AttemptOutline]:
+    """``indexed`` (latest first) with the attempt in memory, which the index may lack or have in an older version."""
+    others = [attempt for attempt in indexed if attempt.attempt_id != cached.attempt_id]
+    return sorted([*others, cached], key=lambda attempt: (-attempt.started_ms, attempt.attempt_id))
 
 
-def episode(run: Run, latest: AttemptSummarized, first_seen: str, changes: list[str]) -> Episode:
-    """``latest`` is the summary of the run's latest attempt, which speaks for all of them."""
+def episode_of_run(run: AttemptRun, latest: AttemptSummarized, first_seen_at: str, changes: list[str]) -> Episode:
+    """The episode as the API answers it.
+
+    ``latest`` is the summary of the run's latest attempt, whose texts stand for all of them. ``first_seen_at``
+    (RFC 3339) and ``changes`` are those of its first attempt.
+    """
     filter_status, filter_text = filter_phase(latest)
     bind_status, bind_text = bind_phase(latest)
     return Episode(
-        first_seen_at=first_seen,
+        first_seen_at=first_seen_at,
         last_seen_at=rfc3339(latest.started_at),
         attempts=run.attempts,
         attempt_ids=run.attempt_ids,

@@ -1,11 +1,11 @@
-"""What audits found, as a list: by pod, node, device, kind, scheduler and time. Pure: nothing here is sent."""
+"""The list of findings of audits: by pod, node, device, type, scheduler and time. Pure."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from api.handlers.listing import Listing
 from api.index.attempt_queries import schedulerlog_path
-from api.index.query_dsl import Kind, PagePosition, between, by, latest_by, terms_of
+from api.index.page_query import ListDefinition, ListSource, PagePosition
+from api.index.query_dsl import sort_by, sort_latest_first, term_filters, time_range
 from schemas.answers.placements import Finding, Findings
 from schemas.indices import FINDINGS
 
@@ -13,18 +13,21 @@ Json = dict[str, Any]
 
 FindingsPosition = PagePosition[tuple[int, str, str, str, str]]
 
-_SORT: Final = [latest_by("found_at"), *map(by, ("attempt_id", "finding", "node", "device"))]
-"""A finding's id has no more parts than these."""
-_SAME: Final = ("finding", "found_at", "scheduler", "pod_uid", "attempt_id", "node", "device", "numbers", "evidence")
+# Unique, because the id of a finding is made from these fields.
+_SORT: Final = [sort_latest_first("found_at"), *map(sort_by, ("attempt_id", "finding", "node", "device"))]
+_SAME_IN_ANSWER: Final = (
+    "finding", "found_at", "scheduler", "pod_uid", "attempt_id", "node", "device", "numbers", "evidence",
+)  # fmt: skip
+"""Fields that the answer has by the same name as the document."""
 
 
-def finding(hit: Json) -> Finding:
-    """What a document of the index says."""
+def finding_item(hit: Json) -> Finding:
+    """A hit as an item of the list. Raises ``KeyError`` or ``ValidationError`` for a document that is not a finding."""
     source = hit["_source"]
     namespace, name = source["namespace"], source["pod"]
-    said = {field: source[field] for field in _SAME}
+    fields = {field: source[field] for field in _SAME_IN_ANSWER}
     return Finding(
-        **said,
+        **fields,
         namespace=namespace,
         name=name,
         started_at=source["@timestamp"],
@@ -32,9 +35,11 @@ def finding(hit: Json) -> Finding:
     )
 
 
-LISTING: Final = Listing("findings", Kind(FINDINGS.alias, _SORT, True), FindingsPosition, finding, Findings)
+FINDINGS_LIST: Final = ListDefinition(
+    "findings", ListSource(FINDINGS.alias, _SORT, True), FindingsPosition, finding_item, Findings
+)
 
 
-def conditions(asked: Mapping[str, str | None], within: FindingsPosition) -> list[Json]:
-    """``asked``: field of the index to the word that it has to hold."""
-    return [*terms_of(asked), *between("found_at", within)]
+def finding_filters(values: Mapping[str, str | None], position: FindingsPosition) -> list[Json]:
+    """The clauses of a search for findings. ``values``: field of the index to its required value, None for any."""
+    return [*term_filters(values), *time_range("found_at", position.since, position.until)]

@@ -1,43 +1,57 @@
-"""Reads the history of one pod from the index, and puts the attempt in front that only the memory knows yet."""
+"""Reads the episodes of one pod from the index, and adds the attempt in memory that the index may not show yet."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from api.index import attempt_queries
-from api.index.attempt_reader import documents, put_together, with_nodes
-from api.index.client import ATTEMPTS, OpenSearch
-from api.index.episodes import HistoryPosition, Run, Tried, episode, in_runs, tried, with_newest
+from api.index.attempt_reader import Location, read_documents, resolve_retries, with_node_columns
+from api.index.client import OpenSearch
+from api.index.episodes import (
+    AttemptOutline,
+    AttemptRun,
+    HistoryPosition,
+    episode_of_run,
+    group_runs,
+    outline_of_hit,
+    with_cached_attempt,
+)
 from schemas.answers.attempts import Episode
 from schemas.codec.records import rfc3339
 from schemas.documents.attempts import verdict_digest
 from schemas.events import AttemptSummarized
+from schemas.indices import ATTEMPTS
 
 MAX_SCANNED: Final = 20_000
-"""Attempts that one page looks at. Of a pod that was tried more often, the next page goes on within the episode."""
+"""Attempts that one page reads at most. An episode with more attempts continues on the next page."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryPage:
     episodes: list[Episode]
-    following: HistoryPosition | None
+    next_position: HistoryPosition | None
+    """Where the next page begins; None after the last one."""
 
 
-async def history(
+async def read_history(
     index: OpenSearch,
     pod: tuple[str, str],
     limit: int,
     position: HistoryPosition | None,
-    newest: AttemptSummarized | None,
+    cached: AttemptSummarized | None,
 ) -> HistoryPage:
-    """Episodes, latest first. ``pod``: namespace and name; ``newest`` is the attempt in memory."""
-    newest = newest if position is None else None
-    attempts, has_more = await _attempts(index, pod, limit, position, newest)
-    runs = list(in_runs(attempts))
+    """At most ``limit`` episodes of ``pod`` (namespace and name) from ``position`` on, latest first.
+
+    ``cached`` is the pod's attempt in memory, None where memory may be behind the index. Raises ``UnreadableError`` and
+    what ``OpenSearch.search`` raises.
+    """
+    cached = cached if position is None else None
+    attempts, has_more = await _attempts(index, pod, limit, position, cached)
+    runs = list(group_runs(attempts))
     page = runs[:limit]
     has_more = has_more or len(runs) > limit
-    following = HistoryPosition(sort=page[-1].first.sort) if has_more and page else None
-    return HistoryPage(await _episodes(index, page, newest), following)
+    next_position = HistoryPosition(sort=page[-1].first.sort_values) if has_more and page else None
+    return HistoryPage(await _episodes(index, page, cached), next_position)
 
 
 async def _attempts(
@@ -45,53 +59,62 @@ async def _attempts(
     pod: tuple[str, str],
     limit: int,
     position: HistoryPosition | None,
-    newest: AttemptSummarized | None,
-) -> tuple[list[Tried], bool]:
-    """Attempts until more than ``limit`` episodes are known, and whether there are more in the index."""
-    stored: list[Tried] = []
+    cached: AttemptSummarized | None,
+) -> tuple[list[AttemptOutline], bool]:
+    """Attempts of more than ``limit`` episodes if there are as many, and whether the index has further attempts.
+
+    One episode more than asked for, because only its first attempt shows that the episode before it is whole.
+    """
+    indexed: list[AttemptOutline] = []
     after = position.sort if position else None
     has_more = True
-    while has_more and len(stored) < MAX_SCANNED and sum(1 for _ in in_runs(stored)) <= limit:
-        answer = await index.search(ATTEMPTS, attempt_queries.attempts_of_pod(*pod, after))
-        page = [tried(hit) for hit in answer["hits"]["hits"]]
-        stored += page
+    while has_more and len(indexed) < MAX_SCANNED and sum(1 for _ in group_runs(indexed)) <= limit:
+        answer = await index.search(ATTEMPTS.alias, attempt_queries.pod_attempts_query(*pod, after))
+        page = [outline_of_hit(hit) for hit in answer["hits"]["hits"]]
+        indexed += page
         has_more = len(page) == attempt_queries.HISTORY_PAGE
-        after = page[-1].sort if page else after
-    return (with_newest(stored, _tried(newest)) if newest else stored), has_more
+        after = page[-1].sort_values if page else after
+    return (with_cached_attempt(indexed, _outline(cached)) if cached else indexed), has_more
 
 
-def _tried(summary: AttemptSummarized) -> Tried:
-    started_ms = int(summary.started_at.timestamp() * 1000)
-    return Tried(summary.attempt_id, verdict_digest(summary), summary.status, started_ms, index="")
+def _outline(cached: AttemptSummarized) -> AttemptOutline:
+    started_ms = int(cached.started_at.timestamp() * 1000)
+    return AttemptOutline(cached.attempt_id, verdict_digest(cached), cached.status, started_ms, index_name="")
 
 
-async def _episodes(index: OpenSearch, runs: Sequence[Run], newest: AttemptSummarized | None) -> list[Episode]:
-    known = await _latest_summaries(index, [run.latest for run in runs if run.latest.index])
-    firsts = await documents(index, [_place(run.first) for run in runs if run.first.index], ["@timestamp", "changes"])
-    seen = {name: str(source["@timestamp"]) for name, source in firsts.items()}
+async def _episodes(index: OpenSearch, runs: Sequence[AttemptRun], cached: AttemptSummarized | None) -> list[Episode]:
+    summaries = await _latest_summaries(index, [run.latest for run in runs if run.latest.index_name])
+    first_locations = [_location(run.first) for run in runs if run.first.index_name]
+    firsts = await read_documents(index, first_locations, ["@timestamp", "changes"])
+    first_seen_at = {name: str(source["@timestamp"]) for name, source in firsts.items()}
     changes = {name: list(source.get("changes") or []) for name, source in firsts.items()}
-    if newest:
-        known[newest.attempt_id] = newest
-        seen[newest.attempt_id] = rfc3339(newest.started_at)
-        changes[newest.attempt_id] = newest.changes
-    # A document that is gone meanwhile has outlived its retention.
-    whole = [run for run in runs if run.latest.attempt_id in known and run.first.attempt_id in seen]
+    if cached:
+        summaries[cached.attempt_id] = cached
+        first_seen_at[cached.attempt_id] = rfc3339(cached.started_at)
+        changes[cached.attempt_id] = cached.changes
+    # A document may pass its retention between the search and the reading of it.
     return [
-        episode(run, known[run.latest.attempt_id], seen[run.first.attempt_id], changes.get(run.first.attempt_id, []))
-        for run in whole
+        episode_of_run(
+            run,
+            summaries[run.latest.attempt_id],
+            first_seen_at[run.first.attempt_id],
+            changes.get(run.first.attempt_id, []),
+        )
+        for run in runs
+        if run.latest.attempt_id in summaries and run.first.attempt_id in first_seen_at
     ]
 
 
-async def _latest_summaries(index: OpenSearch, latest: Sequence[Tried]) -> dict[str, AttemptSummarized]:
-    places = [_place(each) for each in latest]
-    sources = await documents(index, places, attempt_queries.SUMMARY_WITHOUT_NODES)
-    summaries = await put_together(
-        index, places, sources, attempt_queries.SUMMARY_WITHOUT_NODES, attempt_queries.without_nodes
-    )
-    there = [place for place in places if place[1] in summaries]
-    whole = await with_nodes(index, there, summaries, attempt_queries.filter_needs_nodes)
+async def _latest_summaries(index: OpenSearch, latest: Sequence[AttemptOutline]) -> dict[str, AttemptSummarized]:
+    """Attempt id to summary, with node columns where the filter's line needs them."""
+    locations = [_location(attempt) for attempt in latest]
+    fields = attempt_queries.SUMMARY_WITHOUT_NODES
+    sources = await read_documents(index, locations, fields)
+    summaries = await resolve_retries(index, locations, sources, fields, attempt_queries.decode_without_nodes)
+    resolved = [location for location in locations if location[1] in summaries]
+    whole = await with_node_columns(index, resolved, summaries, attempt_queries.filter_summary_needs_nodes)
     return {summary.attempt_id: summary for summary in whole}
 
 
-def _place(attempt: Tried) -> tuple[str, str]:
-    return attempt.index, attempt.attempt_id
+def _location(attempt: AttemptOutline) -> Location:
+    return attempt.index_name, attempt.attempt_id

@@ -1,6 +1,7 @@
-"""What was held of a node's devices at one time, and by whom: from the stays of that time and the registrations. Pure.
+"""Which pods held how much of a node's devices at one time, from their placements and the node's registrations. Pure.
 
-What a pod takes of a device is counted as the audit of overcommitted devices counts it.
+The amounts that a pod takes of a device are counted as the audit of overcommitted devices counts them
+(``summaries.overcommit``).
 """
 
 from collections.abc import Iterable, Sequence
@@ -17,38 +18,60 @@ from summaries.overcommit import DeviceAmounts, taken
 def node_occupancy(
     node: str,
     at: datetime,
-    stays: Iterable[PodPlacement],
+    placements: Iterable[PodPlacement],
     registered: Iterable[DeviceRegistered],
     device: str | None = None,
 ) -> NodeOccupancy:
-    """Of all ``registered`` devices in their order and of others that were held, or of ``device`` alone."""
-    here = sorted((each for each in stays if each.is_on(at)), key=lambda each: (each.started_at, str(each.pod)))
-    offers: dict[str, DeviceRegistered | None] = {each.uuid: each for each in registered}
-    offers |= {row.uuid: None for stay in here for row in stay.allocations if row.uuid not in offers}
+    """The occupancy of ``node`` at the time ``at``.
+
+    Placements of other times are left out. Its devices are those of ``registered``, in their order, then any other that
+    a pod holds; only ``device`` (a UUID) if that is given.
+    """
+    current = sorted(
+        (placement for placement in placements if placement.is_on(at)),
+        key=lambda placement: (placement.started_at, str(placement.pod)),
+    )
+    registrations: dict[str, DeviceRegistered | None] = {row.uuid: row for row in registered}
+    # A device can be allocated and not registered: no registration is known of it, or it was lost meanwhile.
+    registrations |= {
+        row.uuid: None for placement in current for row in placement.allocations if row.uuid not in registrations
+    }
     return NodeOccupancy(
         node=node,
         at=rfc3339(at),
-        devices=[_device_held(uuid, offer, here) for uuid, offer in offers.items() if device in (None, uuid)],
-        pods=[_pod_here(each) for each in here],
+        devices=[
+            _device_occupancy(uuid, registration, current)
+            for uuid, registration in registrations.items()
+            if device in (None, uuid)
+        ],
+        pods=[_pod_on_node(placement) for placement in current],
     )
 
 
-def _device_held(uuid: str, offer: DeviceRegistered | None, here: Sequence[PodPlacement]) -> DeviceOccupancy:
-    holding = [(stay, rows) for stay in here if (rows := [row for row in stay.allocations if row.uuid == uuid])]
-    rows = [row for _, held in holding for row in held]
-    amounts = _sum(taken(held, uuid) for _, held in holding)
-    said = next((row.model for row in rows if row.model), "")
+def _device_occupancy(
+    uuid: str, registration: DeviceRegistered | None, placements: Sequence[PodPlacement]
+) -> DeviceOccupancy:
+    allocated = [
+        (placement, rows)
+        for placement in placements
+        if (rows := [row for row in placement.allocations if row.uuid == uuid])
+    ]
+    all_rows = [row for _, rows in allocated for row in rows]
+    # Summed pod by pod, because init containers of one pod run one after the other, those of two pods side by side.
+    amounts = _sum(taken(rows, uuid) for _, rows in allocated)
+    model = next((row.model for row in all_rows if row.model), "")
     return DeviceOccupancy(
         uuid=uuid,
-        model=offer.model if offer else said,
-        memory_total_mib=offer.memory_mib if offer else None,
-        memory_held_mib=None if any(row.memory_mib is None for row in rows) else amounts.memory_mib,
-        cores_total_percent=offer.cores_percent if offer else None,
-        cores_held_percent=None if any(row.cores_percent is None for row in rows) else amounts.cores_percent,
-        slots_total=offer.slots if offer else None,
+        model=registration.model if registration else model,
+        memory_total_mib=registration.memory_mib if registration else None,
+        # One unknown amount makes the sum unknown: a number that leaves it out would look like free memory.
+        memory_held_mib=None if any(row.memory_mib is None for row in all_rows) else amounts.memory_mib,
+        cores_total_percent=registration.cores_percent if registration else None,
+        cores_held_percent=None if any(row.cores_percent is None for row in all_rows) else amounts.cores_percent,
+        slots_total=registration.slots if registration else None,
         slots_held=amounts.slots,
-        healthy=offer.healthy if offer else None,
-        held_by=[_holder(stay, row) for stay, held in holding for row in held],
+        healthy=registration.healthy if registration else None,
+        held_by=[_holder(placement, row) for placement, rows in allocated for row in rows],
     )
 
 
@@ -56,29 +79,27 @@ def _sum(amounts: Iterable[DeviceAmounts]) -> DeviceAmounts:
     return reduce(DeviceAmounts.plus, amounts, DeviceAmounts())
 
 
-def _holder(stay: PodPlacement, row: DeviceAllocation) -> Holder:
-    said = {
-        "namespace": stay.pod.namespace,
-        "name": stay.pod.name,
-        "container": row.container,
-        "init": row.init,
-        "memory_mib": row.memory_mib,
-        "cores_percent": row.cores_percent,
-        "slots": row.slots,
-        "started_at": rfc3339(stay.started_at),
-        "attempt_id": stay.attempt_id,
-    }
-    return Holder.model_validate(said)
+def _holder(placement: PodPlacement, row: DeviceAllocation) -> Holder:
+    return Holder(
+        namespace=placement.pod.namespace,
+        name=placement.pod.name,
+        container=row.container,
+        init=row.init,
+        memory_mib=row.memory_mib,
+        cores_percent=row.cores_percent,
+        slots=row.slots,
+        started_at=rfc3339(placement.started_at),
+        attempt_id=placement.attempt_id,
+    )
 
 
-def _pod_here(stay: PodPlacement) -> PodOnNode:
-    said = {
-        "namespace": stay.pod.namespace,
-        "name": stay.pod.name,
-        "pod_uid": stay.pod.uid,
-        "phase": stay.phase,
-        "started_at": rfc3339(stay.started_at),
-        "devices": list(dict.fromkeys(row.uuid for row in stay.allocations)),
-        "schedulerlog": schedulerlog_path(stay.pod.namespace, stay.pod.name),
-    }
-    return PodOnNode.model_validate(said)
+def _pod_on_node(placement: PodPlacement) -> PodOnNode:
+    return PodOnNode(
+        namespace=placement.pod.namespace,
+        name=placement.pod.name,
+        pod_uid=placement.pod.uid,
+        phase=placement.phase,
+        started_at=rfc3339(placement.started_at),
+        devices=list(dict.fromkeys(row.uuid for row in placement.allocations)),
+        schedulerlog=schedulerlog_path(placement.pod.namespace, placement.pod.name),
+    )

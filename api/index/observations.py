@@ -1,13 +1,13 @@
-"""What was seen of pods and nodes, asked of the index: the questions, and what its documents say. Pure."""
+"""Observations of pods and nodes: the list of those of a pod, and the state of a node at one time. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from api.handlers.listing import Listing
 from api.http.errors import unreadable
-from api.index.attempt_reader import readable
-from api.index.query_dsl import Kind, PagePosition, all_of, between, by, latest_by, term, terms_of
+from api.index.decoding import decode_document
+from api.index.page_query import ListDefinition, ListSource, PagePosition
+from api.index.query_dsl import all_of, sort_by, sort_latest_first, term, term_filters, time_range
 from schemas.answers.placements import (
     CheckLog,
     DeviceRegistered,
@@ -24,22 +24,27 @@ from schemas.indices import OBSERVATIONS
 
 Json = dict[str, Any]
 
-SeenPosition = PagePosition[tuple[int, str, str]]
+ObservationsPosition = PagePosition[tuple[int, str, str]]
 
 NODE_KINDS: Final = ("node-registered", "node-checked", "node-observed")
-_SORT: Final = [latest_by("@timestamp"), by("pod_uid"), by("digest")]
-"""The digest tells apart what was seen in one millisecond."""
-_MOST_SCHEDULERS: Final = 50
-_OF_ONE_MILLISECOND: Final = 10
-"""The index counts time in milliseconds: which of these is the latest, the events themselves say."""
+# The digest of the content makes the order unique where two observations have the same millisecond.
+_SORT: Final = [sort_latest_first("@timestamp"), sort_by("pod_uid"), sort_by("digest")]
+_MAX_SCHEDULERS: Final = 50
+_MAX_PER_MILLISECOND: Final = 10
+"""The index has times in milliseconds: so many events are read, and their own times decide which is the latest."""
 
 
-def conditions(asked: Mapping[str, str | None], within: SeenPosition) -> list[Json]:
-    return [term("kind", "pod-observed"), *terms_of(asked), *between("@timestamp", within)]
+def pod_observation_filters(values: Mapping[str, str | None], position: ObservationsPosition) -> list[Json]:
+    """The clauses of a search for observations of pods. ``values``: field of the index to its required value."""
+    return [
+        term("kind", "pod-observed"),
+        *term_filters(values),
+        *time_range("@timestamp", position.since, position.until),
+    ]
 
 
-def _pod_seen(hit: Json) -> PodObservation:
-    event = readable(_pod_observed, hit["_source"], hit["_id"])
+def _pod_observation(hit: Json) -> PodObservation:
+    event = decode_document(_pod_event, hit["_source"], hit["_id"])
     return PodObservation(
         observed_at=rfc3339(event.observed_at),
         pod_uid=event.pod.uid,
@@ -50,77 +55,101 @@ def _pod_seen(hit: Json) -> PodObservation:
     )
 
 
-def _pod_observed(source: Json) -> PodObserved | Rejected:
+def _pod_event(source: Json) -> PodObserved | Rejected:
     return read(PodObserved, source.get("event"), "document.event")
 
 
-LISTING: Final = Listing(
-    "pod-observations", Kind(OBSERVATIONS.alias, _SORT, ["kind", "event"]), SeenPosition, _pod_seen, PodObservations
+POD_OBSERVATIONS_LIST: Final = ListDefinition(
+    "pod-observations",
+    ListSource(OBSERVATIONS.alias, _SORT, ["kind", "event"]),
+    ObservationsPosition,
+    _pod_observation,
+    PodObservations,
 )
 
 
-def _event(hit: Json) -> Observed:
-    event = observation_of(hit["_source"])
-    if isinstance(event, Rejected):
-        raise unreadable(hit["_id"], str(event))
-    return event
+def node_observations_query(node: str, at: datetime) -> Json:
+    """The body of a search for the latest observations of ``node`` at the time ``at``, by kind and scheduler.
 
-
-def latest_of_node(node: str, at: datetime) -> Json:
-    """The body that asks what every scheduler, and the cluster itself, had last said of a node at a time."""
-    latest = {"size": _OF_ONE_MILLISECOND, "sort": _SORT, "_source": ["kind", "event"]}
+    The API server has the empty name among the schedulers.
+    """
+    latest = {"size": _MAX_PER_MILLISECOND, "sort": _SORT, "_source": ["kind", "event"]}
     by_scheduler = {
-        "terms": {"field": "scheduler", "size": _MOST_SCHEDULERS, "missing": ""},
+        "terms": {"field": "scheduler", "size": _MAX_SCHEDULERS, "missing": ""},
         "aggs": {"latest": {"top_hits": latest}},
     }
-    until = {"range": {"@timestamp": {"lte": rfc3339(at)}}}
+    not_later = {"range": {"@timestamp": {"lte": rfc3339(at)}}}
     return {
-        "query": all_of([term("node", node), {"terms": {"kind": list(NODE_KINDS)}}, until]),
+        "query": all_of([term("node", node), {"terms": {"kind": list(NODE_KINDS)}}, not_later]),
         "size": 0,
         "track_total_hits": False,
         "aggs": {"kinds": {"terms": {"field": "kind"}, "aggs": {"schedulers": by_scheduler}}},
     }
 
 
-def said_of_node(answer: Json, at: datetime) -> list[Observed]:
-    """What the answer to ``latest_of_node`` holds: the latest of every kind and scheduler."""
+def latest_observations(answer: Json, at: datetime) -> list[Observed]:
+    """The latest event of each kind and scheduler in the answer to ``node_observations_query``.
+
+    Raises ``UnreadableError``.
+    """
     kinds = answer.get("aggregations", {}).get("kinds", {}).get("buckets", [])
-    found = (_latest(each["latest"]["hits"]["hits"], at) for kind in kinds for each in kind["schedulers"]["buckets"])
-    return sorted(filter(None, found), key=lambda each: (each.source, each.observed_at))
+    latest = (
+        _latest(scheduler["latest"]["hits"]["hits"], at)
+        for kind in kinds
+        for scheduler in kind["schedulers"]["buckets"]
+    )
+    return sorted(filter(None, latest), key=lambda event: (event.source, event.observed_at))
 
 
 def _latest(hits: Iterable[Json], at: datetime) -> Observed | None:
-    events = [event for event in map(_event, hits) if event.observed_at <= at]
-    return max(events, key=lambda each: each.observed_at, default=None)
+    by_then = [event for event in map(_event_of_hit, hits) if event.observed_at <= at]
+    return max(by_then, key=lambda event: event.observed_at, default=None)
 
 
-def seen_of_node(node: str) -> Json:
-    """The body that asks since when anything was seen of a node, or of pods on it."""
+def _event_of_hit(hit: Json) -> Observed:
+    event = observation_of(hit["_source"])
+    # Not by ``decode_document``: mypy widens the union ``Observed`` to its base class there.
+    if isinstance(event, Rejected):
+        raise unreadable(hit["_id"], str(event))
+    return event
+
+
+def first_observation_query(node: str) -> Json:
+    """The body of a search for the time of the first document about ``node``, or about pods on it."""
     first = {"min": {"field": "@timestamp"}}
     return {"query": all_of([term("node", node)]), "size": 0, "track_total_hits": False, "aggs": {"first": first}}
 
 
-def first_seen(answer: Json) -> datetime | None:
-    """Rounded up to the millisecond, as finely as the index counts; None where nothing ever was."""
+def first_observed_at(answer: Json) -> datetime | None:
+    """The time in the answer to ``first_observation_query``; None where nothing was ever recorded.
+
+    Rounded up to the next millisecond: at that time the document is certainly found, whatever its microseconds are.
+    """
     milliseconds = answer.get("aggregations", {}).get("first", {}).get("value")
     return None if milliseconds is None else datetime.fromtimestamp((milliseconds + 1) / 1000, UTC)
 
 
-def node_state(node: str, at: datetime, said: Iterable[Observed]) -> NodeState:
-    known = list(said)
-    moment = rfc3339(at)
-    statuses = sorted((each for each in known if isinstance(each, NodeObserved)), key=lambda each: each.observed_at)
+def node_state(node: str, at: datetime, observations: Iterable[Observed]) -> NodeState:
+    """The state of ``node`` at the time ``at`` from the latest observations by then."""
+    events = list(observations)
+    time = rfc3339(at)
+    statuses = [event for event in events if isinstance(event, NodeObserved)]
+    # Several processes may report the cluster's own view; the latest report counts.
+    status = max(statuses, key=lambda event: event.observed_at, default=None)
     return NodeState(
         node=node,
-        at=moment,
-        registrations=[_registration(each) for each in known if isinstance(each, NodeRegistered)],
-        checks=[CheckLog(problems=each.problems, **_said(each)) for each in known if isinstance(each, NodeChecked)],
-        status=_status(statuses[-1]) if statuses else None,
-        occupancy=f"/api/v1/nodes/{node}/occupancy?at={moment}",
+        at=time,
+        registrations=[_registration(event) for event in events if isinstance(event, NodeRegistered)],
+        checks=[
+            CheckLog(problems=event.problems, **_observed(event)) for event in events if isinstance(event, NodeChecked)
+        ],
+        status=_status(status) if status else None,
+        occupancy=f"/api/v1/nodes/{node}/occupancy?at={time}",
     )
 
 
-def _said(event: Observed) -> dict[str, str]:
+def _observed(event: Observed) -> dict[str, str]:
+    """When the event was observed, and who reported it."""
     scheduler = "" if isinstance(event, PodObserved) else event.scheduler
     return {"observed_at": rfc3339(event.observed_at), "reported_by": scheduler or "cluster"}
 
@@ -131,21 +160,22 @@ def _registration(event: NodeRegistered) -> RegistrationLog:
         cause=event.cause,
         handshake=event.handshake,
         devices=list(registered_devices(event)),
-        **_said(event),
+        **_observed(event),
     )
 
 
 def _status(event: NodeObserved) -> StatusLog:
     return StatusLog(
-        capacity=event.capacity, allocatable=event.allocatable, conditions=event.conditions, **_said(event)
+        capacity=event.capacity, allocatable=event.allocatable, conditions=event.conditions, **_observed(event)
     )
 
 
 def registered_devices(event: NodeRegistered) -> Iterator[DeviceRegistered]:
+    """The devices of a registration, which holds them as columns, as one object each."""
     names = ("index", "memory_mib", "cores_percent", "slots", "numa")
     columns = zip(*(getattr(event, name).tolist() for name in names), strict=True)
-    for uuid, model, mode, healthy, numbers in zip(
+    for uuid, model, mode, healthy, values in zip(
         event.uuid, event.model, event.mode, event.healthy, columns, strict=True
     ):
-        said = dict(zip(names, numbers, strict=True))
-        yield DeviceRegistered(uuid=uuid, model=model, mode=mode, healthy=healthy, **said)
+        numbers = dict(zip(names, values, strict=True))
+        yield DeviceRegistered(uuid=uuid, model=model, mode=mode, healthy=healthy, **numbers)

@@ -1,6 +1,7 @@
-"""Which pod was where, asked of the index: the questions, and what its documents say. Pure: nothing here is sent.
+"""Pod placements (a pod on a node, from when until when): the list of them, and those on a node at one time. Pure.
 
-The index counts time in milliseconds, so it is asked a little wide; whoever needs to know exactly looks again.
+The index has times in milliseconds, events in microseconds. Queries therefore match a little too much, and the caller
+compares the exact times (``PodPlacement.is_on``).
 """
 
 from collections.abc import Mapping
@@ -8,10 +9,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from api.handlers.listing import Listing
 from api.index.attempt_queries import schedulerlog_path
-from api.index.attempt_reader import readable
-from api.index.query_dsl import Kind, PagePosition, all_of, by, latest_by, terms_of
+from api.index.decoding import decode_document
+from api.index.page_query import ListDefinition, ListSource, PagePosition
+from api.index.query_dsl import all_of, sort_by, sort_latest_first, term_filters
 from schemas.answers.placements import PlacementLog, PodPlacements
 from schemas.codec.records import rfc3339
 from schemas.documents.placements import placement_of
@@ -20,63 +21,65 @@ from schemas.placements import PodPlacement
 
 Json = dict[str, Any]
 
-StaysPosition = PagePosition[tuple[int, str, str, str, str]]
+PlacementsPosition = PagePosition[tuple[int, str, str, str, str]]
 
-MOST_PODS: Final = 10_000
-"""Of one node at one time; Kubernetes recommends at most 110, and OpenSearch gives no more at once."""
-_SORT: Final = [latest_by("@timestamp"), *map(by, ("namespace", "pod", "pod_uid", "node"))]
-_KIND: Final = Kind(OCCUPANCY.alias, _SORT, {"excludes": ["known", "text"]})
+MAX_PODS: Final = 10_000
+"""Of one node at one time: the most hits that OpenSearch returns. Kubernetes supports 110 pods a node by default."""
+_SORT: Final = [sort_latest_first("@timestamp"), *map(sort_by, ("namespace", "pod", "pod_uid", "node"))]
+# Without the fields that only the placements process needs.
+_SOURCE: Final = ListSource(OCCUPANCY.alias, _SORT, {"excludes": ["known", "text"]})
 
 
-def conditions(asked: Mapping[str, str | None], within: StaysPosition) -> list[Json]:
-    """Stays that were not over when the range began, and had begun before it ended."""
-    clauses = terms_of(asked)
-    if within.since:
-        clauses.append(_not_over("lte", within.since))
-    if within.until:
-        clauses.append({"range": {"@timestamp": {"lt": within.until}}})
+def placement_filters(values: Mapping[str, str | None], position: PlacementsPosition) -> list[Json]:
+    """The clauses of a search for placements that overlap the range. ``values``: field to its required value."""
+    clauses = term_filters(values)
+    if position.since:
+        clauses.append(_not_ended("lte", position.since))
+    if position.until:
+        clauses.append({"range": {"@timestamp": {"lt": position.until}}})
     return clauses
 
 
-def at_time(node: str, device: str | None, at: datetime) -> Json:
-    """The body that asks for every stay on ``node`` at a time."""
-    moment = rfc3339(at)
-    asked = [*terms_of({"node": node, "devices": device}), {"range": {"@timestamp": {"lte": moment}}}]
+def placements_on_node_query(node: str, device: str | None, at: datetime) -> Json:
+    """The body of a search for every placement on ``node`` at the time ``at``; of one device (UUID) if given."""
+    time = rfc3339(at)
+    clauses = [*term_filters({"node": node, "devices": device}), {"range": {"@timestamp": {"lte": time}}}]
     return {
-        "query": all_of([*asked, _not_over("lt", moment)]),
+        "query": all_of([*clauses, _not_ended("lt", time)]),
         "sort": _SORT,
-        "size": MOST_PODS,
-        "_source": _KIND.source,
+        "size": MAX_PODS,
+        "_source": _SOURCE.source,
         "track_total_hits": False,
     }
 
 
-def _not_over(word: str, moment: str) -> Json:
-    return {"bool": {"must_not": [{"range": {"ended_at": {word: moment}}}]}}
+def _not_ended(operator: str, time: str) -> Json:
+    # ``must_not``, because a placement that has not ended has no ``ended_at``, which no range would match.
+    return {"bool": {"must_not": [{"range": {"ended_at": {operator: time}}}]}}
 
 
-def stay(hit: Json) -> PodPlacement:
+def placement_of_hit(hit: Json) -> PodPlacement:
     """Raises ``UnreadableError``."""
-    return readable(partial(placement_of, hit["_id"]), hit["_source"], hit["_id"])
+    return decode_document(partial(placement_of, hit["_id"]), hit["_source"], hit["_id"])
 
 
-def _stay_log(hit: Json) -> PlacementLog:
-    here = stay(hit)
-    said = {
-        "namespace": here.pod.namespace,
-        "name": here.pod.name,
-        "pod_uid": here.pod.uid,
-        "node": here.node,
-        "started_at": rfc3339(here.started_at),
-        "ended_at": rfc3339(here.ended_at) if here.ended_at else None,
-        "ended_by": here.ended_by,
-        "phase": here.phase,
-        "scheduler": here.scheduler,
-        "attempt_id": here.attempt_id,
-        "devices": here.allocations,
-        "schedulerlog": schedulerlog_path(here.pod.namespace, here.pod.name),
+def _placement_item(hit: Json) -> PlacementLog:
+    placement = placement_of_hit(hit)
+    fields = {
+        "namespace": placement.pod.namespace,
+        "name": placement.pod.name,
+        "pod_uid": placement.pod.uid,
+        "node": placement.node,
+        "started_at": rfc3339(placement.started_at),
+        "ended_at": rfc3339(placement.ended_at) if placement.ended_at else None,
+        "ended_by": placement.ended_by,
+        "phase": placement.phase,
+        "scheduler": placement.scheduler,
+        "attempt_id": placement.attempt_id,
+        "devices": placement.allocations,
+        "schedulerlog": schedulerlog_path(placement.pod.namespace, placement.pod.name),
     }
-    return PlacementLog.model_validate(said)
+    return PlacementLog.model_validate(fields)
 
 
-LISTING: Final = Listing("stays", _KIND, StaysPosition, _stay_log, PodPlacements)
+PLACEMENTS_LIST: Final = ListDefinition("placements", _SOURCE, PlacementsPosition, _placement_item, PodPlacements)

@@ -193,7 +193,7 @@ def take_record(
         latest.add(event, value, clock())
         return
     if isinstance(event, AttemptRepeated):
-        latest.repeat(event, clock())
+        latest.add_retry(event, clock())
         return
     state.rejected += 1
     log.debug("attempts topic: a record says no attempt: %s", event if isinstance(event, Rejected) else event.TYPE)

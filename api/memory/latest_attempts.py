@@ -1,10 +1,12 @@
-"""The latest attempt of the latest pods, in memory, as the topic of attempts tells them.
+"""Pod to its latest attempt, as the records of the attempts topic have it. No I/O.
 
-What is kept are the records' own bytes: parsed columns of a large cluster take several times as much.
+The bytes of the records are kept and decoded for each request; the decoded columns of a large cluster would take about
+three times as much memory.
 """
 
 from dataclasses import dataclass
 from threading import Lock
+from typing import Final
 
 from api.memory.lru import Lru
 from schemas.codec.chunking import join
@@ -12,91 +14,101 @@ from schemas.codec.records import Rejected, decode_value
 from schemas.events import AttemptRepeated, AttemptSummarized
 from summaries.retries import resolve
 
-PART_GROUPS = 256
-"""Attempts of which some parts are still to come; those of a worker that died in between leave first."""
+MAX_INCOMPLETE_ATTEMPTS: Final = 256
+"""Attempts of which some parts are still missing; the oldest, of a worker that died between two parts, leave first."""
+_RETRY_BYTES: Final = 500
+"""What the event of a retry is counted as, in bytes: it has no columns."""
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """One attempt as its records told it, in the order of its parts."""
+class CachedAttempt:
+    """One attempt in memory."""
 
     attempt_id: str
     version: int
     started_at: float
+    """Unix time in seconds."""
     values: tuple[bytes, ...]
-    repeated: AttemptRepeated | None = None
-    """The attempt itself, where ``values`` are those of the attempt that it repeats."""
+    """The JSON of its records, or of those of the attempt that it repeats, in the order of their parts."""
+    retry: AttemptRepeated | None = None
+    """The attempt itself where it repeats another one."""
 
     @property
-    def whole_id(self) -> str:
-        """The attempt that ``values`` are about."""
-        return self.repeated.repeats if self.repeated else self.attempt_id
+    def original_id(self) -> str:
+        """The attempt that ``values`` describe: this one, or the one that it repeats."""
+        return self.retry.repeats if self.retry else self.attempt_id
 
     @property
-    def age_order(self) -> tuple[float, int, str]:
-        """Greater is newer; of one attempt, the telling that knows more."""
+    def recency(self) -> tuple[float, int, str]:
+        """Greater is newer: a later attempt, or a later version of the same one."""
         return self.started_at, self.version, self.attempt_id
 
     def summary(self) -> AttemptSummarized:
+        """Decodes ``values``, which takes milliseconds for thousands of nodes."""
         parts = [decode_value(AttemptSummarized, value) for value in self.values]
-        whole = join([part for part in parts if not isinstance(part, Rejected)])
-        return resolve(self.repeated, whole) if self.repeated else whole
+        original = join([part for part in parts if not isinstance(part, Rejected)])
+        return resolve(self.retry, original) if self.retry else original
 
 
 class LatestAttempts:
-    """Pod (``namespace/name``) to its latest attempt; safe to use from several threads."""
+    """Pod (``namespace/name``) to its latest attempt. Thread-safe; records may come in any order and more than once."""
 
     def __init__(self, max_pods: int, max_bytes: int) -> None:
-        self.pods: Lru[str, Held] = Lru(max_pods, max_bytes)
-        self._parts: Lru[tuple[str, int], dict[int, bytes]] = Lru(PART_GROUPS, max_bytes)
+        self.pods: Lru[str, CachedAttempt] = Lru(max_pods, max_bytes)
+        self._incomplete: Lru[tuple[str, int], dict[int, bytes]] = Lru(MAX_INCOMPLETE_ATTEMPTS, max_bytes)
         self._lock = Lock()
 
     def add(self, part: AttemptSummarized, value: bytes, now: float) -> None:
-        """Take one record: ``value`` is its own JSON, ``part`` what it says.
+        """Take one record: ``part`` is the decoded ``value``. ``now`` is Unix time in seconds.
 
-        The time at which a telling counts as used is that of its attempt, never later than ``now``: a wrong clock
-        somewhere must not keep a pod for ever.
+        An attempt is answered once all of its parts are there, and replaces an older one of its pod then.
         """
         with self._lock:
-            pod, started = str(part.pod), part.started_at.timestamp()
-            known = self.pods.peek(pod)
-            if known and known.age_order >= (started, part.version, part.attempt_id):
+            pod, started_at = str(part.pod), part.started_at.timestamp()
+            cached = self.pods.peek(pod)
+            if cached and cached.recency >= (started_at, part.version, part.attempt_id):
                 return
-            if values := self._whole(part, value, now):
-                held = Held(part.attempt_id, part.version, started, values)
-                size = sum(map(len, values)) + len(pod)
-                self.pods.put(pod, held, size, min(part.version / 1e6, now))
+            if values := self._complete_values(part, value, now):
+                attempt = CachedAttempt(part.attempt_id, part.version, started_at, values)
+                self._put(pod, attempt, sum(map(len, values)) + len(pod), now)
 
-    def repeat(self, event: AttemptRepeated, now: float) -> None:
-        """Take a retry that ended as an attempt before it.
+    def add_retry(self, retry: AttemptRepeated, now: float) -> None:
+        """Take the record of an attempt that repeats the one before it. ``now`` is Unix time in seconds.
 
-        Without that attempt the pod is forgotten: what is held is out of date, and the index has all of it.
+        If memory does not have that one, it forgets the pod: what it has is out of date, and the index has both.
         """
         with self._lock:
-            pod, started = str(event.pod), event.started_at.timestamp()
-            known = self.pods.peek(pod)
-            if known is None or known.age_order >= (started, event.version, event.attempt_id):
+            pod, started_at = str(retry.pod), retry.started_at.timestamp()
+            cached = self.pods.peek(pod)
+            if cached is None or cached.recency >= (started_at, retry.version, retry.attempt_id):
                 return
-            if known.whole_id != event.repeats:
+            if cached.original_id != retry.repeats:
                 self.pods.remove(pod)
                 return
-            held = Held(event.attempt_id, event.version, started, known.values, event)
-            self.pods.put(pod, held, sum(map(len, known.values)) + len(pod) + 500, min(event.version / 1e6, now))
+            attempt = CachedAttempt(retry.attempt_id, retry.version, started_at, cached.values, retry)
+            self._put(pod, attempt, sum(map(len, cached.values)) + len(pod) + _RETRY_BYTES, now)
 
-    def get(self, namespace: str, name: str, now: float) -> Held | None:
+    def get(self, namespace: str, name: str, now: float) -> CachedAttempt | None:
+        """The pod's latest attempt; counts as a use at ``now`` (Unix time in seconds)."""
         return self.pods.get(f"{namespace}/{name}", now)
 
-    def _whole(self, part: AttemptSummarized, value: bytes, now: float) -> tuple[bytes, ...] | None:
-        """The values of all parts once the last one is there."""
+    def _put(self, pod: str, attempt: CachedAttempt, size_bytes: int, now: float) -> None:
+        # A version is the Unix time of the attempt's latest record in microseconds. Records are replayed partition by
+        # partition, so the time of arrival says nothing. Never later than now: a pod whose scheduler has a fast clock
+        # would never be evicted.
+        self.pods.put(pod, attempt, size_bytes, min(attempt.version / 1e6, now))
+
+    def _complete_values(self, part: AttemptSummarized, value: bytes, now: float) -> tuple[bytes, ...] | None:
+        """The values of all parts of the attempt; None while some are missing."""
         if part.parts == 1:
             return (value,)
         key = part.attempt_id, part.version
-        parts = {**(self._parts.peek(key) or {}), part.part: value}
-        # A telling with another number of parts would be another version.
-        if any(place >= part.parts for place in parts):
-            parts = {part.part: value}
-        if len(parts) < part.parts:
-            self._parts.put(key, parts, sum(map(len, parts.values())), now)
+        values = {**(self._incomplete.peek(key) or {}), part.part: value}
+        # The parts of one version are always equally many; with another number, what came before can't be joined.
+        if any(number >= part.parts for number in values):
+            values = {part.part: value}
+        if len(values) < part.parts:
+            self._incomplete.put(key, values, sum(map(len, values.values())), now)
             return None
-        self._parts.remove(key)
-        return tuple(parts[place] for place in range(part.parts))
+        self._incomplete.remove(key)
+        return tuple(values[number] for number in range(part.parts))

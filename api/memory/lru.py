@@ -1,7 +1,7 @@
-"""A thread-safe least-recently-used store, bounded by count and by bytes.
+"""A thread-safe least-recently-used (LRU) store, bounded by count and by bytes.
 
-Recency is a time given by the caller and not the order of calls: the topic is replayed partition by partition, so what
-arrives last is not what is latest.
+The caller gives the time of each use. The order of calls would not do: the topic is replayed partition by partition, so
+the record that arrives last is not the latest one.
 """
 
 import heapq
@@ -18,18 +18,18 @@ V = TypeVar("V")
 class _Entry(Generic[V]):
     value: V
     size_bytes: int
-    used: float
+    used_at: float
 
 
 class Lru(Generic[K, V]):
-    """At most ``max_count`` values of at most ``max_bytes`` in all; those used longest ago leave first."""
+    """At most ``max_count`` values of ``max_bytes`` in all; the least recently used are evicted first."""
 
     def __init__(self, max_count: int, max_bytes: int) -> None:
         self._max_count = max_count
         self._max_bytes = max_bytes
         self._entries: dict[K, _Entry[V]] = {}
-        # One place in the queue per entry, renewed only when it comes to the front: a read costs no more than a write
-        # of one number.
+        # A heap of (used_at, serial, key) with one item per entry. A read updates only the entry; the item is renewed
+        # when it reaches the front, so that a read costs one assignment and not one push.
         self._queue: list[tuple[float, int, K]] = []
         self._serial = 0
         self._bytes = 0
@@ -45,67 +45,73 @@ class Lru(Generic[K, V]):
 
     @property
     def evicted(self) -> int:
-        """How many values have left for want of room."""
+        """How many values were dropped to keep the bounds."""
         return self._evicted
 
     def peek(self, key: K) -> V | None:
-        """The value, without this counting as a use."""
+        """The value, without counting as a use."""
         with self._lock:
             entry = self._entries.get(key)
             return entry.value if entry else None
 
     def get(self, key: K, now: float) -> V | None:
+        """The value; counts as a use at ``now``, in seconds."""
         with self._lock:
             entry = self._entries.get(key)
             if entry is None:
                 return None
-            entry.used = max(entry.used, now)
+            entry.used_at = max(entry.used_at, now)
             return entry.value
 
-    def put(self, key: K, value: V, size_bytes: int, used: float) -> None:
-        """Keep ``value`` as used at ``used``. What is larger than all the room there is, is not kept at all."""
+    def put(self, key: K, value: V, size_bytes: int, used_at: float) -> None:
+        """Store ``value`` as used at ``used_at``, in seconds. A value larger than ``max_bytes`` is not stored.
+
+        In that case the value that ``key`` had before is dropped too, because it is out of date.
+        """
         with self._lock:
             before = self._entries.get(key)
             if before is None:
-                self._enqueue(key, used)
+                self._enqueue(key, used_at)
             else:
-                used = max(before.used, used)
+                used_at = max(before.used_at, used_at)
                 self._bytes -= before.size_bytes
-            self._entries[key] = _Entry(value, size_bytes, used)
+            self._entries[key] = _Entry(value, size_bytes, used_at)
             self._bytes += size_bytes
             if size_bytes > self._max_bytes:
+                # Evicted by itself: making space for it would evict all the others first.
                 self._evict(key)
-                self._forget_places()
+                self._compact_queue()
             while len(self._entries) > self._max_count or self._bytes > self._max_bytes:
-                self._evict(self._oldest())
+                self._evict(self._least_recent())
 
     def remove(self, key: K) -> None:
         with self._lock:
             if entry := self._entries.pop(key, None):
                 self._bytes -= entry.size_bytes
-                self._forget_places()
+                self._compact_queue()
 
-    def _enqueue(self, key: K, used: float) -> None:
-        self._serial += 1  # so that keys themselves are never compared
-        heapq.heappush(self._queue, (used, self._serial, key))
+    def _enqueue(self, key: K, used_at: float) -> None:
+        self._serial += 1  # breaks ties, so that the heap never compares keys
+        heapq.heappush(self._queue, (used_at, self._serial, key))
 
-    def _forget_places(self) -> None:
-        """Places of values that are gone are dropped, when they are the most, as ``_oldest`` may never come to them."""
+    def _compact_queue(self) -> None:
+        """Rebuild the queue once most of its items are of removed keys, which ``_least_recent`` may never reach."""
         if len(self._queue) > 2 * len(self._entries) + 64:
             self._queue.clear()
             for key, entry in self._entries.items():
-                self._enqueue(key, entry.used)
+                self._enqueue(key, entry.used_at)
 
     def _evict(self, key: K) -> None:
         self._bytes -= self._entries.pop(key).size_bytes
         self._evicted += 1
 
-    def _oldest(self) -> K:
+    def _least_recent(self) -> K:
         while True:
-            queued, _, key = heapq.heappop(self._queue)
+            queued_at, _, key = heapq.heappop(self._queue)
             entry = self._entries.get(key)
             if entry is None:
                 continue
-            if entry.used <= queued:
+            # Otherwise it was used since it was queued, and the item is renewed.
+            if entry.used_at <= queued_at:
                 return key
-            self._enqueue(key, entry.used)
+            self._enqueue(key, entry.used_at)

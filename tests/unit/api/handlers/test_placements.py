@@ -1,4 +1,4 @@
-"""Occupancy, nodes and observations: what is refused, what is asked of the index, what is said while it is down."""
+"""Occupancy, nodes and observations: refused parameters, queries to the index, and answers while it is down."""
 
 import httpx
 import orjson
@@ -15,15 +15,15 @@ ALL = (*LISTS, NODE, NODE + "/occupancy")
 
 
 @pytest.mark.parametrize(
-    ("path", "named"),
+    ("path", "cause"),
     [
         (NODE + "?at=yesterday", "parameter at"),
-        (NODE + "?at=2124-01-01T00:00:00Z", "lies in the future"),
+        (NODE + "?at=2124-01-01T00:00:00Z", "is in the future; leave out `at`"),
         (NODE + "?since=1h", "'since' is unknown here; known are: at"),
         (NODE + "?at=1h&at=2h", "given 2 times"),
         (NODE + "/occupancy?at=1h&since=2h", "give one or the other"),
         (NODE + "/occupancy?at=1h&limit=5", "give one or the other"),
-        (NODE + "/occupancy?since=1h&until=2h", "ends before it begins"),
+        (NODE + "/occupancy?since=1h&until=2h", "the range is empty"),
         (NODE + "/occupancy?device=", "parameter device"),
         (NODE + "/occupancy?limit=0", "parameter limit"),
         (NODE + "/occupancy?continue=x", "parameter continue"),
@@ -34,14 +34,14 @@ ALL = (*LISTS, NODE, NODE + "/occupancy")
         ("/api/v1/nodes/%2e%2e/occupancy", "percent-encoded"),
     ],
 )
-async def test_a_wrong_question_is_told_what_is_wrong(path: str, named: str) -> None:
+async def test_a_wrong_request_names_its_mistake(path: str, cause: str) -> None:
     answer = await Caller().get(path)
     assert answer.status_code == 400
-    assert named in Error.model_validate_json(answer.content).error
+    assert cause in Error.model_validate_json(answer.content).error
 
 
 @pytest.mark.parametrize("path", ALL)
-async def test_without_the_index_nothing_is_claimed(path: str) -> None:
+async def test_without_the_index_the_answer_is_503(path: str) -> None:
     caller = Caller(down)
     caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get(path)
@@ -50,13 +50,13 @@ async def test_without_the_index_nothing_is_claimed(path: str) -> None:
 
 
 @pytest.mark.parametrize("path", ALL)
-async def test_what_nobody_knows_is_not_found_before_anything_was_ever_written(path: str) -> None:
+async def test_an_unknown_pod_or_node_is_not_found_before_anything_was_ever_written(path: str) -> None:
     answer = await Caller(nothing_found).get(path)
     assert answer.status_code == 404
     assert "python -m pipeline placements" in Error.model_validate_json(answer.content).next
 
 
-async def test_a_pod_that_was_tried_and_is_nowhere_yet_has_no_stays() -> None:
+async def test_a_pod_that_was_tried_and_is_on_no_node_yet_has_an_empty_list_of_placements() -> None:
     caller = Caller(nothing_found)
     caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get(POD + "/occupancy")
@@ -64,7 +64,7 @@ async def test_a_pod_that_was_tried_and_is_nowhere_yet_has_no_stays() -> None:
 
 
 @pytest.mark.parametrize("path", ALL)
-async def test_a_document_that_says_nothing_of_the_kind_is_named(path: str) -> None:
+async def test_a_document_of_another_kind_is_named(path: str) -> None:
     def broken(_: httpx.Request) -> httpx.Response:
         hits = {"total": {"value": 1}, "hits": [{"_index": "i", "_id": "abc", "_source": {"kind": "x"}, "sort": []}]}
         latest = {"buckets": [{"schedulers": {"buckets": [{"latest": {"hits": hits}}]}}]}
@@ -75,20 +75,20 @@ async def test_a_document_that_says_nothing_of_the_kind_is_named(path: str) -> N
     assert "document abc" in Error.model_validate_json(answer.content).error
 
 
-async def test_pods_of_a_log_that_names_no_namespace_can_be_asked_for() -> None:
+async def test_pods_of_a_log_without_namespaces_can_be_requested() -> None:
     answer = await Caller(nothing_found).get("/api/v1/namespaces/-/pods/a/observations")
     assert answer.status_code == 404
 
 
-async def test_a_range_asks_for_stays_that_overlap_it() -> None:
-    asked: list[bytes] = []
+async def test_a_range_selects_the_placements_that_overlap_it() -> None:
+    bodies: list[bytes] = []
 
-    def keeping(request: httpx.Request) -> httpx.Response:
-        asked.append(request.content)
+    def recording(request: httpx.Request) -> httpx.Response:
+        bodies.append(request.content)
         return nothing_found(request)
 
-    await Caller(keeping).get(NODE + "/occupancy?device=GPU-1&since=2026-11-21T03:00:00Z&until=2026-11-21T04:00:00Z")
-    assert orjson.loads(asked[0])["query"]["bool"]["filter"] == [
+    await Caller(recording).get(NODE + "/occupancy?device=GPU-1&since=2026-11-21T03:00:00Z&until=2026-11-21T04:00:00Z")
+    assert orjson.loads(bodies[0])["query"]["bool"]["filter"] == [
         {"term": {"node": "node1"}},
         {"term": {"devices": "GPU-1"}},
         {"bool": {"must_not": [{"range": {"ended_at": {"lte": "2026-11-21T03:00:00.000000Z"}}}]}},
@@ -102,5 +102,5 @@ async def test_every_answer_is_described() -> None:
         path = path.replace("/llm/", "/{namespace}/").replace("deepseek-a", "{name}").replace("node1", "{node}")
         operation = document["paths"][path]["get"]
         assert {"200", "400", "404", "503", "default"} <= set(operation["responses"])
-        assert all(each["description"] for each in operation["parameters"])
+        assert all(parameter["description"] for parameter in operation["parameters"])
         assert operation["description"]

@@ -26,30 +26,30 @@ async def caller() -> AsyncIterator[Caller]:
     await caller.client.aclose()
 
 
-async def test_the_plain_answer_has_the_proposals_fields_and_no_others(caller: Caller) -> None:
+async def test_the_plain_answer_has_exactly_the_fields_of_the_proposal(caller: Caller) -> None:
     answer = await caller.get(POD)
     assert answer.status_code == 200
     assert answer.headers["content-type"] == "application/json"
-    told = answer.json()
-    assert list(told) == ["status", "filter", "bind"]
-    assert list(told["filter"]) == ["status", "summary", "nodes"]
-    assert list(told["filter"]["nodes"][0]) == ["name", "status", "score", "containers"]
-    assert list(told["filter"]["nodes"][0]["containers"][0]) == ["name", "status", "reason"]
-    assert list(told["bind"]) == ["status", "summary"]
+    body = answer.json()
+    assert list(body) == ["status", "filter", "bind"]
+    assert list(body["filter"]) == ["status", "summary", "nodes"]
+    assert list(body["filter"]["nodes"][0]) == ["name", "status", "score", "containers"]
+    assert list(body["filter"]["nodes"][0]["containers"][0]) == ["name", "status", "reason"]
+    assert list(body["bind"]) == ["status", "summary"]
 
 
-async def test_a_second_reader_gets_the_same_bytes_and_a_third_who_has_them_gets_none(caller: Caller) -> None:
+async def test_a_second_reader_gets_the_same_bytes_and_one_with_the_etag_gets_304(caller: Caller) -> None:
     first, second = await caller.get(POD), await caller.get(POD)
     assert first.content == second.content
     third = await caller.get(POD, **{"If-None-Match": first.headers["etag"]})
     assert (third.status_code, third.content) == (304, b"")
 
 
-async def test_head_answers_as_get_without_the_body_of_it(caller: Caller) -> None:
+async def test_head_answers_as_get(caller: Caller) -> None:
     assert (await caller.client.head(POD)).headers["etag"] == (await caller.get(POD)).headers["etag"]
 
 
-async def test_another_question_about_the_same_attempt_is_another_answer(caller: Caller) -> None:
+async def test_other_parameters_select_other_nodes_of_the_same_attempt(caller: Caller) -> None:
     assert len((await caller.get(POD)).json()["filter"]["nodes"]) == 2
     assert [node["name"] for node in (await caller.get(POD + "?node=node2")).json()["filter"]["nodes"]] == ["node2"]
     assert (await caller.get(POD + "?status=passed")).json()["filter"]["nodes"] == []
@@ -76,7 +76,7 @@ async def test_a_page_of_an_attempt_that_was_replaced_is_gone(caller: Caller) ->
     assert "again" in answer.json()["error"]
 
 
-async def test_full_detail_stands_beside_and_says_how_many_there_are(caller: Caller) -> None:
+async def test_full_detail_adds_paging_and_the_attempts_id(caller: Caller) -> None:
     full = FullSchedulerLog.model_validate_json((await caller.get(POD + "?detail=full&limit=1")).content)
     assert full.paging.total == 2
     assert full.paging.continue_
@@ -84,7 +84,7 @@ async def test_full_detail_stands_beside_and_says_how_many_there_are(caller: Cal
     assert full.detail.attempt_id == "0f" * 16
 
 
-async def test_devices_that_cannot_be_had_do_not_cost_the_answer() -> None:
+async def test_the_answer_comes_without_devices_while_the_index_is_down() -> None:
     caller = Caller(down)
     caller.remember(a_summary())
     full = FullSchedulerLog.model_validate_json((await caller.get(POD + "?detail=full&node=node1")).content)
@@ -98,14 +98,14 @@ async def test_a_pod_in_memory_is_answered_while_the_index_is_down() -> None:
     assert (await caller.get(POD)).status_code == 200
 
 
-async def test_a_pod_that_is_not_in_memory_is_not_known_to_be_unknown_while_the_index_is_down() -> None:
+async def test_a_pod_that_is_not_in_memory_is_503_and_not_404_while_the_index_is_down() -> None:
     answer = await Caller(down).get(POD)
     assert answer.status_code == 503
     assert answer.headers["retry-after"]
     assert "Try again" in answer.json()["next"]
 
 
-async def test_an_unknown_pod_is_told_what_to_check_next() -> None:
+async def test_the_answer_for_an_unknown_pod_lists_what_to_check() -> None:
     answer = await Caller().get(POD)
     assert answer.status_code == 404
     for hint in ("kubectl -n llm get pod deepseek-a", "schedulerName", "limits", "/readyz", "pipeline worker"):
@@ -149,9 +149,9 @@ NAMES = [
 ]
 
 
-@pytest.mark.parametrize(("place", "name"), list(product(["namespace", "pod"], NAMES)))
-async def test_a_strange_name_never_gets_another_pods_answer(caller: Caller, place: str, name: str) -> None:
-    namespace, pod = (name, "deepseek-a") if place == "namespace" else ("llm", name)
+@pytest.mark.parametrize(("part", "name"), list(product(["namespace", "pod"], NAMES)))
+async def test_a_strange_name_never_gets_another_pods_answer(caller: Caller, part: str, name: str) -> None:
+    namespace, pod = (name, "deepseek-a") if part == "namespace" else ("llm", name)
     answer = await caller.get(f"/api/v1/namespaces/{namespace}/pods/{pod}/schedulerlog")
     assert answer.status_code in (400, 404), answer.text
     Error.model_validate_json(answer.content)
@@ -169,14 +169,14 @@ async def test_a_strange_name_never_gets_another_pods_answer(caller: Caller, pla
         "/api/v1/namespaces/llm/pods//schedulerlog",
     ],
 )
-async def test_a_path_that_only_looks_like_a_pods_is_no_pods(caller: Caller, path: str) -> None:
+async def test_a_path_that_only_resembles_that_of_a_pod_is_refused(caller: Caller, path: str) -> None:
     answer = await caller.get(path)
     assert answer.status_code in (400, 404)
     Error.model_validate_json(answer.content)
 
 
 @pytest.mark.parametrize(
-    ("path", "named"),
+    ("path", "cause"),
     [
         (POD + "?nodes=node1", "'nodes' is unknown here; known are: node, status, limit, continue, detail"),
         (POD + "?limit=0&nodes=node1", "'nodes'"),
@@ -190,17 +190,17 @@ async def test_a_path_that_only_looks_like_a_pods_is_no_pods(caller: Caller, pat
         ("/api/v1/schedulerlogs?since=yesterday", "since"),
         ("/api/v1/schedulerlogs?node=a&node=b", "given 2 times"),
         ("/api/v1/schedulerlogs?limit=1000", "limit"),
-        ("/api/v1/schedulerlogs?since=1h&until=2h", "ends before it begins"),
+        ("/api/v1/schedulerlogs?since=1h&until=2h", "the range is empty"),
         ("/healthz?verbose=1", "'verbose'"),
     ],
 )
-async def test_a_wrong_parameter_is_named(caller: Caller, path: str, named: str) -> None:
+async def test_a_wrong_parameter_is_named(caller: Caller, path: str, cause: str) -> None:
     answer = await caller.get(path)
     assert answer.status_code == 400
-    assert named in Error.model_validate_json(answer.content).error
+    assert cause in Error.model_validate_json(answer.content).error
 
 
-async def test_a_token_of_one_question_is_refused_by_another(caller: Caller) -> None:
+async def test_a_token_of_one_request_is_refused_by_another(caller: Caller) -> None:
     token = (await caller.get(POD + "?limit=1")).headers["x-continue"]
     for path in (f"{POD}?status=failed&continue={token}", f"{POD}/history?continue={token}"):
         assert (await caller.get(path)).status_code == 400
@@ -214,7 +214,7 @@ async def test_other_methods_are_refused_in_json(caller: Caller, method: str) ->
     assert "GET" in answer.headers["allow"]
 
 
-async def test_a_defect_of_ours_shows_no_trace() -> None:
+async def test_a_defect_shows_no_traceback() -> None:
     caller = Caller(lambda _: httpx.Response(200, json={"unexpected": True}))
     answer = await caller.get(POD)
     assert answer.status_code == 500
@@ -330,9 +330,7 @@ ANY_TIMES.remember(a_summary())
     st.sampled_from(["GET", "HEAD", "POST", "BREW"]),
     st.sampled_from([POD, "/api/v1/schedulerlogs", "/api/v1/findings", "/api/v1/nodes/", ""]),
 )
-def test_whatever_is_asked_the_answer_is_json_and_blames_nobody_else(
-    pieces: list[str], method: str, start: str
-) -> None:
+def test_any_request_gets_json_and_never_a_server_error(pieces: list[str], method: str, start: str) -> None:
     async def ask() -> httpx.Response:
         return await ANY_TIMES.client.request(method, start + "".join(pieces) or "/")
 

@@ -1,4 +1,4 @@
-"""What may be asked, and how a refusal names what is wrong."""
+"""Path and query parameters: what is accepted, and how an error names what is wrong."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -7,14 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from api.http.query_params import HistoryQuery, SchedulerlogQuery, SearchQuery, moment, wrong_label, wrong_subdomain
+from api.http.param_types import label_problem, parse_time, subdomain_problem
+from api.http.query_params import HistoryQuery, SchedulerlogQuery, SearchQuery
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("name", ["a", "0", "gpu-pod", "a--b", "a" * 63, "0-9"])
 def test_good_labels(name: str) -> None:
-    assert wrong_label(name) is None
+    assert label_problem(name) is None
 
 
 @pytest.mark.parametrize(
@@ -35,18 +36,18 @@ def test_good_labels(name: str) -> None:
         ("..", "'.'"),
     ],
 )
-def test_a_wrong_label_is_told_what_is_wrong(name: str, cause: str) -> None:
-    assert cause in (wrong_label(name) or "")
+def test_a_wrong_label_names_its_mistake(name: str, cause: str) -> None:
+    assert cause in (label_problem(name) or "")
 
 
 @pytest.mark.parametrize("name", ["a.b", "node1.cluster.local", "a" * 253, "1.2.3"])
 def test_good_subdomains(name: str) -> None:
-    assert wrong_subdomain(name) is None
+    assert subdomain_problem(name) is None
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a..b", ".a", "a.", "a.-b", "a" * 254, "a/b", "a b", "%61", "a\\b"])
 def test_wrong_subdomains(name: str) -> None:
-    assert wrong_subdomain(name)
+    assert subdomain_problem(name)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_wrong_subdomains(name: str) -> None:
     ],
 )
 def test_times_and_durations(text: str, expected: datetime) -> None:
-    assert moment(text, NOW) == expected
+    assert parse_time(text, NOW) == expected
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_times_and_durations(text: str, expected: datetime) -> None:
         "0001-01-01T00:00:00+08:00",
     ],
 )
-def test_what_is_no_time_is_refused_in_the_query(text: str) -> None:
+def test_a_text_that_is_not_a_time_is_refused_in_the_query(text: str) -> None:
     with pytest.raises(ValidationError):
         SearchQuery.model_validate({"since": text})
 
@@ -97,20 +98,20 @@ def test_any_text_for_a_time_is_taken_or_refused_and_never_fails_otherwise(text:
     except ValidationError:
         return
     assert query.until == text
-    assert moment(text, NOW).tzinfo is not None
+    assert parse_time(text, NOW).tzinfo is not None
 
 
 @pytest.mark.parametrize(
-    ("asked", "cause"),
+    ("parameters", "cause"),
     [
         ({"stauts": "failed"}, "'stauts' is unknown here; known are: namespace, pod, node"),
         ({"continue_": "x"}, "'continue_' is unknown"),
         ({"limit": "0"}, "greater than or equal to 1"),
         ({"limit": "201"}, "less than or equal to 200"),
-        ({"limit": " 5"}, "no whole number"),
-        ({"limit": "1_0"}, "no whole number"),
-        ({"limit": "٣"}, "no whole number"),
-        ({"limit": "5.0"}, "no whole number"),
+        ({"limit": " 5"}, "not a whole number"),
+        ({"limit": "1_0"}, "not a whole number"),
+        ({"limit": "٣"}, "not a whole number"),
+        ({"limit": "5.0"}, "not a whole number"),
         ({"status": "Failed"}, "'succeeded', 'failed' or 'pending'"),
         ({"namespace": "a.b"}, "'.'"),
         ({"node": "Node1"}, "'N'"),
@@ -118,9 +119,9 @@ def test_any_text_for_a_time_is_taken_or_refused_and_never_fails_otherwise(text:
         ({"q": "x" * 501}, "at most 500"),
     ],
 )
-def test_a_wrong_search_is_told_what_is_wrong(asked: dict[str, str], cause: str) -> None:
+def test_a_wrong_search_names_its_mistake(parameters: dict[str, str], cause: str) -> None:
     with pytest.raises(ValidationError) as refused:
-        SearchQuery.model_validate(asked)
+        SearchQuery.model_validate(parameters)
     assert cause in refused.value.errors()[0]["msg"]
 
 

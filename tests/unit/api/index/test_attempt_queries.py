@@ -6,20 +6,20 @@ from typing import Any
 import orjson
 import pytest
 
-from api.http.pagination import question
+from api.http.pagination import token_scope
 from api.http.query_params import SearchQuery
 from api.index.attempt_queries import (
     NODE_COLUMNS,
-    SEARCHED,
+    SEARCH_SOURCE,
     SearchPosition,
-    filter_needs_nodes,
-    found,
-    line_needs_nodes,
-    searched,
-    without_nodes,
+    decode_without_nodes,
+    filter_summary_needs_nodes,
+    item_needs_nodes,
+    search_filters,
+    search_item,
 )
-from api.index.client import IndexDownError, IndexRefusedError, PointInTimeGoneError, refusal
-from api.index.query_dsl import first_page, page_body
+from api.index.client import IndexDownError, IndexRefusedError, PointInTimeGoneError, error_of_answer
+from api.index.page_query import first_page, page_body
 from schemas.answers.attempts import AttemptFound
 from schemas.codec.records import Rejected, encode_value
 from schemas.documents.attempts import attempt_document
@@ -45,7 +45,7 @@ def first(query: SearchQuery) -> SearchPosition:
 
 
 def search(query: SearchQuery, place: SearchPosition) -> dict[str, Any]:
-    return page_body(SEARCHED, searched(query, place), place, query.limit)
+    return page_body(SEARCH_SOURCE, search_filters(query, place), place, query.limit)
 
 
 def test_every_parameter_becomes_one_condition() -> None:
@@ -90,9 +90,9 @@ def test_a_later_page_keeps_what_durations_meant_at_the_first() -> None:
 
 
 def test_the_page_size_may_change_from_page_to_page_and_nothing_else() -> None:
-    assert question("here", a_search(status="failed", limit="5")) == question("here", a_search(status="failed"))
-    assert question("here", a_search(status="failed")) != question("here", a_search(status="pending"))
-    assert question("here", a_search()) != question("there", a_search())
+    assert token_scope("here", a_search(status="failed", limit="5")) == token_scope("here", a_search(status="failed"))
+    assert token_scope("here", a_search(status="failed")) != token_scope("here", a_search(status="pending"))
+    assert token_scope("here", a_search()) != token_scope("there", a_search())
 
 
 def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:
@@ -100,27 +100,27 @@ def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:
     document = orjson.loads(encode_value(attempt_document(summary, "")))
     for column in NODE_COLUMNS:
         del document["summary"][column.removeprefix("summary.")]
-    return without_nodes(document)
+    return decode_without_nodes(document)
 
 
 def test_a_line_in_a_list_needs_no_nodes_unless_it_names_some() -> None:
     refused = a_summary(ended_at=STARTED)
     bare = stripped(refused)
     assert isinstance(bare, AttemptSummarized)
-    assert not line_needs_nodes(bare)
-    assert found(bare) == found(refused)
+    assert not item_needs_nodes(bare)
+    assert search_item(bare) == search_item(refused)
     fitting = stripped(a_summary(**FITS))
     assert isinstance(fitting, AttemptSummarized)
-    assert line_needs_nodes(fitting)
+    assert item_needs_nodes(fitting)
     bound = stripped(a_summary(**FITS, bind=BindOutcome(node="node2", bound=True, ended_at=STARTED)))
     assert isinstance(bound, AttemptSummarized)
-    assert not line_needs_nodes(bound)
-    assert filter_needs_nodes(bound)
+    assert not item_needs_nodes(bound)
+    assert filter_summary_needs_nodes(bound)
 
 
 def test_what_was_found_names_the_last_thing_said_and_where_to_read_on() -> None:
     bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended_at=STARTED)
-    assert found(a_summary(**FITS, bind=bind)) == AttemptFound(
+    assert search_item(a_summary(**FITS, bind=bind)) == AttemptFound(
         attempt_id="0f" * 16,
         namespace="llm",
         name="deepseek-a",
@@ -140,7 +140,7 @@ def test_what_was_found_names_the_last_thing_said_and_where_to_read_on() -> None
 
 @pytest.mark.parametrize("source", [{}, {"summary": None}, {"summary": "x"}, {"summary": {}}, {"summary": [1]}])
 def test_a_document_that_holds_no_summary_is_rejected(source: dict[str, object]) -> None:
-    assert isinstance(without_nodes(source), Rejected)
+    assert isinstance(decode_without_nodes(source), Rejected)
 
 
 # Answers of OpenSearch 3.8, shortened.
@@ -176,4 +176,4 @@ def test_a_document_that_holds_no_summary_is_rejected(source: dict[str, object])
 def test_an_answer_that_is_no_success_says_what_the_caller_should_do(
     status: int, answer: object, kind: type[Exception]
 ) -> None:
-    assert type(refusal(status, answer)) is kind
+    assert type(error_of_answer(status, answer)) is kind

@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from api.index import attempt_queries
-from api.index.attempt_reader import latest_of_pod, put_together
+from api.index.attempt_reader import read_latest_attempt, resolve_retries
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import Digests, EpisodeRef, attempt_document, repeated_document, summary_of
 from schemas.events import AttemptSummarized
@@ -41,7 +41,7 @@ class Index:
 
 
 async def test_the_latest_attempt_of_a_pod_has_its_own_times_and_the_nodes_of_the_one_it_repeats() -> None:
-    found = await latest_of_pod(Index(), "llm", "deepseek-a")  # type: ignore[arg-type]
+    found = await read_latest_attempt(Index(), "llm", "deepseek-a")  # type: ignore[arg-type]
     assert found is not None
     summary, whole_id = found
     assert (summary.attempt_id, summary.started_at, whole_id) == (RETRY.attempt_id, STARTED, WHOLE.attempt_id)
@@ -51,7 +51,7 @@ async def test_the_latest_attempt_of_a_pod_has_its_own_times_and_the_nodes_of_th
 async def test_a_retry_whose_other_half_has_expired_is_left_out() -> None:
     index = Index(has_whole=False)
     places = [(WHERE, RETRY.attempt_id)]
-    told: dict[str, AttemptSummarized] = await put_together(
+    told: dict[str, AttemptSummarized] = await resolve_retries(
         index,  # type: ignore[arg-type]
         places,
         index.held,

@@ -6,7 +6,7 @@ import httpx
 import orjson
 import pytest
 
-from api.http.pagination import TOTAL
+from api.http.pagination import TOTAL_HEADER
 from schemas.answers.attempts import Error
 from schemas.answers.placements import Findings
 from schemas.codec.records import encode_value
@@ -107,7 +107,7 @@ async def test_findings_of_one_moment_are_told_apart_from_page_to_page() -> None
     index = Index(*(a_finding(device=f"GPU-{number}") for number in range(3)))
     caller = Caller(index)
     answer = await caller.get(FINDINGS + "?limit=2")
-    assert answer.headers[TOTAL] == "3"
+    assert answer.headers[TOTAL_HEADER] == "3"
     assert [item["device"] for item in answer.json()["items"]] == ["GPU-0", "GPU-1"]
     index.hits = index.hits[2:]
     second = await caller.get(answer.links["next"]["url"])
@@ -122,7 +122,7 @@ async def test_a_token_of_one_list_is_none_of_another() -> None:
     for path in (OF_POD + "?limit=1", FINDINGS + "?node=node1", "/api/v1/schedulerlogs?limit=1"):
         answer = await caller.get(f"{path}&continue={token}")
         assert answer.status_code == 400
-        assert "another question" in answer.json()["error"]
+        assert "another request" in answer.json()["error"]
 
 
 async def test_a_known_pod_without_findings_is_good_news_and_an_unknown_one_is_not() -> None:
@@ -158,8 +158,8 @@ async def test_a_document_that_is_no_finding_is_named() -> None:
         ("?nodes=node1", "'nodes' is unknown here; known are: finding, namespace, pod, node, device, scheduler, since"),
         ("?since=yesterday", "parameter since"),
         ("?until=2026-11-21", "parameter until"),
-        ("?since=1h&until=2h", "ends before it begins"),
-        ("?since=2026-11-21T03:00:00Z&until=2026-11-21T03:00:00Z", "ends before it begins"),
+        ("?since=1h&until=2h", "the range is empty"),
+        ("?since=2026-11-21T03:00:00Z&until=2026-11-21T03:00:00Z", "the range is empty"),
         ("?since=1h&since=2h", "given 2 times"),
         ("?finding=", "at least 1 character"),
         ("?namespace=a.b", "parameter namespace"),

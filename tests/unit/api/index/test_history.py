@@ -6,7 +6,7 @@ from typing import Any
 import orjson
 
 from api.index.episodes import HistoryPosition
-from api.index.history import history
+from api.index.history import read_history
 from schemas.answers.attempts import Episode
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import EpisodeRef, attempt_document, verdict_digest
@@ -45,7 +45,7 @@ class Index:
 async def episodes(
     index: Index, newest: AttemptSummarized | None = None, position: HistoryPosition | None = None
 ) -> list[Episode]:
-    page = await history(index, ("llm", "deepseek-a"), 20, position, newest)  # type: ignore[arg-type]
+    page = await read_history(index, ("llm", "deepseek-a"), 20, position, newest)  # type: ignore[arg-type]
     return page.episodes
 
 

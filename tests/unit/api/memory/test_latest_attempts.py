@@ -112,8 +112,8 @@ def test_half_told_attempts_take_bounded_room() -> None:
     for number in range(400):
         part = split(whole)[0].model_copy(update={"attempt_id": f"{number:032x}"})
         memory.add(part, encode(part).value, NOW + number)
-    assert memory._parts.size_bytes <= 10_000_000
-    assert len(memory._parts) <= 256
+    assert memory._incomplete.size_bytes <= 10_000_000
+    assert len(memory._incomplete) <= 256
 
 
 def a_retry(second: int, repeats: int = 0) -> AttemptRepeated:
@@ -130,11 +130,11 @@ def a_retry(second: int, repeats: int = 0) -> AttemptRepeated:
 def test_a_retry_is_answered_with_the_nodes_of_the_attempt_that_it_repeats() -> None:
     memory = a_memory()
     told(memory, an_attempt())
-    memory.repeat(a_retry(60), NOW)
-    memory.repeat(a_retry(120), NOW)
+    memory.add_retry(a_retry(60), NOW)
+    memory.add_retry(a_retry(120), NOW)
     held = memory.get("llm", "deepseek-a", NOW)
     assert held is not None
-    assert (held.attempt_id, held.whole_id) == (a_retry(120).attempt_id, an_attempt().attempt_id)
+    assert (held.attempt_id, held.original_id) == (a_retry(120).attempt_id, an_attempt().attempt_id)
     summary = held.summary()
     assert (summary.attempt_id, summary.started_at) == (held.attempt_id, STARTED + timedelta(seconds=120))
     assert summary.nodes == an_attempt().nodes
@@ -143,13 +143,13 @@ def test_a_retry_is_answered_with_the_nodes_of_the_attempt_that_it_repeats() -> 
 def test_an_older_retry_changes_nothing() -> None:
     memory = a_memory()
     told(memory, an_attempt(0), an_attempt(90))
-    memory.repeat(a_retry(60), NOW)
+    memory.add_retry(a_retry(60), NOW)
     assert held_id(memory) == (an_attempt(90).attempt_id, 1)
 
 
 def test_a_retry_of_what_is_not_in_memory_is_left_to_the_index() -> None:
     memory = a_memory()
     told(memory, an_attempt(30))
-    memory.repeat(a_retry(60, repeats=0), NOW)
-    memory.repeat(a_retry(60), NOW)
+    memory.add_retry(a_retry(60, repeats=0), NOW)
+    memory.add_retry(a_retry(60), NOW)
     assert held_id(memory) is None

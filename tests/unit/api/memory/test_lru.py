@@ -81,10 +81,10 @@ def test_a_value_larger_than_all_the_room_replaces_nothing_but_its_own_key() -> 
 
 def test_what_was_read_stays_and_what_was_told_long_ago_goes() -> None:
     lru: Lru[str, int] = Lru(2, 100)
-    lru.put("a", 1, 1, used=10)
-    lru.put("b", 2, 1, used=20)
+    lru.put("a", 1, 1, used_at=10)
+    lru.put("b", 2, 1, used_at=20)
     lru.get("a", now=30)
-    lru.put("c", 3, 1, used=25)
+    lru.put("c", 3, 1, used_at=25)
     assert [lru.peek(key) for key in "abc"] == [1, None, 3]
 
 

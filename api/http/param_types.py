@@ -1,0 +1,128 @@
+"""Types of path and query parameters. Each refuses a wrong value with a sentence that quotes it.
+
+FastAPI takes both the checks and the OpenAPI document from these annotations.
+"""
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final
+
+from fastapi import Path
+from pydantic import AfterValidator, Field, WrapValidator
+
+from api.http.continue_token import MAX_CHARACTERS
+
+NO_NAMESPACE: Final = "-"
+"""The namespace of pods from a log without namespaces (scheduler-sniffer). No cluster can have one of this name."""
+
+# Wrong values are quoted in errors, but only so much of them.
+_QUOTED_NAME: Final = 80
+_QUOTED_TIME: Final = 60
+
+_CLOCK_SKEW: Final = timedelta(minutes=1)
+_LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
+_DURATION: Final = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
+_RFC3339: Final = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d{1,9})?)([Zz]|[+-]\d\d:\d\d)", re.ASCII)
+_UNITS: Final = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def namespace_problem(name: str) -> str | None:
+    """What is wrong with ``name`` as a namespace: an RFC 1123 label or ``NO_NAMESPACE``. None for a valid one."""
+    return None if name == NO_NAMESPACE else label_problem(name)
+
+
+def label_problem(name: str) -> str | None:
+    """What is wrong with ``name`` as an RFC 1123 label (namespaces); None for a valid one."""
+    if not name:
+        return "is empty"
+    if len(name) > 63:
+        return f"has {len(name)} characters, RFC 1123 labels have at most 63"
+    return _part_problem(name)
+
+
+def subdomain_problem(name: str) -> str | None:
+    """What is wrong with ``name`` as an RFC 1123 subdomain (pods and nodes); None for a valid one."""
+    if not name:
+        return "is empty"
+    if len(name) > 253:
+        return f"has {len(name)} characters, RFC 1123 subdomains have at most 253"
+    return next((problem for part in name.split(".") if (problem := _part_problem(part))), None)
+
+
+def _part_problem(part: str) -> str | None:
+    if _LABEL.fullmatch(part):
+        return None
+    if forbidden := re.sub(r"[-a-z0-9]", "", part, flags=re.ASCII):
+        return f"has {forbidden[0]!a}, but RFC 1123 allows only a-z, 0-9 and '-'"
+    return "has a part that does not begin and end with a letter or a digit, as RFC 1123 requires"
+
+
+def _checked_namespace(name: str) -> str:
+    if problem := namespace_problem(name):
+        raise ValueError(f"{name[:_QUOTED_NAME]!a} {problem}")
+    return name
+
+
+def _checked_object_name(name: str) -> str:
+    if problem := subdomain_problem(name):
+        raise ValueError(f"{name[:_QUOTED_NAME]!a} {problem}")
+    return name
+
+
+NamespaceName = Annotated[str, AfterValidator(_checked_namespace)]
+ObjectName = Annotated[str, AfterValidator(_checked_object_name)]
+Keyword = Annotated[str, Field(min_length=1, max_length=1024)]
+"""Compared as a whole with a field of type ``keyword``; the index ignores keywords that are longer than this."""
+
+NamespaceInPath = Annotated[NamespaceName, Path(description="The pod's namespace.", examples=["default"])]
+NodeInPath = Annotated[ObjectName, Path(description="The node's name.", examples=["node1"])]
+PodInPath = Annotated[ObjectName, Path(description="The pod's name.", examples=["gpu-pod"])]
+
+
+def parse_time(text: str, now: datetime) -> datetime:
+    """``15m``, ``2h``, ``7d`` (that long before ``now``) or RFC 3339, in UTC.
+
+    Raises ``ValueError`` for a text of another form, ``OverflowError`` for a time outside the years 1 to 9999.
+    """
+    if duration := _DURATION.fullmatch(text):
+        return now - timedelta(**{_UNITS[duration[2]]: int(duration[1])})
+    # In a query a plus sign that was not escaped arrives as a space.
+    if parts := _RFC3339.fullmatch(re.sub(r" (\d\d:\d\d)$", r"+\1", text)):
+        # fromisoformat reads microseconds; more digits are below the resolution of what is stored.
+        clock = re.sub(r"(\.\d{6})\d+", r"\1", parts[2])
+        return datetime.fromisoformat(f"{parts[1]}T{clock}{parts[3].upper()}").astimezone(UTC)
+    raise ValueError(
+        f"{text[:_QUOTED_TIME]!a} is neither a time as in 2026-01-02T03:04:05Z nor a duration as in 15m, 2h, 7d"
+    )
+
+
+def _checked_time(text: str) -> str:
+    try:
+        parse_time(text, datetime.now(UTC))
+    except OverflowError:
+        raise ValueError(f"{text[:_QUOTED_TIME]!a} is outside the years 1 to 9999") from None
+    return text
+
+
+def _checked_past(text: str) -> str:
+    now = datetime.now(UTC)
+    # The caller's clock may be ahead of this one, and "now" by that clock is a fair question.
+    if parse_time(text, now) > now + _CLOCK_SKEW:
+        raise ValueError(f"{text[:_QUOTED_TIME]!a} is in the future; leave out `at` for the current state")
+    return text
+
+
+# Kept as text: what a duration means is fixed when the first page is read, and carried in the token from then on.
+TimeText = Annotated[str, AfterValidator(_checked_time)]
+PastTimeText = Annotated[TimeText, AfterValidator(_checked_past)]
+
+
+def _checked_whole_number(value: Any, handler: Any) -> Any:
+    # int() would also accept " 5", "+5", "1_0" and digits of other scripts.
+    if isinstance(value, str) and not re.fullmatch(r"-?\d{1,9}", value, re.ASCII):
+        raise ValueError(f"{value[:40]!a} is not a whole number")
+    return handler(value)
+
+
+WholeNumber = Annotated[int, WrapValidator(_checked_whole_number)]
+ContinueToken = Annotated[str, Field(max_length=MAX_CHARACTERS)]

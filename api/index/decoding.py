@@ -1,0 +1,18 @@
+"""Decodes a document of the index, or raises which one can't be read. Pure."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from api.http.errors import unreadable
+from schemas.codec.records import Rejected
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+
+def decode_document(decode: Callable[[Json], T | Rejected], source: Json, document_id: str) -> T:
+    """``decode(source)``. Raises ``UnreadableError``, which names the document, where that is rejected."""
+    decoded = decode(source)
+    if isinstance(decoded, Rejected):
+        raise unreadable(document_id, str(decoded))
+    return decoded

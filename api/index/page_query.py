@@ -1,0 +1,90 @@
+"""Long lists in pages, latest first: what a list is read from, where a page begins, and the body that reads it. Pure.
+
+Most lists end with their first page, and an OpenSearch node allows only 300 open points in time; so a point in time is
+opened with the second page. What is written between the first and the second page sorts before the position, or
+has the same sort values as before: no item appears twice or is missing.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Generic, TypeVar
+
+from pydantic import BaseModel
+
+from api.http.continue_token import Position
+from api.http.errors import BadRequestError
+from api.http.param_types import parse_time
+from api.index.query_dsl import Json, all_of
+from schemas.codec.records import rfc3339
+
+SortValues = TypeVar("SortValues", bound=tuple[int | str, ...])
+P = TypeVar("P", bound="PagePosition[Any]")
+
+KEEP_ALIVE: Final = "5m"
+"""How long OpenSearch keeps a point in time after each page."""
+
+
+class PagePosition(Position, Generic[SortValues]):
+    """Where a page of a list begins. ``SortValues`` has one value for each entry of ``ListSource.sort``."""
+
+    pit: str | None
+    """The point in time; None before the second page."""
+    sort: SortValues | None
+    """The sort values of the last item of the page before; None for the first page."""
+    since: str | None
+    """RFC 3339: a duration is resolved at the first page and stays what it was then."""
+    until: str | None
+    """As ``since``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListSource:
+    """What a list is read from, and in which order."""
+
+    alias: str
+    sort: Sequence[Json]
+    """Unique, the same on every shard, and never changed when a document is written again."""
+    source: object
+    """The fields of a document to read, as ``_source`` of a search."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListDefinition(Generic[P]):
+    """A list that the API answers in pages."""
+
+    name: str
+    """Part of the scope of its tokens: a token of one list can't continue another."""
+    source: ListSource
+    position_type: type[P]
+    item: Callable[[Json], BaseModel]
+    """A hit as an item of the answer."""
+    answer_type: type[BaseModel]
+    """Has ``total``, ``items`` and ``continue``."""
+
+
+def first_page(position_type: type[P], since: str | None, until: str | None, now: datetime) -> P:
+    """The position of the first page. Raises ``BadRequestError`` for an empty range."""
+    start, end = (parse_time(text, now) if text else None for text in (since, until))
+    if start and end and start >= end:
+        raise BadRequestError(
+            f"the range is empty: since ({rfc3339(start)}) is not before until ({rfc3339(end)})",
+            "Give the earlier time as since; durations such as 2h count back from now.",
+        )
+    return position_type(pit=None, sort=None, since=start and rfc3339(start), until=end and rfc3339(end))
+
+
+def page_body(source: ListSource, clauses: Sequence[Json], position: PagePosition[Any], limit: int) -> Json:
+    """The body of a search for one page and one item more, whose presence shows that there is a next page."""
+    body = {
+        "query": all_of(clauses),
+        "sort": list(source.sort),
+        "size": limit + 1,
+        "_source": source.source,
+        "track_total_hits": True,
+    }
+    if position.pit:
+        body["pit"] = {"id": position.pit, "keep_alive": KEEP_ALIVE}
+    if position.sort:
+        body["search_after"] = list(position.sort)
+    return body
