@@ -1,18 +1,21 @@
-"""Who is where, since when and with which devices; what was seen of pods and nodes; what of it can't be right.
+"""Which pod is on which node with which devices, since when; observations of pods and nodes; audits of placements.
 
-    Kafka: attempts, pods, nodes ─▶ process ─▶ reading ─▶ keeper ─▶ book ─┬▶ index: occupancy, observations
-                                                  (decode)       ▲  (pure)  └▶ topic and index of findings
-                                                                 └ what the index knows of a pod or node
+    Kafka: attempts, pods, nodes ─▶ process ─▶ input_decoder ─▶ batch_writer ─┬▶ index
+                                                                 ▲    │       └▶ findings (topic)
+                                              what the index     │    ▼
+                                              has of a subject ──┘ occupancy_state, audits
 
-``reading``    pure: a record as what it says, without reading what nobody asks for
-``book``       pure: the pods and nodes at hand, and which documents follow from what was said
-``questions``  pure: what the index is asked, and what its answers say
-``latest``     pure: what was said last of one thing, and whether it is said again
-``ledger``     pure: who holds which device, and what of it has to be looked at
-``pools``      pure: which pools a namespace may use
-``recall``     pure: what the audits ask the index
-``audits``     what about a placement can't be right, where more than its attempt shows it
-``keeper``     a batch: asks the index for what is not at hand, writes, tells findings
-``process``    the consumer, and how far it has read
-``command``    the command line
+``input_decoder``      pure: a record as an input; records that concern no placement are not decoded
+``subjects``           pure: what inputs are about, a pod or a node, and what is in memory of each
+``occupancy_state``    pure: pods and nodes in memory, and the documents that follow from an input
+``device_holdings``    pure: which pods hold which device, and which devices to check for overcommitment
+``observation_dedup``  pure: is an observation a change, or a repetition of the one before?
+``occupancy_queries``  pure: searches for what the index has of pods and nodes, and their answers
+``audit_queries``      pure: searches of the audits, and their answers
+``audits``             finds placements that can't be right where several records have to be compared
+``pools``              pure: which node pools a namespace may use
+``batch_writer``       a batch of records: loads what is not in memory, writes documents, publishes findings
+``process``            the process: consumes the topics, commits what is written
+``metrics``            what the process counts
+``command``            the command line
 """

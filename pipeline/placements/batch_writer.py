@@ -1,6 +1,6 @@
-"""A batch of records: what is not at hand is asked of the index, what follows is written, what is wrong is told.
+"""Processes a batch of records: loads what is not in memory, writes the documents that follow, publishes findings.
 
-Records may be acknowledged when ``take`` has returned. Taken again, they change nothing.
+The offsets of a batch may be committed when ``take`` has returned. A batch that is taken again changes nothing.
 """
 
 import logging
@@ -12,12 +12,13 @@ from typing import Any, Final, NamedTuple
 
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.placements import occupancy_queries
-from pipeline.placements.audits import Audits
-from pipeline.placements.device_holdings import KEPT
-from pipeline.placements.input_decoder import Said, said_in
+from pipeline.placements.audits import PlacementAudits
+from pipeline.placements.device_holdings import KEPT_AFTER_END
+from pipeline.placements.input_decoder import PlacementInput, input_of
 from pipeline.placements.metrics import Metrics
-from pipeline.placements.occupancy_queries import Stored
-from pipeline.placements.occupancy_state import Book, Origin, PodKey, Thing, thing_of
+from pipeline.placements.occupancy_queries import StoredPlacement
+from pipeline.placements.occupancy_state import DocumentOrigin, OccupancyState
+from pipeline.placements.subjects import PodKey, Subject, subject_of
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.findings import finding_write
 from pipeline.sinks.kafka import TopicsSink
@@ -28,125 +29,136 @@ from schemas.events import FindingReported
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE: Final = 500
-"""Things that the index is asked for in one go."""
-_REMEMBERED: Final = 100_000
-"""Findings of which it is known that they are told."""
+_MAX_LOADED: Final = 500
+"""Subjects per request to the index: a pod takes two searches, a node three."""
+_MAX_REPORTED: Final = 100_000
+"""Ids of findings that are remembered as reported; for others the index is searched."""
 
 
-class _Taken(NamedTuple):
-    said: Said
+class _SourcedInput(NamedTuple):
+    item: PlacementInput
     record: Source
 
 
-class Keeper:
-    def __init__(self, book: Book, audits: Audits, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics) -> None:
-        self._book, self._audits, self._index, self._topics, self._metrics = book, audits, index, topics, metrics
-        self._told: OrderedDict[str, None] = OrderedDict()
+class BatchWriter:
+    def __init__(
+        self,
+        state: OccupancyState,
+        audits: PlacementAudits,
+        index: OpenSearchSink,
+        topics: TopicsSink,
+        metrics: Metrics,
+    ) -> None:
+        self._state, self._audits = state, audits
+        self._index, self._topics, self._metrics = index, topics, metrics
+        self._reported: OrderedDict[str, None] = OrderedDict()
 
     async def open(self, now: datetime) -> None:
-        """Who holds devices, as the index knows it. What is loaded is judged again: an earlier run may not have."""
-        found: list[Stored] = []
+        """Load from the index which pods hold devices. All are audited again: an earlier run may have been killed."""
+        found: list[StoredPlacement] = []
+        since = now - KEPT_AFTER_END
         async for hits in pages(
-            self._index, occupancy_queries.PAGE, lambda after: occupancy_queries.holdings_since(now - KEPT, after)
+            self._index, occupancy_queries.PAGE, lambda after: occupancy_queries.holdings_since(since, after)
         ):
             found += occupancy_queries.stored(hits)
-        self._book.load_holdings(found)
-        await self._audits.recall(now)
-        logger.info("%d pods hold devices", len(self._book.ledger))
+        self._state.load_holdings(found)
+        await self._audits.load(now)
+        logger.info("%d placements hold devices", len(self._state.holdings))
 
     async def take(self, records: Iterable[Any]) -> None:
-        """Return when all that follows from the records (of aiokafka) stands in the index and on the topics."""
+        """Return when the index and the topics have everything that follows from these aiokafka records."""
         now = datetime.now(UTC)
-        taken = [each for record in records if (each := await self._read(record, now))]
-        for each in taken:
-            self._audits.see(each.said)
-        while taken:
-            await self._load({thing_of(each.said) for each in taken})
+        inputs = [sourced for record in records if (sourced := await self._read(record, now))]
+        for sourced in inputs:
+            self._audits.observe(sourced.item)
+        while inputs:
+            await self._load({subject_of(sourced.item) for sourced in inputs})
             documents: dict[tuple[str, str], Document] = {}
-            for said, record in taken:
-                for document in self._book.take(said, now, record):
-                    # Of two tellings in one batch the index needs the last one only.
+            for item, record in inputs:
+                for document in self._state.apply(item, now, record):
+                    # Of several versions in one batch the index needs the last.
                     documents[document.index, document.id] = document
-            contested = await self._write(list(documents.values()))
-            taken = [each for each in taken if thing_of(each.said) in contested]
-        self._book.trim()
+            conflicting = await self._write(list(documents.values()))
+            inputs = [sourced for sourced in inputs if subject_of(sourced.item) in conflicting]
+        self._state.trim()
 
-    async def _read(self, record: Any, now: datetime) -> _Taken | None:
-        said = said_in(record.value, record.headers, now)
-        outcome = "rejected" if isinstance(said, Rejected) else "taken" if said else "passed_over"
+    async def _read(self, record: Any, now: datetime) -> _SourcedInput | None:
+        item = input_of(record.value, record.headers, now)
+        outcome = "rejected" if isinstance(item, Rejected) else "taken" if item else "passed_over"
         self._metrics.records.labels(record.topic, outcome).inc()
-        if isinstance(said, Rejected):
-            await self._set_aside(record, str(said))
+        if isinstance(item, Rejected):
+            await self._dead_letter(record, str(item))
             return None
-        return _Taken(said, record) if said else None
+        return _SourcedInput(item, record) if item else None
 
-    async def _set_aside(self, record: Source, cause: str) -> None:
-        logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
+    async def _dead_letter(self, record: Source, cause: str) -> None:
+        logger.warning("dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
         await self._topics.send([dead_letter(record, cause, datetime.now(UTC))])
 
-    async def _load(self, things: set[Thing]) -> None:
-        lacking = iter([each for each in things if self._book.lacks(each)])
-        while some := list(islice(lacking, _AT_ONCE)):
-            pods = [each for each in some if isinstance(each, PodKey)]
-            nodes = [each for each in some if isinstance(each, str)]
-            await self._load_pods(pods)
-            await self._load_nodes(nodes)
+    async def _load(self, subjects: set[Subject]) -> None:
+        lacking = iter([subject for subject in subjects if self._state.lacks(subject)])
+        while some := list(islice(lacking, _MAX_LOADED)):
+            await self._load_pods([subject for subject in some if isinstance(subject, PodKey)])
+            await self._load_nodes([subject for subject in some if isinstance(subject, str)])
 
     async def _load_pods(self, pods: Sequence[PodKey]) -> None:
-        asked: list[Search] = []
+        searches: list[Search] = []
         for pod in pods:
-            asked += [occupancy_queries.stays_of_pod(*pod), occupancy_queries.observations_of_pod(*pod)]
-        answers = await self._index.search(asked) if asked else []
-        for place, pod in enumerate(pods):
-            stays, seen = answers[2 * place : 2 * place + 2]
-            self._book.load_pod(pod, occupancy_queries.stored(stays), occupancy_queries.observed(seen))
+            searches += [occupancy_queries.placements_of_pod(*pod), occupancy_queries.observations_of_pod(*pod)]
+        answers = await self._index.search(searches) if searches else []
+        for pod, placements, observations in zip(pods, answers[::2], answers[1::2], strict=True):
+            self._state.load_pod(pod, occupancy_queries.stored(placements), occupancy_queries.observed(observations))
         self._metrics.loaded.labels("pod").inc(len(pods))
 
     async def _load_nodes(self, nodes: Sequence[str]) -> None:
-        asked = [occupancy_queries.observations_of_node(node) for node in nodes]
-        answers = await self._index.search([each for of_node in asked for each in of_node]) if asked else []
-        for node, of_node in zip(nodes, asked, strict=True):
-            hits = [hit for answer in answers[: len(of_node)] for hit in answer]
-            answers = answers[len(of_node) :]
-            self._book.load_node(node, occupancy_queries.observed(hits))
+        searches = [(node, search) for node in nodes for search in occupancy_queries.observations_of_node(node)]
+        answers = await self._index.search([search for _, search in searches]) if searches else []
+        hits_of: dict[str, list[dict[str, Any]]] = {node: [] for node in nodes}
+        for (node, _), hits in zip(searches, answers, strict=True):
+            hits_of[node] += hits
+        for node, hits in hits_of.items():
+            self._state.load_node(node, occupancy_queries.observed(hits))
         self._metrics.loaded.labels("node").inc(len(nodes))
 
-    async def _write(self, documents: Sequence[Document]) -> set[Thing]:
-        """Pods that somebody else has written about: they are to be read and taken again."""
-        contested: set[Thing] = set()
-        # One after the other: what is gone from one document stands in another one before.
-        for is_gone in (False, True):
-            written = await self._index.write([each for each in documents if each.is_deletion is is_gone])
-            for document, cause in written.refused:
+    async def _write(self, documents: Sequence[Document]) -> set[Subject]:
+        """Write; returns the pods that another process has written about, whose inputs must be applied again."""
+        conflicting: set[Subject] = set()
+        # Deletions in a second request: a fact must be in another document before the one that has it is deleted.
+        for is_deletion in (False, True):
+            result = await self._index.write([each for each in documents if each.is_deletion is is_deletion])
+            for document, cause in result.refused:
                 record: Any = document.origin.record
-                await self._set_aside(record, f"the index refuses document {document.id}: {cause}")
-            contested |= {document.origin.thing for document in written.conflicts if document.version is not None}
-        if contested:
-            logger.warning("somebody else writes about %d pods: is another of these processes running?", len(contested))
-            self._book.forget(contested)
+                await self._dead_letter(record, f"the index refuses document {document.id}: {cause}")
+            conflicting |= {each.origin.subject for each in result.conflicts if each.version is not None}
+        if conflicting:
+            logger.warning(
+                "another process writes the documents of %d pods; run one `python -m pipeline placements` only",
+                len(conflicting),
+            )
+            self._state.forget(conflicting)
             self._index.forget()
-        return contested
+        return conflicting
 
     async def audit(self, until: datetime) -> None:
-        """Tell what is wrong, once; all that happened before ``until`` has been taken."""
-        await self._load(set(self._book.nodes_to_load()))
-        wrong = [*self._book.judge(until), *await self._audits.find(until)]
-        found = {each.id: each for each in wrong if each.id not in self._told}
-        if found:
-            await self._tell(found)
+        """Report new findings, each once. All inputs before ``until`` have been taken."""
+        await self._load(set(self._state.nodes_to_load()))
+        found = [*self._state.overcommitments(until), *await self._audits.find(until)]
+        if new := {finding.id: finding for finding in found if finding.id not in self._reported}:
+            await self._report(new)
 
-    async def _tell(self, found: dict[str, FindingReported]) -> None:
-        (hits,) = await self._index.search([occupancy_queries.told_findings(list(found))])
-        known = {hit["_id"] for hit in hits}
-        new = [each for id_, each in found.items() if id_ not in known]
-        places = [finding_write(each, origin=Origin(None, "")) for each in new]
-        await self._topics.send([outgoing for _, outgoing in places])
-        # Last: what stands in the index is taken for told.
-        await self._index.write([document for document, _ in places])
-        for each in new:
-            self._metrics.findings.labels(each.finding).inc()
-            logger.info("%s on %s of %s: %s", each.finding, each.node, each.device, "; ".join(each.evidence)[:500])
-        self._told.update(dict.fromkeys(found))
-        while len(self._told) > _REMEMBERED:
-            self._told.popitem(last=False)
+    async def _report(self, found: dict[str, FindingReported]) -> None:
+        (hits,) = await self._index.search([occupancy_queries.reported_findings(list(found))])
+        indexed = {hit["_id"] for hit in hits}
+        new = [finding for id_, finding in found.items() if id_ not in indexed]
+        writes = [finding_write(finding, origin=DocumentOrigin(None, "")) for finding in new]
+        await self._topics.send([outgoing for _, outgoing in writes])
+        # The index last: a finding that it has counts as reported. After a kill in between, the next run publishes the
+        # finding a second time, under the same id.
+        await self._index.write([document for document, _ in writes])
+        for finding in new:
+            self._metrics.findings.labels(finding.finding).inc()
+            evidence = "; ".join(finding.evidence)[:500]
+            logger.info("%s on node %s, device %s: %s", finding.finding, finding.node, finding.device or "-", evidence)
+        self._reported.update(dict.fromkeys(found))
+        while len(self._reported) > _MAX_REPORTED:
+            self._reported.popitem(last=False)

@@ -18,7 +18,7 @@ def placements(
     ] = None,
 ) -> None:
     """Keep who is where with which devices, and what was seen of pods and nodes, until SIGTERM. Run one of these."""
-    from pipeline.placements.pools import expected
+    from pipeline.placements.pools import expected_pools
     from pipeline.placements.process import Settings, run
 
     try:
@@ -27,7 +27,7 @@ def placements(
         fail(str(error), 2)
     log.configure()
     places = settings.kafka_bootstrap_servers, settings.opensearch_url
-    pools = expected(settings.node_pools, settings.expected_pools)
+    pools = expected_pools(settings.node_pools, settings.expected_pools)
     try:
         asyncio.run(run(Settings(*places, group, metrics_port, pools)))
     except NotProvisionedError as error:

@@ -1,4 +1,4 @@
-"""Who holds which device, and which devices have to be looked at because somebody came, went, or the device changed."""
+"""Which pods hold which device, and which devices to check because a holder or the device changed. Pure."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -7,78 +7,85 @@ from typing import Final, NamedTuple
 
 from summaries.overcommit import LASTS, Holding
 
-KEPT: Final = timedelta(hours=1)
-"""So long after its end a stay may still matter to what is read late."""
+KEPT_AFTER_END: Final = timedelta(hours=1)
+"""Records may arrive this late and still be compared with a placement that has ended."""
 
 
-class Device(NamedTuple):
+class DeviceKey(NamedTuple):
     node: str
     uuid: str
 
 
-class Ledger:
-    """Stays with devices, by device and by pod (``namespace/name``)."""
+class DeviceHoldings:
+    """Placements with devices, by device and by pod (``namespace/name``)."""
 
     def __init__(self) -> None:
         self._by_node: defaultdict[str, dict[str, dict[str, Holding]]] = defaultdict(dict)
+        """Node, device and id of the placement."""
         self._by_pod: dict[str, list[Holding]] = {}
-        self._changed: dict[Device, datetime] = {}
-        """When the last of what has to be looked at begins."""
+        self._changed: dict[DeviceKey, datetime] = {}
+        """Devices to check, each with the latest start of a placement or total that has not been checked."""
 
     def __contains__(self, pod: str) -> bool:
         return pod in self._by_pod
 
     def __len__(self) -> int:
-        """Stays that go on."""
-        return sum(each.placement.ended_at is None for held in list(self._by_pod.values()) for each in held)
+        """Placements with devices that have not ended."""
+        # Metrics read this in another thread, while placements come and go: hence the copy.
+        return sum(holding.placement.ended_at is None for held in list(self._by_pod.values()) for holding in held)
 
     def put(self, pod: str, holdings: Iterable[Holding]) -> None:
-        """These are all stays of the pods of that name; where they differ from what was known, devices have changed."""
+        """Replace all placements of the pods of that name. Devices of new or changed ones are to be checked."""
         before = self._by_pod.get(pod, [])
-        now = [each for each in holdings if each.placement.allocations]
+        now = [holding for holding in holdings if holding.placement.allocations]
         if before:
             self._drop(pod)
         if now:
             self._by_pod[pod] = now
-        for each in now:
-            for device in _devices(each):
-                self._by_node[device.node].setdefault(device.uuid, {})[each.placement.id] = each
-                if each not in before:
-                    self._look_later(device, each.placement.started_at)
+        for holding in now:
+            for device in _devices(holding):
+                self._by_node[device.node].setdefault(device.uuid, {})[holding.placement.id] = holding
+                if holding not in before:
+                    self._mark_changed(device, holding.placement.started_at)
 
-    def changed(self, node: str, at: datetime) -> None:
-        """The node's devices became others then."""
+    def node_changed(self, node: str, at: datetime) -> None:
+        """The node registered other devices, or other totals, at that time: check all that are held."""
         for uuid in self._by_node.get(node, ()):
-            self._look_later(Device(node, uuid), at)
+            self._mark_changed(DeviceKey(node, uuid), at)
 
-    def _look_later(self, device: Device, at: datetime) -> None:
+    def _mark_changed(self, device: DeviceKey, at: datetime) -> None:
         self._changed[device] = max(at, self._changed.get(device, at))
 
-    def nodes_to_look_at(self) -> set[str]:
+    def nodes_to_check(self) -> set[str]:
         return {device.node for device in self._changed}
 
-    def look_at(self, until: datetime) -> Iterator[tuple[Device, list[Holding]]]:
-        """Devices to be judged, as far as all is known ``until`` then; those of which more has begun come again."""
-        for device, last in list(self._changed.items()):
+    def take_changed(self, until: datetime) -> Iterator[tuple[DeviceKey, list[Holding]]]:
+        """The devices to check, with all that hold them. All inputs before ``until`` are known.
+
+        A device whose latest change is too recent to be judged by then is returned again by the next call.
+        """
+        for device, changed_at in list(self._changed.items()):
             yield device, list(self._by_node.get(device.node, {}).get(device.uuid, {}).values())
-            if last + LASTS <= until:
+            if changed_at + LASTS <= until:
                 del self._changed[device]
 
-    def forget(self, until: datetime) -> None:
-        """Stays that were over long before then, unless one of their devices waits to be looked at."""
+    def forget_ended(self, until: datetime) -> None:
+        """Drop pods whose placements ended long before ``until``, unless one of their devices is to be checked."""
         for pod, held in list(self._by_pod.items()):
-            is_over = all(each.placement.ended_at and each.placement.ended_at + KEPT < until for each in held)
-            if is_over and not any(device in self._changed for each in held for device in _devices(each)):
+            has_ended = all(
+                holding.placement.ended_at and holding.placement.ended_at + KEPT_AFTER_END < until for holding in held
+            )
+            if has_ended and not any(device in self._changed for holding in held for device in _devices(holding)):
                 self._drop(pod)
 
     def _drop(self, pod: str) -> None:
-        for each in self._by_pod.pop(pod):
-            for device in _devices(each):
-                there = self._by_node[device.node]
-                there[device.uuid].pop(each.placement.id, None)
-                if not there[device.uuid]:
-                    del there[device.uuid]
+        for holding in self._by_pod.pop(pod):
+            for device in _devices(holding):
+                of_node = self._by_node[device.node]
+                of_node[device.uuid].pop(holding.placement.id, None)
+                if not of_node[device.uuid]:
+                    del of_node[device.uuid]
 
 
-def _devices(holding: Holding) -> set[Device]:
-    return {Device(holding.placement.node, each.uuid) for each in holding.placement.allocations}
+def _devices(holding: Holding) -> set[DeviceKey]:
+    return {DeviceKey(holding.placement.node, allocation.uuid) for allocation in holding.placement.allocations}

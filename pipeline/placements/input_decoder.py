@@ -1,4 +1,4 @@
-"""A record as what it says about who is where; what says nothing about that is not read."""
+"""Decodes records into inputs; most records concern no placement and are recognized without decoding. Pure."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ from summaries.pod_timelines import BindFact
 
 
 class BoundAttempt(AttemptEvent):
-    """Of an attempt's summary what says where the pod was bound, with which devices."""
+    """The fields of an attempt's summary that tell where the pod was bound, with which devices."""
 
     version: Count
     requests: list[Request]
@@ -37,40 +37,44 @@ class BoundAttempt(AttemptEvent):
     bind: BindOutcome
 
 
-Said: TypeAlias = BoundAttempt | Observed
+PlacementInput: TypeAlias = BoundAttempt | Observed
 
-_AHEAD: Final = timedelta(days=1)
+_MAX_AHEAD: Final = timedelta(days=1)
 _OBSERVED: Final = frozenset(kind.TYPE for kind in (PodObserved, NodeObserved, NodeRegistered, NodeChecked))
 _NO_BIND: Final = b'"bind":null'
-"""Between no quotes of a text can this stand: there its quotes are escaped."""
+"""Can only be the field: inside a text of the JSON its quotes would be escaped."""
 
 
-def said_in(value: bytes | None, headers: Iterable[tuple[str, bytes]], now: datetime) -> Said | Rejected | None:
-    """None where it says nothing about who is where.
-
-    Most attempts bind nothing, and all say so in every part: of thousands of nodes nothing is read for that.
-    """
+def input_of(
+    value: bytes | None, headers: Iterable[tuple[str, bytes]], now: datetime
+) -> PlacementInput | Rejected | None:
+    """The input that a record holds; None if it concerns no placement."""
     named = {name: text for name, text in headers if name in ("ce_type", "ce_id")}
     kind = named.get("ce_type", b"").decode(errors="replace")
+    # Only an attempt without a chosen node is published as a repetition, so no bind belongs to it.
     if kind == AttemptRepeated.TYPE:
         return None
     if kind != AttemptSummarized.TYPE:
-        said = decode(value, headers)
-        return _not_ahead(said, now) if kind in _OBSERVED else said if isinstance(said, Rejected) else None
+        event = decode(value, headers)
+        return _not_ahead(event, now) if kind in _OBSERVED else event if isinstance(event, Rejected) else None
     if value is None:
         return Rejected("the record has no value", "value")
+    # Most attempts bind nothing, and decoding a summary of thousands of nodes is expensive. Every part of a summary
+    # contains the bind, so the first part is enough.
     if not named.get("ce_id", b"").endswith(b"/0") or _NO_BIND in value:
         return None
     return _not_ahead(decode_value(BoundAttempt, value), now)
 
 
-def _not_ahead(said: Any, now: datetime) -> Said | Rejected:
-    """A stay that begins in a far future would never be dropped."""
-    at = said.bind.ended_at if isinstance(said, BoundAttempt) else getattr(said, "observed_at", now)
-    if at - now > _AHEAD:
-        return Rejected(f"it happened at {at:%Y-%m-%d %H:%M} by the clock of whoever says so, which is wrong", "time")
-    answer: Said | Rejected = said
-    return answer
+def _not_ahead(item: Any, now: datetime) -> PlacementInput | Rejected:
+    """Rejects what happened in the future: a placement that begins there would never be dropped."""
+    at = item.bind.ended_at if isinstance(item, BoundAttempt) else getattr(item, "observed_at", now)
+    if at - now > _MAX_AHEAD:
+        return Rejected(
+            f"{at:%Y-%m-%d %H:%M} is more than a day ahead: the clock of the source is wrong, synchronize it", "time"
+        )
+    checked: PlacementInput | Rejected = item
+    return checked
 
 
 def bind_of(attempt: BoundAttempt) -> BindFact:
@@ -83,25 +87,28 @@ def bind_of(attempt: BoundAttempt) -> BindFact:
         attempt.bind.ended_at,
         attempt.bind.bound,
         attempt.version,
-        tuple(_held(attempt)) if attempt.bind.bound else (),
+        tuple(_allocations(attempt)) if attempt.bind.bound else (),
     )
 
 
-def _held(attempt: BoundAttempt) -> list[DeviceAllocation]:
-    """Of a bind to another node than the chosen one the devices are not known."""
+def _allocations(attempt: BoundAttempt) -> list[DeviceAllocation]:
+    # The picked devices are those of the chosen node; which ones a bind to another node took is not known.
     if attempt.chosen not in (None, attempt.bind.node):
         return []
-    told = [_row(attempt, each) for each in attempt.picked]
-    known = {each.uuid for each in told}
-    return told + [DeviceAllocation(uuid=uuid, container="") for uuid in attempt.picked_devices if uuid not in known]
+    with_amounts = [_allocation(attempt, device) for device in attempt.picked]
+    known = {allocation.uuid for allocation in with_amounts}
+    return with_amounts + [
+        DeviceAllocation(uuid=uuid, container="") for uuid in attempt.picked_devices if uuid not in known
+    ]
 
 
-def _row(attempt: BoundAttempt, device: PickedDevice) -> DeviceAllocation:
-    of = attempt.requests[device.container] if device.container < len(attempt.requests) else Request(container="")
+def _allocation(attempt: BoundAttempt, device: PickedDevice) -> DeviceAllocation:
+    requests = attempt.requests
+    request = requests[device.container] if device.container < len(requests) else Request(container="")
     return DeviceAllocation(
         uuid=device.uuid,
-        container=of.container,
-        init=of.init,
+        container=request.container,
+        init=request.init,
         model=device.model,
         memory_mib=device.memory_mib,
         cores_percent=device.cores_percent,

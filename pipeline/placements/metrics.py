@@ -10,7 +10,7 @@ from pipeline.sinks.metrics import IndexMetrics, TopicsMetrics
 GAUGES: Final = {
     "lag_seconds": "How far the audits are behind the present.",
     "pods": "Pods in memory.",
-    "holding": "Placements in memory whose pods hold devices now.",
+    "holding": "Placements with devices that have not ended.",
 }
 """Gauges whose value is read when ``/metrics`` is requested."""
 
@@ -29,12 +29,12 @@ class Metrics:
         )
         self.loaded = Counter(
             "schedulerlog_placements_loaded",
-            "Pods and nodes that the index was asked for, because they were not in memory.",
-            ("what",),
+            "Pods and nodes read back from the index because they were not in memory, by kind: pod, node.",
+            ("kind",),
             registry=self.registry,
         )
         self.findings = Counter(
-            "schedulerlog_placements_findings", "Findings told, by finding.", ("finding",), registry=self.registry
+            "schedulerlog_placements_findings", "Findings reported, by finding.", ("finding",), registry=self.registry
         )
 
     def watch(self, name: str, read: Callable[[], float]) -> None:

@@ -1,6 +1,6 @@
-"""What was said last of one thing (a pod, a node's registration by one scheduler), and whether it is said again.
+"""Is an observation (of a pod, of a node by one scheduler) a change, or a repetition of the one before? Pure.
 
-What stands in the index is all that has to be known: kept in memory or asked for again, the answer is the same.
+What has to be remembered is in the index as well: kept in memory or loaded again, the answer is the same.
 """
 
 from bisect import insort
@@ -12,41 +12,45 @@ from schemas.codec.records import encode_value
 from schemas.documents.observations import Observed
 from schemas.events import NodeRegistered
 
-KEPT: Final = 8
+REMEMBERED: Final = 8
+"""Changes of one stream. Observations arrive nearly in order, so the one before is among the latest."""
 
 
-class Known(NamedTuple):
+class ObservationDigest(NamedTuple):
+    """Field order is sort order: by time, then by id."""
+
     at: datetime
     id: str
     digest: str
 
 
 def digest_of(event: Observed) -> str:
-    """Equal for two that say the same; of a handshake counts only which step it is at, its time changes all along."""
-    said = {name: value for name, value in event.__dict__.items() if name != "observed_at"}
+    """Equal for two observations of the same state, whenever they were made."""
+    state = {name: value for name, value in event.__dict__.items() if name != "observed_at"}
     if isinstance(event, NodeRegistered):
-        said["handshake"] = event.handshake.partition("_")[0].partition(" ")[0]
-    return blake2b(encode_value(said), digest_size=16).hexdigest()
+        # A device plugin renews the time in its handshake every 30 seconds; only the step before the time is state.
+        state["handshake"] = event.handshake.partition("_")[0].partition(" ")[0]
+    return blake2b(encode_value(state), digest_size=16).hexdigest()
 
 
-class Latest:
-    """The latest sayings that said something new, by time."""
+class RecentObservations:
+    """The latest observations of one stream that were changes, by time."""
 
     def __init__(self) -> None:
-        self._known: list[Known] = []
+        self._changes: list[ObservationDigest] = []
 
-    def remember(self, known: Known) -> None:
-        """It stands in the index, whatever stands beside it there."""
-        if known not in self._known:
-            insort(self._known, known)
-            del self._known[:-KEPT]
+    def remember(self, observation: ObservationDigest) -> None:
+        """Take an observation that is in the index, without asking whether it is a change."""
+        if observation not in self._changes:
+            insort(self._changes, observation)
+            del self._changes[:-REMEMBERED]
 
-    def add(self, said: Known) -> bool:
-        """Is it something new against the one before it? Then it is kept."""
-        if said in self._known:
+    def add(self, observation: ObservationDigest) -> bool:
+        """Is it a change from the one before it? Then it is remembered."""
+        if observation in self._changes:
             return False
-        before = [each for each in self._known if each.at <= said.at]
-        if before and before[-1].digest == said.digest:
+        before = [change for change in self._changes if change.at <= observation.at]
+        if before and before[-1].digest == observation.digest:
             return False
-        self.remember(said)
+        self.remember(observation)
         return True

@@ -1,12 +1,11 @@
-"""The pods and nodes at hand, and which documents follow from what was said: pure.
+"""The pods and nodes in memory, and the documents that follow from an input. Pure.
 
-What is not at hand stands in the index, in documents that say what they were made from: ``load_pod`` and ``load_node``
-take them in, and from there on it is as if nothing had been forgotten.
+Everything else is in the index, in documents that contain the facts they were derived from: ``load_pod`` and
+``load_node`` read them back, and the state is then as if the subject had never left memory.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -14,10 +13,19 @@ from typing import Final, NamedTuple
 import orjson
 
 from pipeline.placements import occupancy_queries
-from pipeline.placements.device_holdings import Ledger
-from pipeline.placements.input_decoder import BoundAttempt, Said, bind_of
-from pipeline.placements.observation_dedup import Known, Latest, digest_of
-from pipeline.placements.occupancy_queries import Stored
+from pipeline.placements.device_holdings import DeviceHoldings
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, bind_of
+from pipeline.placements.observation_dedup import ObservationDigest, RecentObservations, digest_of
+from pipeline.placements.occupancy_queries import StoredPlacement
+from pipeline.placements.subjects import (
+    DocumentKey,
+    NodeState,
+    PodKey,
+    PodState,
+    Subject,
+    WrittenDocument,
+    subject_of,
+)
 from pipeline.sinks.bulk import Document, source
 from schemas.documents.observations import Observed, observation_document, observation_kind
 from schemas.documents.placements import placement_document
@@ -28,208 +36,161 @@ from summaries.occupancy import DerivedPlacement, Facts, sighting_of
 from summaries.overcommit import Holding, overcommitted, totals_of
 from summaries.pod_timelines import Fact
 
-MOST_PODS: Final = 50_000
-_REGISTRATIONS: Final = 8
-"""Of one node, each with other devices than the one before; what was before that nobody holds any more."""
+MAX_PODS: Final = 50_000
 
 
-class PodKey(NamedTuple):
-    namespace: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
-
-
-Thing = PodKey | str
-"""A pod, or a node by its name."""
-
-
-class Origin(NamedTuple):
-    """What a document came from: the record, and what it is about."""
+class DocumentOrigin(NamedTuple):
+    """What a document was made of: for a dead letter, and to read the subject again after a conflict."""
 
     record: object
-    thing: Thing
+    subject: Subject
 
 
-class _Place(NamedTuple):
-    """Of a document. One that moves to another day is in both places when it is cut off in between."""
-
-    index_name: str
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Written:
-    version: int
-    digest: bytes
-
-
-@dataclass(slots=True)
-class _Pod:
-    facts: Facts
-    latest: Latest
-    written: dict[_Place, _Written] = field(default_factory=dict)
-    is_checked: bool = False
-    """Does the index say what the facts say? An earlier run may have been cut off in between."""
-
-
-@dataclass(slots=True)
-class _Node:
-    latest: dict[tuple[str, str], Latest] = field(default_factory=dict)
-    """By kind and scheduler."""
-    registrations: list[NodeRegistered] = field(default_factory=list)
-
-    def register(self, event: NodeRegistered) -> bool:
-        """Are the devices others than before?"""
-        known = sorted([*self.registrations, event], key=lambda each: each.observed_at)
-        kept = [each for at, each in enumerate(known) if not at or _devices(each) != _devices(known[at - 1])]
-        is_news = kept != self.registrations
-        self.registrations = kept[-_REGISTRATIONS:]
-        return is_news
-
-
-def _devices(event: NodeRegistered) -> tuple[bytes, ...]:
-    columns = (event.memory_mib, event.cores_percent, event.slots)
-    return "\x1f".join(event.uuid).encode(errors="replace"), *(column.tobytes() for column in columns)
-
-
-def thing_of(said: Said) -> Thing:
-    if isinstance(said, BoundAttempt | PodObserved):
-        return PodKey(said.pod.namespace, said.pod.name)
-    return said.node
-
-
-class Book:
-    """``take`` gives the documents to be written; they are taken for written then."""
-
-    def __init__(self, most_pods: int = MOST_PODS) -> None:
-        self.ledger = Ledger()
-        self._most = most_pods
-        self._pods: OrderedDict[PodKey, _Pod] = OrderedDict()
-        self._nodes: dict[str, _Node] = {}
+class OccupancyState:
+    def __init__(self, max_pods: int = MAX_PODS) -> None:
+        self.holdings = DeviceHoldings()
+        self._max_pods = max_pods
+        self._pods: OrderedDict[PodKey, PodState] = OrderedDict()
+        self._nodes: dict[str, NodeState] = {}
         self._version = 0
 
     def __len__(self) -> int:
-        """Pods at hand."""
+        """Pods in memory."""
         return len(self._pods)
 
-    def lacks(self, thing: Thing) -> bool:
-        return thing not in (self._pods if isinstance(thing, PodKey) else self._nodes)
+    def lacks(self, subject: Subject) -> bool:
+        return subject not in (self._pods if isinstance(subject, PodKey) else self._nodes)
 
-    def load_pod(self, key: PodKey, documents: Iterable[Stored], seen: Iterable[tuple[Known, Observed]]) -> None:
-        """The pod as the index knows it."""
-        pod = _Pod(Facts(key.namespace, key.name), Latest())
-        for known, event in sorted(seen, key=lambda pair: pair[0]):
-            pod.latest.remember(known)
-            if isinstance(event, PodObserved) and (sight := sighting_of(event)):
-                pod.facts.add(sight)
-        for each in documents:
-            if facts := occupancy_queries.facts_of(each):
-                pod.written[_Place(each.index, each.id)] = _Written(each.version, _digest(each.source))
+    def load_pod(
+        self,
+        key: PodKey,
+        documents: Iterable[StoredPlacement],
+        observations: Iterable[tuple[ObservationDigest, Observed]],
+    ) -> None:
+        """Take the pod as the index has it."""
+        pod = PodState(Facts(key.namespace, key.name), RecentObservations())
+        for digest, event in sorted(observations, key=lambda pair: pair[0]):
+            pod.recent.remember(digest)
+            # The process may have been killed after the observation and before the placement were written.
+            if isinstance(event, PodObserved) and (sighting := sighting_of(event)):
+                pod.facts.add(sighting)
+        for document in documents:
+            if facts := occupancy_queries.facts_of(document):
+                pod.written[DocumentKey(document.index, document.id)] = WrittenDocument(
+                    document.version, _digest(document.source)
+                )
                 for fact in facts:
                     pod.facts.add(fact)
         self._pods[key] = pod
-        self.ledger.put(str(key), _holdings(pod.facts.placements()))
+        self.holdings.put(str(key), _holdings(pod.facts.placements()))
 
-    def load_node(self, node: str, seen: Iterable[tuple[Known, Observed]]) -> None:
-        known = self._nodes[node] = _Node()
-        for said, event in sorted(seen, key=lambda pair: pair[0]):
-            known.latest.setdefault(_stream(event), Latest()).remember(said)
+    def load_node(self, node: str, observations: Iterable[tuple[ObservationDigest, Observed]]) -> None:
+        """Take the node as the index has it."""
+        state = self._nodes[node] = NodeState()
+        for digest, event in sorted(observations, key=lambda pair: pair[0]):
+            state.recent.setdefault(_stream(event), RecentObservations()).remember(digest)
             if isinstance(event, NodeRegistered):
-                known.register(event)
+                state.register(event)
 
-    def load_holdings(self, documents: Iterable[Stored]) -> None:
-        """Of pods that are not at hand: what they hold counts nevertheless."""
+    def load_holdings(self, documents: Iterable[StoredPlacement]) -> None:
+        """Take what pods hold that are not in memory: it counts for overcommitment all the same."""
         by_pod: dict[str, list[Holding]] = {}
-        for each in documents:
-            if holding := occupancy_queries.holding_of(each):
+        for document in documents:
+            if holding := occupancy_queries.holding_of(document):
                 by_pod.setdefault(str(holding.placement.pod), []).append(holding)
         for pod, holdings in by_pod.items():
-            self.ledger.put(pod, holdings)
+            self.holdings.put(pod, holdings)
 
-    def take(self, said: Said, now: datetime, record: object = None) -> list[Document]:
-        """The documents that it makes, changes or ends. What it is about has been loaded."""
-        origin = Origin(record, thing_of(said))
-        if isinstance(said, BoundAttempt):
-            return self._learn(PodKey(said.pod.namespace, said.pod.name), bind_of(said), now, origin)
-        if isinstance(said, PodObserved):
-            return self._see_pod(said, now, origin)
-        return self._see_node(said, origin)
+    def apply(self, item: PlacementInput, now: datetime, record: object = None) -> list[Document]:
+        """The documents to write or delete after the input. The state counts them as written.
 
-    def _see_pod(self, event: PodObserved, now: datetime, origin: Origin) -> list[Document]:
+        The subject of the input must be in memory. ``record`` becomes part of the documents' origin.
+        """
+        origin = DocumentOrigin(record, subject_of(item))
+        if isinstance(item, BoundAttempt):
+            return self._add_fact(PodKey(item.pod.namespace, item.pod.name), bind_of(item), now, origin)
+        if isinstance(item, PodObserved):
+            return self._apply_pod(item, now, origin)
+        return self._apply_node(item, origin)
+
+    def _apply_pod(self, event: PodObserved, now: datetime, origin: DocumentOrigin) -> list[Document]:
         key, digest = PodKey(event.pod.namespace, event.pod.name), digest_of(event)
-        is_new = self._pods[key].latest.add(Known(event.observed_at, event.id, digest))
-        told = [_observation(event, digest, origin)] if is_new else []
-        return [*told, *self._learn(key, sighting_of(event), now, origin)]
+        is_change = self._pods[key].recent.add(ObservationDigest(event.observed_at, event.id, digest))
+        observation = [_observation(event, digest, origin)] if is_change else []
+        return [*observation, *self._add_fact(key, sighting_of(event), now, origin)]
 
-    def _see_node(self, event: Observed, origin: Origin) -> list[Document]:
+    def _apply_node(self, event: Observed, origin: DocumentOrigin) -> list[Document]:
         node, digest = self._nodes[str(event.node)], digest_of(event)
-        latest = node.latest.setdefault(_stream(event), Latest())
-        if not latest.add(Known(event.observed_at, event.id, digest)):
+        recent = node.recent.setdefault(_stream(event), RecentObservations())
+        if not recent.add(ObservationDigest(event.observed_at, event.id, digest)):
             return []
         if isinstance(event, NodeRegistered) and node.register(event):
-            self.ledger.changed(event.node, event.observed_at)
+            self.holdings.node_changed(event.node, event.observed_at)
         return [_observation(event, digest, origin)]
 
-    def _learn(self, key: PodKey, fact: Fact | None, now: datetime, origin: Origin) -> list[Document]:
+    def _add_fact(self, key: PodKey, fact: Fact | None, now: datetime, origin: DocumentOrigin) -> list[Document]:
         pod = self._pods[key]
         self._pods.move_to_end(key)
         is_new = fact is not None and pod.facts.add(fact)
-        if pod.is_checked and not is_new:
+        if pod.is_written and not is_new:
             return []
-        pod.is_checked = True
-        made = pod.facts.placements()
-        self.ledger.put(str(key), _holdings(made))
-        return list(self._changes(pod, made, now, origin))
+        pod.is_written = True
+        placements = pod.facts.placements()
+        self.holdings.put(str(key), _holdings(placements))
+        return list(self._changes(pod, placements, now, origin))
 
     def _changes(
-        self, pod: _Pod, made: Sequence[DerivedPlacement], now: datetime, origin: Origin
+        self, pod: PodState, placements: Sequence[DerivedPlacement], now: datetime, origin: DocumentOrigin
     ) -> Iterator[Document]:
-        """Stays as the index does not have them yet. One that turns out to have begun on another day goes there.
+        """Placements that the index does not have yet, or not as they are now, and then those to delete.
 
-        What a document no longer says another one says by then, wherever this is cut off: new ones come first, those
-        that are gone last.
+        The order matters when the process is killed in between: a fact that leaves one document must be in another
+        before. So new documents come first, then changed ones, and deletions last.
         """
-        wanted = {_Place(OCCUPANCY.name(each.placement.started_at), each.placement.id): each for each in made}
-        for place in sorted(wanted, key=pod.written.__contains__):
-            said = source(placement_document(wanted[place].placement, occupancy_queries.known(wanted[place])))
-            known, digest = pod.written.get(place), _digest(orjson.loads(said))
-            if known is None or known.digest != digest:
-                version = self._next_version(now, known.version if known else 0)
-                pod.written[place] = _Written(version, digest)
-                yield Document(*place, said, version, origin)
-        for place in [each for each in pod.written if each not in wanted]:
-            version = self._next_version(now, pod.written.pop(place).version)
-            yield Document(*place, b"", version, origin, is_deletion=True)
+        wanted = {
+            DocumentKey(OCCUPANCY.name(derived.placement.started_at), derived.placement.id): derived
+            for derived in placements
+        }
+        for key in sorted(wanted, key=pod.written.__contains__):
+            derived = wanted[key]
+            json = source(placement_document(derived.placement, occupancy_queries.facts_field(derived)))
+            written, digest = pod.written.get(key), _digest(orjson.loads(json))
+            if written is None or written.digest != digest:
+                version = self._next_version(now, written.version if written else 0)
+                pod.written[key] = WrittenDocument(version, digest)
+                yield Document(*key, json, version, origin)
+        # A placement that turned out to have begun on another day is in the index of that day now.
+        for key in [key for key in pod.written if key not in wanted]:
+            version = self._next_version(now, pod.written.pop(key).version)
+            yield Document(*key, b"", version, origin, is_deletion=True)
 
     def _next_version(self, now: datetime, before: int) -> int:
-        """Greater than any that was given to the document, also where it was deleted in between."""
+        """A version greater than any the document ever had; by the clock, since a deleted one is not known here."""
         self._version = max(self._version + 1, before + 1, microseconds(now))
         return self._version
 
-    def forget(self, things: Iterable[Thing]) -> None:
-        """Somebody else has written about them: the index has to be asked again."""
-        for thing in things:
-            if isinstance(thing, PodKey):
-                self._pods.pop(thing, None)
+    def forget(self, subjects: Iterable[Subject]) -> None:
+        """Drop pods that another process has written about, to load them again."""
+        for subject in subjects:
+            if isinstance(subject, PodKey):
+                self._pods.pop(subject, None)
 
     def trim(self) -> None:
-        """Pods that nothing was said of for longest leave; what they hold stays in the ledger."""
-        while len(self._pods) > self._most:
+        """Drop the pods without an input for longest. What they hold remains in ``holdings``."""
+        while len(self._pods) > self._max_pods:
             self._pods.popitem(last=False)
 
     def nodes_to_load(self) -> list[str]:
-        """Whose devices are about to be judged."""
-        return [node for node in self.ledger.nodes_to_look_at() if self.lacks(node)]
+        """Nodes that ``overcommitments`` needs and that are not in memory."""
+        return [node for node in self.holdings.nodes_to_check() if self.lacks(node)]
 
-    def judge(self, until: datetime) -> list[FindingReported]:
-        """What is wrong with devices that somebody came to or went from; all before ``until`` is known."""
+    def overcommitments(self, until: datetime) -> list[FindingReported]:
+        """Findings about devices whose holders or totals changed. All inputs before ``until`` were applied."""
         found: list[FindingReported] = []
-        for device, holdings in self.ledger.look_at(until):
+        for device, holdings in self.holdings.take_changed(until):
             totals = totals_of(self._nodes[device.node].registrations, device.uuid)
             found += overcommitted(device.uuid, holdings, totals, until)
-        self.ledger.forget(until)
+        self.holdings.forget_ended(until)
         return found
 
 
@@ -237,15 +198,15 @@ def _stream(event: Observed) -> tuple[str, str]:
     return observation_kind(event), getattr(event, "scheduler", "")
 
 
-def _holdings(made: Iterable[DerivedPlacement]) -> list[Holding]:
-    return [Holding(each.placement, each.bind.started_at) for each in made if each.bind]
+def _holdings(placements: Iterable[DerivedPlacement]) -> list[Holding]:
+    return [Holding(derived.placement, derived.bind.started_at) for derived in placements if derived.bind]
 
 
-def _observation(event: Observed, digest: str, origin: Origin) -> Document:
-    written = source(observation_document(event, digest))
-    return Document(OBSERVATIONS.name(event.observed_at), event.id, written, None, origin)
+def _observation(event: Observed, digest: str, origin: DocumentOrigin) -> Document:
+    json = source(observation_document(event, digest))
+    return Document(OBSERVATIONS.name(event.observed_at), event.id, json, None, origin)
 
 
 def _digest(document: object) -> bytes:
-    """Equal for equal documents, whatever the order of their fields."""
+    """Equal for equal documents: the index may return their fields in another order."""
     return blake2b(orjson.dumps(document, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()

@@ -1,4 +1,4 @@
-"""Which pools a namespace may use, as ``SCHEDULERLOG_EXPECTED_POOLS`` says it. Pure."""
+"""Which node pools a namespace may use, as ``SCHEDULERLOG_EXPECTED_POOLS`` defines them. Pure."""
 
 from collections.abc import Callable
 from fnmatch import fnmatchcase
@@ -8,20 +8,19 @@ from pipeline.node_pools import pools_of
 from summaries.placement_audit import Pools
 
 
-def expected(node_pools: str, expected_pools: str) -> Pools | None:
-    """None where every namespace may use every node."""
-    return Pools(pools_of(node_pools) or _none, _allowed(expected_pools)) if expected_pools else None
+def expected_pools(node_pools: str, pools_of_namespaces: str) -> Pools | None:
+    """The pools of nodes and namespaces from the two settings; None if every namespace may use every node."""
+    return Pools(pools_of(node_pools) or _no_pool, _allowed(pools_of_namespaces)) if pools_of_namespaces else None
 
 
-def _none(_node: str) -> str:
+def _no_pool(_node: str) -> str:
     return ""
 
 
-def _allowed(said: str) -> Callable[[str], frozenset[str] | None]:
-    """``team-a=a100|t4,batch-*=t4``; nothing behind ``=``: nodes of no pool only."""
-    rules = [
-        (pattern.strip(), _pools(pools)) for pattern, _, pools in (each.partition("=") for each in said.split(","))
-    ]
+def _allowed(setting: str) -> Callable[[str], frozenset[str] | None]:
+    """From ``team-a=a100|t4,batch-*=t4``. Nothing behind ``=``: only nodes that are in no pool."""
+    pairs = [pair.partition("=") for pair in setting.split(",")]
+    rules = [(pattern.strip(), _pools(pools)) for pattern, _, pools in pairs]
 
     @lru_cache(maxsize=10_000)
     def allowed(namespace: str) -> frozenset[str] | None:
@@ -30,5 +29,5 @@ def _allowed(said: str) -> Callable[[str], frozenset[str] | None]:
     return allowed
 
 
-def _pools(said: str) -> frozenset[str]:
-    return frozenset(filter(None, map(str.strip, said.split("|"))))
+def _pools(names: str) -> frozenset[str]:
+    return frozenset(filter(None, map(str.strip, names.split("|"))))

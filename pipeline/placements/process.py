@@ -11,10 +11,10 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from pipeline.health import serving
-from pipeline.placements.audits import Audits
-from pipeline.placements.batch_writer import Keeper
+from pipeline.placements.audits import PlacementAudits
+from pipeline.placements.batch_writer import BatchWriter
 from pipeline.placements.metrics import Metrics
-from pipeline.placements.occupancy_state import Book
+from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.record_time import record_time
 from pipeline.runtime import administration, partitions_of, until_stopped
 from pipeline.sinks.backoff import Backoff
@@ -26,10 +26,10 @@ from summaries.placement_audit import Pools
 logger = logging.getLogger(__name__)
 
 READ: Final = (ATTEMPTS, PODS, NODES)
-MOST_RECORDS: Final = 2_000
-"""Of one batch: so many pods the index may be asked for at once."""
+MAX_RECORDS: Final = 2_000
+"""Of one batch. Each record may be about another pod, which the index has to be searched for."""
 GRACE: Final = timedelta(seconds=5)
-"""So much may a record come after another of the same time on another topic."""
+"""Records of the same time may arrive this much apart on different topics."""
 AUDIT_SECONDS: Final = 1.0
 _LONGEST_PAUSE_SECONDS: Final = 10.0
 
@@ -47,7 +47,7 @@ class Settings:
 class _State:
     index: OpenSearchSink
     waits_for: str = "Kafka"
-    behind_seconds: float = 0.0
+    audit_lag_seconds: float = 0.0
 
     def ready(self) -> str:
         waits_for = "OpenSearch" if self.index.is_waiting else self.waits_for
@@ -67,7 +67,7 @@ async def _work(settings: Settings) -> None:
     index = OpenSearchSink(client(settings.opensearch_url), metrics.index)
     topics = TopicsSink(settings.servers, metrics.topics)
     state = _State(index)
-    metrics.watch("lag_seconds", lambda: state.behind_seconds)
+    metrics.watch("lag_seconds", lambda: state.audit_lag_seconds)
     port = settings.metrics_port
     health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
     with health:
@@ -83,11 +83,11 @@ async def _for_ever(
     settings: Settings, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics, state: _State
 ) -> None:
     """A broker that is away is waited for."""
-    book = Book()
-    metrics.watch("pods", lambda: len(book))
-    metrics.watch("holding", lambda: len(book.ledger))
-    keeper = Keeper(book, Audits(settings.pools, index), index, topics, metrics)
-    await keeper.open(datetime.now(UTC))
+    occupancy = OccupancyState()
+    metrics.watch("pods", lambda: len(occupancy))
+    metrics.watch("holding", lambda: len(occupancy.holdings))
+    writer = BatchWriter(occupancy, PlacementAudits(settings.pools, index), index, topics, metrics)
+    await writer.open(datetime.now(UTC))
     backoff = Backoff("Kafka", _LONGEST_PAUSE_SECONDS)
     while True:
         consumer = AIOKafkaConsumer(
@@ -105,7 +105,7 @@ async def _for_ever(
             consumer.assign(partitions)
             backoff.worked()
             state.waits_for = ""
-            await _Reader(consumer, keeper, state).work()
+            await _Reader(consumer, writer, state).work()
         except (KafkaError, OSError) as error:
             state.waits_for = "Kafka"
             await backoff.failed(f"{type(error).__name__}: {error}")
@@ -116,16 +116,16 @@ async def _for_ever(
 class _Reader:
     """Reads on from what is acknowledged."""
 
-    def __init__(self, consumer: Any, keeper: Keeper, state: _State) -> None:
-        self._consumer, self._keeper, self._state = consumer, keeper, state
+    def __init__(self, consumer: Any, writer: BatchWriter, state: _State) -> None:
+        self._consumer, self._writer, self._state = consumer, writer, state
         self._read_until: dict[TopicPartition, datetime] = {}
         self._audited = 0.0
 
     async def work(self) -> None:
         while True:
-            found = await self._consumer.getmany(timeout_ms=500, max_records=MOST_RECORDS)
+            found = await self._consumer.getmany(timeout_ms=500, max_records=MAX_RECORDS)
             if found:
-                await self._keeper.take(record for records in found.values() for record in records)
+                await self._writer.take(record for records in found.values() for record in records)
                 await self._consumer.commit({each: records[-1].offset + 1 for each, records in found.items()})
             for partition, records in found.items():
                 self._read_until[partition] = min(record_time(records[-1]), datetime.now(UTC))
@@ -136,8 +136,8 @@ class _Reader:
         self._audited = time.monotonic()
         until = await self._known_until()
         if until is not None:
-            self._state.behind_seconds = (datetime.now(UTC) - until).total_seconds()
-            await self._keeper.audit(until)
+            self._state.audit_lag_seconds = (datetime.now(UTC) - until).total_seconds()
+            await self._writer.audit(until)
 
     async def _known_until(self) -> datetime | None:
         """Before it nothing more is to come: of partitions that are read to their end the clock says it. None where a

@@ -1,4 +1,4 @@
-"""What can't be right about placements is found by the process, told once, and found again from zero: real servers."""
+"""Placements that can't be right are found by the process and reported once, also when it reads again: real servers."""
 
 import asyncio
 from collections import Counter
@@ -32,7 +32,7 @@ from tests.support.builders.events import a_request, a_summary
 from tests.support.harness.pipeline_process import Pipeline, pipeline
 from tests.support.waiting import until
 
-Told = tuple[Topic, Event]
+Sent = tuple[Topic, Event]
 AGO: Final = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=20)
 SCHEDULER: Final = "hami-scheduler"
 POOLS: Final = {"SCHEDULERLOG_NODE_POOLS": "a100=a100-*,t4=t4-*", "SCHEDULERLOG_EXPECTED_POOLS": "who=a100"}
@@ -52,8 +52,8 @@ def a_pod(name: str) -> PodRef:
     return PodRef(namespace="who", name=name, uid=f"uid-{name}")
 
 
-def bound(name: str, node: str) -> list[Told]:
-    """Judged at 0 s, bound at 10 s, with the node's one card."""
+def bound(name: str, node: str) -> list[Sent]:
+    """Judged at 0 s, bound at 10 s, with the node's one device."""
     uuid, pod = f"GPU-{node}", a_pod(name)
     plain: dict[str, Any] = {
         "attempt_id": attempt_id(SCHEDULER, pod.uid, at(0)), "pod": pod, "started_at": at(0), "ended_at": at(1),
@@ -63,8 +63,8 @@ def bound(name: str, node: str) -> list[Told]:
     return [(ATTEMPTS, part) for part in split(a_summary([node], **plain))]
 
 
-def chosen_alone(name: str, node: str) -> Told:
-    """The end of a filter whose bind nobody tells."""
+def chosen_alone(name: str, node: str) -> Sent:
+    """The end of a filter whose bind is not reported."""
     pod = a_pod(name)
     event = AttemptConcluded(
         attempt_id=attempt_id(SCHEDULER, pod.uid, at(0)), pod=pod, scheduler=SCHEDULER,
@@ -75,13 +75,13 @@ def chosen_alone(name: str, node: str) -> Told:
     return DECISIONS, event
 
 
-def seen(name: str, node: str, seconds: float) -> Told:
+def seen(name: str, node: str, seconds: float) -> Sent:
     return PODS, PodObserved(
         pod=a_pod(name), observed_at=at(seconds), phase="Running" if node else "Pending", node=node
     )
 
 
-def registered(node: str, seconds: float, memory_mib: int) -> Told:
+def registered(node: str, seconds: float, memory_mib: int) -> Sent:
     event = NodeRegistered(
         node=node, observed_at=at(seconds), scheduler=SCHEDULER, registered=True, uuid=[f"GPU-{node}"], model=["A100"],
         mode=["hami-core"], index=[0], memory_mib=[memory_mib], cores_percent=[100], slots=[10], numa=[0],
@@ -90,40 +90,40 @@ def registered(node: str, seconds: float, memory_mib: int) -> Told:
     return NODES, event
 
 
-def checked(node: str, seconds: float, *codes: str) -> Told:
+def checked(node: str, seconds: float, *codes: str) -> Sent:
     problems = [NodeProblem(code=code, vendor="NVIDIA", message="of old", handshake_at=at(-500)) for code in codes]
     return NODES, NodeChecked(node=node, observed_at=at(seconds), scheduler=SCHEDULER, problems=problems)
 
 
-BEHIND: Final = "schedulerlog_placements_lag_seconds"
+AUDIT_LAG: Final = "schedulerlog_placements_lag_seconds"
 WRONG: Final = {
     "OutsidePool": ("outside", "t4-1"),
     "StaleHandshake": ("stale", "a100-stale"),
     "UnusableRegistration": ("unusable", "a100-unusable"),
     "MemoryChanged": ("changed", "a100-changed"),
     "BoundNowhere": ("nowhere", "a100-1"),
-    "BindUnreported": ("untold", "a100-2"),
+    "BindUnreported": ("unreported", "a100-2"),
 }
-TOLD: Final[Sequence[Told]] = (
+RECORDS: Final[Sequence[Sent]] = (
     *(registered(node, -200, 40_960) for node in ("a100-changed", "a100-1", "a100-right")),
     checked("a100-stale", -100, "HandshakeTooOld"),
     checked("a100-unusable", -100, "RegistrationUnusable"),
     checked("a100-right", -100, "HandshakeTooOld"),
     checked("a100-right", -1),
     registered("a100-changed", 5, 20_480),
-    *(told for finding, where in WRONG.items() if finding != "BindUnreported" for told in bound(*where)),
+    *(record for finding, where in WRONG.items() if finding != "BindUnreported" for record in bound(*where)),
     *bound("right", "a100-right"),
-    chosen_alone("untold", "a100-2"),
+    chosen_alone("unreported", "a100-2"),
     seen("nowhere", "", 70),
-    seen("untold", "a100-2", 70),
+    seen("unreported", "a100-2", 70),
     seen("right", "a100-right", 12),
     seen("right", "a100-right", 70),
 )
 
 
-async def send(running: Pipeline, told: Sequence[Told]) -> None:
+async def send(running: Pipeline, records: Sequence[Sent]) -> None:
     async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
-        for topic, event in told:
+        for topic, event in records:
             record = encode(event)
             await producer.send(topic.name, record.value, key=record.key, headers=record.headers)
         await producer.flush()
@@ -145,12 +145,12 @@ def in_index(running: Pipeline) -> dict[str, Any]:
 def test_each_is_found_once_however_often_the_process_is_killed(running: Pipeline) -> None:
     running.processes.start("worker", "pipeline", "worker")
     running.start_placements()
-    # Binds come before what proves them wrong, and the process is killed between them and after them.
-    for lot in (sorted(TOLD, key=lambda each: each[0] is not ATTEMPTS)[half::2] for half in range(2)):
+    # Binds are read before the records that contradict them, and the process is killed between them and after them.
+    for lot in (sorted(RECORDS, key=lambda each: each[0] is not ATTEMPTS)[half::2] for half in range(2)):
         asyncio.run(send(running, lot))
         running.processes.kill("placements")
         running.start_placements()
-    found = until(lambda: findings(running), lambda told: len(told) >= len(WRONG))
+    found = until(lambda: findings(running), lambda events: len(events) >= len(WRONG))
     assert {each.finding: (each.pod.name, each.node) for each in found} == WRONG
     assert set(Counter(each.id for each in found).values()) == {1}
     assert {
@@ -166,8 +166,8 @@ def test_each_is_found_once_however_often_the_process_is_killed(running: Pipelin
     running.settle("from-zero", (ATTEMPTS, PODS, NODES))
     # Once the audits reach the present, which they do one after the other, all of it has been judged again.
     present = (LATE + GRACE).total_seconds() + 60
-    reached = until(lambda: running.metric(BEHIND), lambda seconds: 0 < seconds < present)
+    reached = until(lambda: running.metric(AUDIT_LAG), lambda seconds: 0 < seconds < present)
     assert 0 < reached < present
-    assert until(lambda: running.metric(BEHIND), lambda seconds: seconds != reached) != reached
+    assert until(lambda: running.metric(AUDIT_LAG), lambda seconds: seconds != reached) != reached
     assert len(findings(running)) == len(WRONG)
     assert in_index(running) == before

@@ -1,4 +1,4 @@
-"""The process that keeps who is where, on a real broker and index: killed at any time, and read again from zero."""
+"""The process of the placements on a real broker and index: killed at any time, and reading all of it again."""
 
 import asyncio
 import time
@@ -23,15 +23,16 @@ from schemas.events import (
     PodRef,
 )
 from schemas.ids import attempt_id, microseconds
+from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS, FINDINGS, NODES, PODS, Topic
 from tests.support.builders.events import a_request, a_summary
 from tests.support.harness.pipeline_process import Pipeline
 from tests.support.waiting import until
 
 HOUR_AGO = datetime.now(UTC).replace(microsecond=0) - timedelta(hours=1)
-NODE_COUNT, CARDS = 5, 4
+NODE_COUNT, DEVICES_PER_NODE = 5, 4
 
-Told = tuple[Topic, Event]
+Sent = tuple[Topic, Event]
 
 
 @pytest.fixture
@@ -44,30 +45,30 @@ def at(seconds: float) -> datetime:
     return HOUR_AGO + timedelta(seconds=seconds)
 
 
-def pod(number: int, life: int = 1) -> PodRef:
-    return PodRef(namespace="who", name=f"pod-{number}", uid=f"uid-{number}-{life}")
+def pod(number: int, generation: int = 1) -> PodRef:
+    return PodRef(namespace="who", name=f"pod-{number}", uid=f"uid-{number}-{generation}")
 
 
-def card(number: int) -> tuple[str, str]:
+def device(number: int) -> tuple[str, str]:
     """Node and device of a pod: one for each."""
-    return f"node{number % NODE_COUNT}", f"GPU-{number % NODE_COUNT}-{number // NODE_COUNT % CARDS}"
+    return f"node{number % NODE_COUNT}", f"GPU-{number % NODE_COUNT}-{number // NODE_COUNT % DEVICES_PER_NODE}"
 
 
-def a_registration(node: int) -> Told:
-    uuids = [f"GPU-{node}-{number}" for number in range(CARDS)]
+def a_registration(node: int) -> Sent:
+    uuids = [f"GPU-{node}-{number}" for number in range(DEVICES_PER_NODE)]
     same: dict[str, list[Any]] = {
         "model": ["A100"], "mode": ["hami-core"], "memory_mib": [40_960], "cores_percent": [100], "slots": [10],
         "numa": [0], "healthy": [True],
     }  # fmt: skip
     event = NodeRegistered(
         node=f"node{node}", observed_at=at(-60), scheduler="hami-scheduler", registered=True, uuid=uuids,
-        index=list(range(CARDS)), **{name: values * CARDS for name, values in same.items()},
+        index=list(range(DEVICES_PER_NODE)), **{name: values * DEVICES_PER_NODE for name, values in same.items()},
     )  # fmt: skip
     return NODES, event
 
 
-def bound(ref: PodRef, node: str, uuid: str, seconds: float, memory_mib: int = 10_240, **said: Any) -> list[Told]:
-    """As the worker tells it: first without the bind, then with it."""
+def bound(ref: PodRef, node: str, uuid: str, seconds: float, memory_mib: int = 10_240, **fields: Any) -> list[Sent]:
+    """As the worker publishes it: first without the bind, then with it."""
     started, ended = at(seconds - 2), at(seconds)
     picked = PickedDevice(container=0, uuid=uuid, model="A100", memory_mib=memory_mib, cores_percent=25)
     plain: dict[str, Any] = {
@@ -77,56 +78,60 @@ def bound(ref: PodRef, node: str, uuid: str, seconds: float, memory_mib: int = 1
     }  # fmt: skip
     bind = BindOutcome(node=node, bound=True, ended_at=ended)
     first = a_summary([node], **(plain | {"version": microseconds(started), "status": "pending"}))
-    whole = a_summary([node], **(plain | {"bind": bind} | said))
+    whole = a_summary([node], **(plain | {"bind": bind} | fields))
     return [(ATTEMPTS, part) for summary in (first, whole) for part in split(summary)]
 
 
-def seen(ref: PodRef, node: str, seconds: float, phase: str = "Running", **said: Any) -> Told:
-    return PODS, PodObserved(pod=ref, observed_at=at(seconds), phase=phase, node=node, **said)
+def seen(ref: PodRef, node: str, seconds: float, phase: str = "Running", **fields: Any) -> Sent:
+    return PODS, PodObserved(pod=ref, observed_at=at(seconds), phase=phase, node=node, **fields)
 
 
-def lives(count: int) -> tuple[list[Told], dict[tuple[str, str], tuple[Any, ...]]]:
-    """What is told, and the stays that follow: pods that go on, end, are deleted, come again."""
-    told = [a_registration(node) for node in range(NODE_COUNT)]
+def timelines(count: int) -> tuple[list[Sent], dict[tuple[str, str], tuple[Any, ...]]]:
+    """Records, and the placements that follow: pods that run on, end, are deleted, or are replaced."""
+    records = [a_registration(node) for node in range(NODE_COUNT)]
     expected: dict[tuple[str, str], tuple[Any, ...]] = {}
     for number in range(count):
-        (node, uuid), begins, ref = card(number), number * 10.0, pod(number)
-        told += [*bound(ref, node, uuid, begins), seen(ref, node, begins + 2), seen(ref, node, begins + 3)]
+        (node, uuid), begins, ref = device(number), number * 10.0, pod(number)
+        records += [*bound(ref, node, uuid, begins), seen(ref, node, begins + 2), seen(ref, node, begins + 3)]
         ends: dict[int, tuple[float | None, str]] = {
             0: (None, ""), 1: (begins + 5, "Succeeded"), 2: (begins + 6, "deleted"), 3: (begins + 300, "replaced"),
         }  # fmt: skip
         until, how = ends[number % 4]
         if how == "Succeeded":
-            told += [seen(ref, node, begins + 5, "Succeeded"), seen(ref, node, begins + 50, "Succeeded", deleted=True)]
+            records += [
+                seen(ref, node, begins + 5, "Succeeded"),
+                seen(ref, node, begins + 50, "Succeeded", deleted=True),
+            ]
         elif how == "deleted":
-            told.append(seen(ref, node, begins + 6, deleted=True))
+            records.append(seen(ref, node, begins + 6, deleted=True))
         elif how == "replaced":
-            told += bound(pod(number, 2), node, uuid, begins + 300)
+            records += bound(pod(number, 2), node, uuid, begins + 300)
             expected[ref.name, pod(number, 2).uid] = (node, (uuid,), begins + 300, None, "")
         expected[ref.name, ref.uid] = (node, (uuid,), begins, until, how)
-    return told, expected
+    return records, expected
 
 
-def send(running: Pipeline, told: Sequence[Told]) -> None:
-    asyncio.run(_send(running.servers.bootstrap_servers, told))
+def send(running: Pipeline, records: Sequence[Sent]) -> None:
+    asyncio.run(_send(running.servers.bootstrap_servers, records))
 
 
-async def _send(servers: str, told: Sequence[Told]) -> None:
+async def _send(servers: str, records: Sequence[Sent]) -> None:
     async with AIOKafkaProducer(bootstrap_servers=servers, enable_idempotence=True) as producer:
-        for topic, event in told:
+        for topic, event in records:
             record = encode(event)
             await producer.send(topic.name, record.value, key=record.key, headers=record.headers)
         await producer.flush()
 
 
-def stays(running: Pipeline) -> dict[tuple[str, str], tuple[Any, ...]]:
+def placements(running: Pipeline) -> dict[tuple[str, str], tuple[Any, ...]]:
     found = {}
     for document_id, document in documents(running, "schedulerlog-occupancy").items():
-        stay = placement_of(document_id, document["_source"])
-        until = (stay.until - HOUR_AGO).total_seconds() if stay.until else None  # type: ignore[union-attr]
-        devices = tuple(each.uuid for each in stay.held)  # type: ignore[union-attr]
-        began = (stay.started_at - HOUR_AGO).total_seconds()  # type: ignore[union-attr]
-        found[stay.pod.name, stay.pod.uid] = (stay.node, devices, began, until, stay.ended_by)  # type: ignore[union-attr]
+        placement = placement_of(document_id, document["_source"])
+        assert isinstance(placement, PodPlacement)
+        ended = (placement.ended_at - HOUR_AGO).total_seconds() if placement.ended_at else None
+        devices = tuple(allocation.uuid for allocation in placement.allocations)
+        started = (placement.started_at - HOUR_AGO).total_seconds()
+        found[placement.pod.name, placement.pod.uid] = (placement.node, devices, started, ended, placement.ended_by)
     return found
 
 
@@ -156,18 +161,18 @@ def taken(running: Pipeline) -> float:
     return running.metric("schedulerlog_placements_records_total")
 
 
-def test_who_is_where_is_known_however_often_the_process_is_killed(running: Pipeline) -> None:
-    told, expected = lives(60)
+def test_placements_are_known_however_often_the_process_is_killed(running: Pipeline) -> None:
+    records, expected = timelines(60)
     running.start_placements()
     for cut in range(3):
-        lot = told[cut * len(told) // 3 : (cut + 1) * len(told) // 3]
-        # What was seen is read before the binds are.
+        lot = records[cut * len(records) // 3 : (cut + 1) * len(records) // 3]
+        # Sightings are read before the binds.
         send(running, sorted(lot, key=lambda each: each[0] is ATTEMPTS))
         time.sleep(0.3 * cut)
         running.processes.kill("placements")
         running.start_placements()
-    assert until(lambda: stays(running), lambda found: found == expected) == expected
-    # A pod seen twice in a row as it was is observed once.
+    assert until(lambda: placements(running), lambda found: found == expected) == expected
+    # A pod that is seen twice in the same state is observed once.
     observed = documents(running, "schedulerlog-observations")
     running_once = [hit for hit in observed.values() if hit["_source"].get("phase") == "Running"]
     assert len([hit for hit in running_once if not hit["_source"]["event"]["deleted"]]) == 60
@@ -183,13 +188,16 @@ def test_who_is_where_is_known_however_often_the_process_is_killed(running: Pipe
     assert everything(running) == before
 
 
-def test_a_device_given_to_two_pods_is_told_once_however_often_the_process_is_killed(running: Pipeline) -> None:
+def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_is_killed(running: Pipeline) -> None:
     first, second = (PodRef(namespace="over", name=name, uid=f"uid-{name}") for name in ("first", "second"))
     node = "node7"
-    told = [(NODES, event.model_copy(update={"node": node})) for _, event in [a_registration(7)]]
-    told += [*bound(first, node, "GPU-7-0", 10, 30_720), *bound(second, node, "GPU-7-0", 20, 20_480, scheduler="other")]
+    records = [(NODES, event.model_copy(update={"node": node})) for _, event in [a_registration(7)]]
+    records += [
+        *bound(first, node, "GPU-7-0", 10, 30_720),
+        *bound(second, node, "GPU-7-0", 20, 20_480, scheduler="other"),
+    ]
     running.start_placements()
-    send(running, told)
+    send(running, records)
 
     def over() -> list[FindingReported]:
         return [each for each in findings(running) if each.pod.namespace == "over" and each.device]
@@ -200,15 +208,15 @@ def test_a_device_given_to_two_pods_is_told_once_however_often_the_process_is_ki
     )  # fmt: skip
     assert finding.numbers == {"memory_total_mib": 40_960, "memory_held_mib": 51_200, "pods": 2}
     assert ["over/first" in line or "over/second" in line for line in finding.evidence] == [True, True]
-    # What stands in the index is told; killed before, the process tells the topic again, under the same id.
+    # A finding that the index has counts as reported; killed before, the process publishes it again under the same id.
     written = until(lambda: documents(running, "schedulerlog-findings").values(), lambda hits: len(hits) > 0)
     assert finding.id in {hit["_id"] for hit in written}
     running.processes.kill("placements")
     running.start_placements()
-    # The end of the first is the end of it; nothing more is to be told.
+    # With the first pod ended, the device is no longer overcommitted and nothing more is reported.
     send(running, [seen(first, node, 40, "Failed")])
-    assert until(lambda: stays(running)["first", "uid-first"][3], lambda end: end == 40.0) == 40.0
-    # What comes later and is found shows that there was nothing more to find in what came before.
+    assert until(lambda: placements(running)["first", "uid-first"][3], lambda end: end == 40.0) == 40.0
+    # A later finding shows that everything before it was audited.
     later = [PodRef(namespace="over", name=name, uid=f"uid-{name}") for name in ("third", "fourth")]
     send(running, bound(later[0], node, "GPU-7-1", 50, 30_720))
     send(running, bound(later[1], node, "GPU-7-1", 60, 20_480))
@@ -230,7 +238,7 @@ def test_records_that_say_nothing_are_set_aside_and_their_neighbours_taken(runni
     late = PodObserved(pod=ref, observed_at=datetime.now(UTC) + timedelta(days=400), phase="Running", node="node1")
     asyncio.run(_send_bytes(running.servers.bootstrap_servers, b"{"))
     send(running, [(PODS, late), seen(ref, "node1", 5)])
-    assert until(lambda: ("after", "uid-odd") in stays(running), bool)
+    assert until(lambda: ("after", "uid-odd") in placements(running), bool)
     assert len(running.topic("schedulerlog.dead-letters")) == before + 2
 
 

@@ -100,7 +100,7 @@ async def send(kafka: str, events: Sequence[Event], topic: str = MESSAGES.name) 
         await producer.flush()
 
 
-async def told(kafka: str, count: int, log: Path, seconds: float = 60) -> list[tuple[str, str]]:
+async def published(kafka: str, count: int, log: Path, seconds: float = 60) -> list[tuple[str, str]]:
     """State and pod of the alerts on the topic, when there are so many."""
     found: list[Any] = []
     async with AIOKafkaConsumer(ALERTS.name, bootstrap_servers=kafka, auto_offset_reset="earliest") as consumer:
@@ -113,7 +113,7 @@ async def told(kafka: str, count: int, log: Path, seconds: float = 60) -> list[t
 
 
 class Alertmanager:
-    """Takes what Alertmanager's schema allows; out of order while ``is_down``."""
+    """Accepts what Alertmanager's schema allows; answers 503 while ``is_down``."""
 
     def __init__(self) -> None:
         self.posts: list[list[dict[str, Any]]] = []
@@ -164,15 +164,19 @@ async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_aler
     taken.is_down = True
     with running(log, "alertmanager", "--kafka", kafka, "--url", url, "--resend-seconds", "1", "--api-url", "http://a"):
         with running(log, *alerts) as process:
-            assert await told(kafka, 1, log) == [("firing", "old")]
+            assert await published(kafka, 1, log) == [("firing", "old")]
             process.kill()
             process.wait()
         taken.is_down = False
         await eventually_async(lambda: taken.states() == {"old": True}, lambda: f"{taken.posts} {log.read_text()}")
-        # What happens while nobody looks is told by the next one.
+        # What happens while no process runs is published by the next one.
         await send(kafka, [bound("old"), *refusals("other", 45, 40, 35, 20, 5)])
         with running(log, *alerts):
-            assert sorted(await told(kafka, 3, log)) == [("firing", "old"), ("firing", "other"), ("resolved", "old")]
+            assert sorted(await published(kafka, 3, log)) == [
+                ("firing", "old"),
+                ("firing", "other"),
+                ("resolved", "old"),
+            ]
         await eventually_async(
             lambda: taken.states() == {"old": False, "other": True}, lambda: f"{taken.posts} {log.read_text()}"
         )

@@ -1,4 +1,4 @@
-"""What the audits know after a restart, and of which binds nobody told."""
+"""What the audits know after a restart, and which binds are found to be unreported."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -6,8 +6,8 @@ from typing import Any
 
 import orjson
 
-from pipeline.placements.audit_queries import UNTOLD_AFTER
-from pipeline.placements.audits import Audits
+from pipeline.placements.audit_queries import BIND_REPORT_TIMEOUT
+from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.occupancy_queries import PAGE
 from pipeline.sinks.msearch import Search
 from schemas.codec.records import encode_value, rfc3339
@@ -24,8 +24,8 @@ BOUND, LONG_AFTER = at(1), at(1_000)
 
 
 class FakeIndex:
-    """Holds documents by alias, and answers each question with all of its alias: what a question leaves out is
-    OpenSearch's part, and tried there."""
+    """Holds documents by alias, and answers each search with all of its alias: filtering is OpenSearch's part,
+    and tested there."""
 
     def __init__(self) -> None:
         self.hits: dict[str, list[dict[str, Any]]] = {}
@@ -36,20 +36,20 @@ class FakeIndex:
         stored = orjson.loads(encode_value(source))
         hits.append({"_index": alias, "_id": str(len(hits)), "_version": 1, "_source": stored, "sort": [len(hits)]})
 
-    def put_stay(self, pod: PodRef, *facts: Fact) -> None:
+    def put_placement(self, pod: PodRef, *facts: Fact) -> None:
         for made in Facts(pod.namespace, pod.name, facts).placements():
             self.put(OCCUPANCY.alias, placement_document(made.placement, {"binds": made.binds, "sights": made.sights}))
 
-    def put_seen(self, event: Observed) -> None:
+    def put_observation(self, event: Observed) -> None:
         self.put(OBSERVATIONS.alias, observation_document(event, "digest"))
 
-    def put_attempt(self, **said: Any) -> None:
+    def put_attempt(self, **fields: Any) -> None:
         plain = {
             "@timestamp": rfc3339(at(0)), "ended_at": rfc3339(BOUND), "attempt_id": "a1", "namespace": "ml",
             "pod": "trainer", "pod_uid": "uid-trainer", "scheduler": "hami-scheduler", "status": "pending",
             "chosen": "node1", "picked_devices": ["GPU-node1-0"], "summary": {"provenance": None},
         }  # fmt: skip
-        self.put(ATTEMPTS.alias, plain | said)
+        self.put(ATTEMPTS.alias, plain | fields)
 
     async def search(self, searches: Sequence[Search]) -> list[list[dict[str, Any]]]:
         answers = []
@@ -61,92 +61,92 @@ class FakeIndex:
         return answers
 
 
-def a_bind(node: str = "node1", **said: Any) -> BindFact:
+def a_bind(node: str = "node1", **fields: Any) -> BindFact:
     plain: dict[str, Any] = {
         "attempt_id": "a1",
         "scheduler": "hami-scheduler",
         "started_at": at(0),
         "uid": "uid-trainer",
     }
-    return BindFact(**(plain | {"node": node, "at": BOUND, "bound": True, "version": 1} | said))
+    return BindFact(**(plain | {"node": node, "at": BOUND, "bound": True, "version": 1} | fields))
 
 
-async def names(audits: Audits) -> list[str]:
+async def names(audits: PlacementAudits) -> list[str]:
     return [each.finding for each in await audits.find(LONG_AFTER)]
 
 
 async def test_what_was_written_but_not_judged_before_a_restart_is_judged_after_it() -> None:
     index = FakeIndex()
-    index.put_stay(a_pod(), a_bind())
-    index.put_seen(seen(70, ""))
-    index.put_seen(checked(-10, a_problem()))
-    audits = Audits(None, index)
-    await audits.recall(LONG_AFTER)
-    # The devices are not known of this bind, nor that it asked for any: nothing is said of its node.
+    index.put_placement(a_pod(), a_bind())
+    index.put_observation(seen(70, ""))
+    index.put_observation(checked(-10, a_problem()))
+    audits = PlacementAudits(None, index)
+    await audits.load(LONG_AFTER)
+    # Neither the devices nor the requests of this bind are known, so its node is not audited.
     assert await names(audits) == ["BoundNowhere"]
     assert await names(audits) == []
 
 
-async def test_of_a_node_the_index_is_asked_once_what_was_said_before() -> None:
+async def test_the_earlier_checks_of_a_node_are_loaded_once() -> None:
     index = FakeIndex()
-    index.put_seen(checked(-10, a_problem()))
-    index.put_seen(registered(-10, {"GPU-1": 10}))
-    index.put_stay(a_pod(), a_bind(held=(DeviceAllocation(uuid="GPU-1", container="main"),)))
-    audits = Audits(None, index)
-    await audits.recall(LONG_AFTER)
+    index.put_observation(checked(-10, a_problem()))
+    index.put_observation(registered(-10, {"GPU-1": 10}))
+    index.put_placement(a_pod(), a_bind(held=(DeviceAllocation(uuid="GPU-1", container="main"),)))
+    audits = PlacementAudits(None, index)
+    await audits.load(LONG_AFTER)
     assert await names(audits) == ["StaleHandshake"]
     asked = index.asked.count(OBSERVATIONS.alias)
-    index.put_stay(a_pod("other"), a_bind(attempt_id="a2", uid="uid-other"))
-    await audits.recall(LONG_AFTER)
+    index.put_placement(a_pod("other"), a_bind(attempt_id="a2", uid="uid-other"))
+    await audits.load(LONG_AFTER)
     await names(audits)
     assert index.asked.count(OBSERVATIONS.alias) == asked + 1
 
 
-async def test_more_than_a_page_is_recalled() -> None:
+async def test_more_than_a_page_is_loaded() -> None:
     index = FakeIndex()
     for number in range(PAGE + 10):
-        index.put_stay(a_pod(f"pod{number}"), a_bind(attempt_id=f"a{number}", uid=f"uid-pod{number}"))
-        index.put_seen(seen(70, "", f"pod{number}"))
-    audits = Audits(None, index)
-    await audits.recall(LONG_AFTER)
+        index.put_placement(a_pod(f"pod{number}"), a_bind(attempt_id=f"a{number}", uid=f"uid-pod{number}"))
+        index.put_observation(seen(70, "", f"pod{number}"))
+    audits = PlacementAudits(None, index)
+    await audits.load(LONG_AFTER)
     assert len(await names(audits)) == PAGE + 10
 
 
-async def test_a_pod_on_its_chosen_node_without_a_told_bind_is_found_after_a_while() -> None:
+async def test_a_pod_on_its_chosen_node_without_a_reported_bind_is_found_after_five_minutes() -> None:
     index = FakeIndex()
     index.put_attempt()
-    index.put_stay(a_pod(), PodSighting("uid-trainer", "node1", "Running", at(5)))
-    audits = Audits(None, index)
-    assert await audits.find(at(5) + UNTOLD_AFTER) == []
-    (finding,) = await audits.find(at(66) + UNTOLD_AFTER)
+    index.put_placement(a_pod(), PodSighting("uid-trainer", "node1", "Running", at(5)))
+    audits = PlacementAudits(None, index)
+    assert await audits.find(at(5) + BIND_REPORT_TIMEOUT) == []
+    (finding,) = await audits.find(at(66) + BIND_REPORT_TIMEOUT)
     assert (finding.finding, finding.attempt_id, finding.node) == ("BindUnreported", "a1", "node1")
     assert finding.found_at == BOUND
     assert finding.evidence[1].startswith(seen(5).id)
 
 
-async def test_a_bind_that_is_told_by_whomever_another_node_or_a_log_that_was_read_is_no_finding() -> None:
+async def test_a_bind_of_another_attempt_another_node_or_an_attempt_from_a_log_is_not_a_finding() -> None:
     sight = PodSighting("uid-trainer", "node1", "Running", at(5))
-    for facts, said in (
+    for facts, fields in (
         ([sight, a_bind(attempt_id="another", started_at=at(2), at=at(3))], {}),
         ([PodSighting("uid-trainer", "node2", "Running", at(5))], {}),
         ([sight], {"summary": {"provenance": {"source": "hami-log"}}}),
     ):
         index = FakeIndex()
-        index.put_attempt(**said)
-        index.put_stay(a_pod(), *facts)
-        assert await names(Audits(None, index)) == []
+        index.put_attempt(**fields)
+        index.put_placement(a_pod(), *facts)
+        assert await names(PlacementAudits(None, index)) == []
 
 
-async def test_attempts_are_looked_for_once_a_minute() -> None:
+async def test_attempts_without_a_bind_are_searched_for_once_a_minute() -> None:
     index = FakeIndex()
-    audits = Audits(None, index)
+    audits = PlacementAudits(None, index)
     for second in range(120):
         await audits.find(LONG_AFTER + timedelta(seconds=second))
     assert index.asked.count(ATTEMPTS.alias) == 2
 
 
-async def test_a_document_that_says_nothing_of_an_attempt_is_passed_over() -> None:
+async def test_a_document_without_an_attempt_or_a_uid_is_passed_over() -> None:
     index = FakeIndex()
     index.put_attempt(attempt_id=None)
     index.put_attempt(pod_uid=None)
-    assert await names(Audits(None, index)) == []
+    assert await names(PlacementAudits(None, index)) == []

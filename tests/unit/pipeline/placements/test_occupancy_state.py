@@ -1,4 +1,4 @@
-"""The documents that follow from what is said, whatever is read first, told again, or cut off by a kill."""
+"""The documents that follow from inputs, in whatever order they are read, repeated, or interrupted by a kill."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.placements.input_decoder import BoundAttempt, Said, bind_of, said_in
-from pipeline.placements.observation_dedup import KEPT, Known, Latest
-from pipeline.placements.occupancy_queries import Stored, observed
-from pipeline.placements.occupancy_state import Book, PodKey, thing_of
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, bind_of, input_of
+from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest, RecentObservations
+from pipeline.placements.occupancy_queries import StoredPlacement, observed
+from pipeline.placements.occupancy_state import OccupancyState
+from pipeline.placements.subjects import PodKey, subject_of
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import split
 from schemas.codec.records import Rejected, encode
@@ -35,26 +36,26 @@ def a_pod(name: str = "a", uid: str = "u1") -> PodRef:
 
 
 def seen(
-    seconds: float, phase: str = "Running", node: str = "node1", pod: PodRef | None = None, **said: Any
+    seconds: float, phase: str = "Running", node: str = "node1", pod: PodRef | None = None, **fields: Any
 ) -> PodObserved:
-    return PodObserved(pod=pod or a_pod(), observed_at=at(seconds), phase=phase, node=node, **said)
+    return PodObserved(pod=pod or a_pod(), observed_at=at(seconds), phase=phase, node=node, **fields)
 
 
-def bound(seconds: float, node: str = "node1", pod: PodRef | None = None, **said: Any) -> BoundAttempt:
+def bound(seconds: float, node: str = "node1", pod: PodRef | None = None, **fields: Any) -> BoundAttempt:
     plain: dict[str, Any] = {
         "attempt_id": f"attempt-{seconds:g}-{node}", "pod": pod or a_pod(), "scheduler": "hami-scheduler",
         "started_at": at(seconds - 1), "version": 1, "requests": [a_request()], "chosen": node,
         "picked_devices": ["GPU-1"], "bind": BindOutcome(node=node, bound=True, ended_at=at(seconds)),
         "picked": [PickedDevice(container=0, uuid="GPU-1", model="A100", memory_mib=20480, cores_percent=25)],
     }  # fmt: skip
-    return BoundAttempt.model_validate(plain | said)
+    return BoundAttempt.model_validate(plain | fields)
 
 
 class Store:
-    """The index, as far as it matters: a greater version stays, what is there is not made again."""
+    """An index in memory: it keeps the greatest version, and a document without one as it was first written."""
 
     def __init__(self) -> None:
-        self.documents: dict[str, Stored] = {}
+        self.documents: dict[str, StoredPlacement] = {}
         self.writes = 0
 
     def write(self, documents: Sequence[Document]) -> None:
@@ -64,64 +65,66 @@ class Store:
             if each.is_deletion:
                 self.documents.pop(key, None)
             elif known is None or (each.version is not None and each.version >= known.version):
-                self.documents[key] = Stored(each.index, each.id, each.version or 0, orjson.loads(each.source))
+                self.documents[key] = StoredPlacement(each.index, each.id, each.version or 0, orjson.loads(each.source))
                 self.writes += 1
 
-    def of(self, alias: str, **terms: str) -> list[Stored]:
+    def of(self, alias: str, **terms: str) -> list[StoredPlacement]:
         mine = [each for each in self.documents.values() if each.index.startswith(alias)]
         mine = [each for each in mine if all(each.source.get(name) == value for name, value in terms.items())]
         return sorted(mine, key=lambda each: str(each.source["@timestamp"]), reverse=True)
 
-    def load(self, book: Book, said: Said) -> None:
-        thing = thing_of(said)
-        if isinstance(thing, PodKey):
-            about = {"namespace": thing.namespace, "pod": thing.name}
-            book.load_pod(
-                thing, self.of(OCCUPANCY.alias, **about), observed(_hits(self.of(OBSERVATIONS.alias, **about)))
+    def load(self, state: OccupancyState, item: PlacementInput) -> None:
+        subject = subject_of(item)
+        if isinstance(subject, PodKey):
+            about = {"namespace": subject.namespace, "pod": subject.name}
+            state.load_pod(
+                subject, self.of(OCCUPANCY.alias, **about), observed(_hits(self.of(OBSERVATIONS.alias, **about)))
             )
         else:
-            book.load_node(thing, observed(_hits(self.of(OBSERVATIONS.alias, node=thing))))
+            state.load_node(subject, observed(_hits(self.of(OBSERVATIONS.alias, node=subject))))
 
-    def said(self) -> dict[str, Any]:
+    def sources(self) -> dict[str, Any]:
         return {key: each.source for key, each in self.documents.items()}
 
 
-def _hits(found: Sequence[Stored]) -> list[dict[str, Any]]:
+def _hits(found: Sequence[StoredPlacement]) -> list[dict[str, Any]]:
     return [{"_id": each.id, "_source": each.source} for each in found]
 
 
-def taken(all_said: Sequence[Said], store: Store | None = None, book: Book | None = None) -> Store:
-    store, book = store or Store(), Book() if book is None else book
-    for said in all_said:
-        if book.lacks(thing_of(said)):
-            store.load(book, said)
-        store.write(book.take(said, NOW))
+def taken(inputs: Sequence[PlacementInput], store: Store | None = None, state: OccupancyState | None = None) -> Store:
+    store, state = store or Store(), OccupancyState() if state is None else state
+    for item in inputs:
+        if state.lacks(subject_of(item)):
+            store.load(state, item)
+        store.write(state.apply(item, NOW))
     return store
 
 
-def stays(store: Store) -> list[tuple[str, str, float, float | None, str]]:
-    """Day, node, from, until, ended by."""
+def placements(store: Store) -> list[tuple[str, str, float, float | None, str]]:
+    """Day of the index, node, start, end, what ended it."""
     found = []
     for each in reversed(store.of(OCCUPANCY.alias)):
-        stay = placement_of(each.id, each.source)
-        assert not isinstance(stay, Rejected)
-        until = (stay.ended_at - NIGHT).total_seconds() if stay.ended_at else None
-        found.append((each.index[-2:], stay.node, (stay.started_at - NIGHT).total_seconds(), until, stay.ended_by))
+        placement = placement_of(each.id, each.source)
+        assert not isinstance(placement, Rejected)
+        until = (placement.ended_at - NIGHT).total_seconds() if placement.ended_at else None
+        found.append(
+            (each.index[-2:], placement.node, (placement.started_at - NIGHT).total_seconds(), until, placement.ended_by)
+        )
     return found
 
 
-def test_a_bind_and_an_end_make_a_stay_and_an_observation() -> None:
+def test_a_bind_and_an_end_give_a_placement_and_an_observation() -> None:
     store = taken([bound(0), seen(9, "Failed")])
-    assert stays(store) == [("21", "node1", 0, 9, "Failed")]
+    assert placements(store) == [("21", "node1", 0, 9, "Failed")]
     assert len(store.of(OBSERVATIONS.alias)) == 1
 
 
-def test_a_stay_that_turns_out_to_have_begun_the_day_before_is_there_once() -> None:
+def test_a_placement_that_turns_out_to_have_begun_the_day_before_has_one_document() -> None:
     store = taken([seen(40), bound(0)])
-    assert stays(store) == [("21", "node1", 0, None, "")]
+    assert placements(store) == [("21", "node1", 0, None, "")]
 
 
-def test_what_is_seen_again_as_it_was_is_one_observation() -> None:
+def test_an_unchanged_state_is_observed_once() -> None:
     store = taken([seen(1), seen(2), seen(3, "Failed"), seen(4, "Failed"), seen(5)])
     assert [each.source["phase"] for each in store.of(OBSERVATIONS.alias)] == ["Running", "Failed", "Running"]
 
@@ -134,179 +137,181 @@ def a_registration(seconds: float, handshake: str = "Requesting_2026", memory_mi
     )  # fmt: skip
 
 
-def test_a_handshake_that_goes_on_is_no_news_one_that_breaks_off_is() -> None:
-    told = [a_registration(0), a_registration(30, "Requesting_2027"), a_registration(60, "Deleted_2027")]
-    assert len(taken(told).of(OBSERVATIONS.alias)) == 2
+def test_a_renewed_handshake_is_not_a_change_a_deleted_one_is() -> None:
+    inputs = [a_registration(0), a_registration(30, "Requesting_2027"), a_registration(60, "Deleted_2027")]
+    assert len(taken(inputs).of(OBSERVATIONS.alias)) == 2
 
 
-def test_registrations_of_two_schedulers_and_checks_stand_beside_each_other() -> None:
+def test_registrations_of_two_schedulers_and_checks_are_observed_separately() -> None:
     checked = NodeChecked(node="node1", observed_at=at(2), scheduler="hami-scheduler", problems=[])
     other = a_registration(1).model_copy(update={"scheduler": "other"})
     assert len(taken([a_registration(0), other, checked, a_registration(3)]).of(OBSERVATIONS.alias)) == 3
 
 
-def test_two_pods_on_one_card_are_a_finding_once_the_node_is_known() -> None:
-    book = Book()
-    over: list[Said] = [a_registration(-9, memory_mib=30000), bound(0), bound(5, pod=a_pod("b", "u2"))]
-    taken(over, book=book)
-    assert book.judge(at(9)) == []
-    (finding,) = book.judge(at(20))
+def test_two_pods_on_one_device_are_one_finding_once_the_node_is_known() -> None:
+    state = OccupancyState()
+    inputs: list[PlacementInput] = [a_registration(-9, memory_mib=30000), bound(0), bound(5, pod=a_pod("b", "u2"))]
+    taken(inputs, state=state)
+    assert state.overcommitments(at(9)) == []
+    (finding,) = state.overcommitments(at(20))
     assert (finding.pod.name, finding.numbers["memory_held_mib"]) == ("b", 40960)
-    assert book.judge(at(30)) == []
+    assert state.overcommitments(at(30)) == []
 
 
-def test_stays_that_are_only_known_from_the_index_count_too() -> None:
+def test_placements_of_pods_that_are_not_in_memory_count_too() -> None:
     store = taken([a_registration(-9, memory_mib=30000), bound(0)])
-    book = Book()
-    book.load_holdings(store.of(OCCUPANCY.alias))
-    taken([bound(5, pod=a_pod("b", "u2"))], store, book)
-    assert book.nodes_to_load() == ["node1"]
-    store.load(book, a_registration(0))
-    assert [finding.pod.name for finding in book.judge(at(20))] == ["b"]
+    state = OccupancyState()
+    state.load_holdings(store.of(OCCUPANCY.alias))
+    taken([bound(5, pod=a_pod("b", "u2"))], store, state)
+    assert state.nodes_to_load() == ["node1"]
+    store.load(state, a_registration(0))
+    assert [finding.pod.name for finding in state.overcommitments(at(20))] == ["b"]
 
 
-def test_pods_that_nothing_is_said_of_leave_and_are_known_again() -> None:
-    store, book = Store(), Book(most_pods=1)
-    taken([bound(0)], store, book)
-    taken([bound(1, pod=a_pod("b", "u2"))], store, book)
-    book.trim()
-    assert (len(book), book.lacks(PodKey("llm", "a"))) == (1, True)
-    taken([seen(9, "Failed")], store, book)
-    assert ("21", "node1", 0, 9, "Failed") in stays(store)
+def test_pods_without_an_input_for_longest_leave_memory_and_are_loaded_again() -> None:
+    store, state = Store(), OccupancyState(max_pods=1)
+    taken([bound(0)], store, state)
+    taken([bound(1, pod=a_pod("b", "u2"))], store, state)
+    state.trim()
+    assert (len(state), state.lacks(PodKey("llm", "a"))) == (1, True)
+    taken([seen(9, "Failed")], store, state)
+    assert ("21", "node1", 0, 9, "Failed") in placements(store)
 
 
 PODS = st.sampled_from([a_pod(), a_pod(uid="u2"), a_pod("b", "u3")])
 NODES = st.sampled_from(["node1", "node2"])
 SECONDS = st.integers(0, 60)
-SAID = st.one_of(
+INPUT = st.one_of(
     st.builds(bound, SECONDS, NODES, PODS),
     st.builds(seen, SECONDS, st.sampled_from(["Running", "Failed"]), NODES, PODS, deleted=st.booleans()),
     st.builds(a_registration, SECONDS, memory_mib=st.integers(1, 2)),
 )
 
 
-def in_turn(told: Sequence[Said]) -> list[Said]:
-    """What is observed of a thing in the order of its times, binds wherever they come."""
+def in_order(inputs: Sequence[PlacementInput]) -> list[PlacementInput]:
+    """Observations of each subject in the order of their times; binds anywhere."""
     latest: dict[Any, datetime] = {}
     kept = []
-    for said in told:
-        if isinstance(said, PodObserved | NodeRegistered):
-            if said.observed_at < latest.setdefault(thing_of(said), said.observed_at):
+    for item in inputs:
+        if isinstance(item, PodObserved | NodeRegistered):
+            if item.observed_at < latest.setdefault(subject_of(item), item.observed_at):
                 continue
-            latest[thing_of(said)] = said.observed_at
-        kept.append(said)
+            latest[subject_of(item)] = item.observed_at
+        kept.append(item)
     return kept
 
 
-TOLD = st.lists(SAID, max_size=8).map(in_turn)
+INPUTS = st.lists(INPUT, max_size=8).map(in_order)
 
 
-# Each: of how many records, how many documents are written, whether the records are acknowledged.
+# Of how many records, how many documents are written before the kill, and whether the offsets are committed.
 KILLS = st.lists(st.tuples(st.integers(1, 4), st.integers(0, 6), st.booleans()), max_size=5)
 FEW = settings(max_examples=examples(20))
 
 
 @FEW
-@given(TOLD, KILLS)
+@given(INPUTS, KILLS)
 def test_killed_anywhere_and_read_again_the_documents_are_the_same(
-    told: list[Said], kills: list[tuple[int, int, bool]]
+    inputs: list[PlacementInput], kills: list[tuple[int, int, bool]]
 ) -> None:
-    assert killed(told, kills).said() == taken(told).said()
+    assert killed(inputs, kills).sources() == taken(inputs).sources()
 
 
 @FEW
-@given(st.lists(SAID, max_size=8), KILLS)
-def test_killed_anywhere_the_stays_are_the_same_in_whatever_order_things_are_said(
-    told: list[Said], kills: list[tuple[int, int, bool]]
+@given(st.lists(INPUT, max_size=8), KILLS)
+def test_killed_anywhere_the_placements_are_the_same_in_any_order_of_inputs(
+    inputs: list[PlacementInput], kills: list[tuple[int, int, bool]]
 ) -> None:
-    assert stays(killed(told, kills)) == stays(taken(told))
+    assert placements(killed(inputs, kills)) == placements(taken(inputs))
 
 
-def killed(told: list[Said], kills: list[tuple[int, int, bool]]) -> Store:
-    """What stands there after all of it was taken, by process after process that a kill ended."""
+def killed(inputs: list[PlacementInput], kills: list[tuple[int, int, bool]]) -> Store:
+    """The index after all inputs were taken, by one process after another that was killed."""
     store, place = Store(), 0
-    for size, written, is_acknowledged in kills:
-        batch = told[place : place + size]
-        if is_acknowledged:
+    for size, written, is_committed in kills:
+        batch = inputs[place : place + size]
+        if is_committed:
             taken(batch, store)
             place += size
         else:
             store.write(_documents(batch, store)[:written])
-    return taken(told[place:], store)
+    return taken(inputs[place:], store)
 
 
 @FEW
-@given(st.lists(SAID, max_size=8))
-def test_read_again_the_stays_are_as_they_were_in_whatever_order_things_are_said(told: list[Said]) -> None:
-    store = taken(told)
-    before = stays(store)
-    taken(told, store)
-    assert stays(store) == before
+@given(st.lists(INPUT, max_size=8))
+def test_read_again_the_placements_are_the_same_in_any_order_of_inputs(inputs: list[PlacementInput]) -> None:
+    store = taken(inputs)
+    before = placements(store)
+    taken(inputs, store)
+    assert placements(store) == before
 
 
-def _documents(told: Sequence[Said], store: Store) -> list[Document]:
-    book, found = Book(), []
-    for said in told:
-        if book.lacks(thing_of(said)):
-            store.load(book, said)
-        found += book.take(said, NOW)
+def _documents(inputs: Sequence[PlacementInput], store: Store) -> list[Document]:
+    state, found = OccupancyState(), []
+    for item in inputs:
+        if state.lacks(subject_of(item)):
+            store.load(state, item)
+        found += state.apply(item, NOW)
     return found
 
 
 @FEW
-@given(TOLD)
-def test_read_from_the_beginning_again_nothing_is_written(told: list[Said]) -> None:
-    store = taken(told)
+@given(INPUTS)
+def test_read_from_the_beginning_again_nothing_is_written(inputs: list[PlacementInput]) -> None:
+    store = taken(inputs)
     writes, documents = store.writes, dict(store.documents)
-    taken(told, store)
+    taken(inputs, store)
     assert (store.writes, store.documents) == (writes, documents)
 
 
-def test_what_comes_late_between_two_that_are_alike_hides_the_second_until_it_is_read_again() -> None:
-    told = [a_registration(0, memory_mib=2), a_registration(2, memory_mib=2), a_registration(1, memory_mib=1)]
-    store = taken(told)
+def test_a_change_that_arrives_late_between_two_equal_ones_shows_the_second_when_it_is_read_again() -> None:
+    inputs = [a_registration(0, memory_mib=2), a_registration(2, memory_mib=2), a_registration(1, memory_mib=1)]
+    store = taken(inputs)
     assert [each.source["@timestamp"][17:19] for each in store.of(OBSERVATIONS.alias)] == ["31", "30"]
-    taken(told, store)
+    taken(inputs, store)
     assert [each.source["@timestamp"][17:19] for each in store.of(OBSERVATIONS.alias)] == ["32", "31", "30"]
 
 
-def test_the_latest_sayings_are_kept_by_time_whenever_they_come() -> None:
-    latest = Latest()
-    assert latest.add(Known(at(5), "five", "x"))
-    assert latest.add(Known(at(1), "one", "y"))
-    assert not latest.add(Known(at(6), "six", "x"))
-    assert not latest.add(Known(at(1), "one", "y"))
-    assert [latest.add(Known(at(10 + number), str(number), str(number))) for number in range(KEPT)] == [True] * KEPT
+def test_the_latest_observations_are_kept_by_time_in_any_order_of_arrival() -> None:
+    latest = RecentObservations()
+    assert latest.add(ObservationDigest(at(5), "five", "x"))
+    assert latest.add(ObservationDigest(at(1), "one", "y"))
+    assert not latest.add(ObservationDigest(at(6), "six", "x"))
+    assert not latest.add(ObservationDigest(at(1), "one", "y"))
+    assert [
+        latest.add(ObservationDigest(at(10 + number), str(number), str(number))) for number in range(REMEMBERED)
+    ] == [True] * REMEMBERED
 
 
-def told(event: Any) -> Said | Rejected | None:
+def decoded(event: Any) -> PlacementInput | Rejected | None:
     record = encode(event)
-    return said_in(record.value, record.headers, NOW)
+    return input_of(record.value, record.headers, NOW)
 
 
 BOUND: dict[str, Any] = {"bind": BindOutcome(node="node1", bound=True, ended_at=at(0)), "chosen": "node1"}
 
 
-def test_a_summary_with_a_bind_is_read_in_its_first_part_alone() -> None:
+def test_of_a_summary_with_a_bind_only_the_first_part_is_decoded() -> None:
     summary = a_summary([f"node{number}" for number in range(3_000)], **BOUND)
     first, *others = split(summary)
     assert others
-    assert isinstance(told(first), BoundAttempt)
-    assert [told(each) for each in others] == [None] * len(others)
+    assert isinstance(decoded(first), BoundAttempt)
+    assert [decoded(each) for each in others] == [None] * len(others)
 
 
 @pytest.mark.parametrize(
     "event", [a_summary(), a_repetition(), a_summary(scheduler_message='a text with "bind":null in it')]
 )
-def test_what_binds_nothing_is_not_read(event: Any) -> None:
-    assert told(event) is None
+def test_an_attempt_without_a_bind_is_not_decoded(event: Any) -> None:
+    assert decoded(event) is None
 
 
-def test_a_text_that_looks_like_no_bind_hides_none() -> None:
-    assert isinstance(told(a_summary(scheduler_message='"bind":null', **BOUND)), BoundAttempt)
+def test_a_text_that_looks_like_a_missing_bind_hides_none() -> None:
+    assert isinstance(decoded(a_summary(scheduler_message='"bind":null', **BOUND)), BoundAttempt)
 
 
-def test_devices_of_a_bind_are_held_by_container_and_those_without_numbers_too() -> None:
+def test_devices_of_a_bind_are_allocated_by_container_with_or_without_amounts() -> None:
     requests = [a_request(container="setup", init=True), a_request(container="main")]
     picked = [PickedDevice(container=1, uuid="GPU-1", model="A100", memory_mib=5, cores_percent=9)]
     held = bind_of(bound(0, requests=requests, picked=picked, picked_devices=["GPU-1", "GPU-2"])).held
@@ -316,11 +321,11 @@ def test_devices_of_a_bind_are_held_by_container_and_those_without_numbers_too()
     ]
 
 
-def test_a_bind_to_another_node_than_the_chosen_one_holds_devices_that_nobody_knows() -> None:
+def test_a_bind_to_another_node_than_the_chosen_one_has_no_known_devices() -> None:
     assert bind_of(bound(0, chosen="node2")).held == ()
 
 
 def test_what_happens_far_in_the_future_is_rejected_with_its_time() -> None:
-    said = told(seen(10**7))
-    assert isinstance(said, Rejected)
-    assert "2027-03" in str(said)
+    rejected = decoded(seen(10**7))
+    assert isinstance(rejected, Rejected)
+    assert "2027-03" in str(rejected)

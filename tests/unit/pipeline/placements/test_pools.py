@@ -1,10 +1,10 @@
 import pytest
 
-from pipeline.placements.pools import expected
+from pipeline.placements.pools import expected_pools
 
 
-def test_without_a_rule_there_is_nothing_to_expect() -> None:
-    assert expected("a100=gpu-*", "") is None
+def test_without_a_rule_every_namespace_may_use_every_node() -> None:
+    assert expected_pools("a100=gpu-*", "") is None
 
 
 @pytest.mark.parametrize(
@@ -17,14 +17,14 @@ def test_without_a_rule_there_is_nothing_to_expect() -> None:
         ("other", None),
     ],
 )
-def test_the_first_pattern_that_fits_a_namespace_says_its_pools(namespace: str, allowed: set[str] | None) -> None:
-    pools = expected("a100=gpu-*,t4=t4-*", " team-a = a100 | t4 ,batch-x=a100,batch-*=t4,web=")
+def test_the_first_pattern_that_matches_a_namespace_gives_its_pools(namespace: str, allowed: set[str] | None) -> None:
+    pools = expected_pools("a100=gpu-*,t4=t4-*", " team-a = a100 | t4 ,batch-x=a100,batch-*=t4,web=")
     assert pools
     assert pools.allowed(namespace) == allowed
     assert (pools.of("gpu-7"), pools.of("t4-1"), pools.of("cpu")) == ("a100", "t4", "")
 
 
-def test_without_pools_every_node_is_in_none() -> None:
-    pools = expected("", "web=")
+def test_without_pools_no_node_is_in_one() -> None:
+    pools = expected_pools("", "web=")
     assert pools
     assert pools.of("gpu-7") == ""

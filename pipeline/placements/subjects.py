@@ -1,0 +1,79 @@
+"""What inputs are about, a pod or a node, and what is kept in memory of each. Pure."""
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
+from pipeline.placements.observation_dedup import RecentObservations
+from schemas.events import NodeRegistered, PodObserved
+from summaries.occupancy import Facts
+
+_MAX_REGISTRATIONS: Final = 8
+"""Of one node, each with other devices than the one before. Older ones matter only to pods that held a device through
+all of them."""
+
+
+class PodKey(NamedTuple):
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+
+Subject = PodKey | str
+"""A pod, or a node by its name."""
+
+
+def subject_of(item: PlacementInput) -> Subject:
+    if isinstance(item, BoundAttempt | PodObserved):
+        return PodKey(item.pod.namespace, item.pod.name)
+    return item.node
+
+
+class DocumentKey(NamedTuple):
+    """Where a document is. A placement that moves to another day has two of them until the older one is deleted."""
+
+    index_name: str
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenDocument:
+    version: int
+    digest: bytes
+
+
+@dataclass(slots=True)
+class PodState:
+    facts: Facts
+    recent: RecentObservations
+    written: dict[DocumentKey, WrittenDocument] = field(default_factory=dict)
+    is_written: bool = False
+    """Were the documents compared with the facts since the pod was loaded? An earlier run may have been killed between
+    two writes."""
+
+
+@dataclass(slots=True)
+class NodeState:
+    recent: dict[tuple[str, str], RecentObservations] = field(default_factory=dict)
+    """By kind of observation and scheduler: several schedulers may observe one node."""
+    registrations: list[NodeRegistered] = field(default_factory=list)
+    """By time."""
+
+    def register(self, event: NodeRegistered) -> bool:
+        """Take a registration; returns whether it changes which devices the node had at some time."""
+        in_order = sorted([*self.registrations, event], key=lambda registration: registration.observed_at)
+        changes = [
+            registration
+            for place, registration in enumerate(in_order)
+            if not place or _device_columns(registration) != _device_columns(in_order[place - 1])
+        ]
+        is_change = changes != self.registrations
+        self.registrations = changes[-_MAX_REGISTRATIONS:]
+        return is_change
+
+
+def _device_columns(event: NodeRegistered) -> tuple[bytes, ...]:
+    columns = (event.memory_mib, event.cores_percent, event.slots)
+    return "\x1f".join(event.uuid).encode(errors="replace"), *(column.tobytes() for column in columns)
