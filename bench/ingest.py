@@ -16,7 +16,7 @@ from bench.kai_log import as_json, kai_log
 from bench.report import Figure, Result, against_first
 from ingest.hami.reader import HamiLog
 from ingest.kai import KaiLog
-from ingest.protocol import Reader
+from ingest.protocol import LogReader
 from ingest.run_command import collect_seldom
 from ingest.sources.follow import Reached, read_file
 
@@ -31,7 +31,7 @@ _KLOG = re.compile(rb"^([IWEF])(\d{4}) (\S+) +(\d+) (\S+):(\d+)\] (.*)$")
 _CONSOLE = re.compile(rb"^(\S+)\t(\w+)\t(\S+):(\d+)\t(.*)$")
 _JSON = re.compile(rb'^\{"level":"(\w+)","ts":"([^"]*)","caller":"([^":]*):(\d+)","msg":(.*)$')
 
-Way = tuple[str, Callable[[], Reader], re.Pattern[bytes]]
+Way = tuple[str, Callable[[], LogReader], re.Pattern[bytes]]
 """A reader's command, how to make one, and a regex that takes one of its lines apart."""
 
 
@@ -128,12 +128,12 @@ def _regex(path: Path, heads: re.Pattern[bytes]) -> int:
         return sum(heads.match(line) is not None for line in lines)
 
 
-def _read(path: Path, reader: Reader) -> int:
+def _read(path: Path, reader: LogReader) -> int:
     collect_seldom()
     return sum(1 for _ in _events(path, reader))
 
 
-def _events(path: Path, reader: Reader) -> Iterator[object]:
+def _events(path: Path, reader: LogReader) -> Iterator[object]:
     for lines, _, _ in read_file(path, Reached()):
         yield from reader.feed(lines)
     yield from reader.close()

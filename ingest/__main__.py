@@ -22,7 +22,7 @@ from ingest.report import report
 from ingest.run_command import KAFKA_VARIABLE, Asked, MistakeError, nodes_of_cluster, read, served_metrics, servers_of
 from ingest.sniffer.reader import UNNAMED_NAMESPACE, SnifferLog
 from ingest.sniffer.service import server
-from ingest.sources.blocks import UnreadableError
+from ingest.sources.blocks import UnreadableFileError
 from kube.credentials import LoadConfiguration, from_kubeconfig, in_cluster
 from kube.errors import KubeApiError, KubeConfigError
 from process.cli import application, one_line_for
@@ -57,7 +57,7 @@ Kafka = Annotated[str | None, typer.Option(help=f"HOST:PORT[,HOST:PORT…]; defa
 Scheduler = Annotated[str, typer.Option(help="The scheduler's name, as in the pods' spec.schedulerName.")]
 
 
-MISTAKES = (MistakeError, CheckpointError, UnreadableError, KafkaUnavailableError, KubeConfigError, KubeApiError)
+MISTAKES = (MistakeError, CheckpointError, UnreadableFileError, KafkaUnavailableError, KubeConfigError, KubeApiError)
 
 
 @app.callback()

@@ -35,7 +35,7 @@ class _Saved(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class CheckpointState:
     """What a checkpoint says."""
 
     reached: Reached = field(default_factory=Reached)
@@ -74,12 +74,12 @@ class Checkpoint:
                 raise CheckpointError(f"{self.path} is in use by another process: stop it, or name another") from None
             yield
 
-    def load(self) -> State:
+    def load(self) -> CheckpointState:
         """Where to go on; the start, where there is no checkpoint yet. Raises ``CheckpointError``."""
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
-            return State()
+            return CheckpointState()
         except OSError as error:
             raise CheckpointError(f"{self.path}: {error.strerror}") from None
         try:
@@ -91,9 +91,9 @@ class Checkpoint:
                 f"{self.path} is about {saved.log} read as {saved.reader}: name another file for {self.log}"
             )
         reached = Reached(Place(saved.offset, saved.number), saved.beginning)
-        return State(reached, saved.since, base64.b64decode(saved.memory))
+        return CheckpointState(reached, saved.since, base64.b64decode(saved.memory))
 
-    def save(self, state: State) -> None:
+    def save(self, state: CheckpointState) -> None:
         """Raises ``CheckpointError`` where it can't be written."""
         place = state.reached.place
         saved = _Saved(

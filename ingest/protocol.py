@@ -48,7 +48,7 @@ class Counts:
             self.samples[shape] = printable(line[:300])
 
 
-class Reader(Protocol):
+class LogReader(Protocol):
     """Lines in, events out, in bounded memory. The ids of the events follow from the text alone.
 
     So reading a log twice tells the same events with the same ids, and a checkpoint is ``save()`` beside the place that

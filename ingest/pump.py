@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from ingest.checkpoint import Checkpoint, State
+from ingest.checkpoint import Checkpoint, CheckpointState
 from ingest.lines.blocks import Lines
 from ingest.metrics import Metrics
-from ingest.protocol import Reader
+from ingest.protocol import LogReader
 from ingest.sources.follow import Reached
 from schemas.events import Event
 
@@ -26,7 +26,7 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class LinesRead:
     """Lines, and where to go on behind them."""
 
     lines: Lines
@@ -35,7 +35,11 @@ class Found:
 
 
 async def run(
-    found: AsyncIterator[Found], reader: Reader, sink: Sink, metrics: Metrics, checkpoint: Checkpoint | None = None
+    found: AsyncIterator[LinesRead],
+    reader: LogReader,
+    sink: Sink,
+    metrics: Metrics,
+    checkpoint: Checkpoint | None = None,
 ) -> None:
     """Read to the end of the source. What was begun and not ended is told at the end, not before a restart.
 
@@ -43,7 +47,7 @@ async def run(
     """
     loop = asyncio.get_running_loop()
     save_at = loop.time()
-    latest: Found | None = None
+    latest: LinesRead | None = None
     async for each in found:
         await _send(sink, reader, each.lines)
         # A sink that never waits would keep the loop from hearing of SIGINT.
@@ -51,16 +55,16 @@ async def run(
         metrics.note(reader.counts)
         latest = each
         if checkpoint and (begun := loop.time()) >= save_at:
-            checkpoint.save(State(each.reached, each.since, reader.save()))
+            checkpoint.save(CheckpointState(each.reached, each.since, reader.save()))
             save_at = loop.time() + max(CHECKPOINT_SECONDS, REST_FOR_SAVING * (loop.time() - begun))
     if checkpoint and latest:
-        checkpoint.save(State(latest.reached, latest.since, reader.save()))
+        checkpoint.save(CheckpointState(latest.reached, latest.since, reader.save()))
     if not checkpoint:
         await sink.send(list(reader.close()))
     metrics.note(reader.counts)
 
 
-async def _send(sink: Sink, reader: Reader, lines: Lines) -> None:
+async def _send(sink: Sink, reader: LogReader, lines: Lines) -> None:
     batch: list[Event] = []
     for event in reader.feed(lines):
         batch.append(event)

@@ -15,14 +15,14 @@ from prometheus_client import start_http_server
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
-from ingest.checkpoint import Checkpoint, State
+from ingest.checkpoint import Checkpoint, CheckpointState
 from ingest.explain import Explanation
 from ingest.kafka import KafkaSink
 from ingest.metrics import Metrics
-from ingest.protocol import Reader
-from ingest.pump import Found, run
+from ingest.protocol import LogReader
+from ingest.pump import LinesRead, run
 from ingest.report import report
-from ingest.sources.blocks import UnreadableError
+from ingest.sources.blocks import UnreadableFileError
 from ingest.sources.follow import Reached, follow, read_file, read_standard_input
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client
@@ -69,7 +69,7 @@ def collect_seldom() -> None:
     gc.set_threshold(200_000, 50, 100)
 
 
-def read(asked: Asked, reader: Reader) -> None:
+def read(asked: Asked, reader: LogReader) -> None:
     """Raises ``MistakeError`` and what the sources, the checkpoint and Kafka raise."""
     collect_seldom()
     if bool(asked.logs) == bool(asked.pod):
@@ -84,21 +84,21 @@ def read(asked: Asked, reader: Reader) -> None:
     typer.echo(report(reader.counts), err=True)
 
 
-def _read(asked: Asked, reader: Reader, kept: Checkpoint | None) -> None:
-    state = kept.load() if kept else State()
+def _read(asked: Asked, reader: LogReader, kept: Checkpoint | None) -> None:
+    state = kept.load() if kept else CheckpointState()
     if state.memory:
         try:
             reader.restore(state.memory)
         except ValueError as error:
             typer.echo(f"{asked.checkpoint}: {error}; reading from the start, which tells nothing twice", err=True)
-            state = State()
+            state = CheckpointState()
     if asked.explain:
         _explain(asked, reader, asked.explain)
     else:
         _publish_until_stopped(asked, reader, kept, state)
 
 
-def _publish_until_stopped(asked: Asked, reader: Reader, kept: Checkpoint | None, state: State) -> None:
+def _publish_until_stopped(asked: Asked, reader: LogReader, kept: Checkpoint | None, state: CheckpointState) -> None:
     """Raises ``typer.Exit`` where a log that has an end was not read to it."""
     try:
         asyncio.run(_publish(asked, reader, kept, state))
@@ -125,11 +125,11 @@ def _checkpoint(asked: Asked) -> Checkpoint | None:
     return Checkpoint(asked.checkpoint, asked.name, asked.pod or str(asked.logs[0]))
 
 
-def _explain(asked: Asked, reader: Reader, pod: str) -> None:
+def _explain(asked: Asked, reader: LogReader, pod: str) -> None:
     explanation = Explanation(pod)
     try:
-        asyncio.run(run(_found(asked, State()), reader, _Explaining(explanation), Metrics(asked.name)))
-    except UnreadableError as error:
+        asyncio.run(run(_found(asked, CheckpointState()), reader, _Explaining(explanation), Metrics(asked.name)))
+    except UnreadableFileError as error:
         explanation.add(reader.close())
         if not explanation.pods:
             raise
@@ -162,23 +162,23 @@ def served_metrics(source: str, port: int | None) -> Metrics:
     return metrics
 
 
-async def _publish(asked: Asked, reader: Reader, checkpoint: Checkpoint | None, state: State) -> None:
+async def _publish(asked: Asked, reader: LogReader, checkpoint: Checkpoint | None, state: CheckpointState) -> None:
     metrics = served_metrics(asked.name, asked.metrics_port)
     async with KafkaSink(servers_of(asked.kafka)) as sink:
         await run(_found(asked, state), reader, sink, metrics, checkpoint)
 
 
-async def _found(asked: Asked, state: State) -> AsyncIterator[Found]:
+async def _found(asked: Asked, state: CheckpointState) -> AsyncIterator[LinesRead]:
     if asked.pod:
         async for found in _pod(asked, state):
             yield found
     for path in asked.logs:
         if str(path) == STANDARD_INPUT:
             async for lines in read_standard_input():
-                yield Found(lines, Reached(lines.end))
+                yield LinesRead(lines, Reached(lines.end))
         elif asked.is_followed:
             async for lines, reached in follow(path, state.reached):
-                yield Found(lines, reached)
+                yield LinesRead(lines, reached)
         else:
             for found in _whole(path, state.reached):
                 yield found
@@ -203,7 +203,7 @@ async def nodes_of_cluster(kubeconfig: Path | None) -> AsyncIterator[bytes]:
         await client.close()
 
 
-async def _pod(asked: Asked, state: State) -> AsyncIterator[Found]:
+async def _pod(asked: Asked, state: CheckpointState) -> AsyncIterator[LinesRead]:
     namespace, _, rest = (asked.pod or "").partition("/")
     name, _, container = rest.partition("/")
     if not namespace or not name:
@@ -213,15 +213,15 @@ async def _pod(asked: Asked, state: State) -> AsyncIterator[Found]:
         async for lines, since in follow_pod(
             client, PodContainer(namespace, name, container), Since.parse(state.since)
         ):
-            yield Found(lines, Reached(), str(since))
+            yield LinesRead(lines, Reached(), str(since))
     finally:
         await client.close()
 
 
-def _whole(path: Path, reached: Reached) -> Iterator[Found]:
+def _whole(path: Path, reached: Reached) -> Iterator[LinesRead]:
     """A file from where it was left, with a bar where somebody is looking."""
     with Progress(*_COLUMNS, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress:
         task = progress.add_task(path.name, total=path.stat().st_size if path.exists() else 0)
         for lines, behind, packed_bytes in read_file(path, reached):
             progress.update(task, completed=packed_bytes)
-            yield Found(lines, behind)
+            yield LinesRead(lines, behind)

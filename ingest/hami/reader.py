@@ -33,7 +33,7 @@ Step = Callable[[bytes, Spelling], bool]
 
 
 class HamiLog:
-    """Reads what HAMi's scheduler prints. See ``ingest.protocol.Reader``."""
+    """Reads what HAMi's scheduler prints. See ``ingest.protocol.LogReader``."""
 
     def __init__(
         self, scheduler: str = "hami-scheduler", devices: RegisteredDevices | None = None, zone: tzinfo = UTC

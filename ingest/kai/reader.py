@@ -42,7 +42,7 @@ _STATE: Final = TypeAdapter(_State)
 
 
 class KaiLog:
-    """Reads KAI-Scheduler's log. See ``ingest.protocol.Reader``."""
+    """Reads KAI-Scheduler's log. See ``ingest.protocol.LogReader``."""
 
     def __init__(self, memory_labels: Mapping[str, int] | None = None) -> None:
         """``memory_labels``: by node, the label ``nvidia.com/gpu.memory`` (MiB per GPU), where it is known."""

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 from ingest.protocol import NOISE, UNKNOWN, Counts
-from ingest.raw_logs.shippers import shipped
-from ingest.raw_logs.streams import Streams
+from ingest.raw_logs.container_readers import ContainerReaders
+from ingest.raw_logs.shippers import lines_of_record
 from schemas.events import Event
 
 log = logging.getLogger(__name__)
@@ -37,7 +37,7 @@ class Record(NamedTuple):
 
 @dataclass(slots=True)
 class _Partition:
-    streams: Streams = field(default_factory=Streams)
+    streams: ContainerReaders = field(default_factory=ContainerReaders)
     unacknowledged: deque[Record] = field(default_factory=deque)
     is_ours: bool = True
 
@@ -112,7 +112,7 @@ class RawLogs:
         partition.acknowledge()
 
     def _events(self, partition: _Partition, record: Record) -> list[Event]:
-        found = shipped(record.value or b"")
+        found = lines_of_record(record.value or b"")
         if found is None:
             self.strange += 1
             log.info("partition %d, offset %d: no shipper's JSON", record.partition, record.offset)

@@ -16,7 +16,7 @@ _LAST_SECOND: Final = 253_370_764_800  # the year 9999
 _PARTIAL_TAGS: Final = frozenset(("P", "partial"))
 
 
-class Stream(NamedTuple):
+class ContainerLog(NamedTuple):
     """One container's output; parts that a shipper does not say are empty."""
 
     namespace: str
@@ -27,8 +27,8 @@ class Stream(NamedTuple):
         return "/".join(self)
 
 
-class Shipped(NamedTuple):
-    stream: Stream
+class ShippedLine(NamedTuple):
+    stream: ContainerLog
     text: bytes
     time: datetime | None
     labels: tuple[tuple[str, str], ...] = ()
@@ -36,7 +36,7 @@ class Shipped(NamedTuple):
     """The container runtime cut the line: the rest comes with the stream's next one."""
 
 
-def shipped(value: bytes) -> list[Shipped] | None:
+def lines_of_record(value: bytes) -> list[ShippedLine] | None:
     """The lines in a record, in order; None where it is no shipper's JSON."""
     try:
         said = orjson.loads(value)
@@ -50,16 +50,16 @@ def shipped(value: bytes) -> list[Shipped] | None:
     return found or None
 
 
-def _lines(said: dict[str, Any]) -> Iterator[Shipped]:
+def _lines(said: dict[str, Any]) -> Iterator[ShippedLine]:
     if isinstance(said.get("resourceLogs"), list):
         yield from _otlp(said)
     elif (text := _first_text(said, "log", "message", "MESSAGE")) is not None:
         yield _plain(said, text)
 
 
-def _plain(said: dict[str, Any], text: str) -> Shipped:
+def _plain(said: dict[str, Any], text: str) -> ShippedLine:
     kubernetes = _object(said.get("kubernetes"))
-    stream = Stream(
+    stream = ContainerLog(
         _text(kubernetes, "namespace_name") or _text(kubernetes, "pod_namespace"),
         _text(kubernetes, "pod_name"),
         _text(kubernetes, "container_name"),
@@ -68,14 +68,14 @@ def _plain(said: dict[str, Any], text: str) -> Shipped:
     times = [time for stamp in stamps if (time := _time(stamp))]
     labels = _object(kubernetes.get("labels")) or _object(kubernetes.get("pod_labels"))
     goes_on = said.get("_p", said.get("logtag")) in _PARTIAL_TAGS
-    return Shipped(stream, _bytes(text), times[0] if times else None, _pairs(labels), goes_on)
+    return ShippedLine(stream, _bytes(text), times[0] if times else None, _pairs(labels), goes_on)
 
 
-def _otlp(said: dict[str, Any]) -> Iterator[Shipped]:
+def _otlp(said: dict[str, Any]) -> Iterator[ShippedLine]:
     for resource in _objects(said.get("resourceLogs")):
         attributes = _attributes(_object(resource.get("resource")).get("attributes"))
         names = ("k8s.namespace.name", "k8s.pod.name", "k8s.container.name")
-        stream = Stream(*(attributes.get(name, "") for name in names))
+        stream = ContainerLog(*(attributes.get(name, "") for name in names))
         start = "k8s.pod.label."
         alternative = "k8s.pod.labels."
         labels = {
@@ -88,7 +88,7 @@ def _otlp(said: dict[str, Any]) -> Iterator[Shipped]:
                 if (text := _string_value(record.get("body"))) is not None:
                     goes_on = _attributes(record.get("attributes")).get("logtag") in _PARTIAL_TAGS
                     time = _nanoseconds(record.get("timeUnixNano")) or _nanoseconds(record.get("observedTimeUnixNano"))
-                    yield Shipped(stream, _bytes(text), time, _pairs(labels), goes_on)
+                    yield ShippedLine(stream, _bytes(text), time, _pairs(labels), goes_on)
 
 
 def _attributes(said: Any) -> dict[str, str]:

@@ -21,7 +21,7 @@ _GO_TIME: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Datum:
+class SnifferMessage:
     object: Object
     name: str
     namespace: str = ""
@@ -35,16 +35,16 @@ class Datum:
     extra: Mapping[str, str] = field(default_factory=dict)
 
 
-def datum_of_line(line: bytes) -> Datum | None:
+def message_of_line(line: bytes) -> SnifferMessage | None:
     """None for a line that is none of the sniffer's."""
     try:
         said = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return datum_of(said) if isinstance(said, dict) else None
+    return message_of(said) if isinstance(said, dict) else None
 
 
-def datum_of(said: Mapping[str, Any]) -> Datum | None:
+def message_of(said: Mapping[str, Any]) -> SnifferMessage | None:
     """Of the fields of a line or of a request."""
     name, pod, node = (_text(said, key) for key in ("name", "pod", "node"))
     kind: Object = "Node" if said.get("object") == "Node" or _text(said, "endpoint").startswith("node") else "Pod"
@@ -52,7 +52,7 @@ def datum_of(said: Mapping[str, Any]) -> Datum | None:
     namespace, slash, short = about.rpartition("/")
     if not about or not _text(said, "endpoint"):
         return None
-    return Datum(
+    return SnifferMessage(
         kind, short if slash else about, namespace or _text(said, "namespace"), _text(said, "endpoint"),
         _text(said, "event"), node if kind == "Pod" else about, _text(said, "reason"), _text(said, "message"),
         time_of(_text(said, "timestamp")), _extra(said),

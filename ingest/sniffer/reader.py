@@ -15,7 +15,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from ingest.lines.blocks import Lines
 from ingest.protocol import EVENT, NOISE, Counts
-from ingest.sniffer.message import Datum, datum_of, datum_of_line
+from ingest.sniffer.message import SnifferMessage, message_of, message_of_line
 from schemas.events import Condition, Event, NodeObserved, PodObserved, PodRef
 
 UNNAMED_NAMESPACE: Final = "-"
@@ -66,7 +66,7 @@ class SnifferLog:
     def feed(self, lines: Lines) -> Iterable[Event]:
         told: list[Event] = []
         for at, line in enumerate(lines.texts):
-            datum = datum_of_line(line)
+            datum = message_of_line(line)
             if datum is None:
                 if line.strip():
                     self.counts.unknown(line)
@@ -79,7 +79,7 @@ class SnifferLog:
 
     def send(self, request: dict[str, Any], received: datetime) -> list[Event]:
         """A request to the sniffer's service; ``received`` counts where it says no time."""
-        datum = datum_of(request)
+        datum = message_of(request)
         if datum is None:
             self.counts.unknown(repr(request).encode(errors="replace"))
             return []
@@ -98,14 +98,14 @@ class SnifferLog:
         except ValidationError as error:
             raise ValueError(f"no saved state of a sniffer's log: {error.error_count()} errors") from None
 
-    def _take(self, datum: Datum, otherwise: datetime, *, latest: bool = True) -> Iterator[Event]:
+    def _take(self, datum: SnifferMessage, otherwise: datetime, *, latest: bool = True) -> Iterator[Event]:
         time = datum.time or (self._state.last_time if latest else None) or otherwise
         self._state.last_time = max(self._state.last_time or time, time)
         self.counts.lines[EVENT] += 1
         self.counts.events += 1
         yield self._node(datum, time) if datum.object == "Node" else self._pod(datum, time)
 
-    def _pod(self, datum: Datum, time: datetime) -> PodObserved:
+    def _pod(self, datum: SnifferMessage, time: datetime) -> PodObserved:
         ref = PodRef(namespace=datum.namespace or self._namespace, name=datum.name)
         pod = _remembered(self._state.pods, str(ref), _Pod)
         pod.node = datum.node or pod.node
@@ -122,7 +122,7 @@ class SnifferLog:
             conditions=list(pod.conditions.values()), deleted=is_gone,
         )  # fmt: skip
 
-    def _node(self, datum: Datum, time: datetime) -> NodeObserved:
+    def _node(self, datum: SnifferMessage, time: datetime) -> NodeObserved:
         node = _remembered(self._state.nodes, datum.name, _Node)
         if datum.event:
             node.conditions[datum.event] = _condition(datum)
@@ -134,7 +134,7 @@ class SnifferLog:
         )  # fmt: skip
 
 
-def _apart(time: datetime, datum: Datum) -> datetime:
+def _apart(time: datetime, datum: SnifferMessage) -> datetime:
     """Whole seconds hold several conditions of one pod: each has its own microsecond, the same at each reading."""
     if time.microsecond:
         return time
@@ -153,14 +153,14 @@ def _behind(known: _Pod | _Node, time: datetime) -> datetime:
     return known.seen
 
 
-def _condition(datum: Datum) -> Condition:
+def _condition(datum: SnifferMessage) -> Condition:
     """The watcher writes a condition only while it holds."""
     return Condition(
         type=datum.event, status="True", reason=datum.reason, message=datum.message, last_transition_at=datum.time
     )
 
 
-def _starting(datum: Datum, start: str) -> dict[str, str]:
+def _starting(datum: SnifferMessage, start: str) -> dict[str, str]:
     return {key.removeprefix(start): amount for key, amount in datum.extra.items() if key.startswith(start)}
 
 

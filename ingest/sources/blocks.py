@@ -26,7 +26,7 @@ _BZIP2: Final = b"BZh"
 _TAR_MAGIC: Final = slice(257, 262)
 
 
-class UnreadableError(Exception):
+class UnreadableFileError(Exception):
     """A file can't be read, or not to its end; the text says which, where and why."""
 
 
@@ -58,7 +58,7 @@ def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
                 yield from _pieces(Origin(str(path), changed), unpacked, file.tell, offset)
     except (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, tarfile.TarError) as error:
         cause = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise UnreadableError(f"{path}: {cause}") from None
+        raise UnreadableFileError(f"{path}: {cause}") from None
 
 
 def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:

@@ -16,7 +16,7 @@ from typing import IO, Final
 
 from ingest.lines.blocks import Lines, Origin, Place
 from ingest.lines.framing import Framing
-from ingest.sources.blocks import BLOCK_BYTES, UnreadableError, read_blocks
+from ingest.sources.blocks import BLOCK_BYTES, UnreadableFileError, read_blocks
 
 BEGINNING_BYTES: Final = 1024
 POLL_SECONDS: Final = 0.5
@@ -67,7 +67,7 @@ async def _opened(path: Path, poll_seconds: float) -> IO[bytes]:
         except FileNotFoundError:
             await asyncio.sleep(poll_seconds)
         except OSError as error:
-            raise UnreadableError(f"{path}: {error.strerror}") from None
+            raise UnreadableFileError(f"{path}: {error.strerror}") from None
 
 
 async def _one_file(
@@ -130,7 +130,7 @@ def _missed(path: Path, reached: Reached) -> Iterator[tuple[Path, Reached]]:
 def _head(path: Path) -> bytes:
     try:
         return next((block.data for block in read_blocks(path)), b"")
-    except UnreadableError:
+    except UnreadableFileError:
         return b""
 
 

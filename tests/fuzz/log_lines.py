@@ -18,7 +18,7 @@ from ingest.hami.reader import HamiLog
 from ingest.kai import KaiLog
 from ingest.lines.blocks import Origin
 from ingest.lines.framing import Framing
-from ingest.protocol import Reader
+from ingest.protocol import LogReader
 from schemas.codec.records import Rejected, decode, encode
 
 BLOCK: Final = 500
@@ -56,7 +56,7 @@ def kai_outcomes(count: int, seed: int) -> Iterator[str]:
     yield from _read(KaiLog(), [line for case in cases for line in case.read_bytes().splitlines()], count, seed)
 
 
-def _read(reader: Reader, known: Sequence[bytes], count: int, seed: int) -> Iterator[str]:
+def _read(reader: LogReader, known: Sequence[bytes], count: int, seed: int) -> Iterator[str]:
     lines, framing = mutated(known, count, seed), Framing(Origin("mutated", _WRITTEN))
     tracemalloc.start()
     try:
@@ -68,7 +68,7 @@ def _read(reader: Reader, known: Sequence[bytes], count: int, seed: int) -> Iter
         tracemalloc.stop()
 
 
-def _feed(reader: Reader, framing: Framing, data: bytes) -> None:
+def _feed(reader: LogReader, framing: Framing, data: bytes) -> None:
     begun = time.process_time()
     found = framing.feed(data)
     told = list(reader.feed(found)) if found else []

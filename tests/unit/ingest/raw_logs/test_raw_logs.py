@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.raw_logs.agent import RawLogs, Record
-from ingest.raw_logs.shippers import Stream, shipped
-from ingest.raw_logs.streams import IDLE_SECONDS, reader_for
+from ingest.raw_logs.container_readers import IDLE_SECONDS, reader_for
+from ingest.raw_logs.shippers import ContainerLog, lines_of_record
 from schemas.codec.records import encode
 from schemas.events import Event
 from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, read, texts
@@ -20,15 +20,15 @@ HAMI = b'I1121 03:06:23.217054   32118 scheduler.go:1068] "Starting schedule fil
 
 @pytest.mark.parametrize("form", FORMS)
 def test_each_shippers_json_says_whose_line_it_is_and_when_it_was_written(form: str) -> None:
-    (line,) = shipped(record(form, "hello")) or []
-    assert (line.stream, line.text, line.time) == (Stream(*NAMES), b"hello", STARTED)
+    (line,) = lines_of_record(record(form, "hello")) or []
+    assert (line.stream, line.text, line.time) == (ContainerLog(*NAMES), b"hello", STARTED)
     assert (line.labels, line.goes_on) == ((("app", "x"),), False)
 
 
 def test_one_otel_record_holds_many_lines_of_many_containers() -> None:
     other = ("kai", "other", "c")
     said = {"resourceLogs": [otel_resource(["a", "b"], STARTED, NAMES), otel_resource(["c"], STARTED, other)]}
-    lines = shipped(json.dumps(said).encode()) or []
+    lines = lines_of_record(json.dumps(said).encode()) or []
     assert [(line.stream.pod, line.text) for line in lines] == [(NAMES[1], b"a"), (NAMES[1], b"b"), ("other", b"c")]
 
 
@@ -36,7 +36,7 @@ def test_one_otel_record_holds_many_lines_of_many_containers() -> None:
     "value", [b"", b"hello", b"3", b"null", b"[3]", b"{}", b'{"resourceLogs": [3]}', b'{"log": 3}']
 )
 def test_what_is_no_shippers_json_is_told_apart(value: bytes) -> None:
-    assert shipped(value) is None
+    assert lines_of_record(value) is None
 
 
 KEYS = (
@@ -49,7 +49,7 @@ ANY_JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries
 
 @given(ANY_JSON)
 def test_any_json_is_read_without_an_error(said: object) -> None:
-    shipped(json.dumps(said).encode())
+    lines_of_record(json.dumps(said).encode())
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from ingest.sources.blocks import UnreadableError, read_blocks
+from ingest.sources.blocks import UnreadableFileError, read_blocks
 from ingest.sources.follow import Reached, read_file
 
 TEXT = b"".join(b"line %d\n" % number for number in range(50_000))
@@ -55,12 +55,12 @@ def test_the_members_of_an_archive_are_logs_of_their_own(pack: Callable[[bytes],
 def test_a_broken_archive_says_which_and_why(broken: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.gz"
     path.write_bytes(broken)
-    with pytest.raises(UnreadableError, match=r"broken\.gz"):
+    with pytest.raises(UnreadableFileError, match=r"broken\.gz"):
         unpacked(path)
 
 
 def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match="No such file"):
+    with pytest.raises(UnreadableFileError, match="No such file"):
         list(read_blocks(tmp_path / "nothing"))
 
 
@@ -85,7 +85,7 @@ def test_a_file_that_begins_otherwise_is_read_from_its_start(tmp_path: Path) -> 
 def test_of_a_packed_log_that_was_cut_all_is_read_that_is_there(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     path, found = tmp_path / "cut", list[bytes]()
     path.write_bytes(pack(TEXT)[:-2000])
-    with pytest.raises(UnreadableError, match="cut: "):
+    with pytest.raises(UnreadableFileError, match="cut: "):
         found.extend(block.data for block in read_blocks(path))
     text = b"".join(found)
     assert TEXT.startswith(text)

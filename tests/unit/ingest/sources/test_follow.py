@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.checkpoint import Checkpoint, CheckpointError, State
+from ingest.checkpoint import Checkpoint, CheckpointError, CheckpointState
 from ingest.lines.blocks import Place
 from ingest.sources.follow import Reached, follow
 
@@ -117,8 +117,8 @@ async def test_after_a_restart_what_was_rotated_away_meanwhile_is_read_first(
 
 def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "c.json", "hami-log", "a.log")
-    assert checkpoint.load() == State()
-    state = State(Reached(Place(12, 3), "4:abc"), "", b"\x00memory")
+    assert checkpoint.load() == CheckpointState()
+    state = CheckpointState(Reached(Place(12, 3), "4:abc"), "", b"\x00memory")
     checkpoint.save(state)
     assert checkpoint.load() == state
     assert [each.name for each in tmp_path.iterdir()] == ["c.json"]
@@ -126,7 +126,7 @@ def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: Path) -> None:
 
 def test_a_checkpoint_of_another_log_or_none_at_all_is_said_to_be_so(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
-    Checkpoint(path, "hami-log", "a.log").save(State())
+    Checkpoint(path, "hami-log", "a.log").save(CheckpointState())
     with pytest.raises(CheckpointError, match=r"about a\.log"):
         Checkpoint(path, "hami-log", "b.log").load()
     path.write_bytes(b"{")

@@ -17,8 +17,8 @@ from ingest.kai.framing import CONSOLE, JSON
 from ingest.kai.grammar import is_kai_file
 from ingest.kai.tags import FIRST_BYTES
 from ingest.lines.blocks import Lines, Origin, Place
-from ingest.protocol import Reader
-from ingest.raw_logs.shippers import Shipped, Stream
+from ingest.protocol import LogReader
+from ingest.raw_logs.shippers import ContainerLog, ShippedLine
 from schemas.events import Event
 
 MAX_STREAMS: Final = 2_000
@@ -32,13 +32,13 @@ _KLOG: Final = re.compile(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ")
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 
 
-class Waiting(Protocol):
+class WaitingReader(Protocol):
     def waits_for(self) -> set[str]:
         """What was begun and not ended, by names that stay the same until it has."""
         ...
 
 
-class StreamReader(Reader, Waiting, Protocol):
+class StreamReader(LogReader, WaitingReader, Protocol):
     """A reader that says what it waits for."""
 
 
@@ -73,11 +73,11 @@ class _Log:
         return min(since, default=None)
 
 
-class Streams:
+class ContainerReaders:
     """``lines`` counts by reader and outcome; a line of no scheduler's log counts as ``other``."""
 
     def __init__(self) -> None:
-        self._logs: OrderedDict[Stream, _Log] = OrderedDict()
+        self._logs: OrderedDict[ContainerLog, _Log] = OrderedDict()
         self.lines: Counter[tuple[str, str]] = Counter()
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class Streams:
         """The oldest record that would have to be read again after a crash; None where all is told."""
         return min((since for log in self._logs.values() if (since := log.needs()) is not None), default=None)
 
-    def take(self, found: list[Shipped], record: int, now: float) -> Iterator[Event]:
+    def take(self, found: list[ShippedLine], record: int, now: float) -> Iterator[Event]:
         """The lines of one record; ``record`` is its offset."""
         for line in found:
             yield from self._take(line, record, now)
@@ -103,7 +103,7 @@ class Streams:
             del self._logs[stream]
             yield from self._end(log)
 
-    def _take(self, line: Shipped, record: int, now: float) -> Iterator[Event]:
+    def _take(self, line: ShippedLine, record: int, now: float) -> Iterator[Event]:
         log = self._logs.pop(line.stream, None) or _Log(now)
         log.last_record = now
         self._logs[line.stream] = log
@@ -122,7 +122,7 @@ class Streams:
             self.lines["", "other"] += 1
         return log.reader is not None
 
-    def _read(self, log: _Log, line: Shipped, text: bytes) -> Iterator[Event]:
+    def _read(self, log: _Log, line: ShippedLine, text: bytes) -> Iterator[Event]:
         assert log.reader is not None  # noqa: S101 - decided before
         before = dict(log.reader.counts.lines)
         origin = Origin(
@@ -144,7 +144,7 @@ class Streams:
             yield from log.reader.close()
 
 
-def _whole(log: _Log, line: Shipped, record: int) -> bytes | None:
+def _whole(log: _Log, line: ShippedLine, record: int) -> bytes | None:
     """The line without colours; None for a part of one that goes on."""
     text = _COLOURS.sub(b"", line.text) if b"\x1b" in line.text else line.text
     if line.goes_on:
