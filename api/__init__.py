@@ -1,7 +1,7 @@
 """Serves schedulerlog over HTTP: the latest attempt of a pod, its history, search, findings, placements and nodes.
 
-The latest attempts are answered from memory, which follows the attempts topic; older ones and all lists from OpenSearch.
-The layers, from the top; each imports only those below it (import-linter checks that):
+The latest attempts are answered from memory, which follows the attempts topic; older ones and all lists come from
+OpenSearch. The layers, from the top; each imports only those below it (import-linter checks that):
 
 ===============  ==============================================================================
 ``__main__``     the command line: settings, socket, uvicorn

@@ -35,9 +35,9 @@ from api.settings import Settings
 log = logging.getLogger(__name__)
 
 DESCRIPTION: Final = (
-    "Why was a pod placed where it is, or why is it still pending? Which pods hold which devices, and since when? What is "
-    "wrong with a placement? The latest attempts are answered from memory, milliseconds after the decision; older ones "
-    "and all lists from the index, about a second after it. "
+    "Why was a pod placed where it is, or why is it still pending? Which pods hold which devices, and since when? "
+    "Which placements can't be right? The latest attempts are answered from memory, milliseconds after the decision; "
+    "older ones and all lists from the index, about a second after it. "
     "Every error is JSON with `error` (the cause) and `next` (what to do). Times are RFC 3339 in UTC."
 )
 
@@ -133,7 +133,7 @@ async def _on_index_down(request: Request, error: IndexDownError) -> Response:
 async def _on_index_refused(_: Request, error: IndexRefusedError) -> Response:
     log.error("OpenSearch refused a request of the API: %s", error)
     next_step = (
-        "May the user in SCHEDULERLOG_OPENSEARCH_URL read schedulerlog-*? Are the index templates those of this version "
+        "May the user in SCHEDULERLOG_OPENSEARCH_URL read schedulerlog-*? Are this version's index templates there "
         "(`python -m pipeline provision`)? If both hold, please report it."
     )
     return errors.error_response(500, f"OpenSearch refused the request ({error})"[:500], next_step)
