@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-_LOCK: Final = "lock"
+LOCK: Final = "lock"
 
 
 def place() -> Path:
@@ -25,13 +25,13 @@ def place() -> Path:
 def scratch_folder(name: str) -> Iterator[Path]:
     """A new, empty folder for this process; raises ``OSError`` where the temporary folder can't be written."""
     place().mkdir(mode=0o700, exist_ok=True)
-    with _locked(place() / _LOCK):
+    with _locked(place() / LOCK):
         _remove_unlocked()
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=place()))
         held = ExitStack()
         # The kernel releases the lock when the process ends, however it ends: a process id may belong to another
         # process by then, or to another container.
-        held.enter_context(_locked(folder / _LOCK))
+        held.enter_context(_locked(folder / LOCK))
     with held:
         try:
             yield folder
@@ -42,12 +42,12 @@ def scratch_folder(name: str) -> Iterator[Path]:
 def remove_left_behind() -> None:
     """Remove the folders of processes that have ended."""
     if place().is_dir():
-        with _locked(place() / _LOCK):
+        with _locked(place() / LOCK):
             _remove_unlocked()
 
 
 def _remove_unlocked() -> None:
-    for lock in place().glob(f"*/{_LOCK}"):
+    for lock in place().glob(f"*/{LOCK}"):
         with lock.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

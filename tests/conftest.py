@@ -1,7 +1,6 @@
 """Fixtures for every test: a real Kafka and OpenSearch, shared by the whole run or of one's own."""
 
 import os
-import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator
@@ -12,12 +11,13 @@ from typing import Any
 import pytest
 
 import embedded
-from process.scratch import place, remove_left_behind
+from process.scratch import LOCK, place, remove_left_behind, scratch_folder
 from tests.support.backends import SETTING, Addresses, addresses, chosen
 from tests.support.side_by_side import ModuleScheduling, place_in_the_run
 from tests.support.stress import load_profile
 
 _LEFT_BEHIND = pytest.StashKey[list[str]]()
+_TEMPORARY = pytest.StashKey[ExitStack]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,7 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         # One temporary folder for the whole run: what is in it at the end was left behind by our own processes.
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
-        tempfile.tempdir = os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="schedulerlog-tests-")
+        config.stash[_TEMPORARY] = ExitStack()
+        temporary = config.stash[_TEMPORARY].enter_context(scratch_folder("tests"))
+        tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
 
 
 @pytest.hookimpl(trylast=True)
@@ -38,11 +40,12 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
         return
     remove_left_behind()
     temporary = Path(tempfile.gettempdir())
-    left = sorted(str(path) for path in temporary.rglob("*") if path not in (place(), place() / "lock"))
+    ours = {temporary / LOCK, place(), place() / LOCK}
+    left = sorted(str(path) for path in temporary.rglob("*") if path not in ours)
     session.config.stash[_LEFT_BEHIND] = left
     if left:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
-    shutil.rmtree(temporary, ignore_errors=True)
+    session.config.stash[_TEMPORARY].close()
 
 
 @pytest.hookimpl(tryfirst=True)
