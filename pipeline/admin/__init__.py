@@ -1,1 +1,5 @@
-"""Commands of an operator: provision topics and index templates, delete indices past their retention."""
+"""Commands of an operator.
+
+``provision``  makes topics and index templates, or corrects them
+``retention``  deletes daily indices that are older than they are kept
+"""

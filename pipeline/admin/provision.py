@@ -1,7 +1,7 @@
-"""Topics and index templates, brought to what the contract says. Safe to run again at any time.
+"""Makes the topics and index templates of the contract, or corrects them. Safe to run again at any time.
 
-What exists is compared and corrected where the store allows it; what it does not allow (fewer partitions, another
-mapping of an index that is there) is said and left as it is.
+What exists is compared, and corrected where the store allows it. What can't be changed (fewer partitions, another
+mapping of an existing index) is reported and left as it is.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ class UnreachableError(Exception):
 
 
 async def provision(settings: Settings, wait_seconds: float, say: Say) -> None:
-    """Make or correct everything; ``say`` hears about each. Raises ``UnreachableError``."""
+    """Make or correct everything; ``say`` gets a line about each. Raises ``UnreachableError``."""
     deadline = time.monotonic() + wait_seconds
     servers, url = settings.kafka_bootstrap_servers, settings.opensearch_url
     await _patiently(lambda: _provision_topics(settings, say), deadline, f"Kafka at {servers}")
@@ -40,7 +40,7 @@ async def provision(settings: Settings, wait_seconds: float, say: Say) -> None:
 
 
 async def _patiently(work: Callable[[], Awaitable[T]], deadline: float, what: str) -> T:
-    """The work's result, tried again until ``deadline`` while the service is not there yet."""
+    """The result of ``work``, which is repeated until ``deadline`` while the service ``what`` is not up yet."""
     while True:
         try:
             return await work()
@@ -51,7 +51,7 @@ async def _patiently(work: Callable[[], Awaitable[T]], deadline: float, what: st
 
 
 def _may_pass(error: Exception) -> bool:
-    """Is it a matter of time?"""
+    """Can the next try succeed without anybody changing something?"""
     if isinstance(error, TransportError):
         return isinstance(error, NoConnectionError) or error.status_code in (429, 502, 503, 504)
     return error.retriable if isinstance(error, KafkaError) else True
@@ -78,8 +78,8 @@ async def _make_topic(admin: AIOKafkaAdminClient, topic: Topic, replication: int
     for _, code, *_ in answer.topic_errors:
         if code and for_code(code) is not TopicAlreadyExistsError:
             raise for_code(code)(f"topic {topic.name}")
-    said = f"{topic.partitions} partitions, {replication} replicas, kept {topic.retention.days} days"
-    say(f"topic {topic.name}: made ({said})")
+    size = f"{topic.partitions} partitions, {replication} replicas, kept {topic.retention.days} days"
+    say(f"topic {topic.name}: made ({size})")
 
 
 async def _correct_topic(admin: AIOKafkaAdminClient, topic: Topic, partitions: int, say: Say) -> None:
@@ -140,7 +140,10 @@ async def _put_template(store: AsyncOpenSearch, index: Index, settings: Settings
 
 
 async def _upgrade(store: AsyncOpenSearch, name: str, index: Index, version: object) -> str:
-    """A later mapping only adds fields, so an index that is there can take it over."""
+    """Bring an existing index to the mapping of this version; a line that says what was done.
+
+    A newer mapping only adds fields, which OpenSearch allows.
+    """
     mapping = index.template()["template"]["mappings"]
     try:
         await store.transport.perform_request("PUT", f"/{name}/_mapping", body=mapping)
@@ -156,8 +159,8 @@ async def _outdated(store: AsyncOpenSearch, index: Index) -> list[tuple[str, obj
 
 
 def _other_versions(mappings: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
-    for name, said in mappings.items():
-        meta = said.get("mappings", {}).get("_meta", {}) if isinstance(said, Mapping) else {}
+    for name, index in mappings.items():
+        meta = index.get("mappings", {}).get("_meta", {}) if isinstance(index, Mapping) else {}
         version = meta.get("schedulerlog_mapping_version")
-        if isinstance(said, Mapping) and "mappings" in said and version != MAPPING_VERSION:
+        if isinstance(index, Mapping) and "mappings" in index and version != MAPPING_VERSION:
             yield name, version

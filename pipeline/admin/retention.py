@@ -1,7 +1,7 @@
-"""Dropping what is past its age: whole daily indices, never single documents.
+"""Deletes daily indices that are older than they are kept: whole indices, never single documents.
 
-An index is named by the day (UTC) in which its attempts started; it goes when that day has been over for as long as
-its kind is kept, unless something in it still goes on. What has another name is none of ours and is left.
+The name of an index ends with the day (UTC) on which its attempts started. It is deleted when that day ended longer ago
+than the index is kept, unless a placement in it has not ended yet. An index with another name is not ours: it is left.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ _DAY: Final = re.compile(r"\d{4}\.\d\d\.\d\d", re.ASCII)
 class Expired(NamedTuple):
     name: str
     since: timedelta
-    """How long it is past its age."""
+    """How long ago it should have been deleted."""
 
 
 def expired(index: Index, names: Iterable[str], keep: timedelta, now: datetime) -> Iterator[Expired]:
-    """Of the indices called ``names``, those of ``index`` that are past their age, oldest first."""
+    """Of the indices called ``names``, those of ``index`` that are kept no longer, oldest first."""
     for name in sorted(names):
         day = _day_of(index, name)
         if day and (since := now - (day + timedelta(days=1) + keep)) > timedelta():
@@ -38,17 +38,17 @@ def expired(index: Index, names: Iterable[str], keep: timedelta, now: datetime) 
 
 
 def _day_of(index: Index, name: str) -> datetime | None:
-    said = name.removeprefix(f"{index.alias}-")
-    if said == name or not _DAY.fullmatch(said):
+    day = name.removeprefix(f"{index.alias}-")
+    if day == name or not _DAY.fullmatch(day):
         return None
     try:
-        return datetime.strptime(said, "%Y.%m.%d").replace(tzinfo=UTC)
+        return datetime.strptime(day, "%Y.%m.%d").replace(tzinfo=UTC)
     except ValueError:
         return None
 
 
 async def keep_clean(settings: Settings, every: timedelta | None, *, dry_run: bool, say: Say) -> None:
-    """Drop what is past its age, once or again and again. Raises ``UnreachableError`` where once fails."""
+    """Delete expired indices once, or ``every`` so often. Raises ``UnreachableError``, unless it runs again anyway."""
     store = client(settings.opensearch_url)
     try:
         while True:
@@ -66,27 +66,27 @@ async def keep_clean(settings: Settings, every: timedelta | None, *, dry_run: bo
 
 
 async def drop_expired(store: AsyncOpenSearch, settings: Settings, now: datetime, *, dry_run: bool, say: Say) -> None:
-    """Raises ``UnreachableError``."""
+    """Delete expired indices now; ``say`` gets a line about each. Raises ``UnreachableError``."""
     try:
         for index in INDICES:
             keep = timedelta(days=settings.retention_days) if settings.retention_days else index.retention
-            for each in expired(index, await _names(store, index), keep, now):
-                if await _is_needed(store, index, each.name):
+            for old in expired(index, await _names(store, index), keep, now):
+                if await _is_needed(store, index, old.name):
                     continue
                 if not dry_run:
-                    await store.transport.perform_request("DELETE", f"/{each.name}", ignore=(404,))
+                    await store.transport.perform_request("DELETE", f"/{old.name}", ignore=(404,))
                 done = "would be dropped" if dry_run else "dropped"
-                say(f"index {each.name}: {done}, {each.since.days} days past the {keep.days} that it is kept")
+                say(f"index {old.name}: {done}, {old.since.days} days past the {keep.days} that it is kept")
     except TransportError as error:
         raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {error}") from None
 
 
 async def _is_needed(store: AsyncOpenSearch, index: Index, name: str) -> bool:
-    """Is there anything in it that goes on?"""
+    """Does it have a document that has to be kept, such as a placement that has not ended?"""
     if index.kept_while is None:
         return False
-    asked = {"query": index.kept_while, "size": 0, "terminate_after": 1}
-    found = await store.transport.perform_request("POST", f"/{name}/_search", body=asked, ignore=(404,))
+    search = {"query": index.kept_while, "size": 0, "terminate_after": 1}
+    found = await store.transport.perform_request("POST", f"/{name}/_search", body=search, ignore=(404,))
     return bool(found.get("hits", {}).get("total", {}).get("value"))
 
 
@@ -95,4 +95,4 @@ async def _names(store: AsyncOpenSearch, index: Index) -> list[str]:
     found: list[dict[str, Any]] = await store.transport.perform_request(
         "GET", path, params={"format": "json", "h": "index", "expand_wildcards": "all"}
     )
-    return [each["index"] for each in found]
+    return [entry["index"] for entry in found]

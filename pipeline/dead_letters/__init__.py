@@ -1,1 +1,5 @@
-"""Dead letters: how a record that could not be processed is kept, and the commands that list and replay them."""
+"""Dead letters: records that could not be processed, and documents that the index refused.
+
+``codec``     a record as a dead letter, and back
+``commands``  the commands that list, show and replay them
+"""

@@ -1,14 +1,15 @@
-"""Records that could not be understood: set aside byte for byte, with where they came from and why in front."""
+"""Dead letters: a record that could not be processed, byte for byte, behind headers that say where it was read and why
+it failed. Pure."""
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Protocol
+from typing import Final, Protocol
 
 from pipeline.sinks.kafka import Outgoing
 from schemas.codec.records import Record, rfc3339
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 
-_MOST_CAUSE = 2_000
+_MAX_CAUSE_CHARACTERS: Final = 2_000
 
 
 class Source(Protocol):
@@ -29,24 +30,24 @@ class Source(Protocol):
 
 
 def dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
-    """The record as it goes to the dead letters."""
-    said = (source.topic, str(source.partition), str(source.offset), cause[:_MOST_CAUSE], rfc3339(time))
-    why = [(name, text.encode(errors="replace")) for name, text in zip(DEAD_LETTER_HEADERS, said, strict=True)]
-    # A record of Kafka may lack a key or a value, which the contract's own records never do.
+    """The dead letter of a record."""
+    values = (source.topic, str(source.partition), str(source.offset), cause[:_MAX_CAUSE_CHARACTERS], rfc3339(time))
+    why = [(name, text.encode(errors="replace")) for name, text in zip(DEAD_LETTER_HEADERS, values, strict=True)]
+    # A record of any producer may lack a key or a value; the records of the contract never do.
     bare = Record(source.key, source.value, [*why, *source.headers])  # type: ignore[arg-type]
     return Outgoing(DEAD_LETTERS.name, bare)
 
 
 def original(record: Source) -> tuple[str, Record]:
-    """The topic that a dead letter was read from, and the record as it was there.
+    """The topic that the dead letter ``record`` came from, and the record as it was there.
 
-    Raises ``ValueError`` for a record that does not say where it came from.
+    Raises ``ValueError`` for a record that lacks the headers of a dead letter.
     """
     headers = list(record.headers)
     why = dict(headers[: len(DEAD_LETTER_HEADERS)])
     if list(why) != list(DEAD_LETTER_HEADERS):
         raise ValueError(
-            f"offset {record.offset}: no dead letter, its first headers are {[name for name, _ in headers]}"
+            f"offset {record.offset} is not a dead letter: its first headers are {[name for name, _ in headers]}"
         )
     own = headers[len(DEAD_LETTER_HEADERS) :]
     return why["dead_letter_topic"].decode(), Record(record.key, record.value, own)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The topic of dead letters as a person uses it: what is there, and putting it back."""
+"""The commands for dead letters: list them, show one, send them back to their topics."""
 
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from typing import Any
@@ -18,7 +18,7 @@ Say = Callable[[str], None]
 
 
 async def list_latest(settings: Settings, limit: int, say: Say) -> None:
-    """Say the latest ``limit`` dead letters, oldest first. Raises ``UnreachableError``."""
+    """Print the latest ``limit`` dead letters, oldest first. Raises ``UnreachableError``."""
     latest = [record async for record in _all(settings)][-limit:]
     for record in latest:
         say(line(record))
@@ -27,29 +27,30 @@ async def list_latest(settings: Settings, limit: int, say: Say) -> None:
 
 
 def line(record: Any) -> str:
-    """One dead letter on one line; every part of it may be anything, so control characters are shown, not sent."""
+    """One dead letter on one line. Any part of it may hold control characters, which a terminal would obey: they are
+    escaped."""
     why = {name: value.decode(errors="replace") for name, value in reversed(record.headers)}
-    place = "{dead_letter_topic}[{dead_letter_partition}]@{dead_letter_offset}".format_map(_OrUnknown(why))
+    origin = "{dead_letter_topic}[{dead_letter_partition}]@{dead_letter_offset}".format_map(_OrUnknown(why))
     key = (record.key or b"").decode(errors="replace")
-    said = (
-        f"{record.offset}  {why.get('dead_letter_at', '?')}  {place}  key {key[:200]!r}"
+    text = (
+        f"{record.offset}  {why.get('dead_letter_at', '?')}  {origin}  key {key[:200]!r}"
         f"  {len(record.value or b'')} bytes  {why.get('dead_letter_cause', '?')[:500]}"
     )
-    return _printable(said)
+    return _printable(text)
 
 
 async def show_one(settings: Settings, offset: int, say: Say) -> bool:
-    """Say all of the dead letter at ``offset``; False where there is none. Raises ``UnreachableError``."""
+    """Print all of the dead letter at ``offset``; False where there is none. Raises ``UnreachableError``."""
     async for record in _all(settings):
         if record.offset == offset:
-            for said in lines(record):
-                say(said)
+            for text in lines(record):
+                say(text)
             return True
     return False
 
 
 def lines(record: Any) -> Iterator[str]:
-    """One dead letter, whole: why, where, its own headers, key and value, with control characters shown."""
+    """All of a dead letter: why, where, its own headers, key and value, with control characters escaped."""
     headers = [(name, value.decode(errors="backslashreplace")) for name, value in record.headers]
     for name, value in headers:
         yield _printable(f"{name}: {value}")
@@ -62,7 +63,7 @@ def lines(record: Any) -> Iterator[str]:
 
 
 def _printable(text: str) -> str:
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
 
 
 class _OrUnknown(dict[str, str]):
@@ -81,17 +82,17 @@ async def replay(settings: Settings, offsets: Collection[int] | None, say: Say) 
             try:
                 topic, before = original(record)
             except ValueError as error:
-                say(f"left where it is: {error}")
+                say(f"skipped: {error}")
                 continue
             await topics.send([Outgoing(topic, before)])
             count += 1
     finally:
         await topics.close()
-    say(f"put back {count}")
+    say(f"replayed {count}")
 
 
 async def _all(settings: Settings) -> AsyncIterator[Any]:
-    """Every dead letter that is there now."""
+    """Every dead letter that the topic has now."""
     consumer = AIOKafkaConsumer(
         DEAD_LETTERS.name,
         bootstrap_servers=settings.kafka_bootstrap_servers,

@@ -1,1 +1,13 @@
-"""Where results go: the index and the broker. Both wait for a store that is down; neither loses or repeats."""
+"""Where results go: OpenSearch and Kafka. Both sinks wait for a store that is down, and lose nothing.
+
+===============  ==================================================================
+``opensearch``   the index: writes documents until they are written, searches
+``bulk``         documents, and the body of a bulk request
+``bulk_result``  what the index's answer means for a document
+``msearch``      searches, and long answers page by page
+``findings``     a finding as a document and as a record
+``kafka``        the topics: sends records until they are acknowledged
+``backoff``      the pauses between attempts to reach a store
+``metrics``      what the sinks of a process count
+===============  ==================================================================
+"""

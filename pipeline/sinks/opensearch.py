@@ -1,4 +1,8 @@
-"""The index. Calls ``_bulk`` itself: the client's helper never retries a refused item and costs 2.8 times the CPU."""
+"""The index: writes documents until they are written, and answers searches.
+
+It calls ``_bulk`` itself. The client's own helper (``async_streaming_bulk``) retries items only for status 429, and not
+even those unless ``raise_on_error`` is off, and costs 2.8 times the CPU.
+"""
 
 import asyncio
 import logging
@@ -20,37 +24,40 @@ from pipeline.sinks.msearch import Hits, Search
 from schemas.indices import INDICES, MAPPING_VERSION
 
 TIMEOUT_SECONDS: Final = 30
-_AT_A_TIME: Final = 2
-"""Bulk requests: while the index works on one, the next is on its way."""
-_QUESTIONS: Final = 200
-"""In one request."""
+_PARALLEL_REQUESTS: Final = 2
+"""Bulk requests side by side: while the index works on one, the next is on its way."""
+_SEARCHES_A_REQUEST: Final = 200
+# The rest of an answer repeats what was sent; for a thousand documents it is most of the bytes.
 _FILTER: Final = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _PROVISION: Final = "run `python -m pipeline provision`"
 
 
 class NotProvisionedError(Exception):
-    """The index has no template of ours, or one of another version: stop, and say how to make it."""
+    """The store lacks the templates or topics of this version. Stop: the message says how to make them."""
 
 
 @dataclass(slots=True)
 class WriteResult:
-    """What became of documents that were not simply written."""
+    """The documents that were not written."""
 
     conflicts: list[Document] = field(default_factory=list)
-    """A telling that is as new or newer is there already."""
+    """The index has a newer version of them."""
     refused: list[tuple[Document, str]] = field(default_factory=list)
-    """The store will never take them; why."""
+    """The index will never accept them; with the cause."""
 
 
 def client(url: str) -> AsyncOpenSearch:
-    """A client that tries once; when and whether to try again is decided here."""
-    # It would log every failed try with a stack trace; Backoff says it once.
+    """A client that tries once: the sink decides whether and when to try again."""
+    # The client logs every failed request with a stack trace; Backoff logs an outage once.
     logging.getLogger("opensearch").setLevel(logging.CRITICAL)
     return AsyncOpenSearch(hosts=[url], timeout=TIMEOUT_SECONDS, max_retries=0, retry_on_timeout=False, maxsize=4)
 
 
 class OpenSearchSink:
-    """Writes until it is written. ``batch_documents`` and ``batch_bytes`` bound one request."""
+    """Writes until everything is written, in conflict, or refused.
+
+    ``batch_documents`` and ``batch_bytes`` bound one request.
+    """
 
     def __init__(
         self,
@@ -63,80 +70,84 @@ class OpenSearchSink:
     ) -> None:
         self._store = store
         self._metrics = metrics
-        self._most = batch_documents
-        self._most_bytes = batch_bytes
+        self._batch_documents = batch_documents
+        self._batch_bytes = batch_bytes
         self._backoff = Backoff("OpenSearch", max_backoff_seconds)
         self._checked: set[str] = set()
         self._refreshed: set[str] = set()
 
     @property
     def is_waiting(self) -> bool:
-        """Is the store being waited for?"""
+        """Did the last request fail, so that the sink waits before the next one?"""
         return self._backoff.is_waiting
 
     async def close(self) -> None:
         await self._store.close()
 
     async def check(self) -> None:
-        """Return when the store answers and has our templates. Raises ``NotProvisionedError``."""
+        """Return when OpenSearch answers and has the templates of this version. Raises ``NotProvisionedError``."""
         for index in INDICES:
             await self._check_template(index.alias)
 
     async def write(self, documents: Sequence[Document]) -> WriteResult:
-        """Return when every document is written, there already, or refused for good."""
-        written = WriteResult()
-        for index in sorted({each.index for each in documents} - self._checked):
+        """Return when every document is written, in conflict, or refused for good."""
+        result = WriteResult()
+        for index in sorted({document.index for document in documents} - self._checked):
             await self._check_index(index)
-        todo = deque(batches(documents, self._most, self._most_bytes))
+        todo = deque(batches(documents, self._batch_documents, self._batch_bytes))
         async with asyncio.TaskGroup() as under_way:
-            for _ in range(min(_AT_A_TIME, len(todo))):
-                under_way.create_task(self._write_all(todo, written))
-        return written
+            for _ in range(min(_PARALLEL_REQUESTS, len(todo))):
+                under_way.create_task(self._write_all(todo, result))
+        return result
 
-    async def _write_all(self, todo: deque[list[Document]], written: WriteResult) -> None:
-        """Until nothing is left to do. In whose order does not matter: versions say which telling stays."""
+    async def _write_all(self, todo: deque[list[Document]], result: WriteResult) -> None:
+        """Send batches until none is left. The order does not matter: the index keeps the greatest version."""
         while todo:
             batch = todo.popleft()
             answers = await self._bulk(batch)
             todo.extendleft(reversed(_again(batch, answers)))
-            _sort(batch, answers, written)
+            _note(batch, answers, result)
 
     async def fetch(self, index: str, document_id: str) -> dict[str, Any] | None:
-        """The document as it is at this moment, not as the last refresh showed it; None where there is none."""
+        """The document in its latest version, also before a refresh makes it searchable; None where there is none."""
         path = f"/{index}/_doc/{document_id}"
         return await self._request("GET", path, absent=(404,), params={"_source_includes": "summary,repeated"})
 
-    async def search(self, questions: Sequence[Search]) -> list[Hits]:
-        """The hits of each question (header and body of ``_msearch``).
+    async def search(self, searches: Sequence[Search]) -> list[Hits]:
+        """The hits of each search.
 
-        What earlier owners of the partitions wrote is seen; what this one wrote is only after a refresh.
+        They include what earlier owners of the partitions wrote, and of what this worker wrote only what a refresh has
+        made searchable since.
         """
-        for index in sorted({name for header, _ in questions for name in header["index"]} - self._refreshed):
+        # A refresh costs the index much. One after a rebalance is enough: from then on no other worker writes attempts
+        # of these partitions, and what this one writes it has in its caches.
+
+        for index in sorted({name for header, _ in searches for name in header["index"]} - self._refreshed):
             await self._request("POST", f"/{index}/_refresh", absent=(404,))
             self._refreshed.add(index)
         found: list[list[dict[str, Any]]] = []
-        for start in range(0, len(questions), _QUESTIONS):
-            lines = [json_line for pair in questions[start : start + _QUESTIONS] for json_line in pair]
+        for start in range(0, len(searches), _SEARCHES_A_REQUEST):
+            lines = [json_line for pair in searches[start : start + _SEARCHES_A_REQUEST] for json_line in pair]
             found += await self._search(b"\n".join([*map(orjson.dumps, lines), b""]))
         return found
 
     async def _search(self, body: bytes) -> list[list[dict[str, Any]]]:
         while True:
-            said = await self._request("POST", "/_msearch", absent=(), body=body)
-            answers = (said or {}).get("responses", [])
+            response = await self._request("POST", "/_msearch", absent=(), body=body)
+            answers = (response or {}).get("responses", [])
             failed = next((each for each in answers if "hits" not in each), None)
             if failed is None:
                 return [each["hits"]["hits"] for each in answers]
             await self._backoff.failed(f"POST /_msearch: {str(failed.get('error'))[:300]}")
 
     def forget(self) -> None:
-        """Others may write what this one wrote alone until now."""
+        """Partitions have moved: other workers may have written meanwhile, so indices are refreshed before a search."""
         self._refreshed.clear()
 
     async def _bulk(self, batch: Sequence[Document]) -> list[BulkResult]:
         with self._metrics.bulk_seconds.time():
-            answer, said = await self._try("POST", "/_bulk", body=body(batch), params={"filter_path": _FILTER})
-        answers = of_bulk(said, len(batch)) if answer.outcome is BulkOutcome.DONE else [answer] * len(batch)
+            answer, response = await self._try("POST", "/_bulk", body=body(batch), params={"filter_path": _FILTER})
+        answers = of_bulk(response, len(batch)) if answer.outcome is BulkOutcome.DONE else [answer] * len(batch)
         for outcome, count in Counter(each.outcome for each in answers).items():
             self._metrics.documents(outcome.value).inc(count)
         retried = next((each for each in answers if each.outcome is BulkOutcome.RETRY), None)
@@ -148,14 +159,16 @@ class OpenSearchSink:
         return answers
 
     async def _check_index(self, name: str) -> None:
-        """Make the index unless it is there: what OpenSearch makes by itself may have no mapping of ours."""
+        """Make sure that the index exists with the mapping of this version."""
+        # OpenSearch creates a missing index when it is written to. Without a template that would be one with a guessed
+        # mapping, so the template is checked first.
         mapping = await self._request("GET", f"/{name}/_mapping", absent=(404,))
         if mapping is None:
             await self._check_template(name.rpartition("-")[0])
-            await self._request("PUT", f"/{name}", absent=(400,))  # another worker was first
+            await self._request("PUT", f"/{name}", absent=(400,))  # 400: another worker was faster
             mapping = await self._request("GET", f"/{name}/_mapping", absent=(404,))
-        for each in (mapping or {}).values():
-            _check_version(f"index {name}", each.get("mappings", {}))
+        for index in (mapping or {}).values():
+            _check_version(f"index {name}", index.get("mappings", {}))
         self._checked.add(name)
 
     async def _check_template(self, name: str) -> None:
@@ -164,23 +177,25 @@ class OpenSearchSink:
             raise NotProvisionedError(f"OpenSearch has no index template {name}: {_PROVISION}")
         _check_version(f"index template {name}", found["index_templates"][0].get("index_template", {}))
 
-    async def _request(self, method: str, path: str, *, absent: tuple[int, ...], **how: Any) -> dict[str, Any] | None:
-        """The answer; None for a status in ``absent``. Tries until there is one."""
+    async def _request(
+        self, method: str, path: str, *, absent: tuple[int, ...], **options: Any
+    ) -> dict[str, Any] | None:
+        """The answer; None for a status in ``absent``. Retries until there is one."""
         while True:
-            answer, said = await self._try(method, path, **how)
+            answer, response = await self._try(method, path, **options)
             if answer.outcome is BulkOutcome.DONE:
                 self._backoff.worked()
-                return said if isinstance(said, dict) else {}
-            if said in absent:
+                return response if isinstance(response, dict) else {}
+            if response in absent:
                 self._backoff.worked()
                 return None
             await self._backoff.failed(f"{method} {path}: {answer.cause}")
 
-    async def _try(self, method: str, path: str, **how: Any) -> tuple[BulkResult, Any]:
-        """One try: what its status means, and the answer's JSON or, of a failure, the status."""
+    async def _try(self, method: str, path: str, **options: Any) -> tuple[BulkResult, Any]:
+        """One request: what its status means, and the JSON of the answer or, after a failure, the status."""
         try:
-            return BulkResult(BulkOutcome.DONE), await self._store.transport.perform_request(method, path, **how)
-        except NoConnectionError as error:  # time-outs too; their "status" is a word
+            return BulkResult(BulkOutcome.DONE), await self._store.transport.perform_request(method, path, **options)
+        except NoConnectionError as error:  # time-outs too, whose "status" is a word
             return BulkResult(BulkOutcome.RETRY, f"no answer: {error.error}"), None
         except TransportError as error:
             status = error.status_code
@@ -189,39 +204,41 @@ class OpenSearchSink:
             ), status
         except asyncio.CancelledError:
             raise
-        except Exception as error:  # noqa: BLE001 - an answer that is no JSON ends in the parser's own errors
+        except Exception as error:  # noqa: BLE001 - an answer that is not JSON raises the parser's own errors
             return BulkResult(BulkOutcome.RETRY, f"{type(error).__name__}: {error}"), None
 
 
 def _again(batch: list[Document], answers: list[BulkResult]) -> list[list[Document]]:
-    """What is to be sent again: what failed, in one request; what was too long together, in two."""
+    """The requests that follow: one of the documents that failed; two halves of a request that was refused as such."""
     if len(batch) > 1 and _as_a_whole(answers):
         half = len(batch) // 2
         return [batch[:half], batch[half:]]
-    retry = [each for each, answer in zip(batch, answers, strict=True) if answer.outcome is BulkOutcome.RETRY]
+    pairs = zip(batch, answers, strict=True)
+    retry = [document for document, answer in pairs if answer.outcome is BulkOutcome.RETRY]
     return [retry] if retry else []
 
 
 def _as_a_whole(answers: list[BulkResult]) -> bool:
-    """Was the request refused as such? Then halves of it tell which document it was."""
-    return all(each is answers[0] for each in answers) and answers[0].outcome in (
+    """Was the request refused as such? Then smaller requests find out because of which document."""
+    return all(answer is answers[0] for answer in answers) and answers[0].outcome in (
         BulkOutcome.SPLIT,
         BulkOutcome.REFUSED,
     )
 
 
-def _sort(batch: list[Document], answers: list[BulkResult], written: WriteResult) -> None:
+def _note(batch: list[Document], answers: list[BulkResult], result: WriteResult) -> None:
+    """Add conflicts and refusals to ``result``."""
     if len(batch) > 1 and _as_a_whole(answers):
         return
     for document, answer in zip(batch, answers, strict=True):
         if answer.outcome is BulkOutcome.CONFLICT:
-            written.conflicts.append(document)
+            result.conflicts.append(document)
         elif answer.outcome in (BulkOutcome.SPLIT, BulkOutcome.REFUSED):
-            written.refused.append((document, answer.cause))
+            result.refused.append((document, answer.cause))
 
 
-def _check_version(what: str, said: dict[str, Any]) -> None:
-    version = said.get("_meta", {}).get("schedulerlog_mapping_version")
+def _check_version(what: str, mapping: dict[str, Any]) -> None:
+    version = mapping.get("_meta", {}).get("schedulerlog_mapping_version")
     if isinstance(version, int) and version > MAPPING_VERSION:
         raise NotProvisionedError(
             f"{what} has mapping version {version}, newer than {MAPPING_VERSION} of this worker: start the newer "

@@ -189,9 +189,9 @@ class Ground:
         """By id, each with what the inventory that it names says, as one record again."""
         kept = {hit["_id"]: hit["_source"]["record"] for hit in self._documents("inventories", None)}
         return {
-            hit["_id"]: said | {"record": said["record"] | kept.get(said.get("inventory"), {})}
+            hit["_id"]: source | {"record": source["record"] | kept.get(source.get("inventory"), {})}
             for hit in self._documents("devices", namespace)
-            for said in [hit["_source"]]
+            for source in [hit["_source"]]
         }
 
     def _documents(self, kind: str, namespace: str | None, *, source: bool = True) -> list[Any]:

@@ -38,17 +38,17 @@ def read(path: Path, namespace: str) -> list[Entry]:
     entries = []
     for line in path.read_bytes().splitlines() if path.exists() else ():
         try:
-            said = json.loads(line)
+            entry = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if said["key"].startswith(f"{namespace}/"):
-            entries.append(Entry(said["id"], said["type"], said["key"], base64.b64decode(said["value"])))
+        if entry["key"].startswith(f"{namespace}/"):
+            entries.append(Entry(entry["id"], entry["type"], entry["key"], base64.b64decode(entry["value"])))
     return entries
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What kube-scheduler was told about a pod: the node, or why none; and how the bind ended, if there was one."""
+    """What kube-scheduler got for an answer about a pod: the node, or why none; and how a bind ended."""
 
     pod: str
     chosen: str | None
@@ -107,7 +107,7 @@ def compare(entries: Sequence[Entry], answers: Iterable[Answer], seen: Seen, gar
     _decisions(entries, seen, verdict)
     _attempts(entries, seen, verdict)
     _devices(entries, seen, verdict)
-    _told(entries, seen, verdict)
+    _published(entries, seen, verdict)
     for answer in answers:
         _answer(answer, seen, verdict)
     if seen.dead_letters != garbage:
@@ -157,14 +157,14 @@ def _devices(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     ]
 
 
-def _told(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
+def _published(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     """The topics that others read: the whole summary of every attempt, and its messages, each id with one text."""
     ends = {entry.attempt for entry in entries if entry.type == CONCLUDED}
-    told = {each["attempt_id"] for each in seen.summaries if each.get("complete", "repeats" in each)}
-    verdict.missing += [f"summary {each}" for each in ends - told]
-    said = {each["attempt_id"] for _, each in seen.messages}
-    verdict.missing += [f"messages of {each}" for each in ends - said]
-    verdict.extra += [f"messages of {each}" for each in said - {entry.attempt for entry in entries}]
+    published = {each["attempt_id"] for each in seen.summaries if each.get("complete", "repeats" in each)}
+    verdict.missing += [f"summary {each}" for each in ends - published]
+    announced = {each["attempt_id"] for _, each in seen.messages}
+    verdict.missing += [f"messages of {each}" for each in ends - announced]
+    verdict.extra += [f"messages of {each}" for each in announced - {entry.attempt for entry in entries}]
 
 
 def _answer(answer: Answer, seen: Seen, verdict: Verdict) -> None:

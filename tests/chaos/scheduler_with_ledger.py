@@ -28,14 +28,14 @@ def _append_and_note(spool: Spool, entries: Sequence[Entry]) -> None:
 
 def _line(entry: Entry) -> bytes:
     headers = {name: value.decode() for name, value in entry.record.headers}
-    said: dict[str, Any] = {
+    line: dict[str, Any] = {
         "topic": entry.topic,
         "id": headers["ce_id"],
         "type": headers["ce_type"],
         "key": entry.record.key.decode(),
         "value": base64.b64encode(entry.record.value).decode(),
     }
-    return json.dumps(said).encode() + b"\n"
+    return json.dumps(line).encode() + b"\n"
 
 
 setattr(Spool, "append", _append_and_note)

@@ -1,4 +1,4 @@
-"""Old daily indices of a real OpenSearch are dropped, and nothing else is."""
+"""Old daily indices of a real OpenSearch are deleted, and nothing else is."""
 
 import os
 import subprocess
@@ -23,28 +23,28 @@ def retention(url: str, *options: str) -> str:
     ).stdout
 
 
-def test_only_whole_days_past_their_age_are_dropped(own_backends: Callable[..., embedded.Backends]) -> None:
+def test_only_expired_whole_days_are_deleted(own_backends: Callable[..., embedded.Backends]) -> None:
     url = own_backends(only="opensearch").opensearch_url
     old = {"schedulerlog-attempts-2020.01.01", "schedulerlog-devices-2020.01.01"}
     others = {"other-2020.01.01", "schedulerlog-attempts-2020.01.01-copy", "schedulerlog-attempts-2099.01.01"}
-    for each in old | others:
-        httpx.put(f"{url}/{each}", timeout=30).raise_for_status()
-    said = retention(url, "--dry-run")
-    assert {line.split()[1].rstrip(":") for line in said.splitlines()} == old
+    for name in old | others:
+        httpx.put(f"{url}/{name}", timeout=30).raise_for_status()
+    output = retention(url, "--dry-run")
+    assert {line.split()[1].rstrip(":") for line in output.splitlines()} == old
     assert names(url) == old | others
     assert retention(url).count(": dropped, ") == len(old)
     assert names(url) == others
     assert retention(url) == ""
 
 
-def test_a_day_in_which_a_stay_began_that_goes_on_is_kept(own_backends: Callable[..., embedded.Backends]) -> None:
+def test_a_day_with_a_placement_that_has_not_ended_is_kept(own_backends: Callable[..., embedded.Backends]) -> None:
     url = own_backends(only="opensearch").opensearch_url
-    over, goes_on = "schedulerlog-occupancy-2020.01.01", "schedulerlog-occupancy-2020.01.02"
-    for name, stays in {
-        over: [{"ended_at": "2020-01-03"}],
-        goes_on: [{"ended_at": "2020-01-03"}, {"pod": "a"}],
+    ended, continuing = "schedulerlog-occupancy-2020.01.01", "schedulerlog-occupancy-2020.01.02"
+    for name, placements in {
+        ended: [{"ended_at": "2020-01-03"}],
+        continuing: [{"ended_at": "2020-01-03"}, {"pod": "a"}],
     }.items():
-        for stay in stays:
-            httpx.post(f"{url}/{name}/_doc", json=stay, params={"refresh": "true"}, timeout=30).raise_for_status()
-    assert f"index {over}: dropped" in retention(url)
-    assert names(url) == {goes_on}
+        for placement in placements:
+            httpx.post(f"{url}/{name}/_doc", json=placement, params={"refresh": "true"}, timeout=30).raise_for_status()
+    assert f"index {ended}: dropped" in retention(url)
+    assert names(url) == {continuing}

@@ -1,4 +1,4 @@
-"""A worker is killed: its partitions are worked on again. How soon is measured and shown at the end of the run."""
+"""A worker is killed, and its partitions are processed again. How soon is measured, and printed at the end."""
 
 import time
 from collections.abc import Callable
@@ -19,7 +19,7 @@ PODS = 48
 
 
 def on_all_partitions(namespace: str) -> list[AttemptEvent]:
-    """Attempts of now, of pods that lie on all partitions."""
+    """Attempts that start now, of pods on all partitions."""
     started = datetime.now(UTC)
     return [
         event
@@ -30,7 +30,7 @@ def on_all_partitions(namespace: str) -> list[AttemptEvent]:
     ]
 
 
-def tell_and_wait(running: Pipeline, namespace: str) -> None:
+def send_and_wait(running: Pipeline, namespace: str) -> None:
     """Return when the index has an attempt of every partition."""
     running.send(on_all_partitions(namespace))
     found = until(lambda: running.attempts(namespace), lambda found: len(found) == PODS)
@@ -41,13 +41,13 @@ Figure = Callable[[str], None]
 
 
 def seconds_after_kills(running: Pipeline, then: Callable[[], None]) -> str:
-    """What is measured three times: from the kill until everything that was sent meanwhile is in the index."""
+    """Three measurements: from the kill until everything that was sent meanwhile is in the index."""
     found = []
     for _ in range(3):
         began = time.monotonic()
         running.processes.kill("worker")
         then()
-        tell_and_wait(running, f"after-{began:.3f}")
+        send_and_wait(running, f"after-{began:.3f}")
         found.append(time.monotonic() - began)
         if not running.processes.is_running("worker"):
             running.start("worker", "--instance-id", "first")
@@ -55,7 +55,7 @@ def seconds_after_kills(running: Pipeline, then: Callable[[], None]) -> str:
     return ", ".join(f"{each:.1f} s" for each in found)
 
 
-def test_another_worker_takes_over_from_one_that_is_killed_and_stays_away(
+def test_another_worker_takes_over_from_one_that_is_killed_and_not_started_again(
     servers: embedded.Backends, tmp_path: Path, figure: Figure
 ) -> None:
     with pipeline(tmp_path, servers, SCHEDULERLOG_SESSION_TIMEOUT_SECONDS="2") as running:
@@ -67,12 +67,12 @@ def test_another_worker_takes_over_from_one_that_is_killed_and_stays_away(
         figure(f"another worker took over after {seconds_after_kills(running, lambda: None)}, with sessions of 2 s")
 
 
-def test_a_killed_worker_that_is_started_again_goes_on_before_its_session_ends(
+def test_a_killed_worker_that_is_started_again_continues_before_its_session_ends(
     servers: embedded.Backends, tmp_path: Path, figure: Figure
 ) -> None:
     # The broker holds a killed worker's partitions until its session ends, unless the same instance comes back. The
-    # test waits for less than a session. It is the last one here: its worker's session goes on behind it.
+    # test waits for less than a session. It is the last one here: its worker's session outlasts it.
     with pipeline(tmp_path, servers, SCHEDULERLOG_SESSION_TIMEOUT_SECONDS="300") as running:
         running.start()
         running.wait_ready()
-        figure(f"a killed worker, started again, went on after {seconds_after_kills(running, running.start)}")
+        figure(f"a killed worker, started again, continued after {seconds_after_kills(running, running.start)}")

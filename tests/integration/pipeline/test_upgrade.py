@@ -1,7 +1,7 @@
-"""Indices and templates of older and newer versions: what ``provision`` makes of them, and what a worker says.
+"""Indices and templates of older and newer versions: what ``provision`` makes of them, and what a worker reports.
 
-``cases/templates_of_version_N.json`` are the templates that ``provision`` of that version wrote. Whoever raises the
-version adds those of the one before.
+``cases/templates_of_version_N.json`` are the templates that ``provision`` of that version wrote. A change
+that raises the version adds those of the previous one.
 """
 
 import json
@@ -45,7 +45,7 @@ def version_of(url: str, index: str) -> int:
     return version
 
 
-def said_and_ended(running: Pipeline, line: str) -> bool:
+def logged_and_ended(running: Pipeline, line: str) -> bool:
     log = running.processes.log("worker")
     until(lambda: running.processes.is_running("worker"), lambda runs: not runs)
     ended = running.processes.has_ended("worker")
@@ -59,18 +59,18 @@ def test_the_templates_of_every_older_version_are_kept() -> None:
 
 
 @pytest.mark.parametrize("version", OLDER)
-def test_an_index_of_an_older_version_is_brought_up_to_date_and_written_on(running: Pipeline, version: int) -> None:
+def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pipeline, version: int) -> None:
     url, began = running.servers.opensearch_url, BEGAN + timedelta(days=version)
     day = ATTEMPTS.name(began)
     running.processes.stop("worker")
     make_old(url, version, day)
     running.start()
-    assert said_and_ended(
+    assert logged_and_ended(
         running, f"has mapping version {version}, not {MAPPING_VERSION}: run `python -m pipeline provision`"
     )
     running.processes.run("provision", "pipeline", "provision")
-    said = running.processes.log("provision").read_text()
-    assert f"index {day}: mapping version was {version}, is now {MAPPING_VERSION}" in said
+    output = running.processes.log("provision").read_text()
+    assert f"index {day}: mapping version was {version}, is now {MAPPING_VERSION}" in output
     assert version_of(url, day) == MAPPING_VERSION
     running.start()
     events = an_attempt(DEVICES, **about("upgraded", f"upgraded-{version}") | {"started_at": began})
@@ -83,7 +83,7 @@ def test_an_index_of_an_older_version_is_brought_up_to_date_and_written_on(runni
 
 
 @pytest.mark.parametrize(("place", "day_of_its_own"), [("template", 20), ("index", 21)])
-def test_a_worker_that_finds_a_newer_version_ends_and_says_so(
+def test_a_worker_that_finds_a_newer_version_ends_with_a_message(
     running: Pipeline, place: str, day_of_its_own: int
 ) -> None:
     url, newer = running.servers.opensearch_url, MAPPING_VERSION + 1
@@ -99,7 +99,7 @@ def test_a_worker_that_finds_a_newer_version_ends_and_says_so(
         httpx.put(f"{url}/{day}", timeout=30).raise_for_status()
         httpx.put(f"{url}/{day}/_mapping", json=mapping, timeout=30).raise_for_status()
         running.send(an_attempt(DEVICES, **about("early", "newer") | {"started_at": began}))
-    assert said_and_ended(running, f"has mapping version {newer}, newer than {MAPPING_VERSION} of this worker")
+    assert logged_and_ended(running, f"has mapping version {newer}, newer than {MAPPING_VERSION} of this worker")
     running.processes.run("provision", "pipeline", "provision")
     running.start()
     running.send(an_attempt(DEVICES, **about("late", "newer") | {"started_at": began}))

@@ -27,7 +27,7 @@ FITTING = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
 
 
 def attempts(namespace: str, count: int, *, bound: bool = True) -> list[list[AttemptEvent]]:
-    """Every other one is refused everywhere, the others are placed and bound."""
+    """Every second attempt is refused by all nodes; the others are placed and bound."""
     made = []
     for number in range(count):
         common = about(f"pod-{number}", namespace) | {"started_at": STARTED + timedelta(seconds=number)}
@@ -44,8 +44,10 @@ def messages(running: Pipeline, namespace: str) -> list[MessageEmitted]:
     return [event for event in events if isinstance(event, MessageEmitted) and event.pod.namespace == namespace]
 
 
-def assert_each_is_there_once_as_it_was_told(running: Pipeline, namespace: str, told: list[list[AttemptEvent]]) -> None:
-    expected = {events[0].attempt_id: summarize(events) for events in told}
+def assert_each_is_stored_once_as_it_was_sent(
+    running: Pipeline, namespace: str, sent: list[list[AttemptEvent]]
+) -> None:
+    expected = {events[0].attempt_id: summarize(events) for events in sent}
 
     def found() -> dict[str, AttemptSummarized]:
         documents = running.attempts(namespace)
@@ -62,9 +64,9 @@ def assert_each_is_there_once_as_it_was_told(running: Pipeline, namespace: str, 
 
 
 def test_attempts_become_documents_summaries_and_messages(running: Pipeline) -> None:
-    told = attempts("plain", 4)
-    running.send([event for events in told for event in events])
-    assert_each_is_there_once_as_it_was_told(running, "plain", told)
+    sent = attempts("plain", 4)
+    running.send([event for events in sent for event in events])
+    assert_each_is_stored_once_as_it_was_sent(running, "plain", sent)
     lines = [event.message for event in messages(running, "plain")]
     assert sorted(set(lines)) == [
         "6 nodes CardCordoned(node0,node1,node2,node3,node4,node5)",
@@ -78,19 +80,19 @@ def test_attempts_become_documents_summaries_and_messages(running: Pipeline) -> 
     assert len(lines) == 2 * 2 + 2 * 4
     read = (decode(each.value, each.headers) for each in running.topic("schedulerlog.attempts"))
     last = {each.attempt_id: join([each]) for each in read if isinstance(each, AttemptSummarized)}
-    for attempt in told:
+    for attempt in sent:
         assert encode_value(last[attempt[0].attempt_id]) == encode_value(summarize(attempt))
 
 
-def test_device_records_are_stored_with_the_devices_said_once(running: Pipeline) -> None:
-    told = attempts("devices", 3)[::2]
-    running.send([event for events in told for event in events])
-    wanted = {"terms": {"attempt_id": [events[0].attempt_id for events in told]}}
+def test_device_records_are_stored_with_their_inventory_once(running: Pipeline) -> None:
+    sent = attempts("devices", 3)[::2]
+    running.send([event for events in sent for event in events])
+    wanted = {"terms": {"attempt_id": [events[0].attempt_id for events in sent]}}
     found = until(lambda: running.documents(wanted, "schedulerlog-devices"), lambda found: len(found) == 2)
     (inventory,) = {document["inventory"] for document in found.values()}
     kept = running.documents({"ids": {"values": [inventory]}}, "schedulerlog-inventories")[inventory]
     assert kept["record"]["uuid"] == ["GPU-node1-0", "GPU-node1-1", "GPU-node2-0", "GPU-node2-1"]
-    by_id = {event.id: event for events in told for event in events if isinstance(event, DevicesJudged)}
+    by_id = {event.id: event for events in sent for event in events if isinstance(event, DevicesJudged)}
     for name, document in found.items():
         read = devices_of(document, kept)
         assert isinstance(read, DevicesJudged)
@@ -99,18 +101,18 @@ def test_device_records_are_stored_with_the_devices_said_once(running: Pipeline)
 
 def test_a_worker_killed_in_the_middle_loses_and_repeats_nothing(running: Pipeline) -> None:
     chance = random.Random(7)
-    told = attempts("killed", 60)
-    for number, events in enumerate(told):
+    sent = attempts("killed", 60)
+    for number, events in enumerate(sent):
         running.send(events)
         if number in (11, 23, 41):
             time.sleep(chance.random() / 2)
             running.processes.kill("worker")
             running.start()
-    assert_each_is_there_once_as_it_was_told(running, "killed", told)
+    assert_each_is_stored_once_as_it_was_sent(running, "killed", sent)
 
 
 def a_pending_pod(name: str) -> list[list[AttemptEvent]]:
-    """Ten tries, twenty seconds apart; at the eighth a node has room for a while."""
+    """Ten tries, twenty seconds apart; at the eighth a node has free devices for a while."""
     made = []
     for number in range(10):
         started = STARTED + timedelta(seconds=20 * number)
@@ -122,15 +124,17 @@ def a_pending_pod(name: str) -> list[list[AttemptEvent]]:
     return made
 
 
-def test_retries_are_told_by_what_differs_and_counted_once_though_the_worker_is_killed(running: Pipeline) -> None:
+def test_unchanged_retries_are_stored_as_repetitions_and_counted_once_though_the_worker_is_killed(
+    running: Pipeline,
+) -> None:
     pods = [a_pending_pod(f"pod-{number}") for number in range(3)]
-    told = [events for tries in zip(*pods, strict=True) for events in tries]
-    for number, events in enumerate(told):
+    sent = [events for tries in zip(*pods, strict=True) for events in tries]
+    for number, events in enumerate(sent):
         running.send(events)
         if number in (4, 13, 22):
             running.processes.kill("worker")
             running.start()
-    found = until(lambda: running.attempts("retried"), lambda found: len(found) == len(told))
+    found = until(lambda: running.attempts("retried"), lambda found: len(found) == len(sent))
     for tries in pods:
         first = tries[0][0].attempt_id
         documents = [found[events[0].attempt_id] for events in tries]
@@ -156,58 +160,58 @@ def test_retries_are_told_by_what_differs_and_counted_once_though_the_worker_is_
         }
 
     expected = {"failed": (27, 27 * 18), "pending": (3, 3 * 18)}
-    assert until(counts, lambda said: said == expected) == expected
-    running.send([event for events in told for event in events])
+    assert until(counts, lambda counted: counted == expected) == expected
+    running.send([event for events in sent for event in events])
     running.settle()
     assert counts() == expected
     assert running.attempts("retried") == found
 
 
-def test_a_killed_worker_goes_on(running: Pipeline) -> None:
+def test_a_killed_worker_continues_when_it_is_started_again(running: Pipeline) -> None:
     running.processes.kill("worker")
-    told = attempts("again", 2)
-    running.send([event for events in told for event in events])
+    sent = attempts("again", 2)
+    running.send([event for events in sent for event in events])
     running.start()
     found = until(lambda: running.attempts("again"), lambda found: len(found) == 2)
     assert len(found) == 2
 
 
 def test_a_clean_stop_leaves_nothing_to_redo(running: Pipeline) -> None:
-    told = attempts("stopped", 20)
-    running.send([event for events in told for event in events])
+    sent = attempts("stopped", 20)
+    running.send([event for events in sent for event in events])
     until(lambda: running.attempts("stopped"), lambda found: len(found) == 20)
     assert running.processes.stop("worker", grace_seconds=60) == 0
     assert running.unacknowledged() == 0
 
 
 def test_an_index_that_is_killed_and_restarted_meanwhile_gets_everything(running: Pipeline) -> None:
-    told = attempts("outage", 30)
-    for events in told[:10]:
+    sent = attempts("outage", 30)
+    for events in sent[:10]:
         running.send(events)
     running.servers.opensearch.kill()
-    for events in told[10:]:
+    for events in sent[10:]:
         running.send(events)
     assert until(running.is_waiting)
     running.servers.opensearch.start()
-    assert_each_is_there_once_as_it_was_told(running, "outage", told)
+    assert_each_is_stored_once_as_it_was_sent(running, "outage", sent)
     running.processes.check()
 
 
 def test_a_broker_that_is_killed_and_restarted_meanwhile_loses_nothing(running: Pipeline) -> None:
-    told = attempts("broker", 20)
-    for events in told[:10]:
+    sent = attempts("broker", 20)
+    for events in sent[:10]:
         running.send(events)
     running.servers.kafka[0].kill()
     running.servers.kafka[0].start()
-    for events in told[10:]:
+    for events in sent[10:]:
         running.send(events)
-    assert_each_is_there_once_as_it_was_told(running, "broker", told)
+    assert_each_is_stored_once_as_it_was_sent(running, "broker", sent)
     running.processes.check()
 
 
-def test_garbage_between_good_records_is_set_aside_and_they_are_indexed(running: Pipeline) -> None:
-    told = attempts("garbage", 2)
-    good = [encode(event) for events in told for event in events]
+def test_garbage_between_good_records_is_dead_lettered_and_they_are_indexed(running: Pipeline) -> None:
+    sent = attempts("garbage", 2)
+    good = [encode(event) for events in sent for event in events]
     garbage = [
         Record(b"garbage/pod-0", b"\xff\x00 no json", [("ce_type", b"io.schedulerlog.devices.judged.v1")]),
         Record(b"garbage/pod-0", b"[" * 100_000, [("ce_type", b"io.schedulerlog.devices.judged.v1")]),
@@ -222,7 +226,7 @@ def test_garbage_between_good_records_is_set_aside_and_they_are_indexed(running:
         mixed.insert(place * 2, each)
     before = len(running.topic("schedulerlog.dead-letters"))
     running.send_records(mixed)
-    assert_each_is_there_once_as_it_was_told(running, "garbage", told)
+    assert_each_is_stored_once_as_it_was_sent(running, "garbage", sent)
     dead = until(
         lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == len(garbage), 15
     )
@@ -230,7 +234,7 @@ def test_garbage_between_good_records_is_set_aside_and_they_are_indexed(running:
     assert all(dict(each.headers)["dead_letter_topic"] == b"schedulerlog.decisions" for each in dead)
 
 
-def test_dead_letters_are_listed_and_put_back_as_they_were(running: Pipeline) -> None:
+def test_dead_letters_are_listed_and_replayed_byte_for_byte(running: Pipeline) -> None:
     broken = Record(b"mended/pod", b"\x1b[31m{", [("ce_type", b"io.schedulerlog.message.emitted.v1"), ("own", b"\x00")])
     before = len(running.topic("schedulerlog.dead-letters"))
     running.send_records([broken])
@@ -244,7 +248,7 @@ def test_dead_letters_are_listed_and_put_back_as_they_were(running: Pipeline) ->
     assert shown[-5:] == [
         "ce_type: io.schedulerlog.message.emitted.v1", "own: \\x00", "key: mended/pod", "value: 6 bytes", "\\x1b[31m{",
     ]  # fmt: skip
-    assert running.command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "put back 1\n"
+    assert running.command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "replayed 1\n"
     again = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)
     assert [(each.key, each.value, each.headers[5:]) for each in again] == [
         (broken.key, broken.value, tuple(broken.headers))
@@ -259,22 +263,22 @@ def test_a_bind_after_a_restart_finds_its_attempt(running: Pipeline) -> None:
     running.processes.kill("worker")
     running.start()
     running.send(events[-1:])
-    assert_each_is_there_once_as_it_was_told(running, "late", [events])
+    assert_each_is_stored_once_as_it_was_sent(running, "late", [events])
 
 
-def test_an_attempt_without_an_end_is_told_as_incomplete_and_completed_by_what_comes_late(running: Pipeline) -> None:
+def test_an_attempt_without_an_end_is_stored_as_incomplete_and_completed_by_late_records(running: Pipeline) -> None:
     (events,) = attempts("half", 1, bound=False)
     running.send(events[:-1])
     (document,) = until(lambda: running.attempts("half"), bool).values()
     assert (document["complete"], document["status"]) == (False, "pending")
     running.send(events[-1:])
-    assert_each_is_there_once_as_it_was_told(running, "half", [events])
+    assert_each_is_stored_once_as_it_was_sent(running, "half", [events])
 
 
 def test_a_producer_that_sends_everything_twice_changes_nothing(running: Pipeline) -> None:
-    told = attempts("twice", 10)
-    running.send([event for events in told for event in events for _ in range(2)])
-    assert_each_is_there_once_as_it_was_told(running, "twice", told)
+    sent = attempts("twice", 10)
+    running.send([event for events in sent for event in events for _ in range(2)])
+    assert_each_is_stored_once_as_it_was_sent(running, "twice", sent)
     ids = [event.id for event in messages(running, "twice")]
     assert len(ids) == len(set(ids))
 
@@ -282,16 +286,16 @@ def test_a_producer_that_sends_everything_twice_changes_nothing(running: Pipelin
 def test_two_workers_share_the_partitions_and_one_takes_over(running: Pipeline) -> None:
     second = Pipeline(running.servers, running.processes, 0)
     second.start("second", "--instance-id", f"second-{uuid.uuid4().hex[:6]}")
-    told = attempts("shared", 40)
-    for events in told[:20]:
+    sent = attempts("shared", 40)
+    for events in sent[:20]:
         running.send(events)
     running.processes.stop("second")
-    for events in told[20:]:
+    for events in sent[20:]:
         running.send(events)
-    assert_each_is_there_once_as_it_was_told(running, "shared", told)
+    assert_each_is_stored_once_as_it_was_sent(running, "shared", sent)
 
 
-def test_a_worker_without_templates_says_what_to_run_and_ends(running: Pipeline) -> None:
+def test_a_worker_without_templates_names_the_command_to_run_and_ends(running: Pipeline) -> None:
     running.processes.stop("worker")
     url = running.servers.opensearch_url
     httpx.delete(f"{url}/_index_template/schedulerlog-attempts", timeout=10)
@@ -304,22 +308,22 @@ def test_a_worker_without_templates_says_what_to_run_and_ends(running: Pipeline)
 
 def test_provisioning_again_corrects_what_differs(running: Pipeline) -> None:
     running.processes.run("provision", "pipeline", "provision")
-    said = running.processes.log("provision").read_text().splitlines()[-len(TOPICS) - len(INDICES) :]
-    assert sum("as it should be" in line for line in said) == len(TOPICS)
-    assert sum("written again" in line for line in said) == len(INDICES)
+    output = running.processes.log("provision").read_text().splitlines()[-len(TOPICS) - len(INDICES) :]
+    assert sum("as it should be" in line for line in output) == len(TOPICS)
+    assert sum("written again" in line for line in output) == len(INDICES)
 
 
 def test_provisioning_corrects_a_topic_that_somebody_made_by_hand(running: Pipeline) -> None:
     running.make_topic_anew("schedulerlog.nodes", partitions=3, configuration={"retention.ms": "1000"})
     running.processes.run("provision", "pipeline", "provision")
-    said = running.processes.log("provision").read_text()
-    assert "topic schedulerlog.nodes: 3 partitions are now 12" in said
-    assert "retention.ms was 1000, is now 604800000" in said
+    output = running.processes.log("provision").read_text()
+    assert "topic schedulerlog.nodes: 3 partitions are now 12" in output
+    assert "retention.ms was 1000, is now 604800000" in output
     running.processes.run("provision", "pipeline", "provision")
     assert "topic schedulerlog.nodes: as it should be" in running.processes.log("provision").read_text()
 
 
-def test_provisioning_where_nobody_answers_names_the_place() -> None:
+def test_provisioning_where_no_service_answers_names_the_address() -> None:
     environment = {
         "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:9",
         "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:9",

@@ -1,4 +1,4 @@
-"""Which daily indices are past their age."""
+"""Which daily indices are kept no longer."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -10,19 +10,19 @@ from schemas.indices import ATTEMPTS
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
-def names(*said: str, keep_days: int = 30) -> list[str]:
-    return [each.name for each in expired(ATTEMPTS, said, timedelta(days=keep_days), NOW)]
+def expired_of(*names: str, keep_days: int = 30) -> list[str]:
+    return [index.name for index in expired(ATTEMPTS, names, timedelta(days=keep_days), NOW)]
 
 
-def test_an_index_goes_when_its_day_has_been_over_for_as_long_as_it_is_kept() -> None:
+def test_an_index_is_deleted_when_its_day_ended_longer_ago_than_it_is_kept() -> None:
     # The 21st of October ended 30 days and 12 hours ago, the 22nd 29 days and 12 hours.
     last, first = "schedulerlog-attempts-2026.10.21", "schedulerlog-attempts-2026.10.22"
-    assert names(first, last) == [last]
+    assert expired_of(first, last) == [last]
 
 
-def test_the_oldest_goes_first() -> None:
+def test_the_oldest_is_deleted_first() -> None:
     old = [f"schedulerlog-attempts-2026.0{month}.01" for month in (3, 1, 2)]
-    assert names(*old) == sorted(old)
+    assert expired_of(*old) == sorted(old)
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,9 @@ def test_the_oldest_goes_first() -> None:
         "my-schedulerlog-attempts-2020.01.01",
     ],
 )
-def test_what_has_another_name_is_left(name: str) -> None:
-    assert names(name) == []
+def test_an_index_with_another_name_is_left(name: str) -> None:
+    assert expired_of(name) == []
 
 
 def test_an_index_of_the_future_is_left() -> None:
-    assert names("schedulerlog-attempts-2031.01.01", keep_days=1) == []
+    assert expired_of("schedulerlog-attempts-2031.01.01", keep_days=1) == []

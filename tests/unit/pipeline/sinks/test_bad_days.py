@@ -1,4 +1,4 @@
-"""Whatever sequence of faults OpenSearch answers with, the documents end the same; `make stress` takes ten thousand.
+"""After any sequence of faults of OpenSearch the documents are the same; `make stress` tries ten thousand sequences.
 
 The server is the fake, the client is the real one: only the socket between them is left out, which
 ``test_opensearch`` has.
@@ -37,10 +37,10 @@ class NoSocket(AsyncConnection):  # type: ignore[misc]
             status, answer = self.fake.answer(method, url, body or b"")
         except Cut:
             raise NoConnectionError("N/A", "cut", None) from None
-        said = answer if isinstance(answer, str) else orjson.dumps(answer).decode()
+        text = answer if isinstance(answer, str) else orjson.dumps(answer).decode()
         if status >= 300:
-            self._raise_error(status, said, "application/json")
-        return status, {"content-type": "application/json"}, said
+            self._raise_error(status, text, "application/json")
+        return status, {"content-type": "application/json"}, text
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -59,9 +59,9 @@ async def test_the_documents_are_the_same(store: AsyncOpenSearch) -> None:
 
 
 async def one(store: AsyncOpenSearch, chance: random.Random, name: str) -> None:
-    tellings = [a_document(f"a{i}", version) for i in range(4) for version in chance.sample(range(1, 9), 3)]
+    versions = [a_document(f"a{i}", version) for i in range(4) for version in chance.sample(range(1, 9), 3)]
     records = [a_document(f"r{i}", None) for i in range(4)]
-    todo = [*tellings, *records, a_document("poisoned", poison=True)]
+    todo = [*versions, *records, a_document("poisoned", poison=True)]
     chance.shuffle(todo)
     troubles = chance.choices(TROUBLES, k=chance.randrange(25))
     fake = NoSocket.fake = FakeOpenSearch(iter(troubles), most_bytes=chance.choice([500, 10**6]))
@@ -72,7 +72,7 @@ async def one(store: AsyncOpenSearch, chance: random.Random, name: str) -> None:
         batch_documents=chance.choice([1, 3, 100]),
     )
     result = await asyncio.wait_for(sink.write(todo), 30)
-    newest = {each.id: max(t.version or 0 for t in tellings if t.id == each.id) for each in tellings}
+    newest = {each.id: max(other.version or 0 for other in versions if other.id == each.id) for each in versions}
     found = {document_id: version for (_, document_id), (version, _) in fake.documents.items()}
     assert found == newest | {each.id: 1 for each in records}, (name, troubles)
     assert [each.id for each, _ in result.refused] == ["poisoned"], (name, troubles)

@@ -1,4 +1,4 @@
-"""The sink against a server that answers as OpenSearch does on its worst days: the same documents in the end."""
+"""The sink against a server with all faults that OpenSearch can have: the same documents in the end."""
 
 import asyncio
 import random
@@ -50,7 +50,7 @@ async def test_documents_are_written_into_an_index_that_is_made_first() -> None:
     assert fake.requests.index(f"PUT /{INDEX}") < fake.requests.index("POST /_bulk")
 
 
-async def test_an_older_telling_is_a_conflict_and_changes_nothing() -> None:
+async def test_an_older_version_is_a_conflict_and_changes_nothing() -> None:
     fake = FakeOpenSearch()
     await written(fake, [a_document("a", 5)])
     result = await written(fake, [a_document("a", 4), a_document("b", 1)])
@@ -59,7 +59,7 @@ async def test_an_older_telling_is_a_conflict_and_changes_nothing() -> None:
     assert result.refused == []
 
 
-async def test_a_refused_document_does_not_keep_its_neighbours() -> None:
+async def test_a_refused_document_does_not_stop_the_others() -> None:
     fake = FakeOpenSearch()
     result = await written(fake, [a_document("a"), a_document("bad", poison=True), a_document("c")])
     assert ids(fake) == {"a", "c"}
@@ -74,7 +74,7 @@ async def test_a_request_that_is_too_long_is_halved_until_it_fits() -> None:
     assert [each.id for each, _ in result.refused] == ["huge"]
 
 
-async def test_without_a_template_the_sink_says_what_to_run() -> None:
+async def test_without_a_template_the_error_names_the_command_to_run() -> None:
     with pytest.raises(NotProvisionedError, match=r"no index template .* run `python -m pipeline provision`"):
         await written(FakeOpenSearch(templates={}), [a_document("a")])
 
@@ -95,7 +95,7 @@ async def test_a_document_is_read_back_as_it_is() -> None:
         assert await sink.fetch(INDEX, "unknown") is None
 
 
-async def test_while_nobody_answers_the_sink_waits_and_says_so() -> None:
+async def test_while_no_server_answers_the_sink_is_waiting() -> None:
     fake = FakeOpenSearch()
     async with serving(fake):
         pass
@@ -111,21 +111,21 @@ async def test_while_nobody_answers_the_sink_waits_and_says_so() -> None:
 
 @given(st.integers(0, 2**32))
 @settings(max_examples=examples(15))
-def test_any_sequence_of_troubles_ends_in_the_same_documents(seed: int) -> None:
+def test_any_sequence_of_faults_ends_in_the_same_documents(seed: int) -> None:
     asyncio.run(_troubled(random.Random(seed)))
 
 
 async def _troubled(chance: random.Random) -> None:
-    tellings = [a_document(f"a{i}", version) for i in range(6) for version in chance.sample(range(1, 9), 3)]
+    versions = [a_document(f"a{i}", version) for i in range(6) for version in chance.sample(range(1, 9), 3)]
     records = [a_document(f"r{i}", None) for i in range(6)]
     poisoned = [a_document(f"p{i}", poison=True) for i in range(2)]
-    todo = [*tellings, *records, *poisoned]
+    todo = [*versions, *records, *poisoned]
     chance.shuffle(todo)
     fake = FakeOpenSearch(
         iter(chance.choices(TROUBLES, k=chance.randrange(25))), most_bytes=chance.choice([500, 10**6])
     )
     result = await written(fake, todo, batch_documents=chance.choice([1, 3, 100]))
-    newest = {each.id: max(t.version or 0 for t in tellings if t.id == each.id) for each in tellings}
+    newest = {each.id: max(other.version or 0 for other in versions if other.id == each.id) for each in versions}
     assert {name: version for (_, name), (version, _) in fake.documents.items() if name in newest} == newest
     assert ids(fake) == newest.keys() | {each.id for each in records}
     assert {each.id for each, _ in result.refused} == {"p0", "p1"}
@@ -176,15 +176,15 @@ def test_a_body_is_two_lines_a_document_and_ends_with_a_line_break() -> None:
 
 def test_a_record_with_line_breaks_still_makes_one_line() -> None:
     pretty = orjson.Fragment(orjson.dumps({"a": ["x", "y\n"]}, option=orjson.OPT_INDENT_2))
-    said = source({"record": pretty})
-    assert b"\n" not in said
-    assert orjson.loads(said) == {"record": {"a": ["x", "y\n"]}}
+    line = source({"record": pretty})
+    assert b"\n" not in line
+    assert orjson.loads(line) == {"record": {"a": ["x", "y\n"]}}
 
 
 @given(st.lists(st.integers(1, 500), max_size=40), st.integers(1, 10), st.integers(200, 2_000))
-def test_batches_keep_the_order_and_their_bounds(sizes: list[int], most: int, most_bytes: int) -> None:
+def test_batches_keep_the_order_and_their_bounds(sizes: list[int], max_documents: int, max_bytes: int) -> None:
     documents = [Document("i", str(place), b"x" * size) for place, size in enumerate(sizes)]
-    cut = list(batches(documents, most, most_bytes))
+    cut = list(batches(documents, max_documents, max_bytes))
     assert [each.id for batch in cut for each in batch] == [each.id for each in documents]
-    assert all(len(batch) <= most for batch in cut)
-    assert all(len(batch) == 1 or sum(each.size for each in batch) <= most_bytes for batch in cut)
+    assert all(len(batch) <= max_documents for batch in cut)
+    assert all(len(batch) == 1 or sum(each.size for each in batch) <= max_bytes for batch in cut)
