@@ -21,9 +21,9 @@ from scheduler.http.app import create_app
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Batch, Spool, now_utc
+from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
 from schemas.events import Event
 
@@ -31,7 +31,7 @@ SILENT = "silent"
 EVERYTHING = Batch((), (2**40, 0))
 
 
-class SilentWriter(EventWriter):
+class SilentWriter(SpoolWriter):
     """Forgets every event before anything is made of it."""
 
     def write(self, events: Iterable[Event]) -> None:
@@ -50,7 +50,7 @@ async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) 
     malloc.keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
     with contextlib.closing(Spool(folder)) as spool:
-        event_writer = (SilentWriter if recording == SILENT else EventWriter)(spool, now_utc, metrics)
+        event_writer = (SilentWriter if recording == SILENT else SpoolWriter)(spool, now_utc, metrics)
         cluster = FileCluster(Observer("bench", columns, claims, event_writer, now_utc))
         cluster.apply(fleet.manifest(nodes, pods))
         binder = Binder(cluster, LockPolicy())

@@ -18,7 +18,7 @@ from scheduler.devices.node_checks import (
     vendor_registrations,
 )
 from scheduler.metrics import Metrics
-from scheduler.publish.event_writer import EventWriter
+from scheduler.publish.spool_writer import SpoolWriter
 from schemas.events import NodeChecked, NodeProblem
 
 PAUSE_SECONDS: Final = 15.0
@@ -43,7 +43,7 @@ class NodeChecks:
         name: str,
         policy: CheckPolicy,
         columns: ClusterColumns,
-        event_writer: EventWriter,
+        event_writer: SpoolWriter,
         clock: Callable[[], datetime],
         metrics: Metrics,
     ) -> None:

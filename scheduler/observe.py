@@ -12,7 +12,7 @@ from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.pod_usage import has_ended
 from scheduler.node_check_task import NodeChecks
-from scheduler.publish.event_writer import EventWriter
+from scheduler.publish.spool_writer import SpoolWriter
 from schemas.events import PodObserved, PodRef
 
 _GONE: Final = "the node is gone"
@@ -36,7 +36,7 @@ class Observer:
         name: str,
         columns: ClusterColumns,
         claims: Claims,
-        event_writer: EventWriter,
+        event_writer: SpoolWriter,
         clock: Callable[[], datetime],
         checks: NodeChecks | None = None,
     ) -> None:

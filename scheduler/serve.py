@@ -28,9 +28,9 @@ from scheduler.metrics import Metrics
 from scheduler.node_check_task import NodeChecks
 from scheduler.observe import Observer
 from scheduler.profiling.server import ProfilingServer
-from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, now_utc
+from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
 from scheduler.settings import SettingError, Settings
 from scheduler.webhook.admit import AdmissionRules
@@ -116,7 +116,7 @@ async def _end(*tasks: "asyncio.Task[None]") -> None:
 async def _assemble(settings: Settings, spool: Spool, binds: BindJournal) -> _Parts:
     """Raises `ManifestError` where the cluster file has a mistake, `KubeConfigError` where the kubeconfig has."""
     metrics = Metrics()
-    event_writer, columns = EventWriter(spool, now_utc, metrics), ClusterColumns(settings.vendors)
+    event_writer, columns = SpoolWriter(spool, now_utc, metrics), ClusterColumns(settings.vendors)
     claims = Claims()
     checks = NodeChecks(settings.name, settings.checks, columns, event_writer, now_utc, metrics)
     observer = Observer(settings.name, columns, claims, event_writer, now_utc, checks)

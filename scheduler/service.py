@@ -30,7 +30,7 @@ from scheduler.klog.writer import Klog, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.publish import event_builder
 from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.event_writer import EventWriter
+from scheduler.publish.spool_writer import SpoolWriter
 from schemas.events import PodRef
 
 log = logging.getLogger(__name__)
@@ -43,7 +43,7 @@ MAX_REMEMBERED_ATTEMPTS: Final = 100_000
 class Records:
     """Where the scheduler records what it does."""
 
-    events: EventWriter
+    events: SpoolWriter
     metrics: Metrics
     klog: Klog = field(default_factory=NoKlog)
     binds: BindJournal = field(default_factory=lambda: BindJournal(None))

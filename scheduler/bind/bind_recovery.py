@@ -16,7 +16,7 @@ from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
 from scheduler.bind.binder import bind_time
 from scheduler.cluster.cluster_api import ClusterApi, Object, annotation
 from scheduler.publish import event_builder
-from scheduler.publish.event_writer import EventWriter
+from scheduler.publish.spool_writer import SpoolWriter
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +52,7 @@ class BindRecovery:
     """`run` is the task. It needs no lead: what it tells is its own."""
 
     def __init__(
-        self, binds: BindJournal, api: ClusterApi, event_writer: EventWriter, clock: Callable[[], datetime]
+        self, binds: BindJournal, api: ClusterApi, event_writer: SpoolWriter, clock: Callable[[], datetime]
     ) -> None:
         self._binds, self._api, self._events, self._clock = binds, api, event_writer, clock
 

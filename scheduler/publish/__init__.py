@@ -1,1 +1,11 @@
-"""From a decision to Kafka: events are built, spooled on disk, and published by one task."""
+"""From a decision to Kafka: events are built, spooled on disk, and published by one task.
+
+attempt           the identity of an attempt
+event_builder     a decision as events: the way in (pure)
+device_records    the verdicts on devices as records (pure)
+node_records      the verdicts on nodes as records (pure)
+record_columns    what both share: columns as JSON (pure)
+spool_writer      events into the spool
+spool             records on disk until Kafka has them
+kafka_publisher   records from the spool to Kafka
+"""

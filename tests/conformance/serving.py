@@ -13,7 +13,7 @@ from scheduler.cluster.claims import Claims
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http import extender_protocol
 from scheduler.metrics import Metrics
-from scheduler.publish.event_writer import EventWriter
+from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
 from schemas.codec.records import encode
 from schemas.events import Event
@@ -68,7 +68,7 @@ class OnePod:
         raise KubeApiError(500, "a filter call binds nothing")
 
 
-class Encoding(EventWriter):
+class Encoding(SpoolWriter):
     """Every event must have a form in bytes; none is kept."""
 
     def __init__(self) -> None:

@@ -1,1 +1,11 @@
-"""Decisions on disk until Kafka has them: appended before the answer leaves, bounded, whole again after any crash."""
+"""Decisions on disk until Kafka has them: appended before the answer leaves, bounded, intact after any crash.
+
+spool            the way in: append, flush, next_batch, acknowledge
+segment_log      all files together: rotated, thinned, bounded
+segments         one file
+frames           how records lie in a file: framed and checksummed (pure)
+shedding         drops device detail and leaves an event in its place (pure)
+checkpoint       how far Kafka has the records, and the lock of the folder
+group_commit     appends that share one fsync
+memory_buffer    where entries wait while the disk can't be written
+"""

@@ -1,4 +1,4 @@
-"""The two small files beside a spool's segments: who holds the folder, and how far Kafka has it."""
+"""The two small files beside a spool's segments: the lock of the folder, and how far Kafka has the records."""
 
 import errno
 import fcntl
@@ -14,14 +14,14 @@ Position = tuple[int, int]
 
 
 class SpoolInUseError(Exception):
-    """Another process holds the folder; the text says so."""
+    """Another scheduler uses the folder; the text names it and the remedy."""
 
 
 def locked(folder: Path) -> IO[str] | None:
-    """The folder's lock, held until it is closed; the kernel lets go of it when the process ends in any way.
+    """The folder's lock, held until it is closed; the kernel releases it however the process ends.
 
-    None where no disk is left for a lock: scheduling goes on without. Raises `SpoolInUseError`, or `OSError` where the
-    folder can't be used at all.
+    None where the disk is too full for the lock's file: scheduling continues without. Raises `SpoolInUseError`, or
+    `OSError` where the folder can't be used at all.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -39,19 +39,22 @@ def locked(folder: Path) -> IO[str] | None:
 
 
 def read_checkpoint(folder: Path) -> Position:
-    """Up to where Kafka has it; the very start where that is not known, so that nothing is left out."""
+    """The position up to which Kafka has the records; the very start where it is unknown, so that none is left out."""
     try:
-        said = json.loads((folder / "checkpoint.json").read_text())
-        return max(int(said["segment"]), 0), max(int(said["offset"]), 0)
+        position = json.loads((folder / "checkpoint.json").read_text())
+        return max(int(position["segment"]), 0), max(int(position["offset"]), 0)
     except FileNotFoundError:
         return (0, 0)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        log.warning("spool %s: checkpoint can't be read (%s); what is there is sent again", folder, error)
+        log.warning(
+            "spool %s: the checkpoint can't be read (%s); all records in the folder are sent again", folder, error
+        )
         return (0, 0)
 
 
 def write_checkpoint(folder: Path, sent: Position) -> None:
-    """Never half written. Where it can't be written, some records are sent again after a restart, with the same ids."""
+    """Replace the checkpoint as a whole. Where that fails, a restart sends records again, with the same ids."""
+    # Not synced: after a crash of the machine an older checkpoint only sends more records again.
     draft = folder / "checkpoint.draft"
     try:
         draft.write_text(json.dumps({"segment": sent[0], "offset": sent[1]}))

@@ -1,11 +1,9 @@
 """How records lie in a spool file: framed, checksummed, and found again behind damage.
 
 A frame is a head (magic, length of the body, CRC-32 of everything behind it, kind, time, rows) and a body (topic, key,
-headers, value of one Kafka record). The CRC begins at the number of the file instead of 0. CRC-32 maps different
-beginnings to different ends, so the very bytes of a frame are no frame in a file with another number: that is what
-lets a file be written over. `END` stands behind the last frame where older bytes follow.
+headers, value of one Kafka record). Behind damage the scan continues at the next magic whose checksum is right.
 
-Pure: bytes in, entries out. Nothing here trusts a byte that it has not checked.
+Pure: bytes in, entries out. No byte is used before its checksum was verified.
 """
 
 import struct
@@ -17,9 +15,8 @@ from typing import Final
 
 from schemas.codec.records import Record
 
-MAGIC: Final = b"\xffSL\x02"
-END: Final = bytes(len(MAGIC))
-"""No frame follows, whatever does."""
+MAGIC: Final = b"\xffSL\x03"
+"""The last byte is the version of the layout; 0xff occurs in no UTF-8 text, so rarely in a record."""
 MAX_BODY: Final = 32 * 1024 * 1024
 """A longer body is damage: no record of the contract comes near it."""
 
@@ -31,19 +28,19 @@ HEAD_BYTES: Final = _HEAD.size + _CHECKED.size
 
 
 class EntryKind(IntEnum):
-    """What may be given up when there is no room."""
+    """In which order records are dropped when the spool is full."""
 
     DETAIL = 1
-    """Device rows of an attempt: the first to go."""
+    """Device rows of an attempt: dropped first."""
     VERDICT = 2
-    """Everything else: the last to go."""
+    """Everything else: dropped last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One Kafka record that waits in the spool.
 
-    written: microseconds since 1970. rows: device verdicts in a DETAIL record, else 0.
+    written_at_us: microseconds since 1970. rows: device verdicts in a DETAIL record, else 0.
     """
 
     kind: EntryKind
@@ -58,8 +55,8 @@ class Entry:
         return next((value.decode() for name, value in self.record.headers if name == "ce_id"), "")
 
 
-def frame(entry: Entry, number: int) -> tuple[bytes, bytes]:
-    """The frame in two parts, of which the second is the record's value itself, not copied. `number`: of the file."""
+def frame(entry: Entry) -> tuple[bytes, bytes]:
+    """The frame in two parts; the second is the record's value itself, which is not copied."""
     record = entry.record
     topic = entry.topic.encode()
     lengths = _LENGTHS.pack(len(topic), len(record.key), len(record.headers))
@@ -67,22 +64,18 @@ def frame(entry: Entry, number: int) -> tuple[bytes, bytes]:
     checked = b"".join(
         (_CHECKED.pack(entry.kind, entry.written_at_us, entry.rows), lengths, topic, record.key, headers)
     )
-    crc = zlib.crc32(record.value, zlib.crc32(checked, _seed(number)))
+    crc = zlib.crc32(record.value, zlib.crc32(checked))
     length = len(checked) - _CHECKED.size + len(record.value)
     return _HEAD.pack(MAGIC, length, crc) + checked, record.value
-
-
-def _seed(number: int) -> int:
-    return number & 0xFFFFFFFF
 
 
 def _header(name: bytes, value: bytes) -> bytes:
     return _HEADER.pack(len(name), len(value)) + name + value
 
 
-def frames(entries: Iterable[Entry], number: int) -> list[bytes]:
-    """The frames of all entries for the file with a number, as parts to be written one after the other."""
-    return [part for entry in entries for part in frame(entry, number)]
+def frames(entries: Iterable[Entry]) -> list[bytes]:
+    """The frames of all entries, as parts to be written one after the other."""
+    return [part for entry in entries for part in frame(entry)]
 
 
 def size_of(entries: Iterable[Entry]) -> int:
@@ -98,9 +91,10 @@ def _size(entry: Entry) -> int:
 
 @dataclass(slots=True)
 class Scan:
-    """What a run of bytes holds. `found`: entries with the offset behind each. `consumed`: bytes that are done with.
+    """What a run of bytes holds.
 
-    `wanted`: at least as many bytes are needed to get further, 0 when all were read. `damaged`: gaps between entries.
+    found: entries, each with the offset behind it. consumed: bytes that need not be read again. wanted: bytes that are
+    needed to read the next entry, 0 when all were read. damaged: gaps between entries.
     """
 
     found: list[tuple[Entry, int]] = field(default_factory=list)
@@ -109,54 +103,54 @@ class Scan:
     damaged: int = 0
 
 
-def scan(data: bytes, number: int, *, is_end: bool) -> Scan:
-    """Every intact entry of `data`, which starts at a frame; what is damaged is skipped.
+def scan(data: bytes, *, is_end: bool) -> Scan:
+    """Every intact entry of `data`, which starts at a frame; damaged bytes are skipped.
 
-    `number`: of the file. `is_end`: no byte follows, so a frame that is cut off is damage; otherwise it waits for more
-    bytes.
+    is_end: no byte follows, so a frame that is cut off is damage; otherwise the scan stops there for more bytes.
     """
-    said, place, lost = Scan(), 0, False
-    while place < len(data):
-        read = _read(data, place, number)
+    result, offset, is_lost = Scan(), 0, False
+    while offset < len(data):
+        read = _read(data, offset)
         if isinstance(read, int) and read and not is_end:
-            said.wanted = read
+            result.wanted = read
             break
         if isinstance(read, int):
-            said.damaged += not lost
-            lost = True
-            place = _next_magic(data, place + 1, is_end=is_end)
+            result.damaged += not is_lost
+            is_lost = True
+            offset = _next_magic(data, offset + 1, is_end=is_end)
         else:
-            entry, place = read
-            lost = False
-            said.found.append((entry, place))
-    said.consumed = min(place, len(data))
-    return said
+            entry, offset = read
+            is_lost = False
+            result.found.append((entry, offset))
+    result.consumed = min(offset, len(data))
+    return result
 
 
 def _next_magic(data: bytes, start: int, *, is_end: bool) -> int:
-    place = data.find(MAGIC, start)
-    if place >= 0:
-        return place
+    offset = data.find(MAGIC, start)
+    if offset >= 0:
+        return offset
+    # The last bytes may be the beginning of a magic that continues in the next read.
     return len(data) if is_end else max(start, len(data) - len(MAGIC) + 1)
 
 
-def _read(data: bytes, place: int, number: int) -> tuple[Entry, int] | int:
-    """The entry at `place` and the offset behind it; or how many bytes it would take; 0 where there is none."""
-    if len(data) - place < HEAD_BYTES:
-        return HEAD_BYTES if MAGIC.startswith(data[place : place + len(MAGIC)]) else 0
-    magic, length, crc = _HEAD.unpack_from(data, place)
+def _read(data: bytes, offset: int) -> tuple[Entry, int] | int:
+    """The entry at `offset` and the offset behind it; or how many bytes it would take; 0 where there is none."""
+    if len(data) - offset < HEAD_BYTES:
+        return HEAD_BYTES if MAGIC.startswith(data[offset : offset + len(MAGIC)]) else 0
+    magic, length, crc = _HEAD.unpack_from(data, offset)
     if magic != MAGIC or length > MAX_BODY:
         return 0
-    start, end = place + _HEAD.size, place + HEAD_BYTES + length
+    start, end = offset + _HEAD.size, offset + HEAD_BYTES + length
     if end > len(data):
         return HEAD_BYTES + int(length)
-    if zlib.crc32(memoryview(data)[start:end], _seed(number)) != crc:
+    if zlib.crc32(memoryview(data)[start:end]) != crc:
         return 0
     return _entry(data, start, end), end
 
 
 def _entry(data: bytes, start: int, end: int) -> Entry:
-    """The entry of a frame whose checksum is right, so its lengths are those that were written."""
+    """The entry of a frame whose checksum is right: all lengths in it are those that were written."""
     kind, written, rows = _CHECKED.unpack_from(data, start)
     topic_length, key_length, header_count = _LENGTHS.unpack_from(data, start + _CHECKED.size)
     place = start + _CHECKED.size + _LENGTHS.size
@@ -172,9 +166,9 @@ def _entry(data: bytes, start: int, end: int) -> Entry:
     return Entry(EntryKind(kind), topic, Record(key, data[place:end], headers), written, rows)
 
 
-def entries_of(data: bytes, number: int) -> Iterator[Entry]:
-    """Every intact entry of the whole file with a number."""
-    return (entry for entry, _ in scan(data, number, is_end=True).found)
+def entries_of(data: bytes) -> Iterator[Entry]:
+    """Every intact entry of a whole file."""
+    return (entry for entry, _ in scan(data, is_end=True).found)
 
 
 def written_at(head: bytes) -> int | None:

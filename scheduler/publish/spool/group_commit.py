@@ -1,4 +1,4 @@
-"""Appends that become durable together: who waits for the disk at the same time shares one sync."""
+"""Group commit: callers that wait for the disk at the same time share one fsync."""
 
 import asyncio
 import os
@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 
 class GroupCommit:
-    """`handle` gives a file descriptor of its own to sync and close, None where there is nothing to sync; `failed`
-    hears of a disk that can't be written. Every call comes from one thread."""
+    """handle: returns a file descriptor to sync and close, None where there is nothing to sync. failed: is called with
+    the error of a disk that can't be written. Every call comes from one thread."""
 
     def __init__(self, handle: Callable[[], int | None], failed: Callable[[OSError], None]) -> None:
         self._handle, self._failed = handle, failed
@@ -15,7 +15,7 @@ class GroupCommit:
         self._syncing: asyncio.Task[None] | None = None
 
     def appended(self) -> None:
-        """Something more is to become durable."""
+        """Note that one more append is to become durable."""
         self._appended += 1
 
     @property
@@ -25,12 +25,14 @@ class GroupCommit:
     async def flush(self) -> None:
         """Return when everything appended so far is durable, or the disk has failed."""
         mine = self._appended
+        # A sync that has begun may not cover our append, so a second one may have to follow.
         while self._durable < mine:
             if self._syncing is None or self._syncing.done():
                 self._syncing = asyncio.create_task(self.sync())
             await asyncio.shield(self._syncing)
 
     async def sync(self) -> None:
+        """One fsync for all appends so far, in a thread: the event loop answers other calls meanwhile."""
         upto, handle = self._appended, self._handle()
         try:
             if handle is not None:

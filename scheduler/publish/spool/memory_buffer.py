@@ -1,4 +1,4 @@
-"""Where entries wait while the spool's disk can't be written: in memory, bounded, and gone with the process."""
+"""Where entries wait while the spool's disk can't be written: in memory, bounded, lost with the process."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ CAUSE = "the spool's disk could not be written, and memory was full"
 
 
 class MemoryBuffer:
-    """First in, first out. Above `max_bytes` device detail goes first, then the oldest verdicts."""
+    """First in, first out. Above `max_bytes` it drops device detail first, then the oldest verdicts."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -42,16 +42,16 @@ class MemoryBuffer:
     def peek(self, max_bytes: int) -> list[Entry]:
         """The oldest entries, about `max_bytes` of them, at least one if there is any."""
         found: list[Entry] = []
-        room = max_bytes
+        left = max_bytes
         for entry in self._entries:
-            if found and room < _bytes(entry):
+            if found and left < _bytes(entry):
                 break
             found.append(entry)
-            room -= _bytes(entry)
+            left -= _bytes(entry)
         return found
 
     def remove(self, entries: Sequence[Entry]) -> None:
-        """Take out what was peeked at; what is no longer there (dropped, or written to disk) is no matter."""
+        """Take out what `peek` returned, as far as it was not dropped or written to disk since."""
         for entry in entries:
             if self._entries and self._entries[0] is entry:
                 self._entries.popleft()

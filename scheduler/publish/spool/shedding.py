@@ -1,4 +1,4 @@
-"""Giving up device detail: what is left of a run of entries, and what is said about the loss. Pure."""
+"""Drops device detail from a run of entries and reports the loss by events in its place. Pure."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -11,7 +11,7 @@ from schemas.topics import DECISIONS
 
 
 class Thinned:
-    """`kept`: every verdict, in order, and in the place of an attempt's detail one event that says it is gone."""
+    """kept: every verdict, in order, and in the place of an attempt's detail one `DetailDropped` event."""
 
     def __init__(self, entries: Iterable[Entry], dropped_at: datetime, cause: str) -> None:
         self.kept: list[Entry] = []
@@ -32,11 +32,11 @@ class Thinned:
         self._open.append(entry)
 
     def _close(self) -> None:
-        """The open attempt's detail ends here: in its place comes the event that tells of it."""
+        """Put the event in the place of the detail of the attempt that ends here."""
         if self._open:
             self.dropped_records += len(self._open)
-            told = _told(self._open, self._at, self._cause)
-            self.kept += [told] if told else []
+            report = _dropped_event(self._open, self._at, self._cause)
+            self.kept += [report] if report else []
             self._open = []
 
 
@@ -44,7 +44,7 @@ def _attempt(entry: Entry) -> str:
     return entry.ce_id.split("/", 1)[0]
 
 
-def _told(detail: list[Entry], dropped_at: datetime, cause: str) -> Entry | None:
+def _dropped_event(detail: list[Entry], dropped_at: datetime, cause: str) -> Entry | None:
     about = decode(detail[0].record.value, detail[0].record.headers)
     if not isinstance(about, DevicesJudged):
         return None

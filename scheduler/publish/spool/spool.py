@@ -1,12 +1,12 @@
 """The append-only spool on disk between an answer and Kafka.
 
-An attempt's records are appended in one write and made durable before its answer leaves; from here `publish` sends
-them, in order, and moves the checkpoint on after Kafka's acknowledgement. One process, one event loop:
+The records of an attempt are appended in one write and made durable before its answer leaves. The publisher reads them
+in order, sends them, and advances the checkpoint after Kafka's acknowledgement. One process, one event loop:
 
-    append() -> settle() -> answer            next_batch() -> Kafka -> acknowledge()
+    append() -> flush() -> answer            next_batch() -> Kafka -> acknowledge()
 
-Bounded: when full, the oldest device detail goes first (and an event says so), verdicts last. Where the disk can't be
-written, entries wait in bounded memory, scheduling goes on, and the log says what is at stake.
+Bounded: when the spool is full, it drops the oldest device detail first (an event reports it), verdicts last. Where the
+disk can't be written, entries wait in bounded memory, scheduling continues, and the log names the risk.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _RETRY_DISK: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Entries in order, and where the spool stands behind them: (segment, offset), or None for those in memory."""
+    """Entries in order. behind: the position after them, (segment, offset); None for entries from memory."""
 
     entries: tuple[Entry, ...]
     behind: Position | None
@@ -60,27 +60,29 @@ class Spool:
         self._sent = read_checkpoint(folder)
         self._files = SegmentLog(folder, limits, self._sent, self.counts)
         self._sent = self._cursor = self._files.delete_sent(self._sent)
-        self._overflow = MemoryBuffer(limits.memory_bytes)
+        self._memory = MemoryBuffer(limits.memory_bytes)
         self._failed_at = 0
-        self._sync = GroupCommit(lambda: self._files.active.handle(), lambda error: self._fail(error, self._clock()))
+        self._sync = GroupCommit(
+            lambda: self._files.active.duplicate_handle(), lambda error: self._fail(error, self._clock())
+        )
 
     # Writing
 
     def append(self, entries: Sequence[Entry]) -> None:
-        """Take the entries of one answer. Never raises for a disk: what can't be written waits in memory."""
+        """Append the entries of one answer. Never raises for a disk: what can't be written waits in memory."""
         if not entries:
             return
         now = self._clock()
-        if self._is_written((*self._overflow.all(), *entries), now):
-            self._overflow.clear()
+        if self._is_written((*self._memory.all(), *entries), now):
+            self._memory.clear()
         else:
-            self._overflow.append(entries, now)
+            self._memory.append(entries, now)
         self.arrived.set()
 
     def retry_disk(self) -> None:
         """Move what waits in memory to the disk, if that can be written again."""
-        if len(self._overflow) and self._is_written(self._overflow.all(), self._clock()):
-            self._overflow.clear()
+        if len(self._memory) and self._is_written(self._memory.all(), self._clock()):
+            self._memory.clear()
 
     def _is_written(self, entries: Sequence[Entry], now: datetime) -> bool:
         if self.problem and microseconds(now) - self._failed_at < _RETRY_DISK:
@@ -103,8 +105,8 @@ class Spool:
         problem = f"spool {self.folder} can't be written: {error.strerror or error}"
         if problem != self.problem:
             log.error(
-                "%s. Scheduling goes on; decisions are kept in memory, at most %d MiB, and those that Kafka does not"
-                " have by then are lost when the scheduler ends. Free or mend the disk.",
+                "%s. Scheduling continues; decisions are kept in memory, at most %d MiB, and those that Kafka does not"
+                " have by then are lost when the scheduler ends. Free or repair the disk.",
                 problem,
                 self._limits.memory_bytes // MIB,
             )
@@ -118,7 +120,7 @@ class Spool:
             await self._sync.flush()
 
     async def sync_every(self, seconds: float = 0.5) -> None:
-        """With `sync="interval"`: make durable what came, for ever."""
+        """With `sync="interval"`: sync every so many seconds, until cancelled."""
         while True:
             await asyncio.sleep(seconds)
             if self._sync.is_behind:
@@ -129,16 +131,16 @@ class Spool:
     def next_batch(self, max_bytes: int = 4 * MIB) -> Batch | None:
         """The next entries that were not handed out yet, about `max_bytes` of them; None when there are none."""
         while (segment := self._files.at(self._cursor)) is not None:
-            found = self._read_on(segment, max_bytes)
+            found = self._read(segment, max_bytes)
             if found:
                 return Batch(tuple(found), self._cursor)
             if segment is self._files.active:
                 break
             self._cursor = (segment.number + 1, 0)
-        waiting = self._overflow.peek(max_bytes)
+        waiting = self._memory.peek(max_bytes)
         return Batch(tuple(waiting), None) if waiting else None
 
-    def _read_on(self, segment: Segment, max_bytes: int) -> list[Entry]:
+    def _read(self, segment: Segment, max_bytes: int) -> list[Entry]:
         offset = self._cursor[1] if segment.number == self._cursor[0] else 0
         wanted = max_bytes
         while offset < segment.size:
@@ -150,8 +152,8 @@ class Spool:
                 self._cursor = (segment.number, segment.size)
                 return []
             if len(data) < min(wanted, segment.size - offset):
-                segment.size = offset + len(data)  # somebody has cut the file
-            scanned = frames.scan(data, segment.number, is_end=offset + len(data) >= segment.size)
+                segment.size = offset + len(data)  # another process has truncated the file
+            scanned = frames.scan(data, is_end=offset + len(data) >= segment.size)
             self._note_damage(segment, offset, scanned.damaged)
             offset += scanned.consumed
             self._cursor = (segment.number, offset)
@@ -166,10 +168,10 @@ class Spool:
             log.error("spool file %s, from byte %d: skipped %d damaged places", segment.path, offset, damaged)
 
     def acknowledge(self, batch: Batch) -> None:
-        """Kafka has the batch: never hand it out again, not even after a restart."""
+        """Note that Kafka has the batch: it is never handed out again, not even after a restart."""
         self.acknowledged.set()
         if batch.behind is None:
-            self._overflow.remove(batch.entries)
+            self._memory.remove(batch.entries)
             return
         self._sent = self._files.delete_sent(max(self._sent, batch.behind))
         self._cursor = max(self._cursor, self._sent)
@@ -183,26 +185,26 @@ class Spool:
 
     @property
     def disk_bytes(self) -> int:
-        """What the folder takes, spares too."""
-        return self._files.disk_bytes
+        """What the files take."""
+        return self._files.bytes
 
     @property
     def unsent_bytes(self) -> int:
         """What Kafka does not have yet, on disk and in memory."""
         done = self._sent[1] if self._sent[0] == self._files.first.number else 0
-        return self._files.bytes - done + self._overflow.bytes
+        return self._files.bytes - done + self._memory.bytes
 
     @property
     def dropped_detail(self) -> int:
-        return self.counts.dropped_detail + self._overflow.dropped_detail
+        return self.counts.dropped_detail + self._memory.dropped_detail
 
     @property
     def dropped_verdicts(self) -> int:
-        return self.counts.dropped_verdicts + self._overflow.dropped_verdicts
+        return self.counts.dropped_verdicts + self._memory.dropped_verdicts
 
     def oldest_age_seconds(self) -> float:
         """How long the oldest unsent record has waited; 0 when there is none."""
-        written = self._oldest_on_disk() or self._overflow.oldest()
+        written = self._oldest_on_disk() or self._memory.oldest()
         return max((microseconds(self._clock()) - written) / 1e6, 0.0) if written is not None else 0.0
 
     def _oldest_on_disk(self) -> int | None:
@@ -216,11 +218,11 @@ class Spool:
             return None
 
     def close(self) -> None:
-        """Let the folder go. What is in it stays; what is in memory alone goes to disk now or is lost."""
+        """Release the folder. Entries in memory are written to disk now; where that fails, they are lost."""
         self._failed_at = 0
         self.retry_disk()
-        if len(self._overflow):
-            log.error("spool %s: %d records in memory are lost", self.folder, len(self._overflow))
+        if len(self._memory):
+            log.error("spool %s: %d records in memory are lost", self.folder, len(self._memory))
         self._files.close()
         if self._lock:
             self._lock.close()

@@ -23,7 +23,7 @@ from scheduler.http.extender_protocol import FilterRequest
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.publish.event_writer import EventWriter
+from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
 from tests.support.builders.kube_objects import Json, a_card, a_container, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
@@ -141,7 +141,7 @@ class Race:
     def __init__(self, seed: int) -> None:
         self.draw, self.ledger, clock, metrics = random.Random(seed), Ledger(), Clock(), Metrics()
         self.clock = clock
-        event_writer, columns, claims = cast("EventWriter", SlowEventWriter(self.draw)), ClusterColumns(), Claims()
+        event_writer, columns, claims = cast("SpoolWriter", SlowEventWriter(self.draw)), ClusterColumns(), Claims()
         self.watch = Late(Observer("racing", columns, claims, event_writer, clock))
         self.cluster = SlowCluster(self.watch, self.draw)
         self.cluster.apply(parse(yaml.safe_dump_all(map(a_small_node, NODES)).encode(), Path("cluster.yaml")))

@@ -16,8 +16,8 @@ from scheduler.http.app import create_app
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.spool.spool import Spool
+from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
 from schemas.codec.records import decode
 from schemas.events import Event
@@ -38,7 +38,7 @@ class Serving:
     ) -> None:
         self.clock, self.metrics = Clock(), Metrics()
         self.spool = Spool(folder / "spool", clock=self.clock)
-        event_writer = EventWriter(self.spool, self.clock, self.metrics)
+        event_writer = SpoolWriter(self.spool, self.clock, self.metrics)
         self.columns, claims = ClusterColumns(), Claims()
         self.cluster = FileCluster(Observer("hami-scheduler", self.columns, claims, event_writer, self.clock))
         self.edit(*objects)

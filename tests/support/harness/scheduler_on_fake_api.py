@@ -22,8 +22,8 @@ from scheduler.http.extender_protocol import read_filter
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
-from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.spool.spool import Spool, now_utc
+from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
 from tests.support.builders.kube_objects import a_node, a_pod
 from tests.support.fakes.api_server import FakeApi, a_client, serving
@@ -61,7 +61,7 @@ class OnApi:
     def __init__(self, folder: Path, client: Client, identity: str = "", terms: LeaseTimings = TERMS) -> None:
         metrics, self.claims, self.columns = Metrics(), Claims(), ClusterColumns()
         self.spool = Spool(folder / f"spool{identity}")
-        event_writer = EventWriter(self.spool, now_utc, metrics)
+        event_writer = SpoolWriter(self.spool, now_utc, metrics)
         observer = Observer("hami-scheduler", self.columns, self.claims, event_writer, now_utc)
         self.election = Election(client, LEASE, identity, terms) if identity else None
         self.cluster = KubernetesCluster(client, observer, self.claims, self.election)

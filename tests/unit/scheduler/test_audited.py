@@ -18,8 +18,8 @@ from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
-from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.spool.spool import Spool
+from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, FindingReported, NodeChecked, NodeRegistered, PodObserved
@@ -37,7 +37,7 @@ class Audited:
     def __init__(self, folder: Path) -> None:
         self.clock, metrics, columns, claims = Clock(), Metrics(), ClusterColumns(), Claims()
         self.spool = Spool(folder, clock=self.clock)
-        event_writer = EventWriter(self.spool, self.clock, metrics)
+        event_writer = SpoolWriter(self.spool, self.clock, metrics)
         self.checks = NodeChecks("hami", CheckPolicy(), columns, event_writer, self.clock, metrics)
         self.cluster = FileCluster(Observer("hami", columns, claims, event_writer, self.clock, self.checks))
         binder = Binder(self.cluster, LockPolicy(), self.clock)

@@ -15,8 +15,8 @@ from scheduler.devices.node_checks import registration_problems, vendor_registra
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
-from scheduler.publish.event_writer import EventWriter
 from scheduler.publish.spool.spool import Spool
+from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import decode
 from schemas.events import NodeChecked
 from tests.support.builders.kube_objects import Json, a_node
@@ -98,7 +98,7 @@ class Checked:
     def __init__(self, folder: Path) -> None:
         self.clock, self.metrics, columns = Clock(), Metrics(), ClusterColumns()
         self.spool = Spool(folder, clock=self.clock)
-        event_writer = EventWriter(self.spool, self.clock, self.metrics)
+        event_writer = SpoolWriter(self.spool, self.clock, self.metrics)
         self.checks = NodeChecks("hami-scheduler", CheckPolicy(), columns, event_writer, self.clock, self.metrics)
         self.observer = Observer("hami-scheduler", columns, Claims(), event_writer, self.clock, self.checks)
 

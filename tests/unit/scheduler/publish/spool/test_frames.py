@@ -5,12 +5,10 @@ import random
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
-from scheduler.publish.spool.frames import END, Entry, EntryKind, entries_of, frames, scan, size_of
+from scheduler.publish.spool.frames import Entry, EntryKind, entries_of, frames, scan, size_of
 from schemas.codec.records import Record
 from tests.support.builders.spool_entries import a_verdict
 from tests.support.stress import examples
-
-FILE = 7
 
 headers = st.lists(st.tuples(st.text(st.characters(codec="utf-8"), max_size=8), st.binary(max_size=20)), max_size=4)
 entries = st.builds(
@@ -26,13 +24,13 @@ entries = st.builds(
 
 
 def written(*said: Entry) -> bytes:
-    return b"".join(frames(said, FILE))
+    return b"".join(frames(said))
 
 
 @given(st.lists(entries, max_size=5))
 def test_what_was_written_is_read(said: list[Entry]) -> None:
     data = written(*said)
-    found = scan(data, FILE, is_end=True)
+    found = scan(data, is_end=True)
     assert [entry for entry, _ in found.found] == said
     assert (found.consumed, found.damaged) == (len(data), 0)
 
@@ -42,20 +40,10 @@ def test_the_size_is_told_before_anything_is_written(said: list[Entry]) -> None:
     assert size_of(said) == len(written(*said))
 
 
-@given(entries, st.integers(0, 2**32 - 1), st.integers(0, 2**32 - 1))
-def test_the_same_bytes_are_no_frame_in_a_file_with_another_number(said: Entry, one: int, other: int) -> None:
-    found = scan(b"".join(frames([said], one)), other, is_end=True).found
-    assert bool(found) == (one == other)
-
-
-def test_no_frame_begins_like_the_mark_behind_the_last() -> None:
-    assert not written(a_verdict()).startswith(END[:1])
-
-
 def test_the_last_record_cut_at_every_byte_costs_nothing_but_itself() -> None:
     intact, last = written(a_verdict("a"), a_verdict("b")), written(a_verdict("c"))
     for cut in range(len(last)):
-        found = scan(intact + last[:cut], FILE, is_end=True)
+        found = scan(intact + last[:cut], is_end=True)
         assert [entry.ce_id for entry, _ in found.found] == ["a/concluded", "b/concluded"]
         assert found.found[-1][1] == len(intact)
         assert found.damaged == (cut > 0)
@@ -64,7 +52,7 @@ def test_the_last_record_cut_at_every_byte_costs_nothing_but_itself() -> None:
 def test_a_record_cut_at_every_byte_waits_when_more_may_follow() -> None:
     last = written(a_verdict("c"))
     for cut in range(1, len(last)):
-        found = scan(last[:cut], FILE, is_end=False)
+        found = scan(last[:cut], is_end=False)
         assert (found.found, found.consumed, found.damaged) == ([], 0, 0)
         assert found.wanted > 0
 
@@ -77,26 +65,26 @@ def test_a_flipped_bit_costs_one_record_and_is_counted(data: st.DataObject) -> N
     bit = data.draw(st.integers(0, len(whole) * 8 - 1))
     whole[bit // 8] ^= 1 << (bit % 8)
     hit = next(place for place in range(5) if bit // 8 < sum(map(len, parts[: place + 1])))
-    found = scan(bytes(whole), FILE, is_end=True)
+    found = scan(bytes(whole), is_end=True)
     assert [entry.ce_id[0] for entry, _ in found.found] == [name for name in "abcde" if name != "abcde"[hit]]
     assert found.damaged == 1
 
 
 def test_a_zeroed_stretch_is_one_damaged_place() -> None:
     first, last = written(a_verdict("a")), written(a_verdict("b"))
-    found = scan(first + bytes(4096) + last, FILE, is_end=True)
+    found = scan(first + bytes(4096) + last, is_end=True)
     assert ([entry.ce_id for entry, _ in found.found], found.damaged) == (["a/concluded", "b/concluded"], 1)
 
 
 def test_a_record_that_holds_frames_is_one_record() -> None:
     inner = written(a_verdict("inner"))
     outer = Entry(EntryKind.VERDICT, "t", Record(b"k", inner * 3, [("ce_id", b"outer")]), 0)
-    assert [entry.ce_id for entry in entries_of(written(outer), FILE)] == ["outer"]
+    assert [entry.ce_id for entry in entries_of(written(outer))] == ["outer"]
 
 
 @given(st.binary(max_size=400))
 def test_no_bytes_make_it_fail(garbage: bytes) -> None:
-    assert scan(garbage, FILE, is_end=True).consumed == len(garbage)
+    assert scan(garbage, is_end=True).consumed == len(garbage)
 
 
 def test_random_damage_never_yields_what_was_not_written() -> None:
@@ -107,6 +95,6 @@ def test_random_damage_never_yields_what_was_not_written() -> None:
         for _ in range(draw.randrange(1, 6)):
             start = draw.randrange(len(data))
             data[start : start + draw.randrange(80)] = draw.randbytes(draw.randrange(80))
-        found = [entry for entry, _ in scan(bytes(data), FILE, is_end=True).found]
+        found = [entry for entry, _ in scan(bytes(data), is_end=True).found]
         assert all(entry in said for entry in found)
         assert len(found) >= 50 - 20

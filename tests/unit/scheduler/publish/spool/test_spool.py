@@ -11,7 +11,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from scheduler.publish.spool.frames import END, Entry, EntryKind
+from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.segments import Segment
 from scheduler.publish.spool.spool import Batch, Spool, SpoolInUseError, SpoolLimits
 from schemas.codec.records import decode
@@ -366,71 +366,21 @@ def files(folder: Path, suffix: str) -> list[Path]:
     return sorted(folder.glob(f"*{suffix}"))
 
 
-def a_spool_with_spares(folder: Path, limits: SpoolLimits = SMALL) -> Spool:
-    """Long in use: everything is sent, and the file that is written to, as the next, lies over what was."""
-    spool = Spool(folder, limits)
-    for number in range(100):
-        spool.append([a_verdict(f"old{number}")])
-    rest_of(spool)
-    spool._files.rotate()
-    rest_of(spool)
-    return spool
-
-
-def test_files_that_are_sent_are_written_over(tmp_path: Path) -> None:
-    spool = a_spool_with_spares(tmp_path)
-    before = {path.stat().st_ino for path in files(tmp_path, ".spare")}
-    assert before
-    for number in range(12):
-        spool.append([a_verdict(f"new{number}")])
-    assert before <= {path.stat().st_ino for path in files(tmp_path, ".spool")}
-    assert ids(rest_of(spool)) == [f"new{number}" for number in range(12)]
-    spool.close()
-
-
-def test_what_is_written_over_is_never_handed_out_again(tmp_path: Path) -> None:
-    spool = a_spool_with_spares(tmp_path)
-    for life in range(5):
-        told = [f"{life}-{number}" for number in range(life * 3)]
-        for name in told:
-            spool.append([a_verdict(name)])
-        assert ids(rest_of(spool)) == told
-    assert spool.counts.damaged == 0
-    spool.close()
-
-
-@pytest.mark.parametrize("told", range(7))
-def test_after_a_kill_the_end_is_found_although_older_records_follow(tmp_path: Path, told: int) -> None:
-    # Records of one length: the older ones lie exactly where the next would.
-    spool = a_spool_with_spares(tmp_path / "killed")
-    for number in range(told):
-        spool.append([a_verdict(f"new{number}")])
-    copy = shutil.copytree(tmp_path / "killed", tmp_path / "copy")
-    again = Spool(copy, SMALL)
-    assert ids(rest_of(again)) == [f"new{number}" for number in range(told)]
-    assert (again.counts.damaged, again.counts.torn_bytes) == (0, 0)
-    again.close()
-    spool.close()
-
-
-def test_a_record_written_over_older_ones_and_torn_at_any_byte_costs_only_itself(tmp_path: Path) -> None:
-    spool = a_spool_with_spares(tmp_path / "spool")
+def test_a_record_torn_at_any_byte_by_a_kill_costs_only_itself(tmp_path: Path) -> None:
+    spool = Spool(tmp_path / "spool", SMALL)
     spool.append([a_verdict("a")] * 3)
     active = files(tmp_path / "spool", ".spool")[-1]
-    before = active.read_bytes()
+    before = active.stat().st_size
     spool.append([a_verdict("b")])
     after = active.read_bytes()
     spool.close()
-    assert len(before) == len(after)
-    changed = [place for place in range(len(after)) if before[place : place + 1] != after[place : place + 1]]
-    for cut in range(changed[0], changed[-1] + 1):
+    for cut in range(before, len(after) + 1):
         folder = tmp_path / str(cut)
         folder.mkdir()
-        (folder / active.name).write_bytes(after[:cut] + before[cut:])
+        (folder / active.name).write_bytes(after[:cut])
         again = Spool(folder, SMALL)
-        whole = cut + len(END) > changed[-1]
-        assert ids(rest_of(again)) == ["a"] * 3 + ["b"] * whole
-        assert bool(again.counts.torn_bytes) == (cut > changed[0])
+        assert ids(rest_of(again)) == ["a"] * 3 + ["b"] * (cut == len(after))
+        assert again.counts.torn_bytes == (cut - before if cut < len(after) else 0)
         again.append([a_verdict("next")])
         assert ids(rest_of(again)) == ["next"]
         again.close()
@@ -438,60 +388,42 @@ def test_a_record_written_over_older_ones_and_torn_at_any_byte_costs_only_itself
 
 @settings(max_examples=examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.data())
-def test_a_flipped_bit_in_a_file_with_older_records_is_counted(
+def test_a_flipped_bit_costs_one_record_and_is_counted(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     folder = tmp_path_factory.mktemp("flipped")
-    killed = a_spool_with_spares(folder / "killed")
+    killed = Spool(folder / "killed", SMALL)
     for name in "ab":
         killed.append([a_verdict(name)])
     copy = shutil.copytree(folder / "killed", folder / "copy")
-    path = files(copy, ".spool")[-1]
-    size = killed.unsent_bytes
     killed.close()
+    path = files(copy, ".spool")[-1]
     content = bytearray(path.read_bytes())
-    assert len(content) > size
-    bit = data.draw(st.integers(0, size * 8 - 1))
+    bit = data.draw(st.integers(0, len(content) * 8 - 1))
     content[bit // 8] ^= 1 << (bit % 8)
     path.write_bytes(content)
     again = Spool(copy, SMALL)
-    assert ids(rest_of(again)) == (["b"] if bit // 8 < size // 2 else ["a"])
+    assert ids(rest_of(again)) == (["b"] if bit // 8 < len(content) // 2 else ["a"])
     assert again.counts.damaged or again.counts.torn_bytes
     again.close()
 
 
-def test_a_number_is_never_used_twice_although_only_spares_are_left(tmp_path: Path) -> None:
-    a_spool_with_spares(tmp_path).close()
-    spares = files(tmp_path, ".spare")
-    for path in [*files(tmp_path, ".spool"), tmp_path / "checkpoint.json"]:
-        path.unlink()
-    again = Spool(tmp_path, SMALL)
-    again.append([a_verdict("new")])
-    assert int(files(tmp_path, ".spool")[0].stem) > max(int(path.stem) for path in spares)
-    assert ids(rest_of(again)) == ["new"]
-    again.close()
-
-
-def test_spares_count_as_room_and_are_given_back_when_it_is_needed(tmp_path: Path) -> None:
-    spool = a_spool_with_spares(tmp_path, SpoolLimits(max_bytes=8000, segment_bytes=1000))
-    lost = spool.dropped_verdicts
+def test_the_folder_never_takes_more_than_its_limit(tmp_path: Path) -> None:
+    spool = Spool(tmp_path, SpoolLimits(max_bytes=8000, segment_bytes=1000))
     for number in range(200):
         spool.append([a_verdict(str(number))])
-        assert sum(path.stat().st_size for path in tmp_path.glob("*.sp*")) == spool.disk_bytes <= 8000
-    assert files(tmp_path, ".spare") == []
-    assert len(rest_of(spool)) == 200 - spool.dropped_verdicts + lost > 0
+        assert sum(path.stat().st_size for path in tmp_path.glob("*.spool")) == spool.disk_bytes <= 8000
+    assert len(rest_of(spool)) == 200 - spool.dropped_verdicts > 0
     spool.close()
 
 
-def test_a_write_that_fails_over_older_records_leaves_none_of_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_write_that_fails_leaves_nothing_of_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     disk = FailingDisk(monkeypatch)
-    spool = a_spool_with_spares(tmp_path)
+    spool = Spool(tmp_path, SMALL)
     spool.append([a_verdict("a")])
     disk.is_full = True
     spool.append([a_verdict("b")])
-    spool._overflow.clear()  # as a kill would
+    spool._memory.clear()  # as a kill would
     again = Spool(shutil.copytree(tmp_path, tmp_path / "copy"), SMALL)
     assert ids(rest_of(again)) == ["a"]
     assert again.counts.torn_bytes == 0

@@ -15,7 +15,7 @@ from schemas.topics import DECISIONS, NODES, PODS, Topic
 log = logging.getLogger(__name__)
 
 
-class EventWriter:
+class SpoolWriter:
     """Appends the records of events to the spool. Never raises for the disk: see `Spool.append`."""
 
     def __init__(self, spool: Spool, clock: Callable[[], datetime], metrics: Metrics) -> None:
