@@ -13,7 +13,7 @@ import yaml
 
 from hami.annotations import NODE_LOCK
 
-APPLIED = "schedulerlog_cluster_file_applied_timestamp_seconds"
+APPLIED = "schedulerlog_scheduler_cluster_file_applied_timestamp_seconds"
 
 
 class ClusterFile:

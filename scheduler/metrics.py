@@ -1,34 +1,57 @@
 """Every metric of the scheduler, by name, unit and what it counts."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import Decision
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)
 
-READ_WHEN_ASKED: Final = {
+GAUGES: Final = {
     "spool_bytes": "Bytes that Kafka does not have yet.",
-    "spool_oldest_age_seconds": "How long the oldest of them has waited.",
+    "spool_oldest_age_seconds": "How long the oldest record that Kafka does not have has waited.",
     "spool_is_failing": "1 while the disk can't be written and decisions wait in memory.",
-    "spool_dropped_detail_records": "Device detail given up for want of room.",
-    "spool_dropped_decision_records": "Other records lost for want of room.",
-    "spool_damaged_places": "Places in spool files that could not be read.",
     "registered_nodes": "Nodes whose devices are known.",
     "node_locks_held": "Nodes that a pod is being bound to right now.",
-    "binds_open": "Binds whose end is not told yet: under way, or cut off and to be looked up.",
-    "cache_age_seconds": "How long ago the API server last spoke on the quietest watch; a minute is usual.",
-    "watch_restarts": "Times a watch of the API server ended and was taken up again.",
+    "binds_open": "Binds without a recorded end: under way, or cut off and to be recovered.",
+    "cache_age_seconds": "Time since the API server last sent anything on the quietest watch; a minute is usual.",
     "is_leader": "1 while this scheduler holds the lease, or needs none.",
     "certificate_is_broken": "1 while the certificate files can't be used and the pair loaded before stays in force.",
-    "certificate_reloads": "Times a new certificate was taken.",
-    "klog_dropped": "Attempts and binds that --v left out because its lines are read too slowly.",
 }
-"""Gauges that exist where there is something to read: spool, API server, certificate, log lines."""
+"""Gauges that are read at each scrape; each exists only where its source does: API server, certificate."""
+
+COUNTERS: Final = {
+    "spool_dropped_detail_records": "Records of device detail dropped because the spool was full.",
+    "spool_dropped_decision_records": "Other records lost because the spool was full.",
+    "spool_damaged_places": "Places in spool files that could not be read.",
+    "watch_restarts": "Times a watch of the API server ended and was started again.",
+    "certificate_reloads": "Times a new certificate was loaded.",
+    "klog_dropped_calls": "Filter and bind calls that --v left out because its lines are read too slowly.",
+}
+"""Counters that are read at each scrape, where their source exists; exported with the suffix `_total`."""
+
+PREFIX: Final = "schedulerlog_scheduler_"
+
+
+class _ReadAtScrape(Collector):
+    """Values that live elsewhere: each is read when Prometheus asks."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, Callable[[], float]] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        """A gauge or a counter for each source."""
+        for name, read in self.sources.items():
+            if name in COUNTERS:
+                yield CounterMetricFamily(PREFIX + name, COUNTERS[name], value=read())
+            else:
+                yield GaugeMetricFamily(PREFIX + name, GAUGES[name], value=read())
 
 
 class Metrics:
@@ -37,33 +60,36 @@ class Metrics:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
+        self._read_at_scrape = _ReadAtScrape()
+        self.registry.register(self._read_at_scrape)
         self.filter_seconds = self._histogram("filter_seconds", "From the body of POST /filter to its answer.")
         self.bind_seconds = self._histogram("bind_seconds", "From the body of POST /bind to its answer.")
         self.webhook_seconds = self._histogram("webhook_seconds", "From the body of POST /webhook to its answer.")
         self.decisions = self._counter(
-            "decisions", "Filter calls by result: placed, refused, failed, not_ours (no device asked for).", "result"
+            "decisions", "Filter calls by result: placed, refused, failed, not_ours (no device requested).", "result"
         )
         self.binds = self._counter("binds", "Bind calls by result: bound, failed.", "result")
         self.devices_refused = self._counter("devices_refused", "Refused devices by reason code.", "reason")
-        self.api_calls = self._counter(
-            "api_calls",
+        self.kube_api_requests = self._counter(
+            "kube_api_requests",
             "Requests to the API server by verb and HTTP status (none: no answer).",
             "verb",
             "result",
         )
         self.unencodable = self._counter("unencodable_events", "Events that have no JSON or UTF-8 form.")
         self.published = self._counter("published_records", "Records that Kafka has acknowledged.")
-        self.publish_failures = self._counter("publish_failures", "Times a producer was given up and made anew.")
+        self.publish_failures = self._counter(
+            "publish_failures", "Times a producer was given up and replaced by a new one."
+        )
         self.unsendable = self._counter("unsendable_records", "Records that Kafka refuses for their size.")
         self.publish_lag = self._gauge(
             "publish_lag_seconds", "How old the latest acknowledged record was when Kafka acknowledged it."
         )
-        self.nodes_with_problem = Gauge(
-            "schedulerlog_nodes_with_problem",
+        self.nodes_with_problem = self._gauge(
+            "nodes_with_problem",
             "Nodes by what is wrong with their registration or handshake: HandshakeTooOld, HandshakeUnreadable, "
             "RegistrationMissing, RegistrationUnusable.",
-            ["problem"],
-            registry=self.registry,
+            "problem",
         )
         self.handshake_age = self._gauge("handshake_oldest_age_seconds", "How old the oldest handshake of a node is.")
         self.cluster_applied = self._gauge(
@@ -74,10 +100,11 @@ class Metrics:
         )
 
     def watch(self, name: str, read: Callable[[], float]) -> None:
-        """A gauge of `READ_WHEN_ASKED`, from now on."""
-        self._gauge(name, READ_WHEN_ASKED[name]).set_function(read)
+        """Export a metric of `GAUGES` or `COUNTERS` from now on."""
+        self._read_at_scrape.sources[name] = read
 
     def count(self, decision: Decision, *, is_placed: bool) -> None:
+        """Count one decision, and every refused device by its reason."""
         self.decisions.labels("placed" if is_placed else "refused").inc()
         verdicts = np.zeros(len(verdict_codes.VERDICTS), np.int64)
         for judged in decision.judgements:
@@ -87,10 +114,10 @@ class Metrics:
                 self.devices_refused.labels(verdict_codes.VERDICTS[code]).inc(int(verdicts[code]))
 
     def _counter(self, name: str, about: str, *labels: str) -> Counter:
-        return Counter(f"schedulerlog_{name}", about, labels, registry=self.registry)
+        return Counter(PREFIX + name, about, labels, registry=self.registry)
 
-    def _gauge(self, name: str, about: str) -> Gauge:
-        return Gauge(f"schedulerlog_{name}", about, registry=self.registry)
+    def _gauge(self, name: str, about: str, *labels: str) -> Gauge:
+        return Gauge(PREFIX + name, about, labels, registry=self.registry)
 
     def _histogram(self, name: str, about: str) -> Histogram:
-        return Histogram(f"schedulerlog_{name}", about, registry=self.registry, buckets=_SECONDS)
+        return Histogram(PREFIX + name, about, registry=self.registry, buckets=_SECONDS)

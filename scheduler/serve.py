@@ -199,7 +199,7 @@ def _klog(settings: Settings, metrics: Metrics) -> KlogWriter | None:
     if settings.verbosity is None:
         return None
     writer = KlogWriter(settings.verbosity)
-    metrics.watch("klog_dropped", lambda: writer.dropped)
+    metrics.watch("klog_dropped_calls", lambda: writer.dropped)
     return writer
 
 

@@ -131,7 +131,7 @@ def test_while_the_broker_is_down_scheduling_goes_on_and_nothing_is_lost(running
     try:
         for number in numbers:
             assert running.kube_scheduler.filter(a_hopeless_pod(number), NODES) is None
-        assert metric(running, "schedulerlog_spool_bytes") > 0
+        assert metric(running, "schedulerlog_scheduler_spool_bytes") > 0
     finally:
         running.backends.kafka[0].start()
     assert_each_is_there_exactly_once(running, numbers)

@@ -56,7 +56,7 @@ async def connect(server: ApiServerOptions, watcher: Watcher, claims: Claims, me
         await ApiCredentials.open(load),
         rate_limiter=RateLimiter(server.qps, server.burst),
         timeout_seconds=server.timeout_seconds,
-        count=lambda verb, result: metrics.api_calls.labels(verb, result).inc(),
+        count=lambda verb, result: metrics.kube_api_requests.labels(verb, result).inc(),
     )
     election = _leadership(server, client)
     cluster = KubernetesCluster(client, watcher, claims, election, node_labels=server.node_labels)

@@ -65,7 +65,7 @@ async def test_twice_as_many_pods_as_nodes_are_scheduled_over_all_of_them(
             480,
         )
         took, cpu = time.monotonic() - began, extender.cpu_seconds() - cpu
-        eventually(lambda: not extender.metric("schedulerlog_spool_bytes"), "Kafka does not have all of it")
+        eventually(lambda: not extender.metric("schedulerlog_scheduler_spool_bytes"), "Kafka does not have all of it")
         behind = time.monotonic() - began - took
         found = list_pods(client, namespace)
         assert overbooked(shown(found).values()) == {}

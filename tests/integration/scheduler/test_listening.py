@@ -51,7 +51,7 @@ def test_an_open_connection_lives_on_when_the_certificate_is_replaced(
 
 def test_a_broken_pair_is_seen_in_log_and_metrics_and_does_no_harm(process: SchedulerProcess, secret: Secret) -> None:
     secret.pair.key.unlink()
-    process.wait_until(lambda: process.metric("schedulerlog_certificate_is_broken") == 1)
+    process.wait_until(lambda: process.metric("schedulerlog_scheduler_certificate_is_broken") == 1)
     assert issuer(process) == "one"
     assert process.log.read_text().count(f"--key-file: {secret.pair.key} can't be read") == 1
 
@@ -61,7 +61,7 @@ def test_plain_http_on_the_https_port_is_hung_up_on_and_leaves_no_trace_in_the_l
     with pytest.raises(httpx.TransportError):
         httpx.get(process.url.replace("https", "http"))
     assert process.log.read_text() == before
-    assert process.metric("schedulerlog_filter_seconds_count") == 0
+    assert process.metric("schedulerlog_scheduler_filter_seconds_count") == 0
 
 
 @pytest.fixture

@@ -95,8 +95,8 @@ async def test_a_broker_that_is_away_stops_nothing_and_loses_nothing(
             if number == 20:
                 servers.kafka[0].kill()
             if number == 50:
-                assert scheduler.metric("schedulerlog_spool_bytes") > 0
-                assert scheduler.metric("schedulerlog_spool_oldest_age_seconds") > 0
+                assert scheduler.metric("schedulerlog_scheduler_spool_bytes") > 0
+                assert scheduler.metric("schedulerlog_scheduler_spool_oldest_age_seconds") > 0
                 servers.kafka[0].start()
             assert scheduler.filter(a_refused_pod(name, "away"))["FailedNodes"]
         scheduler.wait_until_sent()

@@ -128,7 +128,7 @@ class SchedulerProcess:
 
     def wait_until_sent(self) -> None:
         """Return when Kafka has everything that the spool had."""
-        self.wait_until(lambda: not self.metric("schedulerlog_spool_bytes"))
+        self.wait_until(lambda: not self.metric("schedulerlog_scheduler_spool_bytes"))
 
     def filter(self, pod: Json, nodes: Sequence[str] = NODE_NAMES, timeout: float = 10) -> Json:
         return self._post("/filter", {"Pod": pod, "Nodes": None, "NodeNames": list(nodes)}, timeout)

@@ -112,7 +112,7 @@ class Checked:
         return found
 
     def count(self, problem: str) -> float | None:
-        return self.metrics.registry.get_sample_value("schedulerlog_nodes_with_problem", {"problem": problem})
+        return self.metrics.registry.get_sample_value("schedulerlog_scheduler_nodes_with_problem", {"problem": problem})
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ async def test_a_node_that_falls_silent_is_told_of_once_and_again_when_it_is_bac
         await checked.checks.check()
         checked.clock.advance(15)
     assert (checked.told(), checked.count("HandshakeTooOld")) == ([("node1", ["HandshakeTooOld"])], 1)
-    assert checked.metrics.registry.get_sample_value("schedulerlog_handshake_oldest_age_seconds") == 340
+    assert checked.metrics.registry.get_sample_value("schedulerlog_scheduler_handshake_oldest_age_seconds") == 340
     checked.observer.node_changed(a_node("node1", annotations=reported(checked.clock)))
     await checked.checks.check()
     assert (checked.told(), checked.count("HandshakeTooOld")) == ([("node1", [])], 0)

@@ -272,10 +272,10 @@ async def test_metrics_count_decisions_and_reasons(serving: Serving) -> None:
     await serving.filter(a_pod())
     await serving.filter(a_pod("big", [a_container(gpumem=99999)]), ["node1", "node2"])
     text = (await serving.http.get("/metrics")).text
-    assert 'schedulerlog_decisions_total{result="placed"} 1.0' in text
-    assert 'schedulerlog_decisions_total{result="refused"} 1.0' in text
-    assert 'schedulerlog_devices_refused_total{reason="CardInsufficientMemory"} 4.0' in text
-    assert "schedulerlog_filter_seconds_count 2.0" in text
+    assert 'schedulerlog_scheduler_decisions_total{result="placed"} 1.0' in text
+    assert 'schedulerlog_scheduler_decisions_total{result="refused"} 1.0' in text
+    assert 'schedulerlog_scheduler_devices_refused_total{reason="CardInsufficientMemory"} 4.0' in text
+    assert "schedulerlog_scheduler_filter_seconds_count 2.0" in text
 
 
 async def test_registrations_are_told_when_they_change_and_only_then(serve: Callable[..., Serving]) -> None:
