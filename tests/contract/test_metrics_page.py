@@ -23,7 +23,7 @@ def rows(registry: CollectorRegistry) -> Iterator[str]:
     for collector in registry._collector_to_names:
         if isinstance(collector, MetricWrapperBase):
             labels = ", ".join(f"`{label}`" for label in collector._labelnames)
-            yield row(collector._name, collector._type, labels, collector._documentation)
+            yield row(collector._name, str(collector._type), labels, collector._documentation)
         else:
             for family in collector.collect():
                 yield row(family.name, family.type, "", family.documentation)
