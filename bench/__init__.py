@@ -1,5 +1,21 @@
-"""Speed as ratios, measured side by side in one run. ``python -m bench [NAME ...]``.
+"""Measures speed as ratios, side by side in one run: ``python -m bench [NAME ...]``.
 
-Every benchmark names what it compares with, prints a table and a JSON line, and runs its rivals on the same work, the
-same servers and the same machine within the same minute.
+Every benchmark names what it compares with, prints a table and a JSON line, and runs what it compares on the same work,
+the same servers and the same machine within the same minute.
+
+Benchmarks:
+
+filter, choosing, scheduling      the scheduler: a filter call, the choice of devices, a call with its records
+worker, stages, retries           the worker: as a whole, stage by stage, unchanged retries
+backlog, steady                   workers that catch up, and the delay at a steady rate
+api                               the API
+ingest                            readers of HAMi's and KAI's logs
+soak                              the worker's memory over a long run (``python -m bench.soak``)
+
+What they run and share:
+
+cluster, fleet, hami_log, kai_log   generated clusters, pods and logs
+backends, load, cpu, report         servers, an HTTP client, measuring, printing
+deciding, bodies, consumers, bare   programs that run in a process of their own, to be measured
+watched_worker, peak                a worker and an ingest command that measure their own memory
 """

@@ -38,10 +38,10 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 @app.command()
 def main(
     names: Annotated[
-        list[str] | None, typer.Argument(help=f"Some of: {', '.join(BENCHMARKS)}; all unless given.")
+        list[str] | None, typer.Argument(help=f"Some of: {', '.join(BENCHMARKS)}; all if none is given.")
     ] = None,
 ) -> None:
-    """Run benchmarks one after the other; a table and a JSON line each."""
+    """Run benchmarks one after the other; each prints a table and a JSON line."""
     names = names or []
     if unknown := set(names) - set(BENCHMARKS):
         sys.exit(f"no benchmark is called {', '.join(sorted(unknown))}; there are {', '.join(BENCHMARKS)}")

@@ -19,7 +19,7 @@ REQUESTS = 4_000
 
 
 def api() -> Result:
-    """Server CPU per request is what is compared: it does not depend on what the client takes of the two cores."""
+    """Compares server CPU per request, which does not depend on how much of the two cores the client uses."""
     with provisioned(FOLDER / "api") as (backends, processes):
         ports = free_ports("worker", "api", "bare")
         processes.start("worker", "pipeline", "worker", "--metrics-port", ports["worker"])
@@ -50,7 +50,7 @@ def _when_there(url: str) -> bytes:
         if answer.status_code == httpx.codes.OK:
             return answer.content
         time.sleep(0.1)
-    raise RuntimeError(f"{url} still says {answer.status_code} after 30 s")
+    raise RuntimeError(f"{url} still answers {answer.status_code} after 30 s")
 
 
 def _document_url(index_url: str) -> str:

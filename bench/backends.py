@@ -1,4 +1,4 @@
-"""What benchmarks need of the servers: a folder, rivals to compare with, records on a topic."""
+"""What benchmarks need of the servers: a folder, a bare handler to compare with, records on a topic."""
 
 import asyncio
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ FOLDER = Path(".run/bench")
 
 
 def start_bare(processes: Processes, port: str, body: bytes) -> None:
-    """A handler that answers every request with ``body``: what the HTTP server alone costs."""
+    """Start a handler that answers every request with ``body``, to measure the HTTP server alone."""
     path = FOLDER / f"bare-{port}"
     path.write_bytes(body)
     processes.start("bare", "bench.bare", port, str(path))
@@ -22,7 +22,7 @@ def start_bare(processes: Processes, port: str, body: bytes) -> None:
 
 
 def send(servers: str, topic: str, records: Iterable[Record]) -> int:
-    """Write the records as the scheduler does (zstd, all replicas); how many there were."""
+    """Write the records as the scheduler does (zstd, all replicas); returns how many there were."""
     return asyncio.run(_send(servers, topic, records))
 
 

@@ -1,4 +1,4 @@
-"""How fast workers drain a backlog: against raw ``_bulk`` of the same bodies, and one worker against two."""
+"""How fast workers process a backlog, compared with raw ``_bulk`` of the same bodies, and one worker with two."""
 
 import http.client
 import re
@@ -26,7 +26,7 @@ SIZES = {10: 4_000, 500: 1_000, 5_000: 160}
 """Attempts by nodes."""
 CONNECTIONS = 2
 WARM_UP_SHARE = 0.2
-"""Of the documents: what connects, makes indices and is compiled once is not what a document costs."""
+"""Share of the documents that is not measured: connecting, creating indices and compiling happen once only."""
 SCALING_NODES, SCALING_ATTEMPTS = 500, 500
 _DONE = re.compile(r'^schedulerlog_worker_documents_total\{outcome="done"\} (\S+)$', re.MULTILINE)
 
@@ -40,17 +40,17 @@ def indexing() -> Result:
             figures += _indexed(f"{nodes:,} nodes{', index apart' if is_apart else ''}", records, documents, is_apart)
     return Result(
         "indexing",
-        "Documents a second: raw _bulk of bodies that are ready, over two connections, before and after the worker; "
-        "the worker, from a backlog in Kafka, behind its first fifth. Index apart: OpenSearch has half of the CPUs for "
-        "itself, raw _bulk, the worker and Kafka the rest; else all share all, and what the worker takes the index "
-        "lacks. Goal: 0.8",
+        "Documents a second: raw _bulk of prepared bodies over two connections, before and after the worker; the "
+        "worker, from a backlog in Kafka, after its first fifth. Index apart: OpenSearch has half of the CPUs for "
+        "itself, raw _bulk, the worker and Kafka have the rest; else all share all CPUs, and the index lacks what the "
+        "worker uses. Goal: 0.8",
         ", ".join(f"{attempts:,} attempts of {nodes:,} nodes" for nodes, attempts in SIZES.items()),
         tuple(figures),
     )
 
 
 def _made(nodes: int, attempts: int) -> tuple[list[Record], list[Document]]:
-    """The records of attempts between which every card changes, and the documents that a worker makes of them."""
+    """The records of attempts between which every device changes, and the documents that a worker makes from them."""
     records: list[Record] = []
     documents: list[Document] = []
     alone = InProcess()
@@ -67,7 +67,7 @@ def _indexed(
         jvm, brokers = backends.opensearch.pid, [each.pid for each in backends.kafka]
         with apart(jvm, brokers) if is_apart else nullcontext():
             send(backends.bootstrap_servers, DECISIONS.name, records)
-            post_all(backends.opensearch_url, _of_day(documents, "2001.01.01"))  # a JVM compiles what it does often
+            post_all(backends.opensearch_url, _of_day(documents, "2001.01.01"))  # a JVM compiles what runs often
             before = post_all(backends.opensearch_url, _of_day(documents, "2001.01.02"))
             jvm_before = cpu_seconds(jvm)
             after_worker, note = drained(processes, ["worker"], len(documents))
@@ -83,12 +83,12 @@ def _indexed(
 
 
 def _of_day(documents: Sequence[Document], day: str) -> list[Document]:
-    """The same documents in indices of their own."""
+    """The same documents for the indices of another day."""
     return [replace(each, index=f"{each.index.rpartition('-')[0]}-{day}") for each in documents]
 
 
 def post_all(index_url: str, documents: Sequence[Document]) -> float:
-    """Seconds for all of it, in requests as large as the worker's, from bodies that are ready before."""
+    """Seconds to send all documents, from prepared bodies in requests as large as the worker's."""
     bodies = [body(each) for each in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES)]
     shares = [bodies[start::CONNECTIONS] for start in range(CONNECTIONS)]
     began = time.perf_counter()
@@ -110,7 +110,7 @@ def _post(index_url: str, bodies: Sequence[bytes]) -> None:
 
 
 def drained(processes: Processes, workers: Sequence[str], documents: int) -> tuple[float, str]:
-    """Documents a second of the workers behind the warm-up, and their CPU in all."""
+    """Documents a second of the workers after the warm-up, and their total CPU time."""
     ports = free_ports(*workers)
     for name in workers:
         processes.start(name, "pipeline", "worker", "--metrics-port", ports[name], "--instance-id", name)
@@ -128,7 +128,7 @@ def drained(processes: Processes, workers: Sequence[str], documents: int) -> tup
     for name in workers:
         processes.stop(name)
     if done == first:
-        raise RuntimeError(f"all {documents} documents came at once: too few to measure a rate")
+        raise RuntimeError(f"all {documents} documents were written at once: too few to measure a rate")
     return (done - first) / seconds, f"{seconds:.1f} s; CPU: workers {spent:.1f} s"
 
 
@@ -136,7 +136,7 @@ def _done(url: str) -> int:
     try:
         found = _DONE.search(httpx.get(url, timeout=5).text)
     except httpx.TransportError:
-        return 0  # not up yet
+        return 0  # not started yet
     return int(float(found[1])) if found else 0
 
 
@@ -151,9 +151,9 @@ def scaling() -> Result:
         figures.append(Figure(f"{len(workers)} worker(s)", speed, "documents/s", note=note))
     return Result(
         "scaling",
-        "A backlog drained by one worker and by two, the second joining while the first reads. Two cores hold the "
-        "workers, Kafka and OpenSearch: where these take more than one core, a second worker has none to run on",
-        f"{SCALING_ATTEMPTS:,} attempts of {SCALING_NODES} nodes x {cluster.CARDS} devices, "
+        "A backlog drained by one worker and by two, the second joining while the first reads. On two cores "
+        "beside Kafka and OpenSearch, a second worker has no core left where those use more than one",
+        f"{SCALING_ATTEMPTS:,} attempts of {SCALING_NODES} nodes x {cluster.DEVICES_PER_NODE} devices, "
         f"{len(documents):,} documents",
         against_first(figures, lambda first, this: this / first),
     )

@@ -1,9 +1,9 @@
-"""From records to bulk bodies: part by part on one thread, and through Faust in a process of its own.
+"""From records to bulk bodies: step by step on one thread, and through Faust in a process of its own.
 
-``python -m bench.bodies SERVERS WARM_UP ATTEMPTS`` is the worker with nowhere to write to: it reads, folds, makes the
-documents and their bulk bodies, acknowledges. After ``WARM_UP`` attempts it prints ``warm``; those sent then it
-folds when it reads a line: nobody sends any more, whose work beside it would make its own dearer. It prints the CPU
-seconds of all of it.
+``python -m bench.bodies SERVERS WARM_UP ATTEMPTS`` is the worker without an index: it reads, folds, makes the documents
+and their bulk bodies, and acknowledges. After ``WARM_UP`` attempts it prints ``warm`` and waits for a line on its
+input, which comes when the sender has finished and does not disturb the measurement. Then it processes the attempts
+that were sent meanwhile and prints their CPU seconds.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ BATCH_BYTES = 4 * 1024 * 1024
 
 @dataclass(slots=True)
 class Stages:
-    """CPU seconds by part."""
+    """CPU seconds of each step."""
 
     read: float = 0.0
     fold: float = 0.0
@@ -64,7 +64,7 @@ class Stages:
 
 
 class InProcess:
-    """The worker's steps one after the other, each timed."""
+    """Runs the steps of the worker one after the other and times each."""
 
     def __init__(self) -> None:
         self.spent = Stages()
@@ -73,12 +73,12 @@ class InProcess:
         self._detail = DeviceDocuments()
         self._offset = 0
 
-    def forget_spent(self) -> None:
-        """What was done so far was to warm up."""
+    def reset_times(self) -> None:
+        """Forget the times of the warm-up."""
         self.spent = Stages()
 
     def attempt(self, records: Sequence[Record]) -> list[Document]:
-        """The documents of an attempt of which these are all the records."""
+        """The documents of one attempt; ``records`` are all its records."""
         began = time.process_time()
         events = [self._decoder.decode(each.value, each.headers) for each in records]
         read = time.process_time()
@@ -90,13 +90,13 @@ class InProcess:
             body(batch)
         joined = time.process_time()
         list(attempt_documents.attempt_records(ended.summary, messages(ended.summary)))
-        told = time.process_time()
+        encoded = time.process_time()
         spent = self.spent
         spent.read += read - began
         spent.fold += folded - read
         spent.documents += made - folded
         spent.bodies += joined - made
-        spent.topics += told - joined
+        spent.topics += encoded - joined
         spent.attempts += 1
         return documents
 
@@ -104,17 +104,17 @@ class InProcess:
         ended = None
         for record, event in zip(records, events, strict=True):
             if isinstance(event, Rejected):
-                raise RuntimeError(f"a record of the benchmark is refused: {event}")
+                raise RuntimeError(f"a record of the benchmark was rejected: {event}")
             rows = DeviceRecord(event, record.value) if isinstance(event, CountedRecord) else None
             ended = self._open.add(event, self._offset, 0.0, rows)
             self._offset += 1
         if ended is None:
-            raise RuntimeError("the last record of an attempt did not end it")
+            raise RuntimeError("the last record of an attempt did not complete it")
         return ended
 
 
 def _documents(ended: ClosedAttempt, detail: DeviceDocuments) -> list[Document]:
-    """As the writer makes them of an attempt that nothing came before."""
+    """The documents that the writer makes of the first attempt of a pod."""
     summary = ended.summary
     digests = Digests(verdict_digest(summary), detail_digest(summary))
     episode = EpisodeRef(summary.attempt_id, summary.started_at)
@@ -124,8 +124,8 @@ def _documents(ended: ClosedAttempt, detail: DeviceDocuments) -> list[Document]:
     ]
 
 
-class Nowhere:
-    """An index that makes the bodies of its bulk requests, and topics; nothing leaves the process."""
+class NullSink:
+    """An index that only encodes its bulk bodies, and topics that drop their records; no I/O."""
 
     def __init__(self) -> None:
         self.attempts = 0
@@ -143,49 +143,49 @@ class Nowhere:
         return [[] for _ in searches]
 
     def forget(self) -> None:
-        """Nothing is remembered."""
+        """Does nothing, because nothing is kept."""
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """The records were encoded when they were handed over."""
+        """Does nothing: the records were encoded before."""
 
 
 async def through_faust(servers: str, warm_up: int, attempts: int, folder: Path) -> float:
     """CPU seconds of this process from the last body of the warm-up to the last body of all."""
     gc.freeze()
-    gc.set_threshold(50_000, 20, 100)  # as the worker has it
+    gc.set_threshold(50_000, 20, 100)  # as the worker sets it
     chosen = settings.read(
         kafka_bootstrap_servers=servers, opensearch_url="http://127.0.0.1:1", consumer_group="bench-bodies"
     )
-    nowhere = Nowhere()
-    topics = [nowhere] * WRITERS
-    writers = WriterPool(nowhere, topics, metrics := Metrics(), WriterPolicy(queue_bytes=chosen.queue_bytes))
+    null_sink = NullSink()
+    topics = [null_sink] * WRITERS
+    writers = WriterPool(null_sink, topics, metrics := Metrics(), WriterPolicy(queue_bytes=chosen.queue_bytes))
     decisions = DecisionsAgent(writers, metrics)
-    may_go_on = asyncio.Event()
-    may_go_on.set()
+    may_continue = asyncio.Event()
+    may_continue.set()
 
-    async def when_they_may(records: AsyncIterator[ReadRecord]) -> AsyncIterator[ReadRecord]:
+    async def when_allowed(records: AsyncIterator[ReadRecord]) -> AsyncIterator[ReadRecord]:
         async for record in records:
-            await may_go_on.wait()
+            await may_continue.wait()
             yield record
 
     async def fold(records: AsyncIterator[ReadRecord]) -> None:
-        await decisions.fold(when_they_may(records))
+        await decisions.fold(when_allowed(records))
 
     app = create_app(chosen, folder, fold, decisions.forget)
     writing = asyncio.create_task(writers.run())
     await app.start()
-    await _made(nowhere, warm_up, writing)
-    may_go_on.clear()
+    await _made(null_sink, warm_up, writing)
+    may_continue.clear()
     print("warm", file=sys.__stdout__, flush=True)
     began = time.process_time()
     await asyncio.to_thread(sys.stdin.readline)
-    may_go_on.set()
-    await _made(nowhere, warm_up + attempts, writing)
+    may_continue.set()
+    await _made(null_sink, warm_up + attempts, writing)
     return time.process_time() - began
 
 
-async def _made(nowhere: Nowhere, attempts: int, writing: asyncio.Task[None]) -> None:
-    while nowhere.attempts < attempts:
+async def _made(null_sink: NullSink, attempts: int, writing: asyncio.Task[None]) -> None:
+    while null_sink.attempts < attempts:
         if writing.done():
             writing.result()
         await asyncio.sleep(0.01)
@@ -195,7 +195,7 @@ async def main(servers: str, warm_up: str, attempts: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         seconds = await through_faust(servers, int(warm_up), int(attempts), Path(folder))
     print(json.dumps({"cpu_seconds": seconds}), file=sys.__stdout__, flush=True)
-    # The process has said what it was started for; Faust's own way down takes seconds.
+    # The result is printed, and an orderly stop of Faust takes seconds.
     os._exit(0)
 
 

@@ -1,4 +1,4 @@
-"""Deciding alone, where the choice among a node's cards is the work: topology-aware pods, and cards cut by MIG."""
+"""Decisions in which choosing among a node's devices is the main work: topology-aware pods, and MIG instances."""
 
 import json
 import time
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from bench import fleet
-from bench.cluster import CARDS, Object
+from bench.cluster import DEVICES_PER_NODE, Object
 from bench.report import Figure, Result
 from hami.allocation import MigAllocation, encode_mig
 from hami.mig import Placement
@@ -27,11 +27,11 @@ MIG_PROFILES = [
 
 
 def choosing() -> Result:
-    """CPU of one decision on nodes that all fit, nothing recorded."""
+    """CPU time of one decision on nodes that all fit, without records."""
     return Result(
         "choosing",
-        "One decision on nodes that all fit, nothing recorded; ratio: to the first",
-        f"{NODES:,} nodes of {CARDS} cards, best of {CALLS}",
+        "One decision on nodes that all fit, without records; ratio: to the first",
+        f"{NODES:,} nodes of {DEVICES_PER_NODE} devices, best of {CALLS}",
         tuple(_figures()),
     )
 
@@ -39,12 +39,14 @@ def choosing() -> Result:
 def _figures() -> Iterator[Figure]:
     linked = _cluster(0)
     base = best_ms(linked, a_pod(2))
-    yield Figure("2 cards, any", base, "CPU ms")
+    yield Figure("2 devices, any", base, "CPU ms")
     for count in (1, 2, 4):
-        yield _figure(f"{count} cards, topology-aware", linked, a_pod(count, "topology-aware"), base)
-    yield _figure("2 cards, topology-aware, 40,000 pods", _cluster(NODES * CARDS), a_pod(2, "topology-aware"), base)
+        yield _figure(f"{count} devices, topology-aware", linked, a_pod(count, "topology-aware"), base)
+    yield _figure(
+        "2 devices, topology-aware, 40,000 pods", _cluster(NODES * DEVICES_PER_NODE), a_pod(2, "topology-aware"), base
+    )
     yield _figure("2 instances, MIG, nothing running", _mig_cluster(0), a_pod(2), base)
-    yield _figure("2 instances, MIG, 20,000 running", _mig_cluster(NODES * CARDS // 2), a_pod(2), base)
+    yield _figure("2 instances, MIG, 20,000 running", _mig_cluster(NODES * DEVICES_PER_NODE // 2), a_pod(2), base)
 
 
 def _figure(path: str, columns: ClusterColumns, pod: Object, base: float) -> Figure:
@@ -53,14 +55,14 @@ def _figure(path: str, columns: ClusterColumns, pod: Object, base: float) -> Fig
 
 
 def best_ms(columns: ClusterColumns, pod: Object) -> float:
-    """The least CPU time of some decisions; raises `ValueError` where not every node fits, as then it is no measure."""
+    """The least CPU time of several decisions; raises ``ValueError`` if a node refuses, which would be less work."""
     costs, names = [], fleet.node_names(NODES)
     for _ in range(CALLS):
         began = time.process_time()
         answer = decide(columns, pod, names, SchedulingPolicy())
         costs.append(time.process_time() - began)
         if not isinstance(answer, Decision) or answer.failed_nodes():
-            raise ValueError("every node was meant to fit")
+            raise ValueError("a node refused the pod: the benchmark needs a cluster on which every node fits")
     return min(costs) * 1e3
 
 
@@ -74,44 +76,44 @@ def a_pod(count: int, policy: str = "binpack") -> Object:
 
 
 def _cluster(pods: int) -> ClusterColumns:
-    """The fleet with a score for each pair of cards: four of a node are linked, and the other four."""
+    """The fleet with a score for each pair of devices; in each node two groups of four are linked."""
     return _columns(pods, lambda number: {"hami.io/node-nvidia-score": _scores(number)}, lambda pod: pod)
 
 
 def _scores(node: int) -> str:
-    cards = [fleet.card_uuid(node, card) for card in range(CARDS)]
-    return json.dumps([{"uuid": one, "score": _scores_of(one, cards)} for one in cards])
+    devices = [fleet.device_uuid(node, device) for device in range(DEVICES_PER_NODE)]
+    return json.dumps([{"uuid": one, "score": _scores_of(one, devices)} for one in devices])
 
 
-def _scores_of(one: str, cards: list[str]) -> dict[str, int]:
-    half = cards.index(one) // 4
-    return {card: LINKED if place // 4 == half else APART for place, card in enumerate(cards) if card != one}
+def _scores_of(one: str, devices: list[str]) -> dict[str, int]:
+    half = devices.index(one) // 4
+    return {device: LINKED if place // 4 == half else APART for place, device in enumerate(devices) if device != one}
 
 
 def _mig_cluster(pods: int) -> ClusterColumns:
-    """The same fleet cut by MIG. A pod holds one instance of one slice, at one of the seven places."""
+    """The same fleet with MIG devices. A pod holds one instance of one slice, at one of seven places."""
     return _columns(pods, lambda _: {}, _on_an_instance, mode="mig", migProfiles=MIG_PROFILES)
 
 
 def _on_an_instance(pod: Object) -> Object:
-    said = pod["metadata"]["annotations"]
-    uuid = said["hami.io/vgpu-devices-allocated"].split(",")[0]
+    annotations = pod["metadata"]["annotations"]
+    uuid = annotations["hami.io/vgpu-devices-allocated"].split(",")[0]
     place = Placement(int(pod["metadata"]["name"].removeprefix("job-")) % 7, 1)
     instance = MigAllocation(0, 0, uuid, "1g.10gb", place)
-    said["hami.io/vgpu-devices-allocated"] = f"{uuid},NVIDIA,9728,14:;"
-    said["hami.io/vgpu-mig-allocations"] = encode_mig([instance])
+    annotations["hami.io/vgpu-devices-allocated"] = f"{uuid},NVIDIA,9728,14:;"
+    annotations["hami.io/vgpu-mig-allocations"] = encode_mig([instance])
     return pod
 
 
 def _columns(
-    pods: int, said_of: Callable[[int], dict[str, str]], change: Callable[[Object], Object], **cards: Any
+    pods: int, more_annotations: Callable[[int], dict[str, str]], change: Callable[[Object], Object], **changed: Any
 ) -> ClusterColumns:
     columns, fleet_of = ClusterColumns(), fleet.manifest(NODES, pods)
     for number, node in enumerate(fleet_of.nodes.values()):
-        said = node["metadata"]["annotations"]
-        told = json.loads(said["hami.io/node-nvidia-register"])
-        said["hami.io/node-nvidia-register"] = json.dumps([card | cards for card in told])
-        said |= said_of(number)
+        annotations = node["metadata"]["annotations"]
+        registered = json.loads(annotations["hami.io/node-nvidia-register"])
+        annotations["hami.io/node-nvidia-register"] = json.dumps([device | changed for device in registered])
+        annotations |= more_annotations(number)
         columns.apply_node(node)
     for pod in fleet_of.pods.values():
         columns.apply_pod(change(pod))

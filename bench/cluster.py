@@ -1,7 +1,7 @@
-"""A big cluster, made up but shaped like a real one: Kubernetes objects with HAMi's annotations.
+"""A large generated cluster of a realistic shape: Kubernetes objects with HAMi's annotations.
 
-Seeded: two runs judge the same devices. Every card is used so much that a request for two cards with 20 GiB and 20
-cores each is refused on every node, for several reasons on each.
+It is seeded, so that two runs judge the same devices. The devices are so full that every node refuses a request for two
+devices with 20 GiB and 20 cores each, for several reasons on each node.
 """
 
 import json
@@ -22,21 +22,21 @@ from schemas.events import PodRef
 
 Object = dict[str, Any]
 TOTAL_MIB = 81559
-CARDS = 8
+DEVICES_PER_NODE = 8
 
 
 def nodes_and_pods(nodes: int) -> Iterator[Object]:
-    """``nodes`` nodes with eight cards each, every one followed by the pod that uses its cards."""
+    """``nodes`` nodes with eight devices each, each followed by the pod that uses its devices."""
     chance = random.Random(nodes)
     for number in range(nodes):
         name = f"gpu-node-{number:05d}"
-        uuids = [f"GPU-{uuid.UUID(int=chance.getrandbits(128))}" for _ in range(CARDS)]
-        yield _node(name, uuids, broken=chance.randrange(CARDS * 4))
-        yield running_pod(name, number, [(card, *_use(chance)) for card in uuids])
+        uuids = [f"GPU-{uuid.UUID(int=chance.getrandbits(128))}" for _ in range(DEVICES_PER_NODE)]
+        yield _node(name, uuids, broken=chance.randrange(DEVICES_PER_NODE * 4))
+        yield running_pod(name, number, [(device, *_use(chance)) for device in uuids])
 
 
 def _use(chance: random.Random) -> tuple[int, int]:
-    """Memory (MiB) and cores (percent) so that 20 GiB or 20 cores are not left."""
+    """Memory (MiB) and cores (percent) in use, so that less than 20 GiB or less than 20 cores are free."""
     if chance.random() < 0.7:
         return chance.randrange(TOTAL_MIB - 20_000, TOTAL_MIB), chance.randrange(0, 100)
     return chance.randrange(1_000, TOTAL_MIB - 30_000), chance.randrange(81, 100)
@@ -59,8 +59,8 @@ def _node(name: str, uuids: list[str], broken: int) -> Object:
 
 
 def running_pod(node: str, number: int, uses: list[tuple[str, int, int]]) -> Object:
-    """A pod with a container for each card that it uses: UUID, memory in MiB, cores in percent."""
-    held = "".join(f"{card},NVIDIA,{memory},{cores}:;" for card, memory, cores in uses)
+    """A pod with a container for each device that it uses: UUID, memory in MiB, cores in percent."""
+    held = "".join(f"{device},NVIDIA,{memory},{cores}:;" for device, memory, cores in uses)
     annotations = {"hami.io/vgpu-node": node, "hami.io/vgpu-devices-allocated": held, "hami.io/bind-phase": "success"}
     return {
         "apiVersion": "v1",
@@ -77,7 +77,7 @@ def running_pod(node: str, number: int, uses: list[tuple[str, int, int]]) -> Obj
 
 
 def a_hopeless_pod(number: int = 0) -> Object:
-    """Asks for what no node has left."""
+    """A pod that requests more than any node has free."""
     limits = {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 20480, "nvidia.com/gpucores": 20}
     return {
         "apiVersion": "v1",
@@ -88,25 +88,25 @@ def a_hopeless_pod(number: int = 0) -> Object:
 
 
 def columns(nodes: int) -> ClusterColumns:
-    whole = ClusterColumns()
-    for each in nodes_and_pods(nodes):
-        (whole.apply_node if each["kind"] == "Node" else whole.apply_pod)(each)
-    return whole
+    columns = ClusterColumns()
+    for found in nodes_and_pods(nodes):
+        (columns.apply_node if found["kind"] == "Node" else columns.apply_pod)(found)
+    return columns
 
 
 def write(nodes: int, path: Path) -> list[str]:
-    """A cluster file for ``python -m scheduler serve --cluster``; the names of its nodes."""
+    """Write a cluster file for ``python -m scheduler serve --cluster``; returns the names of its nodes."""
     objects = list(nodes_and_pods(nodes))
     path.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}))
     return [each["metadata"]["name"] for each in objects if each["kind"] == "Node"]
 
 
 WARM_UP: Final = 1_000_000
-"""The number of the first pod of those that warm a worker up."""
+"""The number of the first pod of the warm-up."""
 
 
 def warm_up(nodes: int, count: int, *, changing: bool = False) -> Iterator[list[Record]]:
-    """Attempts before those that are measured. What is ``changing`` is never as any of ``attempts`` has it."""
+    """Attempts for the warm-up. With ``changing`` no device has a state that occurs in ``attempts``."""
     return attempts(nodes, count, changing=changing, first=WARM_UP, less=5_000 if changing else 0)
 
 
@@ -115,8 +115,8 @@ def attempts(
 ) -> Iterator[list[Record]]:
     """The records of ``count`` attempts of different pods (from number ``first`` on), refused by all ``nodes`` nodes.
 
-    ``changing``: from one attempt to the next every card has a MiB less, so that no record says what one before said.
-    ``less``: so many MiB less it has at first.
+    ``changing``: between two attempts the free memory of every device shrinks by 1 MiB, so that no two records are
+    equal. ``less``: it is smaller by so many MiB from the start.
     """
     whole = columns(nodes)
     whole.devices["used_memory"][1:] += less
@@ -127,12 +127,12 @@ def attempts(
 
 
 def attempt(whole: ClusterColumns, number: int) -> list[Record]:
-    """The records of an attempt, made now, of the hopeless pod of this number."""
+    """The records of an attempt at this moment to schedule the hopeless pod of this number."""
     pod = a_hopeless_pod(number)
     decision = decide(whole, pod, whole.node_names, SchedulingPolicy())
     if not isinstance(decision, Decision) or decision.chosen:
-        raise RuntimeError("the benchmark's cluster was to refuse the pod on every node")
-    about = pod["metadata"]
+        raise RuntimeError("a node took the pod: the benchmark needs a cluster on which every node refuses it")
+    metadata = pod["metadata"]
     now = datetime.now(UTC)
-    told = AttemptRef.of("bench", PodRef(namespace="llm", name=about["name"], uid=about["uid"]), now)
-    return [encode(event) for event in events_of(told, decision, now)]
+    attempt_ref = AttemptRef.of("bench", PodRef(namespace="llm", name=metadata["name"], uid=metadata["uid"]), now)
+    return [encode(event) for event in events_of(attempt_ref, decision, now)]

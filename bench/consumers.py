@@ -1,8 +1,8 @@
-"""Readers of decisions: ``python -m bench.consumers faust|aiokafka SERVERS TOPIC RECORDS WARM_UP``, a process each.
+"""Two consumers of decisions: ``python -m bench.consumers faust|aiokafka SERVERS TOPIC RECORDS WARM_UP``.
 
-Both decode every record with ``schemas.codec.records`` (or, for a record that is one device, with orjson) and count
-verdicts, nothing else. The process prints the verdicts it counted and the CPU seconds from the first record to the
-last, those of the warm-up not counted.
+Both only decode every record with ``schemas.codec.records`` (with orjson if the record is a single device) and count
+verdicts. The process prints the number of verdicts and the CPU seconds from the first record to the last, without those
+of the warm-up.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class Count:
         self._began: float | None = None
 
     def add(self, value: bytes, headers: Headers) -> bool:
-        """Count one record; True when it was the last."""
+        """Count one record; whether it was the last."""
         if self._left == self._records:
             self.verdicts.clear()
             self._began = time.process_time()
@@ -55,9 +55,9 @@ class Count:
 
     def report(self) -> None:
         seconds = time.process_time() - (self._began or 0)
-        # Faust takes over sys.stdout for its own log.
-        said = json.dumps({"verdicts": self.verdicts.total(), "cpu_seconds": seconds})
-        print(said, file=sys.__stdout__, flush=True)
+        # Faust redirects sys.stdout to its own log.
+        line = json.dumps({"verdicts": self.verdicts.total(), "cpu_seconds": seconds})
+        print(line, file=sys.__stdout__, flush=True)
 
 
 async def read_with_aiokafka(servers: str, topic: str, count: Count) -> None:
@@ -90,7 +90,7 @@ def read_with_faust(servers: str, topic: str, count: Count, folder: Path) -> Non
             event.ack()
             if is_last:
                 count.report()
-                # The process has said what it was started for; Faust's own way down takes seconds.
+                # The result is printed, and an orderly stop of Faust takes seconds.
                 os._exit(0)
 
     app.agent(source, name="count")(count_records)
@@ -98,9 +98,9 @@ def read_with_faust(servers: str, topic: str, count: Count, folder: Path) -> Non
     faust.Worker(app, loglevel="ERROR").execute_from_commandline()
 
 
-def main(way: str, servers: str, topic: str, records: str, warm_up: str) -> None:
+def main(client: str, servers: str, topic: str, records: str, warm_up: str) -> None:
     count = Count(int(records), int(warm_up))
-    if way == "aiokafka":
+    if client == "aiokafka":
         asyncio.run(read_with_aiokafka(servers, topic, count))
     else:
         read_with_faust(servers, topic, count, Path(".run/bench/faust"))

@@ -21,12 +21,12 @@ def resident_mib(pid: int) -> float:
 
 @contextmanager
 def apart(one: int, others: Iterable[int]) -> Iterator[None]:
-    """The process ``one`` has half of the CPUs for itself; this one, ``others`` and what is started have the rest."""
+    """Give the process ``one`` half of the CPUs; this process, its new children and ``others`` get the rest."""
     cpus = sorted(os.sched_getaffinity(0))
-    its, rest = cpus[: len(cpus) // 2], cpus[len(cpus) // 2 :]
-    if not its:
-        raise RuntimeError("a CPU for each side is needed, and there is but one")
-    _pin(one, its)
+    own, rest = cpus[: len(cpus) // 2], cpus[len(cpus) // 2 :]
+    if not own:
+        raise RuntimeError("this benchmark needs two CPUs, one for each side; this machine has one")
+    _pin(one, own)
     for each in (os.getpid(), *others):
         _pin(each, rest)
     try:

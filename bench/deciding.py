@@ -1,7 +1,7 @@
-"""``python -m bench.deciding NODES PODS PORT SPOOL [KAFKA | silent]``: the scheduler's own HTTP app on a made-up fleet.
+"""The scheduler's HTTP app on a generated fleet: ``python -m bench.deciding NODES PODS PORT SPOOL [KAFKA | silent]``.
 
-As ``scheduler serve`` puts it together, without the minutes that YAML of 45,000 objects would take. ``silent``: nothing
-is recorded, everything else is as it is; ``KAFKA``: published too.
+It is built as in ``scheduler serve``, but without reading a cluster file: YAML of 45,000 objects takes minutes. With
+``silent`` nothing is recorded; with ``KAFKA``, the addresses of brokers, the records are published as well.
 """
 
 import asyncio
@@ -35,11 +35,11 @@ class SilentWriter(SpoolWriter):
     """Forgets every event before anything is made of it."""
 
     def write(self, events: Iterable[Event]) -> None:
-        """Nothing."""
+        """Does nothing."""
 
 
 async def send_unread(spool: Spool) -> None:
-    """Say of everything at once that Kafka has it, so that the spool's files come round again as they do beside one."""
+    """Acknowledge every record at once, so that the spool deletes its files as it does with a running Kafka."""
     while True:
         await spool.arrived.wait()
         spool.arrived.clear()

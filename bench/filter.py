@@ -1,4 +1,4 @@
-"""One filter call by fleet size and running pods, recording and not, beside HAMi's figures and a bare handler."""
+"""One filter call by fleet size and running pods, with and without records, beside HAMi and a bare handler."""
 
 import time
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ import orjson
 
 from bench import fleet
 from bench.backends import FOLDER, start_bare
-from bench.cluster import CARDS
+from bench.cluster import DEVICES_PER_NODE
 from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result
 from demo.processes import Processes, free_ports
@@ -20,11 +20,11 @@ from scheduler.devices.cluster_state import ClusterColumns
 
 CALLS = 40
 WARM_UP_NODES = 100_000
-"""Judged before it is measured: as many as fill three files of the spool, which then come round again."""
+"""Nodes judged before measuring: they fill three files of the spool, so that it deletes files as in operation."""
 SIZES = ((1_000, 0), (1_000, 5_000), (5_000, 0), (5_000, 5_000), (5_000, 40_000))
 RECORDED, SILENT = "", "silent"
 HAMI_MS = {(1_000, 0): 44, (5_000, 0): 290, (5_000, 40_000): 1_995}
-"""HAMi v2.10.0's own filter in Go, recording nothing, CPU ms: measured elsewhere with its code and a fake client."""
+"""CPU ms of the filter of HAMi v2.10.0 in Go without records, measured elsewhere with its code and a fake client."""
 UPDATES = 20_000
 
 
@@ -41,7 +41,7 @@ class Case:
 
 
 def filter_call() -> Result:
-    """CPU per POST /filter, all verdicts durable in the spool before the answer; nothing is sent to Kafka meanwhile."""
+    """CPU per POST /filter; all verdicts are in the spool before the answer, and none is sent to Kafka meanwhile."""
     folder = FOLDER / "filter"
     folder.mkdir(parents=True, exist_ok=True)
     with Processes(folder, {}) as processes:
@@ -52,8 +52,8 @@ def filter_call() -> Result:
             for (n, p), ms in HAMI_MS.items()]  # fmt: skip
     return Result(
         "filter",
-        "POST /filter: HTTP body in, reply bytes out, every verdict encoded and on disk; beside HAMi recording nothing",
-        f"{CALLS} calls each, {CARDS} devices a node; ratio: to the same call where nothing is recorded",
+        "POST /filter: HTTP body in, reply bytes out, every verdict encoded and on disk; beside HAMi without records",
+        f"{CALLS} calls each, {DEVICES_PER_NODE} devices a node; ratio: to the same call without records",
         (*_with_ratios(figures), *hami),
     )
 
@@ -87,7 +87,7 @@ def measure(path: str, url: str, pid: int, nodes: int, *, fits: bool) -> Figure:
 
 
 def _bare(processes: Processes) -> Figure:
-    """What HTTP costs: the same bodies, and an answer as long as one that names every node."""
+    """The cost of HTTP: the same bodies, and an answer as long as one that names every node."""
     port = free_ports("bare")["bare"]
     start_bare(processes, port, b" " * 400_000)
     return measure("a handler of as many bytes", f"http://127.0.0.1:{port}/filter", processes.pid("bare"), 5_000,
@@ -103,15 +103,17 @@ def _with_ratios(figures: list[Figure]) -> Iterator[Figure]:
 
 
 def pod_update() -> Result:
-    """A watch's bytes about one pod, decoded and counted."""
+    """A watch event of one pod, decoded and applied."""
     nodes = 5_000
     columns = ClusterColumns()
-    said = fleet.manifest(nodes, nodes * CARDS)
-    for node in said.nodes.values():
+    fleet_of = fleet.manifest(nodes, nodes * DEVICES_PER_NODE)
+    for node in fleet_of.nodes.values():
         columns.apply_node(node)
-    for pod in said.pods.values():
+    for pod in fleet_of.pods.values():
         columns.apply_pod(pod)
-    changed = [fleet.running_pod(n, n % nodes, (n // nodes + 1) % CARDS, 1_000 + n % 7, 5) for n in range(UPDATES)]
+    changed = [
+        fleet.running_pod(n, n % nodes, (n // nodes + 1) % DEVICES_PER_NODE, 1_000 + n % 7, 5) for n in range(UPDATES)
+    ]
     lines = [orjson.dumps({"type": "MODIFIED", "object": pod}) for pod in changed]
     began = time.process_time()
     for line in lines:
@@ -119,7 +121,7 @@ def pod_update() -> Result:
     cost = (time.process_time() - began) / UPDATES * 1e6
     return Result(
         "pod-update",
-        "One line of a watch, decoded and applied to the columns: a pod moves from one card to another",
-        f"{UPDATES:,} updates among {len(said.pods):,} pods on {nodes:,} nodes",
+        "One line of a watch, decoded and applied to the columns: a pod moves from one device to another",
+        f"{UPDATES:,} updates among {len(fleet_of.pods):,} pods on {nodes:,} nodes",
         (Figure("a changed pod", cost, "CPU us"),),
     )

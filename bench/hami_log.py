@@ -1,15 +1,15 @@
-"""A log as HAMi prints it at -v=5, made from the lines of one attempt, for as many nodes as are wanted."""
+"""Generates a log as HAMi prints it at -v=5, from the lines of one attempt, for any number of nodes."""
 
 from collections.abc import Iterator
 from typing import Final
 
-CARDS: Final = 8
+DEVICES_PER_NODE: Final = 8
 
 _REQUEST: Final = b'{"Nums":2,"Type":"NVIDIA","Memreq":20480,"MemPercentagereq":101,"Coresreq":20}'
 
 
 def hami_log(nodes: int, pod: bytes = b"deepseek-a") -> Iterator[bytes]:
-    """The lines of one refused attempt: 53 for each node, 184 bytes on average, as HAMi was measured to write them."""
+    """The lines of one refused attempt: 53 for each node, 184 bytes on average, as measured with HAMi."""
     yield _line(
         0,
         b"scheduler.go:1068",
@@ -40,46 +40,48 @@ def _node(node: int, pod: bytes) -> Iterator[bytes]:
     name = b"gpu-node-%05d" % node
     yield _line(node, b"node_policy.go:113", b"node %b used 9, usedCore 90, usedMem 41645," % name)
     yield _line(node, b"node_policy.go:129", b"node %b computer default score is 3.124888" % name)
-    for card in range(CARDS):
-        uuid = _uuid(node, card)
+    for device in range(DEVICES_PER_NODE):
+        uuid = _uuid(node, device)
         yield _line(node, b"gpu_policy.go:215", b"device %b user 1, userCore 30, userMem 4259," % uuid)
         yield _line(node, b"gpu_policy.go:221", b"device %b computer score is 6.799744" % uuid)
     yield _line(node, b"score.go:38", b"devices status")
-    for card in range(CARDS):
-        yield _line(node, b"score.go:39", _status(_uuid(node, card), card))
+    for device in range(DEVICES_PER_NODE):
+        yield _line(node, b"score.go:39", _status(_uuid(node, device), device))
     yield _line(
         node,
         b"device.go:719",
         b'"Allocating device for container request" pod="llm/%b" card request=%b' % (pod, _REQUEST),
     )
-    for card in range(CARDS):
-        yield from _card(node, card, pod)
+    for device in range(DEVICES_PER_NODE):
+        yield from _device(node, device, pod)
     reason = b"4/8 CardInsufficientCore, 4/8 CardInsufficientMemory"
     yield _line(node, b"score.go:275", b'"NodeUnfitPod" pod="llm/%b" node="%b" reason="%b"' % (pod, name, reason))
 
 
-def _card(node: int, card: int, pod: bytes) -> Iterator[bytes]:
-    uuid = _uuid(node, card)
-    numbers = b"Memreq=20480 MemPercentagereq=101 Coresreq=20 Nums=2 device index=%d" % card
+def _device(node: int, device: int, pod: bytes) -> Iterator[bytes]:
+    uuid = _uuid(node, device)
+    numbers = b"Memreq=20480 MemPercentagereq=101 Coresreq=20 Nums=2 device index=%d" % device
     yield _line(node, b"device.go:729", b'"scoring pod" pod="llm/%b" device="%b" %b' % (pod, uuid, numbers))
     yield _line(node, b"device.go:690", b"Allocating... 20480 cores 20")
-    code, said = (
+    code, numbers_of_code = (
         (b"CardInsufficientMemory", b"device total memory=45912 device used memory=41645 request memory=20480")
-        if card % 2
+        if device % 2
         else (b"CardInsufficientCore", b"device total core=100 device used core=90 request cores=20")
     )
     yield _line(
-        node, b"device.go:791", b'"%b" pod="llm/%b" device="%b" device index=%d %b' % (code, pod, uuid, card, said)
+        node,
+        b"device.go:791",
+        b'"%b" pod="llm/%b" device="%b" device index=%d %b' % (code, pod, uuid, device, numbers_of_code),
     )
 
 
-def _uuid(node: int, card: int) -> bytes:
-    return b"GPU-%08x-edb2-41d1-bc91-f46165c6%04x" % (node, card)
+def _uuid(node: int, device: int) -> bytes:
+    return b"GPU-%08x-edb2-41d1-bc91-f46165c6%04x" % (node, device)
 
 
-def _status(uuid: bytes, card: int) -> bytes:
+def _status(uuid: bytes, device: int) -> bytes:
     return (
         b'"device status" device id="%b" device detail={"Device":{"ID":"%b","Index":%d,"Used":1,"Count":10,'
         b'"Usedmem":41645,"Totalmem":45912,"Totalcore":100,"Usedcores":90,"Mode":"hami-core","MigProfiles":null,"Numa":0,'
-        b'"Type":"NVIDIA-L40S","Health":true,"PodInfos":null},"Score":0}' % (uuid, uuid, card)
+        b'"Type":"NVIDIA-L40S","Health":true,"PodInfos":null},"Score":0}' % (uuid, uuid, device)
     )

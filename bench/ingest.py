@@ -1,4 +1,4 @@
-"""Reading logs: what a reader makes of a file, beside what Python needs to walk through it at all, and its memory."""
+"""The CPU time in which readers pass over a log, compared with bare loops over its lines; and their peak memory."""
 
 import re
 import shutil
@@ -31,23 +31,23 @@ _KLOG = re.compile(rb"^([IWEF])(\d{4}) (\S+) +(\d+) (\S+):(\d+)\] (.*)$")
 _CONSOLE = re.compile(rb"^(\S+)\t(\w+)\t(\S+):(\d+)\t(.*)$")
 _JSON = re.compile(rb'^\{"level":"(\w+)","ts":"([^"]*)","caller":"([^":]*):(\d+)","msg":(.*)$')
 
-Way = tuple[str, Callable[[], LogReader], re.Pattern[bytes]]
-"""A reader's command, how to make one, and a regex that takes one of its lines apart."""
+Subject = tuple[str, Callable[[], LogReader], re.Pattern[bytes]]
+"""A reader's command, its constructor, and a regular expression for the head of its lines."""
 
 
 def ingest() -> Result:
-    """HAMi's log at -v=5, four attempts on 5,000 nodes of 8 cards: 1,060,016 lines."""
+    """HAMi's log at -v=5, four attempts on 5,000 nodes of 8 devices: 1,060,016 lines."""
     return _passes(
         "ingest",
         "HAMi's log at -v=5",
-        f"{ATTEMPTS} attempts on {NODES:,} nodes of 8 cards, all refused",
+        f"{ATTEMPTS} attempts on {NODES:,} nodes of 8 devices, all refused",
         chain.from_iterable(hami_log(NODES, b"trainer-%d" % attempt) for attempt in range(ATTEMPTS)),
         ("hami-log", HamiLog, _KLOG),
     )
 
 
 def ingest_kai() -> Result:
-    """KAI's console log at --v=8: sessions of 20 pods over 400 nodes of 8 shared cards."""
+    """KAI's console log at --v=8: sessions of 20 pods over 400 nodes of 8 shared devices."""
     return _kai("ingest-kai", "console log", lambda lines: lines, _CONSOLE)
 
 
@@ -63,19 +63,19 @@ def _kai(
     return _passes(
         name,
         f"KAI's {form} at --v=8",
-        f"{KAI_SESSIONS} sessions, {KAI_PODS} pods on {KAI_NODES} nodes of 8 shared cards, all refused",
+        f"{KAI_SESSIONS} sessions, {KAI_PODS} pods on {KAI_NODES} nodes of 8 shared devices, all refused",
         chain.from_iterable(map(written, sessions)),
         ("kai-log", KaiLog, heads),
     )
 
 
-def _passes(name: str, log: str, work: str, lines: Iterable[bytes], way: Way) -> Result:
-    """One pass over a file of ``lines`` by the reader, and by what is simpler; then the memory of the reader."""
+def _passes(name: str, log: str, work: str, lines: Iterable[bytes], subject: Subject) -> Result:
+    """One pass over a file of ``lines`` by the reader and by simpler loops; then the peak memory of the reader."""
     path = FOLDER / name / "scheduler.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         file.writelines(lines)
-    command, make, heads = way
+    command, make, heads = subject
     paths: dict[str, Callable[[Path], object]] = {
         "iterate over the lines": _iterate,
         "one compiled regex a line": lambda path: _regex(path, heads),
@@ -99,7 +99,7 @@ def _measured(name: str, walk: Callable[[Path], object], path: Path) -> Figure:
 
 
 def _peak(command: str, path: Path, times: int) -> Figure:
-    """What the command takes at most, in a process of its own that is fed the file so many times in a row."""
+    """The peak memory of the command in a process of its own, which reads the file ``times`` times in a row."""
     arguments = [sys.executable, "-m", "bench.peak", command, "-", "--explain", "nobody/nobody"]
     with subprocess.Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
         assert process.stdin

@@ -1,23 +1,23 @@
-"""A log as KAI-Scheduler v0.13 prints it at --v=8, made from the lines of its own sessions."""
+"""Generates a log as KAI-Scheduler v0.13 prints it at --v=8, from the lines of real sessions."""
 
 import re
 from collections.abc import Iterable, Iterator
 
 import orjson
 
-CARDS = 8
+DEVICES_PER_NODE = 8
 LINES_A_MILLISECOND = 30
-"""KAI was seen to print 18 to 66."""
+"""Measured with KAI: 18 to 66."""
 
 _HEAD = re.compile(rb"(\S+)\t(\w+)\t(\S+)\t\[(\w+)\] (?:\[(\w+)\] )?(.*)", re.DOTALL)
 
-_ASKED = "GPU: 0, CPU: 1 (cores), memory: 1 (GB)"
+_REQUESTED = "GPU: 0, CPU: 1 (cores), memory: 1 (GB)"
 _IDLE = "CPU: 19998 (cores), memory: 18 (GB), Gpus: 0"
 _NONE = "CPU: 0 (cores), memory: 0 (GB), Gpus: 0"
 
 
 def kai_log(nodes: int, pods: int, session: str) -> Iterator[bytes]:
-    """One session: every node with eight shared cards in use, ``pods`` pods that fit nowhere."""
+    """One session: every node has eight shared devices in use, and ``pods`` pods fit on none."""
     for number, line in enumerate(_messages(nodes, pods, session)):
         yield line if line.startswith(b"\t ") else _stamp(number // LINES_A_MILLISECOND) + line
 
@@ -29,14 +29,14 @@ def _stamp(milliseconds: int) -> bytes:
 
 def _messages(nodes: int, pods: int, session: str) -> Iterator[bytes]:
     for node in range(nodes):
-        for card in range(CARDS):
-            yield from _card(session, node, card)
+        for device in range(DEVICES_PER_NODE):
+            yield from _device(session, node, device)
     for pod in range(pods):
         yield from _pod(session, nodes, pod)
 
 
 def as_json(lines: Iterable[bytes]) -> Iterator[bytes]:
-    """The same messages as v0.17 prints them with ``--log-json``: a message with its further lines is one line."""
+    """The same messages as v0.17 prints them with ``--log-json``: a message of several lines becomes one line."""
     message = b""
     for line in lines:
         if line.startswith(b"\t"):
@@ -52,23 +52,24 @@ def _as_json(message: bytes) -> bytes:
     found = _HEAD.fullmatch(message.rstrip(b"\n"))
     assert found
     stamp, level, caller, session, action, text = (part.decode() if part else "" for part in found.groups())
-    said = {"level": level, "ts": stamp, "caller": caller, "msg": text, "sessionID": session}
-    # KAI's own lines have the key twice where they have an action.
+    fields = {"level": level, "ts": stamp, "caller": caller, "msg": text, "sessionID": session}
+    # In KAI's own output the key occurs twice if there is an action.
     again = f',"sessionID":"{session}","action":"{action}"' if action else ""
-    return orjson.dumps(said)[:-1] + again.encode() + b"}\n"
+    return orjson.dumps(fields)[:-1] + again.encode() + b"}\n"
 
 
 def _line(session: str, caller: str, text: str, action: str = "[allocate] ") -> bytes:
     return f"\tINFO\t{caller}:90\t[{session}] {action}{text}\n".encode()
 
 
-def _card(session: str, node: int, card: int) -> Iterator[bytes]:
-    busy, group, caller = f"team-a/busy-{node}-{card}", f"grp-{node}-{card}", "node_info/gpu_sharing_node_info.go"
-    state = f"idle <CPU: 19998 (cores), memory: 18 (GB), Gpus: {CARDS - card}>, used <{_NONE}>, releasing <{_NONE}>"
+def _device(session: str, node: int, device: int) -> Iterator[bytes]:
+    busy, group, caller = f"team-a/busy-{node}-{device}", f"grp-{node}-{device}", "node_info/gpu_sharing_node_info.go"
+    free = f"CPU: 19998 (cores), memory: 18 (GB), Gpus: {DEVICES_PER_NODE - device}"
+    state = f"idle <{free}>, used <{_NONE}>, releasing <{_NONE}>"
     dump = f"status: <Running>, node: <Node (gpu-{node}): {state}, taints <[]>"
     yield _line(session, caller, f"About to add shared podsInfo: <{busy}>, {dump}", "")
-    for other in range(card + 1):
-        yield f"\t {other}: Pod (busy-{node}-{other}:team-a): job busy, status Running, resreq {_ASKED}\n".encode()
+    for other in range(device + 1):
+        yield f"\t {other}: Pod (busy-{node}-{other}:team-a): job busy, status Running, resreq {_REQUESTED}\n".encode()
     for moment, memory in (("About to add", 0), ("Added", 20000)):
         numbers = f"releasingSharedGPU: <0> AllocatedSharedGPUsMemory <{memory}>, UsedSharedGPUsMemory: <{memory}>"
         yield _line(session, caller, f"{moment} shared podsInfo: <{busy}>, gpuGroup: <[{group}]> {numbers}", "")
@@ -78,7 +79,7 @@ def _pod(session: str, nodes: int, number: int) -> Iterator[bytes]:
     pod, updater = f"team-a/infer-{number}", "status_updater/default_status_updater.go"
     job = f"Attempting to allocate job: <{pod}> of queue <team-a>, resources: <{_IDLE}>"
     yield _line(session, "allocate/allocate.go", job)
-    task = f"Looking for best node for task - Task: <{pod}>, init requested: <{_ASKED}>."
+    task = f"Looking for best node for task - Task: <{pod}>, init requested: <{_REQUESTED}>."
     yield _line(session, "common/allocate.go", task)
     for node in range(nodes):
         yield from _node(session, pod, f"gpu-{node}")
@@ -100,8 +101,8 @@ def _node(session: str, pod: str, node: str) -> Iterator[bytes]:
     yield _line(session, "nodeplacement/pack.go", free)
     score = f"Overall priority node score of node <{node}> for task <{pod}> is: 0.000000"
     yield _line(session, "framework/session.go", score)
-    checked = f"Checking if task <{pod}> is allocatable on node <{node}>: <{_ASKED}> vs. <{_IDLE}>"
+    checked = f"Checking if task <{pod}> is allocatable on node <{node}>: <{_REQUESTED}> vs. <{_IDLE}>"
     yield _line(session, "framework/session.go", checked)
     yield _line(session, "node_info/node_info.go", refused)
-    refusal = f"Not enough resources for task: <{pod}>, init requested: <{_ASKED}>. {short}"
+    refusal = f"Not enough resources for task: <{pod}>, init requested: <{_REQUESTED}>. {short}"
     yield _line(session, "framework/session.go", refusal)

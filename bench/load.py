@@ -1,6 +1,6 @@
-"""A small HTTP load: a few connections, each one request after the other.
+"""A small HTTP load: a few connections, each with one request after the other.
 
-Written on plain sockets, because the point is the server's cost and a full client would take most of the two cores.
+It uses plain sockets, because the server is to be measured and a full client would use most of the two cores.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ class Load:
 
 
 def run(url: str, requests: int, connections: int = 8) -> Load:
-    """Send ``requests`` GETs in all; raise ``RuntimeError`` on any answer but 200."""
+    """Send ``requests`` GET requests in total; raises ``RuntimeError`` for any answer but 200."""
     return asyncio.run(_run(url, requests, connections))
 
 
@@ -31,7 +31,7 @@ async def _run(url: str, requests: int, connections: int) -> Load:
     share = requests // connections
     latencies = await asyncio.gather(*(_connection(url, share) for _ in range(connections)))
     seconds = time.perf_counter() - started
-    return Load(share * connections, seconds, [each for one in latencies for each in one])
+    return Load(share * connections, seconds, [latency for connection in latencies for latency in connection])
 
 
 async def _connection(url: str, requests: int) -> list[float]:

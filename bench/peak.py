@@ -1,7 +1,7 @@
-"""``python -m bench.peak ARGUMENT ...``: what ``python -m ingest`` does with the arguments, and the peak of its memory.
+"""``python -m bench.peak ARGUMENT ...``: runs ``python -m ingest`` with the arguments and prints its peak memory.
 
-It is that of this process's own memory (``VmHWM``): what the system counts for a child (``ru_maxrss``) begins with the
-memory of its parent.
+The figure is this process's ``VmHWM``. The ``ru_maxrss`` of a child would not do: it begins with the memory of its
+parent.
 """
 
 import sys

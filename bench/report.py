@@ -1,4 +1,4 @@
-"""Results as a table for people and one JSON line each for programs."""
+"""Prints results as a table for people and as one JSON line for programs."""
 
 import json
 import os

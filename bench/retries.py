@@ -1,4 +1,4 @@
-"""An unchanged retry against a first attempt: bytes in the index, and CPU of the worker."""
+"""An unchanged retry compared with a first attempt: bytes in the index, and CPU of the worker."""
 
 import time
 from collections.abc import Iterator
@@ -16,9 +16,9 @@ from schemas.codec.records import Record
 SIZES = {10: 500, 500: 60, 5_000: 20}
 """Pods by nodes."""
 STATS_SECONDS = 11
-"""OpenSearch measures its files again after ten."""
+"""OpenSearch updates the sizes of its files every ten."""
 TIMES = 3
-"""Each pod is tried again so often."""
+"""Retries of each pod."""
 ROUNDS = 4
 
 
@@ -29,17 +29,17 @@ def retries() -> Result:
         figures += _at(nodes, pods)
     return Result(
         "retries",
-        "Unchanged retries against the first attempts of the same pods: the index's size on disk (segments merged), "
-        "and the worker's CPU. Goals: 0.02 of the bytes, 0.5 of the CPU",
+        "Unchanged retries against the first attempts of the same pods: the index on disk (segments merged) and "
+        " the worker's CPU. Goals: 0.02 of the bytes, 0.5 of the CPU",
         ", ".join(f"{pods} pods at {nodes:,} nodes" for nodes, pods in SIZES.items())
-        + f", each tried {TIMES} times more, in {ROUNDS} rounds; "
-        "between pods every card changes, between tries of a pod nothing",
+        + f", each retried {TIMES} times, in {ROUNDS} rounds; "
+        "between pods every device changes, between the attempts of a pod nothing",
         tuple(figures),
     )
 
 
 def _at(nodes: int, pods: int) -> Iterator[Figure]:
-    """CPU in rounds, as this machine is faster in one second than in the next; bytes in the first of them."""
+    """CPU over several rounds, because the speed of a machine varies; bytes from the first round."""
     first_cpu = again_cpu = first_bytes = again_bytes = 0.0
     tries = pods * TIMES
     with provisioned(FOLDER / "retries", **PATIENT) as (backends, processes):
@@ -71,13 +71,13 @@ def _against(path: str, value: float, first: float, unit: str) -> Figure:
 
 
 def _records(nodes: int, pods: int, round_number: int) -> list[Record]:
-    """Of other pods, on other cards, in every round."""
+    """The records of one round; every round has other pods and other states of the devices."""
     first = pods * round_number
     return list(chain.from_iterable(cluster.attempts(nodes, pods, changing=True, first=first, less=first)))
 
 
 def _bytes(index_url: str) -> int:
-    """On disk of all our indices, when nothing is left to merge."""
+    """Size on disk of all our indices after merging their segments."""
     merged = f"{index_url}/schedulerlog-*/_forcemerge?max_num_segments=1&flush=true"
     httpx.post(merged, timeout=300).raise_for_status()
     time.sleep(STATS_SECONDS)

@@ -1,14 +1,13 @@
-"""``python -m bench.soak --minutes 30``: does the worker's memory stay flat at attempts of 5,000 nodes?
+"""``python -m bench.soak --minutes 30``: does the memory of a worker grow with attempts on 5,000 nodes?
 
-A worker on a real Kafka and OpenSearch is given an attempt of 5,000 nodes x 8 devices each second, every other one an
-unchanged retry; before each first attempt every card changes, so that no record is known by its bytes. What the worker
-remembers it remembers for ten minutes at most, or in so many bytes that they are full by then: a third of the time,
-twelve minutes at most, is warm-up.
+A worker on a real Kafka and OpenSearch gets an attempt on 5,000 nodes x 8 devices every second; every second one is an
+unchanged retry, and before each first attempt every device changes, so that no cache knows its records. The caches of
+the worker last ten minutes or are full by then, so a third of the time, at most twelve minutes, is warm-up.
 
-Three readings about once a second (``bench.watched_worker``): resident size, what is in use of malloc's memory, and
-Python's small blocks. The slope of each is a straight line through the medians of twenty stretches, and its error that
-of this line, because neighbouring readings are not independent. Ends with 1 when the worker took more than it may, or
-when a slope is beyond the limit by two errors.
+It takes three readings about once a second (``bench.watched_worker``): resident size, the memory that malloc has given
+out, and Python's small blocks. The slope of each is that of a straight line through the medians of twenty stretches,
+and the error is that of this line, because successive readings are not independent. The exit status is 1 if the worker
+used more memory than the limit, or if a slope exceeds its limit by two errors.
 """
 
 import argparse
@@ -27,6 +26,7 @@ from aiokafka import AIOKafkaProducer
 
 from bench import cluster
 from bench.backends import FOLDER
+from bench.cluster import DEVICES_PER_NODE
 from bench.cpu import cpu_seconds
 from demo.processes import free_ports
 from demo.stack import provisioned
@@ -34,31 +34,31 @@ from schemas.topics import DECISIONS
 
 NODES = 5_000
 PODS = 100
-"""Taken in turns, so that each is seen again; every pod's second attempt in a row is an unchanged retry."""
-MOST_MIB = 300_000_000 / 2**20
-MOST_PERCENT_AN_HOUR = 1.0
+"""Used in turns, so that each comes again; the second of two attempts of a pod in a row is an unchanged retry."""
+MAX_MIB = 300_000_000 / 2**20
+MAX_PERCENT_PER_HOUR = 1.0
 STRETCHES = 20
-WARM_SHARE, MOST_WARM_SECONDS = 1 / 3, 720.0
+WARM_UP_SHARE, MAX_WARM_UP_SECONDS = 1 / 3, 720.0
 READINGS = ("resident", "malloc", "blocks")
 
 
 @dataclass(frozen=True, slots=True)
 class Slope:
-    """Of a reading over time, in percent of its mean an hour."""
+    """How fast a reading grows, in percent of its mean per hour."""
 
     percent_an_hour: float
     error: float
     mean: float
 
     @property
-    def is_flat(self) -> bool:
-        """Is a slope within the limit not ruled out?"""
-        return self.percent_an_hour - 2 * self.error <= MOST_PERCENT_AN_HOUR
+    def may_be_flat(self) -> bool:
+        """Whether the slope may be within the limit."""
+        return self.percent_an_hour - 2 * self.error <= MAX_PERCENT_PER_HOUR
 
     @property
-    def is_shown(self) -> bool:
-        """Is a slope beyond the limit ruled out?"""
-        return self.percent_an_hour + 2 * self.error <= MOST_PERCENT_AN_HOUR
+    def is_certainly_flat(self) -> bool:
+        """Whether the slope is certainly within the limit."""
+        return self.percent_an_hour + 2 * self.error <= MAX_PERCENT_PER_HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +71,11 @@ class Soaked:
 
     @property
     def is_good(self) -> bool:
-        return self.peak_mib <= MOST_MIB and all(each.is_flat for each in self.slopes.values())
+        return self.peak_mib <= MAX_MIB and all(slope.may_be_flat for slope in self.slopes.values())
 
 
 def slope(seconds: list[float], readings: list[float]) -> Slope:
-    """The line through the medians of ``STRETCHES`` stretches of the readings, at least three readings in all."""
+    """The line through the medians of ``STRETCHES`` stretches of the readings; needs at least three readings."""
     count = min(STRETCHES, len(readings))
     x = np.array([part.mean() for part in np.array_split(np.array(seconds) / 3600, count)])
     y = np.array([np.median(part) for part in np.array_split(np.array(readings), count)])
@@ -86,8 +86,8 @@ def slope(seconds: list[float], readings: list[float]) -> Slope:
     return Slope(rise / mean * 100, error / mean * 100, mean)
 
 
-def soak(minutes: float, attempts_a_second: float, say: Callable[[str], None]) -> Soaked:
-    """Feed a worker for so long, and tell its resident size once a minute."""
+def soak(minutes: float, attempts_a_second: float, report: Callable[[str], None]) -> Soaked:
+    """Feed a worker for ``minutes`` and report its resident size once a minute."""
     folder = FOLDER / "soak"
     shutil.rmtree(folder, ignore_errors=True)
     readings = folder / "readings.jsonl"
@@ -96,15 +96,15 @@ def soak(minutes: float, attempts_a_second: float, say: Callable[[str], None]) -
         processes.start("worker", "bench.watched_worker", str(readings), "worker", "--metrics-port", port)
         processes.wait_ready("worker", f"http://127.0.0.1:{port}/readyz")
         before, began = cpu_seconds(processes.pid("worker")), time.monotonic()
-        sent = asyncio.run(_feed(backends.bootstrap_servers, readings, minutes * 60, 1 / attempts_a_second, say))
+        sent = asyncio.run(_feed(backends.bootstrap_servers, readings, minutes * 60, 1 / attempts_a_second, report))
         processes.check()
         spent = cpu_seconds(processes.pid("worker")) - before
-    warm = min(minutes * 60 * WARM_SHARE, MOST_WARM_SECONDS)
+    warm = min(minutes * 60 * WARM_UP_SHARE, MAX_WARM_UP_SECONDS)
     return _soaked(minutes, sent, spent / sent * 1000, read(readings), began + warm)
 
 
 def read(path: Path) -> list[list[float]]:
-    """Of each reading: when, and the numbers of ``READINGS``."""
+    """Each reading: its time, then the values of ``READINGS``."""
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
@@ -114,8 +114,8 @@ def _soaked(minutes: float, sent: int, cpu_ms: float, readings: list[list[float]
     return Soaked(minutes, sent, cpu_ms, max(line[1] for line in readings), slopes)
 
 
-async def _feed(servers: str, readings: Path, seconds: float, pause: float, say: Callable[[str], None]) -> int:
-    telling = asyncio.create_task(_tell(readings, say))
+async def _feed(servers: str, readings: Path, seconds: float, pause: float, report: Callable[[str], None]) -> int:
+    reporting = asyncio.create_task(_report(readings, report))
     whole = cluster.columns(NODES)
     began, sent = time.monotonic(), 0
     async with AIOKafkaProducer(
@@ -128,19 +128,19 @@ async def _feed(servers: str, readings: Path, seconds: float, pause: float, say:
             sent += 1
             await asyncio.sleep(max(0.0, began + sent * pause - time.monotonic()))
         await producer.flush()
-    telling.cancel()
+    reporting.cancel()
     return sent
 
 
-async def _tell(readings: Path, say: Callable[[str], None]) -> None:
+async def _report(readings: Path, report: Callable[[str], None]) -> None:
     began = time.monotonic()
     while True:
         await asyncio.sleep(60)
-        known = read(readings)
-        _, resident, malloc, blocks = known[-1]
-        most, load = max(line[1] for line in known), os.getloadavg()[0]
-        say(
-            f"{(time.monotonic() - began) / 60:5.1f} min: {resident:.0f} MiB resident, {most:.0f} at most; "
+        so_far = read(readings)
+        _, resident, malloc, blocks = so_far[-1]
+        peak, load = max(line[1] for line in so_far), os.getloadavg()[0]
+        report(
+            f"{(time.monotonic() - began) / 60:5.1f} min: {resident:.0f} MiB resident, {peak:.0f} at most; "
             f"{malloc:.1f} MiB of malloc's and {blocks:,.0f} small blocks in use; load {load:.1f}"
         )
 
@@ -149,16 +149,16 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m bench.soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30)
     parser.add_argument("--attempts-a-second", type=float, default=1)
-    asked = parser.parse_args()
-    done = soak(asked.minutes, asked.attempts_a_second, lambda line: print(line, flush=True))
+    options = parser.parse_args()
+    done = soak(options.minutes, options.attempts_a_second, lambda line: print(line, flush=True))
     print(
-        f"{done.attempts} attempts of {NODES:,} nodes x {cluster.CARDS} devices in {done.minutes:g} minutes, "
+        f"{done.attempts} attempts of {NODES:,} nodes x {DEVICES_PER_NODE} devices in {done.minutes:g} minutes, "
         f"{done.cpu_ms_an_attempt:.1f} ms of CPU each: {done.peak_mib:.0f} MiB at most"
     )
     for name, rise in done.slopes.items():
-        verdict = "flat" if rise.is_shown else "not shown to be flat" if rise.is_flat else "rises"
-        said = f"{rise.mean:,.1f} on average, {rise.percent_an_hour:+.2f} ± {rise.error:.2f} % an hour"
-        print(f"{name:>8}: {said}: {verdict}")
+        verdict = "flat" if rise.is_certainly_flat else "not certainly flat" if rise.may_be_flat else "rises"
+        text = f"{rise.mean:,.1f} on average, {rise.percent_an_hour:+.2f} ± {rise.error:.2f} % an hour"
+        print(f"{name:>8}: {text}: {verdict}")
     print(json.dumps(asdict(done)))
     return 0 if done.is_good else 1
 

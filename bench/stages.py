@@ -1,4 +1,4 @@
-"""From Kafka to bulk bodies at three sizes: what reading, Faust, the fold and writing each take of a worker's CPU."""
+"""From Kafka to bulk bodies at three sizes: the CPU time of reading, Faust, folding and writing in a worker."""
 
 import json
 import subprocess
@@ -16,12 +16,12 @@ from schemas.codec.records import Record
 from schemas.topics import DECISIONS
 
 SIZES = {10: 1_500, 500: 240, 5_000: 60}
-"""Attempts by nodes; before them thirty others, which are not counted."""
+"""Attempts by nodes; thirty others come before them and are not measured."""
 UNIT = "verdicts per CPU second"
 
 
 def bodies() -> Result:
-    """Each size twice: every card has changed since the attempt before, and nothing has (as in a queue that stands)."""
+    """Each size twice: every device changes between attempts, and none does (as in a queue that does not move)."""
     figures: list[Figure] = []
     for nodes, attempts in SIZES.items():
         for changing in (True, False):
@@ -31,7 +31,7 @@ def bodies() -> Result:
         "bodies",
         "Device verdicts per CPU second of a worker, from Kafka to bulk bodies, against raw aiokafka that decodes and "
         "counts. Goal: 3 M from Kafka to bulk bodies at 5,000 nodes",
-        f"attempts by nodes of {cluster.CARDS} devices, different pods, all refused: {sizes}",
+        f"attempts by nodes of {cluster.DEVICES_PER_NODE} devices, different pods, all refused: {sizes}",
         tuple(figures),
     )
 
@@ -41,7 +41,7 @@ def _at(nodes: int, attempts: int, *, changing: bool) -> tuple[Figure, ...]:
     warm_up = list(cluster.warm_up(nodes, WARM_UP_ATTEMPTS, changing=changing))
     for one in warm_up:
         alone.attempt(one)
-    alone.forget_spent()
+    alone.reset_times()
     counted = list(cluster.attempts(nodes, attempts, changing=changing))
     for one in counted:
         alone.attempt(one)
@@ -51,8 +51,8 @@ def _at(nodes: int, attempts: int, *, changing: bool) -> tuple[Figure, ...]:
     with provisioned(FOLDER / "bodies") as (backends, _):
         through_faust = made_bodies(backends.bootstrap_servers, first, records, attempts)
         raw = read("aiokafka", backends.bootstrap_servers, DECISIONS.name, len(records), len(first))
-    verdicts = nodes * cluster.CARDS * attempts
-    where = f"{nodes:,} nodes, {'every card changed' if changing else 'nothing changed'}"
+    verdicts = nodes * cluster.DEVICES_PER_NODE * attempts
+    where = f"{nodes:,} nodes, {'every device changed' if changing else 'nothing changed'}"
     per_attempt = f"{through_faust / attempts * 1000:.3g} ms an attempt"
     figures = [
         Figure(f"{where}: raw aiokafka, decode and count", verdicts / raw, UNIT),
@@ -68,12 +68,12 @@ def _ms(alone: InProcess) -> str:
 
 
 def made_bodies(servers: str, warm_up: Sequence[Record], records: Sequence[Record], attempts: int) -> float:
-    """CPU seconds of a process that takes ``records`` from Kafka to bulk bodies, once it has done so with others."""
+    """CPU seconds of a process that takes ``records`` from Kafka to bulk bodies, after a warm-up with other records."""
     command = [sys.executable, "-m", "bench.bodies", servers, str(WARM_UP_ATTEMPTS), str(attempts)]
     send(servers, DECISIONS.name, warm_up)
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
-        said, tell = process.stdout or (), process.stdin
-        next(line for line in said if line == "warm\n")
+        lines = process.stdout or ()
+        next(line for line in lines if line == "warm\n")
         send(servers, DECISIONS.name, records)
-        print("go on", file=tell)
-        return float(json.loads(next(line for line in said if line.startswith("{")))["cpu_seconds"])
+        print("continue", file=process.stdin)
+        return float(json.loads(next(line for line in lines if line.startswith("{")))["cpu_seconds"])

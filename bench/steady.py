@@ -1,4 +1,4 @@
-"""From a decision to the API's answer, while attempts come at a steady rate."""
+"""The delay from a decision to its answer by the API, while attempts come at a steady rate."""
 
 import asyncio
 import json
@@ -11,6 +11,7 @@ import numpy as np
 
 from bench import cluster
 from bench.backends import FOLDER
+from bench.cluster import DEVICES_PER_NODE
 from bench.cpu import cpu_seconds
 from bench.report import Figure, Result
 from demo.reader import schedulerlog_path
@@ -21,21 +22,21 @@ SECONDS = 40
 WARM_SECONDS = 5
 POLL_SECONDS = 0.004
 WATCHED = 2
-"""Of so many attempts one is watched, so that asking does not become the load."""
+"""One of so many attempts is watched, so that the requests to the API do not become the load."""
 
 
 @dataclass(slots=True)
-class Seen:
-    """Seconds, an entry per attempt."""
+class Delays:
+    """Seconds, one entry per attempt."""
 
     filters: list[float] = field(default_factory=list)
     answers: list[float] = field(default_factory=list)
     late: int = 0
-    """Attempts that were due before the one in front of them was answered by the scheduler."""
+    """Attempts that were due before the scheduler had answered the previous one."""
 
 
 def steady() -> Result:
-    """Through the scheduler: its answer to POST /filter is the decision; then its spool, Kafka, the worker, Kafka."""
+    """The decision is the scheduler's answer to POST /filter; its way leads through spool, Kafka, worker and Kafka."""
     folder = FOLDER / "steady"
     folder.mkdir(parents=True, exist_ok=True)
     names = cluster.write(NODES, folder / "source.json")
@@ -43,63 +44,63 @@ def steady() -> Result:
         pids = {name: running.processes.pid(name) for name in ("scheduler", "worker", "api")}
         pids["OpenSearch"] = running.backends.opensearch.pid
         before = {name: cpu_seconds(pid) for name, pid in pids.items()}
-        seen = asyncio.run(_run(running.url("scheduler"), running.url("api"), names))
+        delays = asyncio.run(_run(running.url("scheduler"), running.url("api"), names))
         running.processes.check()
         spent = [
             f"{name} {(cpu_seconds(pid) - before[name]) / (SECONDS + WARM_SECONDS) * 100:.0f} %"
             for name, pid in pids.items()
         ]
     load = f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-    p50, p99 = np.percentile(seen.answers, [50, 99]) * 1000
-    filter_p50, filter_p99 = np.percentile(seen.filters, [50, 99]) * 1000
+    p50, p99 = np.percentile(delays.answers, [50, 99]) * 1000
+    filter_p50, filter_p99 = np.percentile(delays.filters, [50, 99]) * 1000
     return Result(
         "steady",
         "From the scheduler's answer until the API gives the schedulerlog, at a steady rate. Goal: p99 below 250 ms",
-        f"{A_SECOND} attempts a second of {NODES} nodes x {cluster.CARDS} devices "
-        f"({A_SECOND * NODES * cluster.CARDS:,} verdicts/s) for {SECONDS} s, {len(seen.answers)} watched; {load}",
+        f"{A_SECOND} attempts a second of {NODES} nodes x {DEVICES_PER_NODE} devices "
+        f"({A_SECOND * NODES * DEVICES_PER_NODE:,} verdicts/s) for {SECONDS} s, {len(delays.answers)} watched; {load}",
         (
             Figure("decision to API, p50", float(p50), "ms", note=f"CPU of a core: {', '.join(spent)}"),
-            Figure("decision to API, p99", float(p99), "ms", note=f"{max(seen.answers) * 1000:.0f} at most"),
+            Figure("decision to API, p99", float(p99), "ms", note=f"{max(delays.answers) * 1000:.0f} at most"),
             Figure("POST /filter, p50", float(filter_p50), "ms"),
-            Figure("POST /filter, p99", float(filter_p99), "ms", note=f"{seen.late} sent late"),
+            Figure("POST /filter, p99", float(filter_p99), "ms", note=f"{delays.late} sent late"),
         ),
     )
 
 
-async def _run(scheduler: str, api: str, names: list[str]) -> Seen:
-    seen, watching = Seen(), set[asyncio.Task[None]]()
+async def _run(scheduler: str, api: str, names: list[str]) -> Delays:
+    delays, watching = Delays(), set[asyncio.Task[None]]()
     began = time.perf_counter()
     connection = await _Connection.to(scheduler)
     for number in range((SECONDS + WARM_SECONDS) * A_SECOND):
         due = began + number / A_SECOND
-        seen.late += time.perf_counter() > due + 1 / A_SECOND
+        delays.late += time.perf_counter() > due + 1 / A_SECOND
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
         pod = cluster.a_hopeless_pod(number)
         body = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": names}).encode()
-        asked = time.perf_counter()
-        await connection.ask("POST", "/filter", body)
-        answered = time.perf_counter()
+        sent_at = time.perf_counter()
+        await connection.request("POST", "/filter", body)
+        answered_at = time.perf_counter()
         if number >= WARM_SECONDS * A_SECOND:
-            seen.filters.append(answered - asked)
+            delays.filters.append(answered_at - sent_at)
             if number % WATCHED == 0:
-                watching.add(asyncio.create_task(_watch(api, f"llm/hopeless-{number}", answered, seen)))
+                watching.add(asyncio.create_task(_watch(api, f"llm/hopeless-{number}", answered_at, delays)))
     await asyncio.gather(*watching)
-    return seen
+    return delays
 
 
-async def _watch(api: str, pod: str, decided: float, seen: Seen) -> None:
+async def _watch(api: str, pod: str, decided: float, delays: Delays) -> None:
     connection = await _Connection.to(api)
     path = schedulerlog_path(pod) + "?limit=1"
-    while await connection.ask("GET", path) != 200:
+    while await connection.request("GET", path) != 200:
         if time.perf_counter() - decided > 60:
             raise RuntimeError(f"the API does not know {pod} a minute after it was decided")
         await asyncio.sleep(POLL_SECONDS)
-    seen.answers.append(time.perf_counter() - decided)
+    delays.answers.append(time.perf_counter() - decided)
     await connection.close()
 
 
 class _Connection:
-    """One request after the other on a plain socket: a full client would take most of the cores."""
+    """One request after the other on a plain socket: a full client would use most of the cores."""
 
     def __init__(self, host: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._host, self._reader, self._writer = host, reader, writer
@@ -109,14 +110,14 @@ class _Connection:
         parts = urlsplit(url)
         return cls(parts.netloc, *await asyncio.open_connection(parts.hostname, parts.port))
 
-    async def ask(self, method: str, path: str, body: bytes = b"") -> int:
-        """The status; the answer's body is read and dropped."""
+    async def request(self, method: str, path: str, body: bytes = b"") -> int:
+        """Send a request and return its status; the body of the answer is read and dropped."""
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Type: application/json\r\n"
         self._writer.write(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body)
-        said = (await self._reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
-        length = next(int(line.split(b":")[1]) for line in said if line.startswith(b"content-length"))
+        head_lines = (await self._reader.readuntil(b"\r\n\r\n")).lower().split(b"\r\n")
+        length = next(int(line.split(b":")[1]) for line in head_lines if line.startswith(b"content-length"))
         await self._reader.readexactly(length)
-        return int(said[0].split()[1])
+        return int(head_lines[0].split()[1])
 
     async def close(self) -> None:
         self._writer.close()

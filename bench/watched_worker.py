@@ -1,8 +1,8 @@
-"""The worker, which writes down every second what memory it has: ``python -m bench.watched_worker FILE worker …``.
+"""A worker that logs its memory every second: ``python -m bench.watched_worker FILE worker …``.
 
-Arguments behind the file are those of ``python -m pipeline``. A line of JSON each: seconds of the machine's monotonic
-clock, MiB that are resident, MiB of malloc's memory that are in use, and how many of Python's own small blocks are.
-Resident size that grows while both others stand is fragmentation; a leak makes one of them grow.
+The arguments after FILE are those of ``python -m pipeline``. Each line of FILE is JSON: seconds of the monotonic clock,
+MiB resident, MiB that malloc has given out, and the number of Python's small blocks in use. If the resident size grows
+and the others do not, the memory is fragmented; a leak makes one of the others grow.
 """
 
 import ctypes
@@ -16,7 +16,7 @@ from pathlib import Path
 from bench.cpu import resident_mib
 
 EVERY_SECONDS = 0.97
-"""Not in step with attempts that come once a second."""
+"""Not a whole second, so that readings do not always fall into the same phase of the attempts."""
 
 
 class _Mallinfo2(ctypes.Structure):
@@ -30,18 +30,18 @@ class _Mallinfo2(ctypes.Structure):
     ]  # fmt: skip
 
 
-# Once: every CDLL makes classes of its own, and a reading a second that leaves some behind would be the leak it finds.
-_ASK = ctypes.CDLL(None).mallinfo2
-_ASK.restype = _Mallinfo2
+# Loaded once: every CDLL creates classes, and a reading that creates some each second would be the leak that it finds.
+_MALLINFO2 = ctypes.CDLL(None).mallinfo2
+_MALLINFO2.restype = _Mallinfo2
 
 
 def in_use_mib() -> float:
-    """What malloc gave out and was not given back. Python's small blocks are not in it: they come from the system."""
-    said = _ASK()
-    return float(said.uordblks + said.hblkhd) / 2**20
+    """Memory that malloc has given out. Python's small blocks are not part of it: they come from the system."""
+    statistics = _MALLINFO2()
+    return float(statistics.uordblks + statistics.hblkhd) / 2**20
 
 
-def _write_down(path: Path) -> None:
+def _log_memory(path: Path) -> None:
     with path.open("a", buffering=1) as out:
         while True:
             line = time.monotonic(), resident_mib(os.getpid()), in_use_mib(), sys.getallocatedblocks()
@@ -53,7 +53,7 @@ def main() -> None:
     path = Path(sys.argv.pop(1))
     from pipeline.__main__ import app
 
-    threading.Thread(target=_write_down, args=(path,), daemon=True).start()
+    threading.Thread(target=_log_memory, args=(path,), daemon=True).start()
     app()
 
 

@@ -1,4 +1,4 @@
-"""The Faust worker against raw aiokafka with the same decode, and one record per device against columns."""
+"""The Faust worker compared with raw aiokafka and the same decoder; a record per device compared with columns."""
 
 import json
 import os
@@ -15,6 +15,7 @@ import orjson
 import embedded
 from bench import cluster
 from bench.backends import FOLDER, send
+from bench.cluster import DEVICES_PER_NODE
 from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result, against_first
 from demo.processes import Processes, free_ports
@@ -24,21 +25,24 @@ from schemas.events import DevicesJudged
 from schemas.topics import DECISIONS
 
 NODES = 5_000
-VERDICTS = NODES * cluster.CARDS
+VERDICTS = NODES * DEVICES_PER_NODE
 READERS = ("aiokafka", "faust")
 WARM_UP_ATTEMPTS = 30
 PATIENT = {"SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "120"}
-"""The worker stands still while records are sent, and keeps its partitions meanwhile."""
+"""The worker is paused while records are sent, and must keep its partitions meanwhile."""
 
 
 def worker(attempts: int = 120) -> Result:
     """CPU of the whole worker (decode, fold, documents, messages, Faust) and of readers that only decode and count."""
-    # Every card changes between two attempts: no record says what one before it said, and all are read anew.
+    # Every device changes between two attempts, so that no record is in a cache and all are decoded.
     records = list(chain(*cluster.attempts(NODES, attempts, changing=True)))
     warm_up = len(records) // attempts * WARM_UP_ATTEMPTS
     with provisioned(FOLDER / "worker", **PATIENT) as (backends, processes):
         whole = run_worker(processes, backends, records, attempts)
-        seconds = {way: read(way, backends.bootstrap_servers, DECISIONS.name, len(records), warm_up) for way in READERS}
+        seconds = {
+            client: read(client, backends.bootstrap_servers, DECISIONS.name, len(records), warm_up)
+            for client in READERS
+        }
     with provisioned(FOLDER / "worker", SCHEDULERLOG_STORE_DEVICES="false", **PATIENT) as (backends, processes):
         lean = run_worker(processes, backends, records, attempts)
     with provisioned(FOLDER / "worker", **PATIENT) as (backends, processes):
@@ -50,12 +54,12 @@ def worker(attempts: int = 120) -> Result:
         Figure("Faust agent, decode and count", counted / seconds["faust"], unit),
         Figure("the worker, Kafka to index", counted / whole[0], unit, note=whole[1]),
         Figure("the worker, without storing device rows", counted / lean[0], unit, note=lean[1]),
-        Figure("the worker, Kafka to index, while no card changes", counted / still[0], unit, note=still[1]),
+        Figure("the worker, Kafka to index, while no device changes", counted / still[0], unit, note=still[1]),
     ]
     return Result(
         "worker",
         "The pipeline worker against readers of the same records that decode and count, nothing else",
-        f"{attempts} attempts of {NODES:,} nodes x {cluster.CARDS} devices, all refused: {len(records)} records",
+        f"{attempts} attempts of {NODES:,} nodes x {DEVICES_PER_NODE} devices, all refused: {len(records)} records",
         against_first(figures, lambda first, this: this / first),
     )
 
@@ -63,10 +67,10 @@ def worker(attempts: int = 120) -> Result:
 def run_worker(
     processes: Processes, backends: embedded.Backends, records: list[Record], attempts: int
 ) -> tuple[float, str]:
-    """CPU seconds of a worker at work, from the first record to the last document, and a note.
+    """CPU seconds of a worker from the first record to the last document, and a note.
 
-    It has had other attempts before: what is loaded, connected and taken from the kernel once (buffers grow for the
-    first thirty) is not what an attempt costs.
+    Other attempts come before: what happens once (imports, connections, buffers that grow for the first thirty
+    attempts) is not part of the cost of an attempt.
     """
     pid = start_worker(processes)
     warm_up = list(chain(*cluster.warm_up(NODES, WARM_UP_ATTEMPTS)))
@@ -78,7 +82,7 @@ def run_worker(
 
 
 def start_worker(processes: Processes, name: str = "worker") -> int:
-    """The process id of a worker that is up and has its partitions."""
+    """Start a worker and wait until it has its partitions; returns its process id."""
     port = free_ports(name)[name]
     processes.start(name, "pipeline", "worker", "--metrics-port", port, "--instance-id", name)
     processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
@@ -88,9 +92,9 @@ def start_worker(processes: Processes, name: str = "worker") -> int:
 def feed(
     processes: Processes, backends: embedded.Backends, worker: int, records: Iterable[Record], attempts: int
 ) -> float:
-    """CPU seconds of the worker, a ``PATIENT`` one, until the index has ``attempts`` documents of attempts in all."""
+    """CPU seconds of the worker, which is ``PATIENT``, until the index has ``attempts`` attempts in total."""
     before = cpu_seconds(worker)
-    # Whoever sends while the worker reads would make its work dearer: they share caches, and halves of a core.
+    # Sending while the worker reads would make its work more expensive: both share caches and hyper-threads.
     os.kill(worker, signal.SIGSTOP)
     try:
         send(backends.bootstrap_servers, DECISIONS.name, records)
@@ -108,15 +112,15 @@ def _documents(index_url: str) -> int:
     return int(answer.get("count", 0))
 
 
-def read(way: str, servers: str, topic: str, records: int, warm_up: int = 0) -> float:
+def read(client: str, servers: str, topic: str, records: int, warm_up: int = 0) -> float:
     """CPU seconds of a process that counts the verdicts of ``records`` records, after ``warm_up`` others."""
-    command = [sys.executable, "-m", "bench.consumers", way, servers, topic, str(records), str(warm_up)]
+    command = [sys.executable, "-m", "bench.consumers", client, servers, topic, str(records), str(warm_up)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     return float(json.loads(done.stdout.splitlines()[-1])["cpu_seconds"])
 
 
 def columns(attempts: int = 20, rows: int = 40_000) -> Result:
-    """What one record per device costs through Faust, against the same verdicts in columns."""
+    """The cost of one record per device through Faust, compared with the same verdicts in columns."""
     with provisioned(FOLDER / "columns") as (backends, _):
         servers = backends.bootstrap_servers
         records = [each for one in cluster.attempts(NODES, attempts) for each in one]

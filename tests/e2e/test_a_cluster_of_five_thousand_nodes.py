@@ -14,7 +14,7 @@ from demo.stack import Stack, stack
 from schemas.topics import DECISIONS
 
 NODES = 5_000
-VERDICTS = NODES * cluster.CARDS
+VERDICTS = NODES * cluster.DEVICES_PER_NODE
 POD = "llm/hopeless-0"
 
 

@@ -1,4 +1,4 @@
-"""The slope of a soak: what it says of memory whose growth is known."""
+"""The slope of a soak: its result for memory whose growth is known."""
 
 import random
 import subprocess
@@ -12,12 +12,12 @@ from bench.soak import slope
 SECONDS = [2.0 * number for number in range(600)]
 
 
-def test_a_steady_rise_is_told_in_percent_of_the_mean_an_hour() -> None:
+def test_a_steady_rise_is_reported_in_percent_of_the_mean_per_hour() -> None:
     found = slope(SECONDS, [100 + each / 3600 * 6 for each in SECONDS])
     assert found.mean == pytest.approx(101, abs=0.01)
     assert found.percent_an_hour == pytest.approx(6 / 101 * 100, rel=0.01)
-    assert not found.is_flat
-    assert not found.is_shown
+    assert not found.may_be_flat
+    assert not found.is_certainly_flat
 
 
 def test_the_error_is_that_of_a_slope_which_is_only_noise() -> None:
@@ -51,7 +51,7 @@ print(sys.getallocatedblocks() - blocks, in_use_mib() - mib)
 
 def test_reading_memory_takes_none() -> None:
     # In a process of its own: other threads of this one take memory whenever they like.
-    said = subprocess.run([sys.executable, "-c", READING], capture_output=True, text=True, check=True).stdout
-    blocks, mib = said.split()
+    output = subprocess.run([sys.executable, "-c", READING], capture_output=True, text=True, check=True).stdout
+    blocks, mib = output.split()
     assert int(blocks) < 500
     assert float(mib) < 0.5  # a quarter of a kilobyte each
