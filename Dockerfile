@@ -21,7 +21,7 @@ COPY --from=build /app/.venv .venv
 COPY . .
 ENV PATH=/app/.venv/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1
 # The API's default is 127.0.0.1, which nothing outside the container reaches.
-ENV SCHEDULERLOG_API_HOST=0.0.0.0
+ENV SCHEDULERLOG_API_LISTEN=0.0.0.0:9090
 # A number: where a pod sets runAsNonRoot, the kubelet refuses a name, because it can't know that it is not root.
 USER 10001:10001
 VOLUME /var/lib/schedulerlog

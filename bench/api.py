@@ -22,8 +22,8 @@ def api() -> Result:
     """Compares server CPU per request, which does not depend on how much of the two cores the client uses."""
     with provisioned(FOLDER / "api") as (backends, processes):
         ports = free_ports("worker", "api", "bare")
-        processes.start("worker", "pipeline", "worker", "--metrics-port", ports["worker"])
-        processes.start("api", "api", "serve", "--port", ports["api"])
+        processes.start("worker", "pipeline", "worker", "--metrics-address", ports["worker"])
+        processes.start("api", "api", "serve", "--listen", ports["api"])
         processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")
         send(backends.bootstrap_servers, DECISIONS.name, chain(*cluster.attempts(NODES, 1)))
         url = f"http://127.0.0.1:{ports['api']}{schedulerlog_path('llm/hopeless-0')}"

@@ -113,7 +113,7 @@ def drained(processes: Processes, workers: Sequence[str], documents: int) -> tup
     """Documents a second of the workers after the warm-up, and their total CPU time."""
     ports = free_ports(*workers)
     for name in workers:
-        processes.start(name, "pipeline", "worker", "--metrics-port", ports[name], "--instance-id", name)
+        processes.start(name, "pipeline", "worker", "--metrics-address", ports[name], "--instance-id", name)
     urls = [f"http://127.0.0.1:{port}/metrics" for port in ports.values()]
     first = done = 0
     began = 0.0

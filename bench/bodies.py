@@ -19,13 +19,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from pipeline import settings
+from broker.record import Outgoing
+from broker.record import Record as ReadRecord
+from pipeline.settings import Settings
 from pipeline.sinks.bulk import Document, batches, body
-from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker import attempt_documents
 from pipeline.worker.agent import READ_BYTES, DecisionsAgent
-from pipeline.worker.agent import Record as ReadRecord
 from pipeline.worker.device_documents import DeviceDocuments
 from pipeline.worker.faust_app import create_app
 from pipeline.worker.metrics import Metrics
@@ -34,6 +34,7 @@ from pipeline.worker.process import WRITERS
 from pipeline.worker.record_decoder import RecordDecoder
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy
+from process.settings import read
 from schemas.codec.records import Record, Rejected
 from schemas.documents.attempts import Digests, EpisodeRef, verdict_digest
 from summaries.messages import messages
@@ -153,8 +154,8 @@ async def through_faust(servers: str, warm_up: int, attempts: int, folder: Path)
     """CPU seconds of this process from the last body of the warm-up to the last body of all."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)  # as the worker sets it
-    chosen = settings.read(
-        kafka_bootstrap_servers=servers, opensearch_url="http://127.0.0.1:1", consumer_group="bench-bodies"
+    chosen = read(
+        Settings, kafka_bootstrap_servers=servers, opensearch_url="http://127.0.0.1:1", consumer_group="bench-bodies"
     )
     null_sink = NullSink()
     topics = [null_sink] * WRITERS

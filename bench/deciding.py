@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bench import fleet
+from process.addresses import LOOPBACK, HostPort
 from scheduler import malloc
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
@@ -59,7 +60,7 @@ async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) 
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, 32 * 1024 * 1024)
         publisher = Publisher(spool, recording, now_utc, metrics) if recording not in ("", SILENT) else None
         tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]
-        await server.answer(app, server.bind("127.0.0.1", port), None, tasks)
+        await server.answer(app, server.bind(HostPort(LOOPBACK, port)), None, tasks)
 
 
 if __name__ == "__main__":

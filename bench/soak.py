@@ -93,7 +93,7 @@ def soak(minutes: float, attempts_a_second: float, report: Callable[[str], None]
     readings = folder / "readings.jsonl"
     with provisioned(folder) as (backends, processes):
         port = free_ports("worker")["worker"]
-        processes.start("worker", "bench.watched_worker", str(readings), "worker", "--metrics-port", port)
+        processes.start("worker", "bench.watched_worker", str(readings), "worker", "--metrics-address", port)
         processes.wait_ready("worker", f"http://127.0.0.1:{port}/readyz")
         before, began = cpu_seconds(processes.pid("worker")), time.monotonic()
         sent = asyncio.run(_feed(backends.bootstrap_servers, readings, minutes * 60, 1 / attempts_a_second, report))

@@ -84,7 +84,7 @@ def run_worker(
 def start_worker(processes: Processes, name: str = "worker") -> int:
     """Start a worker and wait until it has its partitions; returns its process id."""
     port = free_ports(name)[name]
-    processes.start(name, "pipeline", "worker", "--metrics-port", port, "--instance-id", name)
+    processes.start(name, "pipeline", "worker", "--metrics-address", port, "--instance-id", name)
     processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
     return processes.pid(name)
 

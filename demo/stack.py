@@ -56,10 +56,20 @@ def _command(stack: Stack, service: str) -> list[str]:
     port = stack.ports[service]
     cluster, spool = str(stack.cluster.path), str(stack.folder / "spool")
     commands = {
-        "scheduler": ["scheduler", "serve", "--cluster", cluster, "--port", port, "--spool", spool, "--insecure-http"],
-        "worker": ["pipeline", "worker", "--metrics-port", port],
-        "api": ["api", "serve", "--port", port],
-        "placements": ["pipeline", "placements", "--metrics-port", port],
+        "scheduler": [
+            "scheduler",
+            "serve",
+            "--cluster",
+            cluster,
+            "--listen",
+            port,
+            "--spool",
+            spool,
+            "--insecure-http",
+        ],
+        "worker": ["pipeline", "worker", "--metrics-address", port],
+        "api": ["api", "serve", "--listen", port],
+        "placements": ["pipeline", "placements", "--metrics-address", port],
     }
     return commands[service]
 

@@ -31,7 +31,7 @@ from embedded.errors import (
     NotRunningError,
     PortTakenError,
     ServerError,
-    SettingError,
+    UnusableSettingError,
 )
 from embedded.jvm import JvmSettings
 from embedded.kafka import KafkaBroker
@@ -49,6 +49,6 @@ __all__ = [
     "OpenSearchNode",
     "PortTakenError",
     "ServerError",
-    "SettingError",
+    "UnusableSettingError",
     "backends",
 ]

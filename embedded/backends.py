@@ -194,7 +194,7 @@ def backends(
     Without ``keep_data`` they run in a new folder below ``folder`` or the system's temporary folder, which is removed
     at the end; with it they run in ``folder`` itself, on the data that an earlier run left there.
 
-    Raises DownloadError, SettingError, ServerError.
+    Raises DownloadError, UnusableSettingError, ServerError.
     """
     jvms = installed_jvms(settings or settings_from(os.environ), progress_on(Console(stderr=True)))
     kinds = (only,) if only else KINDS

@@ -1,13 +1,13 @@
 """What can go wrong in this package, named for what the caller can do about it.
 
 EmbeddedError
-├── LockError            the lock file is damaged: restore it from the repository
-├── DownloadError        a jar cannot be downloaded: check the network or name another repository
-├── BuildError           the control plane cannot be built: read the log lines in the message
-├── SettingError         an environment variable has a value that cannot be used: correct it
-├── NotRunningError      an operation on a server or folder that has nothing running
-└── ServerError          a server died or never got ready: read the log lines in the message
-    └── PortTakenError   another process listens there: free the port, or start with other ports
+├── LockError             the lock file is damaged: restore it from the repository
+├── DownloadError         a jar cannot be downloaded: check the network or name another repository
+├── BuildError            the control plane cannot be built: read the log lines in the message
+├── UnusableSettingError  an environment variable has a value that cannot be used: correct it
+├── NotRunningError       an operation on a server or folder that has nothing running
+└── ServerError           a server died or never got ready: read the log lines in the message
+    └── PortTakenError    another process listens there: free the port, or start with other ports
 """
 
 from pathlib import Path
@@ -34,7 +34,7 @@ class BuildError(EmbeddedError):
         self.last_lines = last_lines
 
 
-class SettingError(EmbeddedError):
+class UnusableSettingError(EmbeddedError):
     """A setting has a value that cannot be used."""
 
 

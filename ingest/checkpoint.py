@@ -15,6 +15,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ingest.errors import ReadingError
 from ingest.lines.blocks import Place
 from ingest.sources.follow import Reached
 
@@ -44,7 +45,7 @@ class CheckpointState:
     memory: bytes = b""
 
 
-class CheckpointError(Exception):
+class CheckpointError(ReadingError):
     """The checkpoint can't be used; the text says why, and what to do."""
 
 

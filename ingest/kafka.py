@@ -5,9 +5,11 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Final, Self
 
-from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
-
+from broker.errors import UNAVAILABLE
+from broker.producer import hand_over, idempotent_producer, started, topics_known_to
+from broker.record import Outgoing
+from broker.topics import missing
+from ingest.errors import KafkaUnavailableError
 from schemas.codec.records import encode
 from schemas.events import Event
 from schemas.topics import DECISIONS, NODES, PODS
@@ -15,13 +17,9 @@ from schemas.topics import DECISIONS, NODES, PODS
 log = logging.getLogger(__name__)
 
 GIVE_UP_SECONDS: Final = 120.0
-SAY_SO_SECONDS: Final = 5.0
+WARN_SECONDS: Final = 5.0
 
 _TOPIC_OF: Final = {kind: topic.name for topic in (DECISIONS, NODES, PODS) for kind in topic.events}
-
-
-class KafkaUnavailableError(Exception):
-    """Kafka did not take the events; the text says why, and what to do."""
 
 
 class KafkaSink:
@@ -30,57 +28,47 @@ class KafkaSink:
     def __init__(self, bootstrap_servers: str) -> None:
         self._servers = bootstrap_servers
         self._producer: Any = None
+        self._is_taking = False
 
     async def __aenter__(self) -> Self:
-        self._producer = AIOKafkaProducer(
-            bootstrap_servers=self._servers,
-            client_id="schedulerlog-ingest",
-            acks="all",
-            enable_idempotence=True,
-            compression_type="zstd",
-            linger_ms=5,
-            max_batch_size=512 * 1024,
-            max_request_size=DECISIONS.max_message_bytes,
-        )
+        producer = idempotent_producer(self._servers, DECISIONS.max_message_bytes, client_id="schedulerlog-ingest")
         try:
-            await self._producer.start()
-            cluster = await self._producer.client.fetch_all_metadata()
-        except (KafkaError, OSError) as error:
-            await self._producer.stop()
+            self._producer = await started(producer)
+            known = await topics_known_to(producer)
+        except UNAVAILABLE as error:
+            await producer.stop()
             raise KafkaUnavailableError(f"no Kafka at {self._servers}: {error}") from None
-        # Asking for all topics creates none, where sending to one might, with the broker's defaults.
-        if absent := sorted(set(_TOPIC_OF.values()) - set(cluster.topics())):
-            await self._producer.stop()
-            raise KafkaUnavailableError(
-                f"no topic {', '.join(absent)} at {self._servers}: run `python -m pipeline provision`"
-            )
+        if problem := missing(sorted(set(_TOPIC_OF.values())), known):
+            await producer.stop()
+            raise KafkaUnavailableError(f"{self._servers}: {problem}")
+        self._is_taking = True
         return self
+
+    def waiting_for(self) -> str:
+        """A check of readiness: empty while Kafka takes what it is sent."""
+        return "" if self._is_taking else "waiting for Kafka"
 
     async def __aexit__(self, *_: object) -> None:
         await self._producer.stop()
 
     async def send(self, events: Sequence[Event]) -> None:
         """Return when all of them are acknowledged. Raises ``KafkaUnavailableError``."""
-        notice = asyncio.get_running_loop().call_later(SAY_SO_SECONDS, self._say_so, len(events))
+        warning = asyncio.get_running_loop().call_later(WARN_SECONDS, self._warn, len(events))
         try:
             async with asyncio.timeout(GIVE_UP_SECONDS):
-                waiting = [await self._hand_over(event) for event in events]
-                await asyncio.gather(*waiting)
-        except (KafkaError, TimeoutError) as error:
+                outgoing = [Outgoing(_TOPIC_OF[type(event)], encode(event)) for event in events]
+                await asyncio.gather(*[await hand_over(self._producer, each) for each in outgoing])
+        except UNAVAILABLE as error:
             raise KafkaUnavailableError(
                 f"{self._servers} did not take {len(events)} events ({type(error).__name__}: {error}); "
-                "start again to go on behind the last ones it took"
+                "start again to continue behind the last ones it took"
             ) from None
+        else:
+            self._is_taking = True
         finally:
-            notice.cancel()
+            warning.cancel()
 
-    def _say_so(self, events: int) -> None:
-        seconds = GIVE_UP_SECONDS - SAY_SO_SECONDS
+    def _warn(self, events: int) -> None:
+        self._is_taking = False
+        seconds = GIVE_UP_SECONDS - WARN_SECONDS
         log.warning("%s does not take %d events; waiting for it, %.0f s at most", self._servers, events, seconds)
-
-    async def _hand_over(self, event: Event) -> "asyncio.Future[Any]":
-        record = encode(event)
-        future: asyncio.Future[Any] = await self._producer.send(
-            _TOPIC_OF[type(event)], record.value, key=record.key, headers=record.headers
-        )
-        return future

@@ -5,7 +5,6 @@ are Kubernetes objects as decoded JSON. Pure, without network or clock:
 
 resources              paths of the kinds of objects that we read and write
 errors                 what can go wrong, named for what the caller must do
-backoff                seconds to wait between two attempts
 rate_limiter           a token bucket for requests
 watch_events           decodes the lines of a watch
 store                  which objects there are, from lists, watch events and own writes

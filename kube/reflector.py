@@ -13,12 +13,12 @@ from random import Random
 from typing import Final, Protocol
 
 from kube import watch_events
-from kube.backoff import backoff_seconds
 from kube.client import Client
 from kube.errors import KubeApiError
 from kube.resources import Json, Resource
 from kube.store import Change, ObjectRef, ObjectStore, PagedList, Update
 from kube.watch_events import LineSplitter
+from process.backoff import backoff_seconds
 
 log = logging.getLogger(__name__)
 

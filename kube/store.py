@@ -5,13 +5,13 @@ the watch reports it. The object's resourceVersion decides, which only grows: an
 same report counts once.
 """
 
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kube.resources import Json, Key
 from kube.watch_events import Bookmark, Deleted, WatchEvent
+from process.bounded_cache import BoundedCache
 
 MAX_DELETED_KEPT: Final = 10_000
 """So many deleted objects are remembered, to ignore late reports about them."""
@@ -50,7 +50,7 @@ class ObjectStore:
     def __init__(self) -> None:
         self.version = ""
         self._known: dict[Key, tuple[str, int]] = {}
-        self._deleted: OrderedDict[str, int] = OrderedDict()
+        self._deleted: BoundedCache[str, int] = BoundedCache(MAX_DELETED_KEPT)
         self._listed_at = -1
 
     def __len__(self) -> int:
@@ -71,7 +71,8 @@ class ObjectStore:
         ref, version = ref_of(obj), version_of(obj)
         uid, before = self._known.get(ref.key, ("", -1))
         # An object that left the selection may come back; one that was deleted has no later version.
-        if version <= max(before, self._deleted.get(ref.uid, -1)):
+        deleted = self._deleted.get(ref.uid)
+        if version <= (before if deleted is None else max(before, deleted)):
             return []
         # What a complete list did not contain was deleted by then, however late a report of it arrives.
         if not uid and version <= self._listed_at:
@@ -81,9 +82,7 @@ class ObjectStore:
         return [*changes, Update(obj)]
 
     def _remove(self, ref: ObjectRef, version: int) -> Iterator[Removal]:
-        self._deleted[ref.uid] = version
-        if len(self._deleted) > MAX_DELETED_KEPT:
-            self._deleted.popitem(last=False)
+        self._deleted.put(ref.uid, version)
         if self._known.get(ref.key, ("", 0))[0] == ref.uid:
             del self._known[ref.key]
             yield Removal(ref)

@@ -1,32 +1,12 @@
-"""What can be set. Every setting is read from the environment variable ``SCHEDULERLOG_`` and its name."""
+"""The settings of the pipeline's processes; process.settings says how they are read."""
 
-from collections.abc import Mapping
 from socket import gethostname
-from typing import Annotated, Any, Final
+from typing import Annotated
 
-from pydantic import AfterValidator, Field, ValidationError, ValidationInfo
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import AfterValidator, Field, ValidationInfo
 
-PREFIX: Final = "SCHEDULERLOG_"
-
-
-class SettingError(Exception):
-    """A setting is missing or wrong; the message names it in one line."""
-
-
-def servers(said: str) -> str:
-    """Raises ``ValueError`` where it is no ``host:port[,host:port…]``."""
-    for server in said.split(","):
-        host, _, port = server.strip().rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise ValueError(f"{server.strip()!r} is no HOST:PORT, write for example 127.0.0.1:9092")
-    return said
-
-
-def _url(said: str) -> str:
-    if not said.startswith(("http://", "https://")) or len(said.split("://", 1)[1]) == 0:
-        raise ValueError(f"{said!r} is no URL, write for example http://127.0.0.1:9200")
-    return said.rstrip("/")
+from process.settings import BootstrapServers, EnvironmentSettings, Url
+from process.variables import variable
 
 
 def _known_pools(said: str, info: ValidationInfo) -> str:
@@ -35,18 +15,17 @@ def _known_pools(said: str, info: ValidationInfo) -> str:
     for each in said.split(","):
         for pool in each.partition("=")[2].split("|"):
             if pool.strip() and pool.strip() not in made:
-                raise ValueError(f"{pool.strip()!r} is no pool of {PREFIX}NODE_POOLS, which says the nodes of each")
+                pools = variable("node_pools")
+                raise ValueError(f"{pool.strip()!r} is not a pool of {pools}, which names the nodes of each")
     return said
 
 
-class Settings(BaseSettings):
+class Settings(EnvironmentSettings):
     """Settings of every command of the pipeline."""
 
-    model_config = SettingsConfigDict(env_prefix=PREFIX, frozen=True, use_attribute_docstrings=True, extra="ignore")
-
-    kafka_bootstrap_servers: Annotated[str, AfterValidator(servers)]
+    kafka_bootstrap_servers: BootstrapServers
     """``host:port[,host:port…]`` of any brokers."""
-    opensearch_url: Annotated[str, AfterValidator(_url)]
+    opensearch_url: Url
     """Base URL of OpenSearch; a user and password may stand in it."""
 
     consumer_group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = "schedulerlog-pipeline"
@@ -98,23 +77,3 @@ class Settings(BaseSettings):
     index_shards: Annotated[int, Field(ge=1)] = 1
     index_replicas: Annotated[int, Field(ge=0)] = 0
     """Copies of each index beside the first; 0 is right for one OpenSearch node only."""
-
-
-def read(**given: Any) -> Settings:
-    """Settings from the environment; ``given`` ones that are not None come first. Raises ``SettingError``."""
-    try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})
-    except ValidationError as error:
-        raise SettingError(_line(error.errors()[0])) from None
-
-
-def _line(error: Mapping[str, Any]) -> str:
-    name = f"{PREFIX}{str(error['loc'][0]).upper()}"
-    if error["type"] == "missing":
-        return f"{name} is not set: {_about(str(error['loc'][0]))}"
-    return f"{name}: {error['msg'].removeprefix('Value error, ')}"
-
-
-def _about(name: str) -> str:
-    field = Settings.model_fields.get(name)
-    return " ".join((field.description or "").split()) if field else ""

@@ -1,4 +1,18 @@
-"""What every process needs, whatever it does: its command line, its settings, its log, its probes, its pauses.
+"""What every process needs, whatever its task. Imports nothing else of this project.
 
-Imports nothing of this project. `cli` builds command lines; `scratch` gives a process a folder while it runs.
+===================  ===============================================================================
+``cli``              command lines with plain help; one line on stderr for what the caller can mend
+``addresses``        HOST:PORT, lists of brokers, URLs: read in one way, shown without passwords
+``settings``         settings from the environment, for models of pydantic
+``variables``        names of environment variables that several processes read
+``flags``            flags of a command from a model of settings
+``errors``           what ends a command with one line
+``signals``          work until SIGTERM or SIGINT
+``health``           /metrics, /healthz and /readyz
+``logs``             the format of the log, and how often libraries may repeat a complaint
+``log_once``         log a problem when it changes, not while it lasts
+``backoff``          pauses between tries, and waiting for a store that is down
+``scratch``          a folder of the process, while it runs
+``bounded_cache``    a mapping that drops its oldest entries
+===================  ===============================================================================
 """

@@ -5,34 +5,37 @@ import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
 
+from hami.vendors import Vendors
+from kube.resources import Key
+from process.errors import SettingError
 from scheduler import malloc
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery
-from scheduler.bind.binder import Binder
+from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.cluster.file_cluster import FileCluster
-from scheduler.cluster.kubernetes.connect import ApiServerOptions, connect
+from scheduler.cluster.kubernetes.connect import ApiServerOptions, connect, lease_namespace
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http import server
 from scheduler.http.app import create_app
-from scheduler.http.tls import BrokenPairError, Certificates
+from scheduler.http.tls import BrokenPairError, CertificatePair, Certificates
+from scheduler.judge.decision import SchedulingPolicy
 from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
-from scheduler.node_check_task import NodeChecks
+from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
 from scheduler.profiling.server import ProfilingServer
 from scheduler.publish.kafka_publisher import Publisher
-from scheduler.publish.spool.spool import Spool, SpoolInUseError, now_utc
+from scheduler.publish.spool.spool import Spool, SpoolInUseError, SpoolLimits, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
-from scheduler.settings import SettingError, Settings
+from scheduler.settings import Settings
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer
 
@@ -62,16 +65,16 @@ class _Parts:
     klog: KlogWriter | None
 
 
-async def serve(settings: Settings) -> None:
+async def serve(settings: Settings, vendors: Vendors) -> None:
     """Run until SIGTERM or SIGINT. Raises `SettingError`, `ManifestError`, `KubeConfigError`."""
     malloc.keep_freed()
     with (
-        contextlib.closing(server.bind(settings.host, settings.port)) as listener,
+        contextlib.closing(server.bind(settings.listen)) as listener,
         contextlib.closing(_open_spool(settings)) as spool,
-        contextlib.closing(BindJournal(settings.spool, syncs=settings.limits.sync == "always")) as binds,
+        contextlib.closing(BindJournal(settings.spool, syncs=settings.spool_sync == "always")) as binds,
         _profiling(settings),
     ):
-        parts = await _assemble(settings, spool, binds)
+        parts = await _assemble(settings, vendors, spool, binds)
         following = asyncio.create_task(parts.cluster.run(), name="cluster")
         others = list(_beside(settings, spool, parts))
         try:
@@ -93,15 +96,15 @@ async def serve(settings: Settings) -> None:
 
 @contextlib.contextmanager
 def _profiling(settings: Settings) -> Iterator[None]:
-    if settings.profiling is None:
+    if not settings.profiling:
         yield
         return
-    host, port = settings.profiling
+    address = settings.profiling_address
     try:
-        server = ProfilingServer(host, port)
+        server = ProfilingServer(*address)
     except OSError as error:
         raise SettingError(
-            f"--profiling-address: can't listen on {host}:{port}: {error.strerror or error}, give another address"
+            f"--profiling-address: can't listen on {address}: {error.strerror or error}, give another address"
         ) from None
     with contextlib.closing(server):
         yield
@@ -113,47 +116,61 @@ async def _end(*tasks: "asyncio.Task[None]") -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _assemble(settings: Settings, spool: Spool, binds: BindJournal) -> _Parts:
+async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: BindJournal) -> _Parts:
     """Raises `ManifestError` where the cluster file has a mistake, `KubeConfigError` where the kubeconfig has."""
     metrics = Metrics()
-    event_writer, columns = SpoolWriter(spool, now_utc, metrics), ClusterColumns(settings.vendors)
+    event_writer, columns = SpoolWriter(spool, now_utc, metrics), ClusterColumns(vendors)
     claims = Claims()
-    checks = NodeChecks(settings.name, settings.checks, columns, event_writer, now_utc, metrics)
+    checks = NodeChecks(settings.name, CheckPolicy(settings.handshake_timeout), columns, event_writer, now_utc, metrics)
     observer = Observer(settings.name, columns, claims, event_writer, now_utc, checks)
     certificates = _certificates(settings, metrics)
-    cluster = await _open_cluster(settings.cluster, observer, claims, metrics)
+    cluster = await _open_cluster(settings, observer, claims, metrics)
     _watch_spool(metrics, spool, columns)
     metrics.watch("node_locks_held", cluster.locked_nodes)
     metrics.watch("binds_open", lambda: len(binds))
-    binder = Binder(cluster.api, settings.lock, vendors=settings.vendors)
+    binder = Binder(cluster.api, LockPolicy(settings.node_lock_timeout), vendors=vendors)
     klog = _klog(settings, metrics)
     records = Records(event_writer, metrics, klog or NoKlog(), binds)
-    scheduler = Scheduler(settings.name, settings.policy, columns, cluster.api, claims, binder, records, now_utc)
-    rules = AdmissionRules(settings.name, settings.overwrites_default_scheduler, settings.vendors)
+    policy = SchedulingPolicy(settings.node_policy, settings.device_policy)
+    scheduler = Scheduler(settings.name, policy, columns, cluster.api, claims, binder, records, now_utc)
+    rules = AdmissionRules(settings.name, settings.force_overwrite_default_scheduler, vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(
         scheduler,
         metrics,
         lambda: {"spool": spool.problem, "cluster": cluster.api.problem()},
         settings.max_body_bytes,
-        simulates_whole_nodes=settings.simulates_whole_nodes,
+        simulates_whole_nodes=settings.whole_nodes == "simulate",
         review=lambda body: answer(body, rules, columns.quotas),
     )
-    publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.kafka else None
+    publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.publish and settings.kafka else None
     settler = BindRecovery(binds, cluster.api, event_writer, now_utc)
     return _Parts(app, certificates, cluster, checks, settler, publisher, klog)
 
 
-async def _open_cluster(
-    said: Path | ApiServerOptions, observer: Observer, claims: Claims, metrics: Metrics
-) -> _Cluster:
-    if isinstance(said, ApiServerOptions):
-        cluster = await connect(said, observer, claims, metrics)
+async def _open_cluster(settings: Settings, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:
+    if settings.cluster is None:
+        cluster = await connect(_api_server(settings), observer, claims, metrics)
         return _Cluster(cluster, cluster.locked_nodes, cluster.run, cluster.close)
     file = FileCluster(observer)
-    watch = FileWatch(said, file, metrics)
+    watch = FileWatch(settings.cluster, file, metrics)
     watch.load()
     return _Cluster(file, file.locked_nodes, watch.run, _nothing)
+
+
+def _api_server(settings: Settings) -> ApiServerOptions:
+    lease = Key(settings.leader_elect_resource_namespace or lease_namespace(), settings.leader_elect_resource_name)
+    return ApiServerOptions(
+        kubeconfig=settings.kubeconfig,
+        context=settings.context,
+        qps=settings.kube_qps,
+        burst=settings.kube_burst,
+        timeout_seconds=settings.kube_timeout.total_seconds(),
+        node_labels=settings.node_label_selector,
+        lease=lease if settings.leader_elect else None,
+        terms=settings.lease_timings,
+        leads_with_kube_scheduler=settings.leader_elect_with_kube_scheduler,
+    )
 
 
 async def _nothing() -> None:
@@ -167,13 +184,13 @@ def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asynci
         yield asyncio.create_task(parts.certificates.run(), name="certificate")
     if parts.publisher:
         yield asyncio.create_task(parts.publisher.run(), name="publish")
-    if settings.limits.sync == "interval":
+    if settings.spool_sync == "interval":
         yield asyncio.create_task(spool.sync_every(), name="sync")
 
 
 def _open_spool(settings: Settings) -> Spool:
     try:
-        return Spool(settings.spool, settings.limits)
+        return Spool(settings.spool, SpoolLimits(max_bytes=settings.spool_max_bytes, sync=settings.spool_sync))
     except SpoolInUseError as error:
         raise SettingError(f"--spool: {error}") from None
     except OSError as error:
@@ -181,10 +198,10 @@ def _open_spool(settings: Settings) -> Spool:
 
 
 def _certificates(settings: Settings, metrics: Metrics) -> Certificates | None:
-    if settings.certificate is None:
+    if not settings.cert_file or not settings.key_file:
         return None
     try:
-        found = Certificates(settings.certificate)
+        found = Certificates(CertificatePair(settings.cert_file, settings.key_file))
     except BrokenPairError as error:
         raise SettingError(str(error)) from None
     metrics.watch(

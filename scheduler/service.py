@@ -5,7 +5,6 @@ never give the same device away. Nothing here waits for Kafka; an answer leaves 
 """
 
 import logging
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -14,6 +13,7 @@ from typing import Final
 from hami.annotations import ASSIGNED_TIME
 from hami.vendors import Vendors
 from kube.errors import KubeApiError
+from process.bounded_cache import BoundedCache
 from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, BindResult
@@ -74,7 +74,7 @@ class Scheduler:
             records.klog,
             records.binds,
         )
-        self._attempts: OrderedDict[str, AttemptRef] = OrderedDict()
+        self._attempts: BoundedCache[str, AttemptRef] = BoundedCache(MAX_REMEMBERED_ATTEMPTS)
 
     async def filter(self, request: FilterRequest) -> bytes:
         """The reply to POST /filter."""
@@ -157,10 +157,7 @@ class Scheduler:
         metadata = pod["metadata"]
         ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
         attempt = AttemptRef.of(self._name, ref, started_at)
-        self._attempts[ref.uid] = attempt
-        self._attempts.move_to_end(ref.uid)
-        if len(self._attempts) > MAX_REMEMBERED_ATTEMPTS:
-            self._attempts.popitem(last=False)
+        self._attempts.put(ref.uid, attempt)
         return attempt
 
     async def bind(self, request: BindRequest) -> bytes:

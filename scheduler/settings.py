@@ -1,135 +1,168 @@
-"""What `python -m scheduler serve` can be told, by flags and by the environment, checked before anything starts."""
+"""The settings of `python -m scheduler serve`: each is a flag and a variable, checked before anything starts.
+
+The variable of a field is `SCHEDULERLOG_SCHEDULER_` and its name in capitals; process.flags says how a field becomes a
+flag. The flags that HAMi has too keep HAMi's names.
+"""
 
 import os
-from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+from pydantic_settings import SettingsConfigDict
 
 from hami import durations
-from hami.vendors import ONLY_NVIDIA, Vendors
 from kube.lease import LeaseTimings
-from scheduler.bind.binder import LockPolicy
-from scheduler.cluster.kubernetes.connect import ApiServerOptions
-from scheduler.http.tls import CertificatePair
-from scheduler.judge.decision import SchedulingPolicy
-from scheduler.node_check_task import CheckPolicy
-from scheduler.publish.spool.spool import SpoolLimits
+from process import variables
+from process.addresses import LOOPBACK, HostPort
+from process.flags import Flag
+from process.settings import BootstrapServers, EnvironmentSettings, ListenAddress
 
-KAFKA_VARIABLE = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
+LEASE_NAME = "schedulerlog-scheduler"
 
 
-class SettingError(ValueError):
-    """A setting is missing or wrong: one line that names it and says what to write."""
+def _duration(value: object) -> object:
+    return durations.parse(value) if isinstance(value, str) else value
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    cluster: Path | ApiServerOptions
-    """The YAML file that describes the cluster, or where to ask."""
-    name: str
-    """The scheduler's name, as pods give it in `spec.schedulerName`."""
-    host: str
-    port: int
-    spool: Path
-    """The folder for decisions that Kafka does not have yet."""
-    kafka: str
-    """`host:port[,host:port…]`; empty: nothing is published, decisions stay in the spool."""
-    policy: SchedulingPolicy = field(default_factory=SchedulingPolicy)
-    vendors: Vendors = ONLY_NVIDIA
-    """Whose cards are handed out."""
-    limits: SpoolLimits = field(default_factory=SpoolLimits)
-    lock: LockPolicy = field(default_factory=LockPolicy)
-    certificate: CertificatePair | None = None
-    """HTTPS with this pair; None: plain HTTP."""
-    checks: CheckPolicy = field(default_factory=CheckPolicy)
-    profiling: tuple[str, int] | None = None
-    """Host and port of `/debug/pprof/`; None: no profiles."""
-    verbosity: int | None = None
-    """HAMi's log lines up to this klog level go to stderr; None: no such lines."""
-    overwrites_default_scheduler: bool = True
-    """The webhook takes pods over that name the default scheduler, as Kubernetes writes it where none was named."""
-    simulates_whole_nodes: bool = False
-    """A filter call that carries whole nodes is answered without a trace, as HAMi does it (docs/decisions/0009)."""
-    max_body_bytes: int = 32 * 1024 * 1024
-    drain_seconds: float = 5.0
-    """At the end, how long to wait for Kafka to take what is left."""
-
-
-def bootstrap_servers(said: str | None, *, publishes: bool) -> str:
-    """Raises `SettingError` unless brokers are named or nothing is to be published."""
-    if not publishes:
-        return ""
-    if not said:
-        raise SettingError(f"no Kafka: give --kafka HOST:PORT, set {KAFKA_VARIABLE}, or say --no-publish")
-    for server in said.split(","):
-        host, _, port = server.strip().rpartition(":")
-        if not host or not port.isdigit() or not 0 < int(port) < 65536:
-            raise SettingError(f"--kafka: {server.strip()!r} is no HOST:PORT, write for example 127.0.0.1:9092")
-    return said
-
-
-def cluster(file: Path | None, server: ApiServerOptions) -> Path | ApiServerOptions:
-    """Raises `SettingError` unless exactly one cluster is named, or we run in one."""
-    if file and server.kubeconfig:
-        raise SettingError("--kubeconfig: --cluster is given too, leave one of them out")
-    if not file and not server.kubeconfig and "KUBERNETES_SERVICE_HOST" not in os.environ:
-        raise SettingError("no cluster: give --kubeconfig FILE or --cluster FILE, or run in a pod")
-    return file or server
-
-
-def lease_terms(duration: timedelta, renew: timedelta, retry: timedelta) -> LeaseTimings:
-    """Raises `SettingError` for times that would let two lead."""
-    try:
-        return LeaseTimings(duration.total_seconds(), renew.total_seconds(), retry.total_seconds())
-    except ValueError as error:
-        raise SettingError(f"--leader-elect-lease-duration: {error}") from None
-
-
-def certificate(cert_file: Path | None, key_file: Path | None, *, insecure_http: bool) -> CertificatePair | None:
-    """The pair for HTTPS; None where plain HTTP was asked for. Raises `SettingError` for anything in between."""
-    if insecure_http:
-        if cert_file or key_file:
-            raise SettingError("--insecure-http: a certificate is given too, leave one of them out")
-        return None
-    if not cert_file and not key_file:
-        raise SettingError("no certificate: give --cert-file and --key-file, or say --insecure-http")
-    if not cert_file or not key_file:
-        raise SettingError(f"{'--key-file' if cert_file else '--cert-file'}: is missing, HTTPS needs both files")
-    return CertificatePair(cert_file, key_file)
-
-
-def word(flag: str, said: str, known: tuple[str, ...]) -> str:
-    """Raises `SettingError` unless `said` is one of `known`."""
-    if said not in known:
-        raise SettingError(f"{flag}: {said!r} is not known, write {' or '.join(known)}")
-    return said
-
-
-def duration(flag: str, said: str) -> timedelta:
-    try:
-        return durations.parse(said)
-    except ValueError as error:
-        raise SettingError(f"{flag}: {error}") from None
-
-
-def address(flag: str, said: str) -> tuple[str, int]:
-    host, _, port = said.rpartition(":")
-    if not host or not port.isdecimal() or int(port) > 65535:
-        raise SettingError(f"{flag}: {said!r} is no HOST:PORT, write for example 127.0.0.1:6060")
-    return host, int(port)
-
-
-def verbosity(said: str | None) -> int | None:
-    """`4`, or `=4` as left over from HAMi's `-v=4`."""
-    if said is None:
-        return None
-    level = said.removeprefix("=")
+def _verbosity(value: object) -> object:
+    """`4`, or `=4` as left over from HAMi's `-v=4`. Raises `ValueError`."""
+    if not isinstance(value, str):
+        return value
+    level = value.removeprefix("=")
     if not level.isdecimal() or len(level) > 3:
-        raise SettingError(f"--v: {level!r} is no level, write 0, 2, 4 or 5")
+        raise ValueError(f"{level!r} is not a level, write 0, 2, 4 or 5")
     return int(level)
 
 
-def positive(flag: str, said: int) -> int:
-    if said <= 0:
-        raise SettingError(f"{flag}: {said} is not above 0")
-    return said
+Duration = Annotated[timedelta, BeforeValidator(_duration), Flag(metavar="DURATION", text=durations.format_go)]
+Verbosity = Annotated[int | None, BeforeValidator(_verbosity), Flag(("--v", "-v"), metavar="0|2|4|5")]
+Kafka = Annotated[BootstrapServers | None, Flag(("--kafka",), metavar="HOST:PORT,…")]
+NodePolicy = Literal["binpack", "spread"]
+
+
+class Settings(EnvironmentSettings):
+    """What the scheduler extender is asked to do. Durations are as Go writes them: 10s, 5m, 1h30m."""
+
+    model_config = SettingsConfigDict(env_prefix=f"{variables.PREFIX}SCHEDULER_")
+
+    cluster: Annotated[Path | None, Flag(metavar="FILE")] = None
+    """Nodes and pods as Kubernetes objects in YAML; followed while it runs."""
+    kubeconfig: Annotated[Path | None, Flag(metavar="FILE")] = None
+    """The API server to follow; default: that of the pod we run in."""
+    context: str | None = None
+    """Of the kubeconfig; default: its current one."""
+    kube_qps: Annotated[float, Field(ge=0), Flag(metavar="NUMBER")] = 0
+    """Requests a second to the API server; 0: no limit."""
+    kube_burst: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 10
+    """With --kube-qps: so many at once after a pause."""
+    kube_timeout: Duration = durations.parse("10s")
+    """The longest that one request to the API server may take."""
+    node_label_selector: Annotated[str, Flag(metavar="K=V,…")] = ""
+    """Use only nodes with these labels."""
+
+    leader_elect: bool = True
+    """Answer only while we hold a Lease; for clusters where several schedulers run."""
+    leader_elect_with_kube_scheduler: Annotated[bool, Flag(("--leader-elect-with-kube-scheduler",))] = False
+    """The Lease is that of kube-scheduler in our own pod ($POD_NAME): lead while it does."""
+    leader_elect_lease_duration: Duration = durations.parse("15s")
+    """A Lease that was not renewed for so long is taken by another scheduler."""
+    leader_elect_renew_deadline: Duration = durations.parse("10s")
+    """A leader that could not renew the Lease for so long stops answering."""
+    leader_elect_retry_period: Duration = durations.parse("2s")
+    """Between two tries to take or renew the Lease."""
+    leader_elect_resource_name: str = LEASE_NAME
+    """The Lease's name."""
+    leader_elect_resource_namespace: str | None = None
+    """The Lease's namespace; default: $POD_NAMESPACE, the pod's own, or kube-system."""
+
+    listen: Annotated[ListenAddress, Flag(("--listen", "--http_bind"), metavar="HOST:PORT")] = HostPort(LOOPBACK, 8080)
+    """The address to listen on; a port alone is one of 127.0.0.1, port 0 takes a free one."""
+    cert_file: Annotated[Path | None, Flag(("--cert-file", "--cert_file"), metavar="FILE")] = None
+    """The certificate for HTTPS, in PEM form; followed when it changes."""
+    key_file: Annotated[Path | None, Flag(("--key-file", "--key_file"), metavar="FILE")] = None
+    """The certificate's private key."""
+    insecure_http: Annotated[bool, Flag(("--insecure-http",))] = False
+    """Plain HTTP in place of HTTPS."""
+    max_body_bytes: Annotated[int, Field(gt=0), Flag(metavar="BYTES")] = 32 * 1024**2
+    """Longer requests are refused (413)."""
+
+    kafka: Kafka = Field(None, validation_alias=variables.KAFKA)
+    """Addresses of any of Kafka's brokers; default: $SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS."""
+    publish: bool = True
+    """Send decisions to Kafka, or leave them in the spool."""
+    spool: Annotated[Path, Flag(metavar="FOLDER")] = Path(".run/spool")
+    """The folder for decisions that Kafka does not have yet."""
+    spool_max_bytes: Annotated[int, Field(gt=0), Flag(metavar="BYTES")] = 4 * 1024**3
+    """The most that folder may take."""
+    spool_sync: Annotated[Literal["always", "interval"], Flag(metavar="always|interval")] = "always"
+    """always: an answer waits for the disk. interval: the disk follows twice a second."""
+    drain_seconds: Annotated[float, Field(ge=0), Flag(metavar="SECONDS")] = 5.0
+    """At the end, how long to wait for Kafka to take what is left."""
+
+    name: str = "hami-scheduler"
+    """This scheduler's name, as in the pods' spec.schedulerName."""
+    node_policy: Annotated[NodePolicy, Flag(metavar="binpack|spread")] = "binpack"
+    """Which node is best: binpack (fullest) or spread (emptiest)."""
+    device_policy: str = "spread"
+    """Which device is tried first: spread, binpack, mutex, topology-aware, …"""
+    device_config_file: Annotated[Path | None, Flag(metavar="FILE")] = None
+    """The table of vendors: HAMi's file, or its ConfigMap, in YAML; default: our scheduler/device-config.yaml."""
+    node_lock_timeout: Duration = durations.parse("5m")
+    """An older node lock is taken over."""
+    whole_nodes: Annotated[Literal["place", "simulate"], Flag(metavar="place|simulate")] = "place"
+    """Filter calls with whole nodes (nodeCacheCapable: false). place: as any other. simulate: on empty devices, and
+    nothing is recorded, as HAMi does."""
+    force_overwrite_default_scheduler: bool = True
+    """The webhook takes over pods with devices that name the default scheduler."""
+    handshake_timeout: Duration = durations.parse("300s")
+    """An older hami.io/node-handshake becomes a node event and a metric; 0s: none does."""
+
+    verbosity: Verbosity = None
+    """Print HAMi's log lines: 0 events, 2 scores too, 4 every node, 5 every device. Without it none."""
+    profiling: bool = False
+    """Serve CPU and memory profiles under /debug/pprof/."""
+    profiling_address: Annotated[ListenAddress, Flag(metavar="HOST:PORT")] = HostPort(LOOPBACK, 6060)
+    """Where profiles are served. They show the program's insides to everyone who can reach the address."""
+
+    @property
+    def lease_timings(self) -> LeaseTimings:
+        """Raises `ValueError` for times that would let two schedulers lead."""
+        duration, renew = self.leader_elect_lease_duration, self.leader_elect_renew_deadline
+        return LeaseTimings(
+            duration.total_seconds(), renew.total_seconds(), self.leader_elect_retry_period.total_seconds()
+        )
+
+    @model_validator(mode="after")
+    def _names_one_cluster(self) -> Self:
+        if self.cluster and self.kubeconfig:
+            raise ValueError("--kubeconfig: --cluster is given too, leave one of them out")
+        if not self.cluster and not self.kubeconfig and "KUBERNETES_SERVICE_HOST" not in os.environ:
+            raise ValueError("no cluster: give --kubeconfig FILE or --cluster FILE, or run in a pod")
+        return self
+
+    @model_validator(mode="after")
+    def _lets_one_scheduler_lead(self) -> Self:
+        try:
+            _ = self.lease_timings
+        except ValueError as error:
+            raise ValueError(f"--leader-elect-lease-duration: {error}") from None
+        return self
+
+    @model_validator(mode="after")
+    def _names_kafka_or_does_not_publish(self) -> Self:
+        if self.publish and not self.kafka:
+            raise ValueError(f"no Kafka: give --kafka HOST:PORT, set {variables.KAFKA}, or say --no-publish")
+        return self
+
+    @model_validator(mode="after")
+    def _has_a_certificate_or_asks_for_plain_http(self) -> Self:
+        certificate, key = self.cert_file, self.key_file
+        if self.insecure_http and (certificate or key):
+            raise ValueError("--insecure-http: a certificate is given too, leave one of them out")
+        if not self.insecure_http and not certificate and not key:
+            raise ValueError("no certificate: give --cert-file and --key-file, or say --insecure-http")
+        if bool(certificate) != bool(key):
+            raise ValueError(f"{'--key-file' if certificate else '--cert-file'}: is missing, HTTPS needs both files")
+        return self

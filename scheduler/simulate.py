@@ -2,17 +2,21 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import orjson
 
 from hami.vendors import ONLY_NVIDIA, Vendors
+from scheduler import device_config
+from scheduler.cluster import manifests
 from scheduler.cluster.manifests import Manifest
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.publish import event_builder
 from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.spool.spool import now_utc
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptEvent, PodRef
 from summaries.answer import detail, schedulerlog_json
@@ -46,6 +50,18 @@ def simulate(
     if isinstance(answer, Failed):
         return _as_read([event_builder.failure_of(attempt, answer, len(manifest.nodes), now)])
     return []
+
+
+def simulated_schedulerlog(
+    cluster: Path, pod: Path, name: str, policy: SchedulingPolicy, device_config_file: Path, *, is_full: bool
+) -> str:
+    """The answer as JSON text for files of a cluster and a pod; empty when the pod asks for no device.
+
+    Raises `ManifestError`, `DeviceConfigError`.
+    """
+    manifest, asked = manifests.read(cluster), manifests.read_pod(pod)
+    told = simulate(manifest, asked, name, policy, now_utc(), device_config.read(device_config_file))
+    return schedulerlog(told, is_full=is_full) if told else ""
 
 
 def _as_read(told: Iterable[AttemptEvent]) -> list[AttemptEvent]:

@@ -11,7 +11,7 @@ from embedded.control_plane.build import KUBERNETES_VERSION, installed
 from embedded.control_plane.cluster import CORE
 from embedded.control_plane.state import ProgramName
 from embedded.control_plane.steps import steps_on
-from embedded.errors import SettingError
+from embedded.errors import UnusableSettingError
 from embedded.status import messages, say, say_started, say_stopped, show
 
 app = typer.Typer(
@@ -77,7 +77,7 @@ def _configuration(file: Path | None) -> dict[str, Any]:
     try:
         document = yaml.safe_load(file.read_bytes())
     except (OSError, yaml.YAMLError) as error:
-        raise SettingError(f"{file}: cannot be read as YAML ({error})") from error
+        raise UnusableSettingError(f"{file}: cannot be read as YAML ({error})") from error
     if not isinstance(document, dict):
-        raise SettingError(f"{file}: does not contain a KubeSchedulerConfiguration")
+        raise UnusableSettingError(f"{file}: does not contain a KubeSchedulerConfiguration")
     return document

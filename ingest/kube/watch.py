@@ -8,9 +8,10 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, suppress
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from ingest.kube.reader import KubeEvents, ObjectKind
@@ -22,6 +23,7 @@ from kube.errors import KubeApiError
 from kube.reflector import Reflector, Selection, WatchTimeouts
 from kube.resources import EVENTS, NODES, PODS, Json, Resource
 from kube.store import ObjectRef
+from process.log_once import LoggedProblem
 from schemas.events import Event, PodRef
 
 log = logging.getLogger(__name__)
@@ -78,14 +80,14 @@ async def watch(
             Reflector(client, Selection(resource, of), _ObjectHandler(kind, reader, events), TIMEOUTS)
             for resource, kind, of in await _kinds(client, namespace)
         )
-        problems: dict[Reflector, str] = {}
+        troubles = {reflector: _trouble() for reflector in (pods, nodes, *rest)}
         tasks = [asyncio.create_task(reflector.run()) for reflector in (pods, nodes)]
         closing.push_async_callback(_end, tasks)
         # The reader joins an event with the requests and the nominated node of its pod, so pods are read first.
         tasks += [asyncio.create_task(_after(pods, reflector)) for reflector in rest]
         while not until():
             _raise_from(tasks)
-            _log_problems((pods, nodes, *rest), problems)
+            _log_what_is_missing(troubles)
             events.extend(reader.settle(time.monotonic()))
             await _send(sink, events)
             metrics.note(reader.counts)
@@ -119,15 +121,17 @@ async def _after(first: Reflector, then: Reflector) -> None:
     await then.run()
 
 
-def _log_problems(reflectors: Iterable[Reflector], logged: dict[Reflector, str]) -> None:
-    """Log each problem once: a reflector whose right is missing retries without a limit."""
-    for reflector in reflectors:
-        problem = reflector.problem if reflector.last_error else ""
-        if problem and problem != logged.get(reflector):
-            log.warning("%s; retrying until it succeeds", problem)
-        elif not problem and logged.get(reflector):
-            log.warning("solved: %s", logged[reflector])
-        logged[reflector] = problem
+def _trouble() -> LoggedProblem:
+    return LoggedProblem(
+        partial(log.warning, "%s; asking again until it can be read"),
+        partial(log.warning, "can be read now; before: %s"),
+    )
+
+
+def _log_what_is_missing(troubles: Mapping[Reflector, LoggedProblem]) -> None:
+    """Each trouble once: a right that is not granted keeps a reflector asking without end."""
+    for reflector, trouble in troubles.items():
+        trouble.note(reflector.problem if reflector.last_error else "")
 
 
 def _raise_from(tasks: list[asyncio.Task[None]]) -> None:

@@ -10,8 +10,9 @@ import time
 from collections import Counter, deque
 from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
+from broker.record import Record
 from ingest.protocol import NOISE, UNKNOWN, Counts
 from ingest.raw_logs.container_readers import ContainerReaders
 from ingest.raw_logs.shippers import lines_of_record
@@ -24,15 +25,6 @@ class Sink(Protocol):
     async def send(self, events: Sequence[Event]) -> None:
         """Return when they can't be lost any more."""
         ...
-
-
-class Record(NamedTuple):
-    """A record as it was read, and how to acknowledge it."""
-
-    partition: int
-    offset: int
-    value: bytes | None
-    acknowledge: Callable[[], object]
 
 
 @dataclass(slots=True)

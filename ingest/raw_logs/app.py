@@ -14,9 +14,11 @@ from typing import Any, Final
 from faust import App
 from faust.types import StreamT
 
-from ingest.kafka import KafkaSink, KafkaUnavailableError
+from broker.record import Record
+from ingest.errors import KafkaUnavailableError
+from ingest.kafka import KafkaSink
 from ingest.metrics import Metrics
-from ingest.raw_logs.agent import RawLogs, Record
+from ingest.raw_logs.agent import RawLogs
 from process.scratch import scratch_folder
 from schemas.topics import RAW_LOGS
 
@@ -68,28 +70,29 @@ async def _records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
         def acknowledge(message: Any = message) -> object:
             return message.ack(app.consumer)
 
-        yield Record(message.partition, message.offset, message.value, acknowledge)
+        yield Record(
+            message.topic, message.partition, message.offset, message.key, message.value, message.headers, acknowledge
+        )
 
 
-async def serve(servers: str, stop: asyncio.Event, group: str, metrics: Metrics) -> RawLogs:
+async def serve(sink: KafkaSink, servers: str, stop: asyncio.Event, group: str, metrics: Metrics) -> RawLogs:
     """Read until ``stop`` is set, or Kafka takes no more events. Raises ``KafkaUnavailableError``."""
-    async with KafkaSink(servers) as sink:
-        failed: list[BaseException] = []
-        raw_logs = RawLogs(_Failing(sink, failed, stop))
-        with scratch_folder("raw-logs") as folder:
-            app = create_app(servers, folder, raw_logs, group)
-            await app.start()
-            try:
-                while not stop.is_set():
-                    with suppress(TimeoutError):
-                        await asyncio.wait_for(stop.wait(), SETTLE_SECONDS)
-                    if not failed:
-                        await raw_logs.settle()
-                    metrics.note(raw_logs.counts())
-            finally:
-                await app.stop()
-        if failed:
-            raise failed[0]
+    failed: list[BaseException] = []
+    raw_logs = RawLogs(_Failing(sink, failed, stop))
+    with scratch_folder("raw-logs") as folder:
+        app = create_app(servers, folder, raw_logs, group)
+        await app.start()
+        try:
+            while not stop.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(stop.wait(), SETTLE_SECONDS)
+                if not failed:
+                    await raw_logs.settle()
+                metrics.note(raw_logs.counts())
+        finally:
+            await app.stop()
+    if failed:
+        raise failed[0]
     return raw_logs
 
 

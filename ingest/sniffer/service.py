@@ -10,7 +10,7 @@ import grpc
 import grpc.aio
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 
-from ingest.kafka import KafkaUnavailableError
+from ingest.errors import KafkaUnavailableError
 
 SERVICE: Final = "api.SnifferService"
 FIELDS: Final = ("endpoint", "pod", "node", "event", "payload", "timestamp")

@@ -15,6 +15,7 @@ from typing import IO, Final, cast
 
 import zstandard
 
+from ingest.errors import ReadingError
 from ingest.lines.blocks import Origin
 
 BLOCK_BYTES: Final = 256 * 1024
@@ -26,7 +27,7 @@ _BZIP2: Final = b"BZh"
 _TAR_MAGIC: Final = slice(257, 262)
 
 
-class UnreadableFileError(Exception):
+class UnreadableFileError(ReadingError):
     """A file can't be read, or not to its end; the text says which, where and why."""
 
 

@@ -15,9 +15,9 @@ from typing import Final
 
 from ingest.lines.blocks import Lines, Origin
 from ingest.lines.framing import Framing, read_time
-from kube.backoff import backoff_seconds
 from kube.client import Client
 from kube.errors import KubeApiError
+from process.backoff import backoff_seconds
 
 log = logging.getLogger(__name__)
 

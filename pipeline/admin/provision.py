@@ -9,17 +9,17 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
-from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import RequestError, TransportError
 
+from broker.errors import KafkaError
+from broker.topics import provision_topics
 from pipeline.settings import Settings
 from pipeline.sinks.opensearch import client
+from process.addresses import without_user_info
+from process.errors import UnreachableError
 from schemas.indices import INDICES, MAPPING_VERSION, Index
-from schemas.topics import TOPICS, Topic
 
 Say = Callable[[str], None]
 T = TypeVar("T")
@@ -27,16 +27,13 @@ T = TypeVar("T")
 RETRY_SECONDS: Final = 0.5
 
 
-class UnreachableError(Exception):
-    """A service did not answer in time; the message names it and where it was looked for."""
-
-
 async def provision(settings: Settings, wait_seconds: float, say: Say) -> None:
     """Make or correct everything; ``say`` gets a line about each. Raises ``UnreachableError``."""
     deadline = time.monotonic() + wait_seconds
     servers, url = settings.kafka_bootstrap_servers, settings.opensearch_url
-    await _patiently(lambda: _provision_topics(settings, say), deadline, f"Kafka at {servers}")
-    await _patiently(lambda: _provision_templates(settings, say), deadline, f"OpenSearch at {url}")
+    replicas = settings.replication_factor
+    await _patiently(lambda: provision_topics(servers, replicas, say), deadline, f"Kafka at {servers}")
+    await _patiently(lambda: _provision_templates(settings, say), deadline, f"OpenSearch at {without_user_info(url)}")
 
 
 async def _patiently(work: Callable[[], Awaitable[T]], deadline: float, what: str) -> T:
@@ -46,7 +43,7 @@ async def _patiently(work: Callable[[], Awaitable[T]], deadline: float, what: st
             return await work()
         except (KafkaError, OSError, TransportError) as error:
             if time.monotonic() > deadline or not _may_pass(error):
-                raise UnreachableError(f"{what}: {error}") from None
+                raise UnreachableError(f"{what}: {without_user_info(str(error))}") from None
             await asyncio.sleep(RETRY_SECONDS)
 
 
@@ -55,64 +52,6 @@ def _may_pass(error: Exception) -> bool:
     if isinstance(error, TransportError):
         return isinstance(error, NoConnectionError) or error.status_code in (429, 502, 503, 504)
     return error.retriable if isinstance(error, KafkaError) else True
-
-
-async def _provision_topics(settings: Settings, say: Say) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=settings.kafka_bootstrap_servers)
-    try:
-        await admin.start()
-        replicas = settings.replication_factor or min(3, len((await admin.describe_cluster())["brokers"]))
-        known = {each["topic"]: each for each in await admin.describe_topics() if not each["error_code"]}
-        for topic in TOPICS:
-            if topic.name in known:
-                await _correct_topic(admin, topic, len(known[topic.name]["partitions"]), say)
-            else:
-                await _make_topic(admin, topic, replicas, say)
-    finally:
-        await admin.close()
-
-
-async def _make_topic(admin: AIOKafkaAdminClient, topic: Topic, replication: int, say: Say) -> None:
-    new = NewTopic(topic.name, topic.partitions, replication, topic_configs=configuration(topic))
-    answer = await admin.create_topics([new])
-    for _, code, *_ in answer.topic_errors:
-        if code and for_code(code) is not TopicAlreadyExistsError:
-            raise for_code(code)(f"topic {topic.name}")
-    size = f"{topic.partitions} partitions, {replication} replicas, kept {topic.retention.days} days"
-    say(f"topic {topic.name}: made ({size})")
-
-
-async def _correct_topic(admin: AIOKafkaAdminClient, topic: Topic, partitions: int, say: Say) -> None:
-    done = []
-    if partitions < topic.partitions:
-        await admin.create_partitions({topic.name: NewPartitions(topic.partitions)})
-        done.append(f"{partitions} partitions are now {topic.partitions} (pods that moved are in order from here on)")
-    elif partitions > topic.partitions:
-        done.append(f"has {partitions} partitions, not {topic.partitions}: Kafka can't take partitions away; left so")
-    if wrong := differences(configuration(topic), await _configuration(admin, topic.name)):
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic.name, configs=configuration(topic))
-        await admin.alter_configs([resource])
-        done += [f"{name} was {was}, is now {now}" for name, was, now in wrong]
-    say(f"topic {topic.name}: {'; '.join(done) or 'as it should be'}")
-
-
-async def _configuration(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
-    answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
-    return {entry[0]: entry[1] for answer in answers for resource in answer.resources for entry in resource[4]}
-
-
-def configuration(topic: Topic) -> dict[str, str]:
-    """What the topic's configuration should say."""
-    return {
-        "cleanup.policy": "delete",
-        "retention.ms": str(int(topic.retention.total_seconds() * 1000)),
-        "max.message.bytes": str(topic.max_message_bytes),
-    }
-
-
-def differences(wanted: Mapping[str, str], known: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    """Name, value as it is, value as it should be."""
-    return [(name, known.get(name, "not set"), value) for name, value in wanted.items() if known.get(name) != value]
 
 
 async def _provision_templates(settings: Settings, say: Say) -> None:

@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple
 from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import TransportError
 
-from pipeline.admin.provision import UnreachableError
 from pipeline.settings import Settings
 from pipeline.sinks.opensearch import client
+from process.addresses import without_user_info
+from process.errors import UnreachableError
 from schemas.indices import INDICES, Index
 
 Say = Callable[[str], None]
@@ -78,7 +79,7 @@ async def drop_expired(store: AsyncOpenSearch, settings: Settings, now: datetime
                 done = "would be dropped" if dry_run else "dropped"
                 say(f"index {old.name}: {done}, {old.since.days} days past the {keep.days} that it is kept")
     except TransportError as error:
-        raise UnreachableError(f"OpenSearch at {settings.opensearch_url}: {error}") from None
+        raise UnreachableError(without_user_info(f"OpenSearch at {settings.opensearch_url}: {error}")) from None
 
 
 async def _is_needed(store: AsyncOpenSearch, index: Index, name: str) -> bool:

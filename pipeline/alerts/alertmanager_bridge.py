@@ -1,4 +1,4 @@
-"""``python -m pipeline alertmanager``: the alerts topic to an Alertmanager. Nothing is kept: the topic is read anew."""
+"""``python -m pipeline alertmanager``: the alerts topic to an Alertmanager. Each start reads the whole topic again."""
 
 import asyncio
 import logging
@@ -8,12 +8,14 @@ from typing import Any, Final
 
 import aiohttp
 import orjson
-from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import KafkaError
+from prometheus_client import CollectorRegistry, Counter, disable_created_metrics
 
+from broker.consumer import Connection, connected, new_consumer, reconnecting
 from pipeline.alerts.alertmanager import Latest, body
-from pipeline.runtime import until_stopped
-from pipeline.sinks.backoff import Backoff
+from process.addresses import HostPort, without_user_info
+from process.backoff import Backoff
+from process.health import always, serving
+from process.signals import until_stopped
 from schemas.codec.records import decode
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS
@@ -31,45 +33,58 @@ class Settings:
     """Of the Alertmanager, without ``/api/v2``."""
     resend: timedelta
     links: dict[str, str] = field(default_factory=dict)
+    metrics_address: HostPort | None = None
+
+
+class Metrics:
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self.alerts = Counter(
+            "schedulerlog_alertmanager_alerts", "Alerts posted, each as often as it was sent.", registry=self.registry
+        )
+        self.failures = Counter(
+            "schedulerlog_alertmanager_failures", "Posts that are tried again.", registry=self.registry
+        )
 
 
 async def run(settings: Settings) -> None:
-    """Work until SIGTERM or SIGINT."""
-    latest, news = Latest(), asyncio.Event()
-    await until_stopped(_read(settings, latest, news), _post(settings, latest, news))
+    """Work until SIGTERM or SIGINT. Raises ``SettingError`` where the metrics address is taken."""
+    latest, has_read_all = Latest(), asyncio.Event()
+    metrics, kafka, alertmanager = Metrics(), Connection(), Backoff("Alertmanager", 10.0)
+
+    def ready() -> str:
+        return "waiting for Alertmanager" if alertmanager.is_waiting else kafka.waiting_for()
+
+    async def session() -> None:
+        async with connected(new_consumer(settings.servers, ALERTS.name)) as consumer:
+            kafka.established()
+            await _read(consumer, latest, has_read_all)
+
+    with serving(settings.metrics_address, metrics.registry, always, ready):
+        await until_stopped(reconnecting(session, kafka), _post(settings, latest, has_read_all, metrics, alertmanager))
 
 
-async def _read(settings: Settings, latest: Latest, news: asyncio.Event) -> None:
-    """Everything on the topic, then what is new; ``news`` is set when all that is there is read."""
-    backoff = Backoff("Kafka", 10.0)
+async def _read(consumer: Any, latest: Latest, has_read_all: asyncio.Event) -> None:
+    """Everything on the topic, then what is new."""
+    ends = await consumer.end_offsets(consumer.assignment())
     while True:
-        consumer = AIOKafkaConsumer(
-            ALERTS.name, bootstrap_servers=settings.servers, group_id=None, auto_offset_reset="earliest"
-        )
-        try:
-            await consumer.start()
-            ends = await consumer.end_offsets(consumer.assignment())
-            backoff.worked()
-            while True:
-                for records in (await consumer.getmany(timeout_ms=500)).values():
-                    for record in records:
-                        event = decode(record.value, record.headers)
-                        if isinstance(event, AlertChanged):
-                            latest.put(event)
-                if all([await consumer.position(each) >= end for each, end in ends.items()]):
-                    news.set()
-        except (KafkaError, OSError) as error:
-            await backoff.failed(f"{type(error).__name__}: {error}")
-        finally:
-            await consumer.stop()
+        for records in (await consumer.getmany(timeout_ms=500)).values():
+            for record in records:
+                event = decode(record.value, record.headers)
+                if isinstance(event, AlertChanged):
+                    latest.put(event)
+        if all([await consumer.position(partition) >= end for partition, end in ends.items()]):
+            has_read_all.set()
 
 
-async def _post(settings: Settings, latest: Latest, news: asyncio.Event) -> None:
-    backoff = Backoff("Alertmanager", 10.0)
+async def _post(
+    settings: Settings, latest: Latest, has_read_all: asyncio.Event, metrics: Metrics, backoff: Backoff
+) -> None:
     sent: dict[str, str] = {}
     sent_at = datetime.min.replace(tzinfo=UTC)
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)
-    await news.wait()
+    await has_read_all.wait()
     async with aiohttp.ClientSession(timeout=timeout) as session:
         while True:
             now = datetime.now(UTC)
@@ -82,10 +97,12 @@ async def _post(settings: Settings, latest: Latest, news: asyncio.Event) -> None
                 for start in range(0, len(alerts), MOST_AT_ONCE):
                     some = alerts[start : start + MOST_AT_ONCE]
                     await _post_some(session, settings, some, now)
+                    metrics.alerts.inc(len(some))
                     sent |= {alert.fingerprint: alert.id for alert in some}
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
                 sent_at = datetime.min.replace(tzinfo=UTC)
-                await backoff.failed(f"{settings.url}: {error or type(error).__name__}")
+                metrics.failures.inc()
+                await backoff.failed(without_user_info(f"{settings.url}: {error or type(error).__name__}"))
                 continue
             backoff.worked()
             sent = {

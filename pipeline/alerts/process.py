@@ -6,25 +6,25 @@ of the alerts topic. What fires stands on the topic itself; all else is read aga
 
 import logging
 from collections.abc import Collection, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
-
+from broker.consumer import Connection, TopicPartition, connected, new_consumer, read_to_end, reconnecting
+from broker.producer import TopicsSink
+from broker.record import Outgoing
+from broker.topics import administration, partitions_of
 from pipeline.alerts.input_decoder import inputs_of
 from pipeline.alerts.metrics import Metrics
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.state import AlertState
 from pipeline.alerts.timeline import TICK, Timeline
-from pipeline.health import serving
 from pipeline.record_time import record_time
-from pipeline.runtime import administration, partitions_of, until_stopped
-from pipeline.sinks.backoff import Backoff
-from pipeline.sinks.kafka import Outgoing, TopicsSink
+from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
+from process.addresses import HostPort
+from process.health import always, serving
+from process.signals import until_stopped
 from schemas.codec.records import decode, encode, rfc3339
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS, NODES
@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 GRACE: Final = timedelta(seconds=3)
 """So much may a record come after another of the same time on another partition."""
 _ALERTS: Final = TopicPartition(ALERTS.name, 0)
-_LONGEST_PAUSE_SECONDS: Final = 10.0
 _KEPT: Final = 60
 """Ticks after which the time is kept also while nothing changes."""
 
@@ -44,58 +43,33 @@ class Settings:
     servers: str
     group: str
     rules: Sequence[Rule]
-    metrics_port: int | None
-
-
-@dataclass(slots=True)
-class _State:
-    waits_for: str = "Kafka"
-
-    def ready(self) -> str:
-        return f"waiting for {self.waits_for}" if self.waits_for else ""
+    metrics_address: HostPort | None
 
 
 async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT.
 
-    Raises ``NotProvisionedError`` where topics are missing, ``OSError`` where the metrics port is taken.
+    Raises ``NotProvisionedError`` where topics are missing, ``SettingError`` where the metrics address is taken.
     """
     await until_stopped(_work(settings))
 
 
 async def _work(settings: Settings) -> None:
-    metrics, state = Metrics(), _State()
-    port = settings.metrics_port
-    health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
-    topics = TopicsSink(settings.servers, TopicsMetrics("alerts", metrics.registry))
-    with health:
+    metrics, connection = Metrics(), Connection()
+    topics = topics_sink(settings.servers, TopicsMetrics("alerts", metrics.registry))
+
+    async def session() -> None:
+        """Everything is read again, which publishes nothing twice."""
+        async with connected(new_consumer(settings.servers, group=settings.group)) as consumer:
+            reader = await _Reader.open(settings, consumer)
+            connection.established()
+            await reader.work(topics, metrics)
+
+    with serving(settings.metrics_address, metrics.registry, always, connection.waiting_for):
         try:
-            await _for_ever(settings, topics, metrics, state)
+            await reconnecting(session, connection)
         finally:
             await topics.close()
-
-
-async def _for_ever(settings: Settings, topics: TopicsSink, metrics: Metrics, state: _State) -> None:
-    """A broker that is away is waited for; then everything is read again, which tells nothing twice."""
-    backoff = Backoff("Kafka", _LONGEST_PAUSE_SECONDS)
-    while True:
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=settings.servers,
-            group_id=settings.group,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-        )
-        try:
-            await consumer.start()
-            reader = await _Reader.open(settings, consumer)
-            backoff.worked()
-            state.waits_for = ""
-            await reader.work(topics, metrics)
-        except (KafkaError, OSError) as error:
-            state.waits_for = "Kafka"
-            await backoff.failed(f"{type(error).__name__}: {error}")
-        finally:
-            await consumer.stop()
 
 
 class _Reader:
@@ -205,13 +179,8 @@ async def _told(consumer: Any) -> list[AlertChanged]:
     """Everything on the alerts topic."""
     consumer.assign([_ALERTS])
     await consumer.seek_to_beginning(_ALERTS)
-    end = (await consumer.end_offsets([_ALERTS]))[_ALERTS]
-    told = []
-    while await consumer.position(_ALERTS) < end:
-        for records in (await consumer.getmany(timeout_ms=500)).values():
-            events = (decode(record.value, record.headers) for record in records if record.offset < end)
-            told += [event for event in events if isinstance(event, AlertChanged)]
-    return told
+    events = [decode(record.value, record.headers) async for record in read_to_end(consumer)]
+    return [event for event in events if isinstance(event, AlertChanged)]
 
 
 async def _positions(

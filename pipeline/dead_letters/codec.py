@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final, Protocol
 
-from pipeline.sinks.kafka import Outgoing
+from broker.record import Outgoing
 from schemas.codec.records import Record, rfc3339
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 

@@ -3,15 +3,16 @@
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import KafkaError
 from prometheus_client import CollectorRegistry
 
-from pipeline.admin.provision import UnreachableError
+from broker.consumer import connected, new_consumer, read_to_end
+from broker.errors import KafkaError
+from broker.record import Outgoing
 from pipeline.dead_letters.codec import original
 from pipeline.settings import Settings
-from pipeline.sinks.kafka import Outgoing, TopicsSink
+from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
+from process.errors import UnreachableError
 from schemas.topics import DEAD_LETTERS
 
 Say = Callable[[str], None]
@@ -73,7 +74,7 @@ class _OrUnknown(dict[str, str]):
 
 async def replay(settings: Settings, offsets: Collection[int] | None, say: Say) -> None:
     """Send the dead letters at ``offsets`` (None: all) to the topics they came from. Raises ``UnreachableError``."""
-    topics = TopicsSink(settings.kafka_bootstrap_servers, TopicsMetrics("dead_letters", CollectorRegistry()))
+    topics = topics_sink(settings.kafka_bootstrap_servers, TopicsMetrics("dead_letters", CollectorRegistry()))
     count = 0
     try:
         async for record in _all(settings):
@@ -93,22 +94,12 @@ async def replay(settings: Settings, offsets: Collection[int] | None, say: Say) 
 
 async def _all(settings: Settings) -> AsyncIterator[Any]:
     """Every dead letter that the topic has now."""
-    consumer = AIOKafkaConsumer(
-        DEAD_LETTERS.name,
-        bootstrap_servers=settings.kafka_bootstrap_servers,
-        auto_offset_reset="earliest",
-        group_id=None,
-        max_partition_fetch_bytes=DEAD_LETTERS.max_message_bytes,
+    consumer = new_consumer(
+        settings.kafka_bootstrap_servers, DEAD_LETTERS.name, max_partition_fetch_bytes=DEAD_LETTERS.max_message_bytes
     )
     try:
-        await consumer.start()
-        ends = await consumer.end_offsets(consumer.assignment())
-        while any([await consumer.position(partition) < end for partition, end in ends.items()]):
-            for partition, records in (await consumer.getmany(timeout_ms=500)).items():
-                for record in records:
-                    if record.offset < ends[partition]:
-                        yield record
+        async with connected(consumer):
+            async for record in read_to_end(consumer):
+                yield record
     except (KafkaError, OSError) as error:
         raise UnreachableError(f"Kafka at {settings.kafka_bootstrap_servers}: {error}") from None
-    finally:
-        await consumer.stop()

@@ -7,26 +7,10 @@ from typing import Annotated
 
 import typer
 
-from kube.credentials import from_kubeconfig, in_cluster
 from kube.errors import KubeConfigError
-from pipeline import log
-from pipeline.settings import PREFIX, servers
-from pipeline.sinks.opensearch import NotProvisionedError
-
-
-def _servers(value: str) -> str:
-    try:
-        return servers(value)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-
-
-Kafka = Annotated[
-    str,
-    typer.Option(
-        envvar=f"{PREFIX}KAFKA_BOOTSTRAP_SERVERS", help="host:port[,host:port…] of any brokers.", callback=_servers
-    ),
-]
+from process import logs
+from process.cli import Kafka, MetricsAddress, one_line_for
+from process.errors import NotProvisionedError, SettingError
 
 
 def events(
@@ -47,28 +31,21 @@ def events(
     max_age_minutes: Annotated[
         float, typer.Option(help="Older messages are passed over, as kube-apiserver's --event-ttl drops events.", min=0)
     ] = 60,
-    metrics_port: Annotated[
-        int | None, typer.Option(help="Serve /metrics, /healthz, /readyz on 127.0.0.1.", min=0, max=65535)
-    ] = None,
+    metrics_address: MetricsAddress = None,
 ) -> None:
     """Write messages into Kubernetes as events of their pods, until SIGTERM.
 
     Retries of a pod for the same reason share one event, whose series counts them. The role needs create, get, list
     and patch of events in events.k8s.io, and get of pods.
     """
-    # aiohttp and aiokafka take their time to import: only this command needs them.
+    # The clients take their time to import: only this command needs them.
+    from kube.credentials import from_kubeconfig, in_cluster
     from pipeline.kube_events.event_writer import EventPolicy
     from pipeline.kube_events.process import Settings, run
 
     policy = EventPolicy(frozenset(scheduler or ()), timedelta(minutes=max_age_minutes))
     load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
-    log.configure()
-    settings = Settings(kafka, group, load, kube_api_qps, kube_api_burst, linger_seconds, metrics_port, policy)
-    try:
+    logs.configure()
+    settings = Settings(kafka, group, load, kube_api_qps, kube_api_burst, linger_seconds, metrics_address, policy)
+    with one_line_for(SettingError, KubeConfigError), one_line_for(NotProvisionedError, status=1):
         asyncio.run(run(settings))
-    except NotProvisionedError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(1) from None
-    except (KubeConfigError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Protocol
 
+from broker.record import Outgoing
 from kube.errors import KubeApiError
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.kube_events.api_server import EventsApi, count_in_event, read_events, uid_of
 from pipeline.kube_events.event_series import EventSeries
 from pipeline.kube_events.metrics import Metrics
-from pipeline.sinks.backoff import Backoff
-from pipeline.sinks.kafka import Outgoing
+from process.backoff import Backoff
 from schemas.codec.records import Rejected, decode
 from schemas.events import MessageEmitted
 

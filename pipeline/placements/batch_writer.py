@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from broker.producer import TopicsSink
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits
@@ -21,7 +22,6 @@ from pipeline.placements.occupancy_state import DocumentOrigin, OccupancyState
 from pipeline.placements.subjects import PodKey, Subject, subject_of
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.findings import finding_write
-from pipeline.sinks.kafka import TopicsSink
 from pipeline.sinks.msearch import Search, pages
 from pipeline.sinks.opensearch import OpenSearchSink
 from schemas.codec.records import Rejected

@@ -2,24 +2,23 @@
 
 import logging
 import time
-from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
-
-from pipeline.health import serving
+from broker.consumer import Connection, TopicPartition, connected, new_consumer, reconnecting
+from broker.producer import TopicsSink
+from broker.topics import administration, partitions_of
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.batch_writer import BatchWriter
 from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.record_time import record_time
-from pipeline.runtime import administration, partitions_of, until_stopped
-from pipeline.sinks.backoff import Backoff
-from pipeline.sinks.kafka import TopicsSink
+from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink, client
+from process.addresses import HostPort
+from process.health import always, serving
+from process.signals import until_stopped
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS
 from summaries.placement_audit import Pools
 
@@ -31,7 +30,6 @@ MAX_RECORDS: Final = 2_000
 GRACE: Final = timedelta(seconds=5)
 """Records of the same time may arrive this much apart on different topics."""
 AUDIT_SECONDS: Final = 1.0
-_LONGEST_PAUSE_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,25 +37,25 @@ class Settings:
     servers: str
     opensearch_url: str
     group: str
-    metrics_port: int | None
+    metrics_address: HostPort | None
     pools: Pools | None = None
 
 
 @dataclass(slots=True)
 class _State:
     index: OpenSearchSink
-    waits_for: str = "Kafka"
+    connection: Connection = field(default_factory=Connection)
     audit_lag_seconds: float = 0.0
 
     def ready(self) -> str:
-        waits_for = "OpenSearch" if self.index.is_waiting else self.waits_for
-        return f"waiting for {waits_for}" if waits_for else ""
+        return "waiting for OpenSearch" if self.index.is_waiting else self.connection.waiting_for()
 
 
 async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT.
 
-    Raises ``NotProvisionedError`` where topics or templates are missing, ``OSError`` where the metrics port is taken.
+    Raises ``NotProvisionedError`` where topics or templates are missing, ``SettingError`` where the metrics address is
+    taken.
     """
     await until_stopped(_work(settings))
 
@@ -65,52 +63,39 @@ async def run(settings: Settings) -> None:
 async def _work(settings: Settings) -> None:
     metrics = Metrics()
     index = OpenSearchSink(client(settings.opensearch_url), metrics.index)
-    topics = TopicsSink(settings.servers, metrics.topics)
+    topics = topics_sink(settings.servers, metrics.topics)
     state = _State(index)
     metrics.watch("lag_seconds", lambda: state.audit_lag_seconds)
-    port = settings.metrics_port
-    health = nullcontext() if port is None else serving(port, metrics.registry, lambda: "", state.ready)
-    with health:
+    with serving(settings.metrics_address, metrics.registry, always, state.ready):
         try:
             await index.check()
-            await _for_ever(settings, index, topics, metrics, state)
+            await _read(settings, index, topics, metrics, state)
         finally:
             await topics.close()
             await index.close()
 
 
-async def _for_ever(
-    settings: Settings, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics, state: _State
-) -> None:
-    """A broker that is away is waited for."""
+async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics, state: _State) -> None:
+    """Take in what is not acknowledged yet, then what comes; until it is cancelled."""
     occupancy = OccupancyState()
     metrics.watch("pods", lambda: len(occupancy))
     metrics.watch("holding", lambda: len(occupancy.holdings))
     writer = BatchWriter(occupancy, PlacementAudits(settings.pools, index), index, topics, metrics)
     await writer.open(datetime.now(UTC))
-    backoff = Backoff("Kafka", _LONGEST_PAUSE_SECONDS)
-    while True:
-        consumer = AIOKafkaConsumer(
-            bootstrap_servers=settings.servers,
-            group_id=settings.group,
-            enable_auto_commit=False,
-            auto_offset_reset="earliest",
-            max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes,
+
+    async def session() -> None:
+        written = [FINDINGS.name, DEAD_LETTERS.name]
+        async with administration(settings.servers) as admin:
+            partitions = await partitions_of(admin, [topic.name for topic in READ], written)
+        consumer = new_consumer(
+            settings.servers, group=settings.group, max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes
         )
-        try:
-            async with administration(settings.servers) as admin:
-                written = [FINDINGS.name, DEAD_LETTERS.name]
-                partitions = await partitions_of(admin, [topic.name for topic in READ], written)
-            await consumer.start()
+        async with connected(consumer):
             consumer.assign(partitions)
-            backoff.worked()
-            state.waits_for = ""
+            state.connection.established()
             await _Reader(consumer, writer, state).work()
-        except (KafkaError, OSError) as error:
-            state.waits_for = "Kafka"
-            await backoff.failed(f"{type(error).__name__}: {error}")
-        finally:
-            await consumer.stop()
+
+    await reconnecting(session, state.connection)
 
 
 class _Reader:

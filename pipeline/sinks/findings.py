@@ -1,7 +1,7 @@
 """A finding as it is written: a document of the index and a record of its topic. Pure."""
 
+from broker.record import Outgoing
 from pipeline.sinks.bulk import Document, source
-from pipeline.sinks.kafka import Outgoing
 from schemas.codec.records import encode
 from schemas.documents.findings import finding_document
 from schemas.events import FindingReported

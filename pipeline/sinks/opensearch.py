@@ -16,11 +16,12 @@ from opensearchpy import AsyncOpenSearch
 from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import TransportError
 
-from pipeline.sinks.backoff import Backoff
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, of_bulk, of_status
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import Hits, Search
+from process.backoff import Backoff
+from process.errors import NotProvisionedError
 from schemas.indices import INDICES, MAPPING_VERSION
 
 TIMEOUT_SECONDS: Final = 30
@@ -30,10 +31,6 @@ _SEARCHES_A_REQUEST: Final = 200
 # The rest of an answer repeats what was sent; for a thousand documents it is most of the bytes.
 _FILTER: Final = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _PROVISION: Final = "run `python -m pipeline provision`"
-
-
-class NotProvisionedError(Exception):
-    """The store lacks the templates or topics of this version. Stop: the message says how to make them."""
 
 
 @dataclass(slots=True)

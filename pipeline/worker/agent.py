@@ -7,10 +7,11 @@ a restart. A record that can't be processed is dead-lettered instead, and the ag
 
 import logging
 import time
-from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
+from broker.record import Acknowledge, Record
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
@@ -32,25 +33,11 @@ from summaries.tally import CountedRecord
 
 logger = logging.getLogger(__name__)
 
-Acknowledge = Callable[[], object]
-
 HELD_BYTES: Final = 64 * 1024 * 1024
 """Memory for device records of open attempts. Beyond it they are written at once, also those of an attempt that turns
 out to repeat its predecessor and would not have stored them."""
 READ_BYTES: Final = 32 * 1024 * 1024
 """Memory for decoded records, so that equal content is not decoded again."""
-
-
-class Record(NamedTuple):
-    """A record as it was read, and how to acknowledge it."""
-
-    topic: str
-    partition: int
-    offset: int
-    key: bytes | None
-    value: bytes | None
-    headers: Sequence[tuple[str, bytes]]
-    acknowledge: Acknowledge
 
 
 @dataclass(slots=True)

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
+from broker.record import Outgoing
 from pipeline.sinks.bulk import Document, source
-from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.msearch import Search, by_time, in_indices
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, rfc3339

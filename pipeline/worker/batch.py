@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from broker.record import Outgoing
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.findings import finding_write
-from pipeline.sinks.kafka import Outgoing
 from pipeline.worker import attempt_documents
 from pipeline.worker.device_documents import DeviceDocuments
 from pipeline.worker.open_attempts import DeviceRecord

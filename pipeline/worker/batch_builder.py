@@ -8,10 +8,10 @@ import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
+from broker.record import Outgoing
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.node_pools import pools_of
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker import attempt_documents
 from pipeline.worker.batch import Comparison, WriteBatch

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from broker.record import Outgoing
 from pipeline.sinks.bulk import Document, source
-from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.msearch import Search, in_indices
 from schemas.codec.records import encode, rfc3339
 from schemas.indices import ATTEMPTS, TRENDS

@@ -5,19 +5,16 @@ import gc
 import logging
 import time
 from collections.abc import Coroutine
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, over the first attempt
-from aiokafka.errors import KafkaError
 
-from pipeline.health import serving
-from pipeline.runtime import check_there, first_of, topics_of, until_stopped
+from broker.errors import KafkaError
+from broker.topics import require, topic_names
 from pipeline.settings import Settings
-from pipeline.sinks.backoff import Backoff
-from pipeline.sinks.kafka import TopicsSink
+from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink, client
 from pipeline.worker import faust_app
 from pipeline.worker.agent import DecisionsAgent
@@ -25,7 +22,11 @@ from pipeline.worker.metrics import Metrics
 from pipeline.worker.watchdog import Watchdog, lag
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy
+from process.addresses import HostPort
+from process.backoff import Backoff
+from process.health import serving
 from process.scratch import scratch_folder
+from process.signals import first_of, until_stopped
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, TRENDS
 
 logger = logging.getLogger(__name__)
@@ -60,23 +61,21 @@ class WorkerState:
         return self.not_ready
 
 
-async def run(settings: Settings, metrics_port: int | None) -> None:
+async def run(settings: Settings, metrics_address: HostPort | None) -> None:
     """Work until SIGTERM or SIGINT.
 
     Raises ``NotProvisionedError`` where topics or templates are missing, ``StuckError`` where records are there and
-    nothing moves, ``OSError`` where the metrics port is taken.
+    nothing moves, ``SettingError`` where the metrics address is taken.
     """
     # Records are short-lived and hold no cycles: looking through them for garbage finds none.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    await until_stopped(_work(settings, metrics_port))
+    await until_stopped(_work(settings, metrics_address))
 
 
-async def _work(settings: Settings, metrics_port: int | None) -> None:
+async def _work(settings: Settings, metrics_address: HostPort | None) -> None:
     metrics, state = Metrics(), WorkerState(time.monotonic())
-    health = (
-        nullcontext() if metrics_port is None else serving(metrics_port, metrics.registry, state.alive, state.ready)
-    )
+    health = serving(metrics_address, metrics.registry, state.alive, state.ready)
     with health, scratch_folder("worker") as folder:
         worker = Worker(settings, metrics, state, folder)
         try:
@@ -99,9 +98,7 @@ class Worker:
             max_backoff_seconds=settings.max_backoff_seconds,
         )
         self._topics = [
-            TopicsSink(
-                settings.kafka_bootstrap_servers, metrics.topics, max_backoff_seconds=settings.max_backoff_seconds
-            )
+            topics_sink(settings.kafka_bootstrap_servers, metrics.topics, settings.max_backoff_seconds)
             for _ in range(WRITERS)
         ]
         self._writers = WriterPool(self._index, self._topics, metrics, _policy(settings))
@@ -239,11 +236,11 @@ async def check_topics(settings: Settings) -> None:
     backoff = Backoff("Kafka", settings.max_backoff_seconds)
     while True:
         try:
-            known = await topics_of(settings.kafka_bootstrap_servers)
+            known = await topic_names(settings.kafka_bootstrap_servers)
         except (KafkaError, OSError) as error:
             await backoff.failed(f"{type(error).__name__}: {error}")
             continue
         backoff.worked()
         wanted = (DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, DEAD_LETTERS)
-        check_there([topic.name for topic in wanted], known)
+        require([topic.name for topic in wanted], known)
         return

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from broker.record import Outgoing
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import WriteResult
 from pipeline.worker.batch import WriteBatch
 from pipeline.worker.batch_builder import BatchBuilder

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from pipeline.runtime import first_of
 from pipeline.worker.byte_budget import ByteBudget
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer import DocumentIndex, TopicPublisher, Writer
 from pipeline.worker.writes import WriterPolicy
+from process.signals import first_of
 
 
 class WriterPool:

@@ -14,7 +14,8 @@ import uvicorn
 from starlette.applications import Starlette
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from scheduler.settings import SettingError
+from process.addresses import HostPort
+from process.errors import SettingError
 
 log = logging.getLogger(__name__)
 
@@ -75,19 +76,19 @@ class _Protocol(HttpToolsProtocol):
             self._patience = None
 
 
-def bind(host: str, port: int) -> socket.socket:
-    """Raises `SettingError` where the address can't be had."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def bind(address: HostPort) -> socket.socket:
+    """A socket at the address, not listening yet. Raises `SettingError` where it can't be bound."""
+    family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # With the protocol named asyncio switches Nagle's delay off; without, every small answer waits 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((host, port))
+        listener.bind(address)
     except OSError as error:
         listener.close()
         if error.errno == errno.EADDRINUSE:
-            raise SettingError(f"--port: {port} on {host} is in use by another process, give another port") from None
-        raise SettingError(f"--host, --port: can't listen on {host}:{port}: {error.strerror or error}") from None
+            raise SettingError(f"--listen: {address} is in use by another process, give another address") from None
+        raise SettingError(f"--listen: can't listen on {address}: {error.strerror or error}") from None
     return listener
 
 
@@ -111,8 +112,8 @@ async def answer(
         loop.add_signal_handler(number, stop)
     for task in tasks:
         task.add_done_callback(lambda _: stop())
-    host, port = listener.getsockname()[:2]
-    log.info("answering kube-scheduler on %s://%s:%d", "https" if context else "http", host, port)
+    address = HostPort(*listener.getsockname()[:2])
+    log.info("answering kube-scheduler on %s://%s", "https" if context else "http", address)
     await server.serve(sockets=[listener])
     for task in tasks:
         if task.done() and not task.cancelled():

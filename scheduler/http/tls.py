@@ -8,8 +8,11 @@ import asyncio
 import logging
 import ssl
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
+
+from process.log_once import LoggedProblem
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +80,7 @@ class Certificates:
         self._current = pair.context()
         self.context = pair.context()
         self.context.sni_callback = self._hand_over
-        self.problem = ""
+        self._trouble = LoggedProblem(partial(log.warning, "%s; the certificate that was loaded before stays in force"))
         """Why the files as they are now are not in force; empty while they are."""
         self.reloads = 0
 
@@ -86,25 +89,25 @@ class Certificates:
         # instead would leave it with half of a broken pair.
         connection.context = self._current
 
+    @property
+    def problem(self) -> str:
+        """Why the files as they are now are not in force; empty when they are."""
+        return self._trouble.text
+
     def reload(self) -> None:
         """Take the files as they are now, or keep what is in force and say why."""
         try:
             contents = self._pair.contents()
             if contents == self._contents:
-                self._say("")
+                self._trouble.note("")
                 return
             self._current = self._pair.context()
         except BrokenPairError as error:
-            self._say(str(error))
+            self._trouble.note(str(error))
             return
         self._contents, self.reloads = contents, self.reloads + 1
         log.info("serving the new certificate in %s", self._pair.certificate)
-        self._say("")
-
-    def _say(self, problem: str) -> None:
-        if problem and problem != self.problem:
-            log.warning("%s; the certificate that was loaded before stays in force", problem)
-        self.problem = problem
+        self._trouble.note("")
 
     async def run(self) -> None:
         """Look at the files for ever."""

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Final
 
+from broker.record import Record
 from pipeline.sinks import bulk
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult
@@ -39,11 +40,11 @@ def _acknowledge_before_the_write() -> None:
 
 
 def _take_batches() -> None:
-    async def records(_app: Any, stream: Any) -> AsyncIterator[agent.Record]:
+    async def records(_app: Any, stream: Any) -> AsyncIterator[Record]:
         async for runs in stream.take(20, within=0.1):
             for record in (each for run in runs for each in run):
                 about = record.topic, record.partition, record.offset, record.key, record.value, record.headers
-                yield agent.Record(*about, lambda: None)
+                yield Record(*about, lambda: None)
 
     setattr(faust_app, "records", records)
 

@@ -62,19 +62,20 @@ class Ground:
         cluster, spool, port = self.folder / "cluster.yaml", self.folder / "spool", self.ports["scheduler"]
         self.processes.start(
             "scheduler", "tests.chaos.scheduler_with_ledger", "serve", "--cluster", str(cluster),
-            "--spool", str(spool), "--port", port, "--insecure-http",
+            "--spool", str(spool), "--listen", port, "--insecure-http",
         )  # fmt: skip
         self.wait_ready("scheduler")
 
     def start_api(self) -> None:
-        self.processes.start("api", "api", "serve", "--port", self.ports["api"])
+        self.processes.start("api", "api", "serve", "--listen", self.ports["api"])
         self.wait_ready("api")
 
     def start_worker(self, name: str = "worker", **environment: str) -> None:
         """A worker of its own name in the group, with faults or bugs as ``environment`` says; ready or not."""
         self.ports.setdefault(name, free_ports(name)[name])
         self.processes.start(
-            name, "tests.chaos.worker_with_faults", "worker", "--metrics-port", self.ports[name], "--instance-id", name,
+            name, "tests.chaos.worker_with_faults", "worker",
+            "--metrics-address", self.ports[name], "--instance-id", name,
             **self.default_environment | environment,
         )  # fmt: skip
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 from pipeline.__main__ import app
 from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.worker import agent
-from pipeline.worker.faust_app import RunConsumer
+from pipeline.worker.faust_consumer import RunConsumer
 from pipeline.worker.record_decoder import RecordDecoder
 from tests.chaos import bugs
 

@@ -14,10 +14,10 @@ from typing import Any
 
 import orjson
 
+from broker.record import Outgoing, Record
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import WriteResult
-from pipeline.worker.agent import DecisionsAgent, Record
+from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy

@@ -12,13 +12,13 @@ from typing import Any, Final
 import orjson
 
 from hami.annotations import ASSIGNED_NODE, NODE_LOCK
-from kube.backoff import backoff_seconds
 from kube.client import Client
 from kube.errors import KubeApiError
 from kube.leadership import Leadership
 from kube.reflector import Reflector, Selection, WatchTimeouts
 from kube.resources import NODES, PODS, QUOTAS, Json, Key
 from kube.store import ObjectRef
+from process.backoff import backoff_seconds
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, Watcher, annotation
 from scheduler.cluster.kubernetes.slim import slim_node, slim_pod, what_counts

@@ -4,7 +4,6 @@ import os
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
 
 from kube.client import Client
 from kube.colocated_leadership import ColocatedLeadership
@@ -18,8 +17,6 @@ from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Watcher
 from scheduler.cluster.kubernetes.cluster import KubernetesCluster
 from scheduler.metrics import Metrics
-
-LEASE_NAME: Final = "schedulerlog-scheduler"
 
 
 @dataclass(frozen=True, slots=True)

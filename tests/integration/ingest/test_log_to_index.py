@@ -127,7 +127,7 @@ def test_an_interrupted_reader_says_so_and_goes_on_where_kafka_stood(running: Pi
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
     assert process.returncode == 130, said
-    assert "interrupted before the end of the log; start again to go on behind what Kafka took" in said
+    assert "interrupted before the end of the log; start again to continue behind what Kafka took" in said
     assert "lines: " in said
     reached = json.loads(checkpoint.read_bytes())
     read(running, *options)

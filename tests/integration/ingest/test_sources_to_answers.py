@@ -31,7 +31,7 @@ def api(running: Pipeline) -> Iterator[Served]:
 def placements(running: Pipeline) -> None:
     """The process that keeps what was seen, and who is where."""
     port = free_ports("placements")["placements"]
-    running.processes.start("placements", "pipeline", "placements", "--metrics-port", port)
+    running.processes.start("placements", "pipeline", "placements", "--metrics-address", port)
     running.processes.wait_ready("placements", f"http://127.0.0.1:{port}/readyz")
 
 

@@ -64,7 +64,7 @@ class Reader:
         command += ["--kubeconfig", str(kubeconfig), "--checkpoint", str(folder / "checkpoint.json")]
         with self.log.open("ab") as output:
             self.process = subprocess.Popen(
-                [*command, "--metrics-port", str(self._metrics_port)], stdout=output, stderr=output, env=os.environ
+                [*command, "--metrics-address", str(self._metrics_port)], stdout=output, stderr=output, env=os.environ
             )
 
     def lines(self) -> int:

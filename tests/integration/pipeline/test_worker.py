@@ -336,10 +336,10 @@ def test_provisioning_where_no_service_answers_names_the_address() -> None:
     assert done.stderr.splitlines()[-1].startswith("Kafka at 127.0.0.1:9: ")
 
 
-def test_the_busy_metrics_port_is_named(running: Pipeline) -> None:
+def test_a_metrics_address_in_use_is_named(running: Pipeline) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "pipeline", "worker", "--metrics-port", str(running.port)],
+        [sys.executable, "-m", "pipeline", "worker", "--metrics-address", str(running.port)],
         env=running.servers.environment, capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.returncode == 2
-    assert f"--metrics-port {running.port}: " in done.stderr
+    assert f"--metrics-address: can't listen on 127.0.0.1:{running.port}: Address already in use" in done.stderr

@@ -9,6 +9,7 @@ import httpx
 import orjson
 import pytest
 
+from process.addresses import LOOPBACK, HostPort
 from scheduler.http import app, server
 from scheduler.http.app import create_app
 from tests.support.builders.kube_objects import a_node, a_pod
@@ -69,7 +70,7 @@ async def address(tmp_path: Path) -> AsyncIterator[tuple[str, int]]:
     """A scheduler that listens in this process, for bodies of up to 100,000 bytes."""
     serving = Serving(tmp_path, a_node("node1"))
     app = create_app(serving.scheduler, serving.metrics, dict, 100_000)
-    with server.bind("127.0.0.1", 0) as listener:
+    with server.bind(HostPort(LOOPBACK, 0)) as listener:
         uvicorn_server = server.HttpServer(server.config(app, None))
         running = asyncio.create_task(uvicorn_server.serve(sockets=[listener]))
         yield listener.getsockname()[:2]

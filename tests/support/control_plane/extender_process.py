@@ -27,7 +27,7 @@ class Extender:
         self.name = name
         self.url = ""
         self._flags = (
-            "--kubeconfig", str(kubeconfig), "--name", name, "--spool", str(folder / "spool"), "--port", "0",
+            "--kubeconfig", str(kubeconfig), "--name", name, "--spool", str(folder / "spool"), "--listen", "0",
             "--cert-file", str(folder / "tls.crt"), "--key-file", str(folder / "tls.key"), *flags,
         )  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None

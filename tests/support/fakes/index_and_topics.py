@@ -7,10 +7,9 @@ from typing import Any
 
 import orjson
 
+from broker.record import Outgoing, Record
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.kafka import Outgoing
 from pipeline.sinks.opensearch import WriteResult
-from pipeline.worker.agent import Record
 from schemas.codec.records import encode
 from schemas.events import Event
 from schemas.topics import DECISIONS

@@ -41,7 +41,7 @@ def serving(bootstrap_servers: str, opensearch_url: str, **settings: str) -> Ite
         "SCHEDULERLOG_OPENSEARCH_URL": opensearch_url,
         "SCHEDULERLOG_OPENSEARCH_TIMEOUT_SECONDS": "3",
     }
-    command = [sys.executable, "-m", "api", "serve", "--port", "0"]
+    command = [sys.executable, "-m", "api", "serve", "--listen", "0"]
     process = subprocess.Popen(command, env=environment | settings, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

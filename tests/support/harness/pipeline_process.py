@@ -31,10 +31,10 @@ class Pipeline:
     port: int
 
     def start(self, name: str = "worker", *arguments: str) -> None:
-        self.processes.start(name, "pipeline", "worker", "--metrics-port", str(self.port), *arguments)
+        self.processes.start(name, "pipeline", "worker", "--metrics-address", str(self.port), *arguments)
 
     def start_placements(self, *arguments: str) -> None:
-        self.processes.start("placements", "pipeline", "placements", "--metrics-port", str(self.port), *arguments)
+        self.processes.start("placements", "pipeline", "placements", "--metrics-address", str(self.port), *arguments)
         self.wait_ready("placements")
 
     def wait_ready(self, name: str = "worker") -> None:

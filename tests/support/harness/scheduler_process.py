@@ -76,7 +76,7 @@ class SchedulerProcess:
 
     def start(self) -> None:
         """Return when it is ready."""
-        flags = ["--cluster", str(self.cluster), "--spool", str(self.spool), "--port", "0", *self._flags]
+        flags = ["--cluster", str(self.cluster), "--spool", str(self.spool), "--listen", "0", *self._flags]
         flags += [] if "--cert-file" in flags else ["--insecure-http"]
         said = self.log.stat().st_size if self.log.exists() else 0
         self._process = self.spawn(["serve", *flags])

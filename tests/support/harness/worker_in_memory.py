@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from pipeline.worker.agent import DecisionsAgent, Record
+from broker.record import Record
+from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy

@@ -13,7 +13,10 @@ from typer.testing import CliRunner, Result
 from api.__main__ import app
 from schemas.answers.attempts import Error
 
-GOOD = {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:2"}
+GOOD = {
+    "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1",
+    "SCHEDULERLOG_OPENSEARCH_URL": "http://reader:S3cret@127.0.0.1:2",
+}
 
 
 def serve(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
@@ -35,11 +38,14 @@ def called(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
         ({}, "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS is not set"),
         (
             GOOD | {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "kafka"},
-            "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS is wrong: 'kafka' is not host:port",
+            "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS: 'kafka' is not HOST:PORT",
         ),
-        (GOOD | {"SCHEDULERLOG_API_ENABLED": "perhaps"}, "SCHEDULERLOG_API_ENABLED is wrong"),
-        (GOOD | {"SCHEDULERLOG_API_CACHED_PODS": "0"}, "SCHEDULERLOG_API_CACHED_PODS is wrong"),
-        (GOOD | {"SCHEDULERLOG_API_PORT": "http"}, "SCHEDULERLOG_API_PORT is wrong"),
+        (GOOD | {"SCHEDULERLOG_API_ENABLED": "perhaps"}, "SCHEDULERLOG_API_ENABLED: Input should be a valid boolean"),
+        (
+            GOOD | {"SCHEDULERLOG_API_CACHED_PODS": "0"},
+            "SCHEDULERLOG_API_CACHED_PODS: Input should be greater than or equal to 1",
+        ),
+        (GOOD | {"SCHEDULERLOG_API_LISTEN": ":9090"}, "SCHEDULERLOG_API_LISTEN: ':9090' is not HOST:PORT"),
     ],
 )
 def test_a_wrong_setting_ends_it_with_one_line_that_names_it(
@@ -67,16 +73,32 @@ def test_switched_off_it_says_so_and_ends_well_without_any_other_setting() -> No
 def test_a_busy_port_ends_it_with_one_line_that_names_it() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        ended = serve("--port", port, **GOOD)
+        ended = serve("--listen", port, **GOOD)
     assert ended.returncode == 1
-    assert ended.stderr == f"can't listen on 127.0.0.1:{port}: Address already in use; --port chooses another\n"
+    assert (
+        ended.stderr == f"can't listen on 127.0.0.1:{port}: Address already in use; --listen chooses another address\n"
+    )
+
+
+INJECTED = {
+    "SCHEDULERLOG_API_SERVICE_HOST": "10.0.0.11",
+    "SCHEDULERLOG_API_SERVICE_PORT": "9090",
+    "SCHEDULERLOG_API_PORT": "tcp://10.0.0.11:9090",
+    "SCHEDULERLOG_API_PORT_9090_TCP": "tcp://10.0.0.11:9090",
+    "SCHEDULERLOG_API_PORT_9090_TCP_PROTO": "tcp",
+    "SCHEDULERLOG_API_PORT_9090_TCP_PORT": "9090",
+    "SCHEDULERLOG_API_PORT_9090_TCP_ADDR": "10.0.0.11",
+}
+"""What the kubelet puts into every pod for a Service called schedulerlog-api."""
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    """Of an API that runs with nothing behind it."""
-    command = [sys.executable, "-m", "api", "serve", "--port", "0"]
-    process = subprocess.Popen(command, env=GOOD, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    """Of an API that runs with nothing behind it, in a namespace whose Service has its name."""
+    command = [sys.executable, "-m", "api", "serve", "--listen", "0"]
+    process = subprocess.Popen(
+        command, env=GOOD | INJECTED, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     assert process.stdout is not None
     with process.stdout as said:
         yield int(said.readline().split("127.0.0.1:")[1].split()[0])
@@ -89,6 +111,7 @@ def test_without_kafka_and_opensearch_it_answers_what_is_missing(port: int) -> N
     assert httpx.get(f"{url}/healthz").json() == {"alive": True}
     ready = httpx.get(f"{url}/readyz")
     assert ready.status_code == 503
+    assert "S3cret" not in ready.text
     assert "ConnectError" in ready.json()["parts"]["opensearch"]["why_not"]
     assert httpx.get(f"{url}/api/v1/namespaces/a/pods/b/schedulerlog").status_code == 503
 
@@ -112,6 +135,6 @@ def test_bytes_that_are_no_http_are_answered_in_json(port: int, request_bytes: b
 
 
 def test_an_unknown_host_ends_it_with_one_line() -> None:
-    ended = serve("--host", "not.a.host.invalid", **GOOD)
+    ended = serve("--listen", "not.a.host.invalid:0", **GOOD)
     assert ended.returncode == 1
     assert ended.stderr.count("\n") == 1

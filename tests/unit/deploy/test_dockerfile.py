@@ -7,7 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from api.settings import PREFIX, Settings
+from api.settings import Settings
+from process.variables import PREFIX
 
 ROOT = Path(__file__).parents[3]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from embedded.errors import EmbeddedError, SettingError
+from embedded.errors import EmbeddedError, UnusableSettingError
 from embedded.jvm import Jvm, JvmSettings, java_environment, settings_from
 from embedded.kafka import Address, properties
 from embedded.ports import free_port
@@ -65,12 +65,12 @@ def test_heaps_and_flags_come_from_the_environment() -> None:
 
 @pytest.mark.parametrize("heap", ["512", "0m", "-1m", "lots", "1.5g", "512m -Dx=y"])
 def test_a_senseless_heap_names_the_setting(heap: str) -> None:
-    with pytest.raises(SettingError, match=r"SCHEDULERLOG_EMBEDDED_KAFKA_HEAP=.*512m or 2g"):
+    with pytest.raises(UnusableSettingError, match=r"SCHEDULERLOG_EMBEDDED_KAFKA_HEAP=.*512m or 2g"):
         settings_from({"SCHEDULERLOG_EMBEDDED_KAFKA_HEAP": heap})
 
 
 def test_unbalanced_quotes_in_flags_name_the_setting() -> None:
-    with pytest.raises(SettingError, match="SCHEDULERLOG_EMBEDDED_JAVA_FLAGS"):
+    with pytest.raises(UnusableSettingError, match="SCHEDULERLOG_EMBEDDED_JAVA_FLAGS"):
         settings_from({"SCHEDULERLOG_EMBEDDED_JAVA_FLAGS": "-Da='b"})
 
 

@@ -80,5 +80,5 @@ def test_mistakes_are_one_line(tmp_path: Path) -> None:
         ([log, "--explain", "x", "--follow"], "leave out --follow"),
         ([str(tmp_path), "--explain", "x"], "Is a directory"),
     ):
-        said = CliRunner().invoke(app, ["hami-log", *wrong], env={"SCHEDULERLOG_KAFKA": ""})
+        said = CliRunner().invoke(app, ["hami-log", *wrong], env={"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": ""})
         assert (said.exit_code, text in said.stderr) == (2, True), said.output

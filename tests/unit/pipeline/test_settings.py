@@ -2,7 +2,9 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.__main__ import app
-from pipeline.settings import SettingError, Settings, read
+from pipeline.settings import Settings
+from process.errors import SettingError
+from process.settings import read
 
 PLACES = {"kafka_bootstrap_servers": "127.0.0.1:9092", "opensearch_url": "http://127.0.0.1:9200/"}
 
@@ -17,7 +19,7 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS", "a:1,b:2")
     monkeypatch.setenv("SCHEDULERLOG_OPENSEARCH_URL", "https://u:p@search:9200/")
     monkeypatch.setenv("SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS", "5")
-    settings = read(instance_id=None)
+    settings = read(Settings, instance_id=None)
     assert (settings.kafka_bootstrap_servers, settings.opensearch_url) == ("a:1,b:2", "https://u:p@search:9200")
     assert settings.incomplete_after_seconds == 5
 
@@ -26,20 +28,23 @@ def test_settings_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> 
     ("given", "line"),
     [
         ({"kafka_bootstrap_servers": None}, "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS is not set: ``host:port"),
-        ({"kafka_bootstrap_servers": "nowhere"}, "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS: 'nowhere' is no HOST:PORT"),
-        ({"opensearch_url": "127.0.0.1:9200"}, "SCHEDULERLOG_OPENSEARCH_URL: '127.0.0.1:9200' is no URL"),
+        ({"kafka_bootstrap_servers": "nowhere"}, "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS: 'nowhere' is not HOST:PORT"),
+        (
+            {"opensearch_url": "127.0.0.1:9200"},
+            "SCHEDULERLOG_OPENSEARCH_URL: not a URL: write for example http://127.0.0.1:9200",
+        ),
         ({"incomplete_after_seconds": "soon"}, "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS: Input should be a valid number"),
         ({"instance_id": "a b"}, "SCHEDULERLOG_INSTANCE_ID: "),
         ({"expected_pools": "a100"}, "SCHEDULERLOG_EXPECTED_POOLS: "),
         (
             {"node_pools": "a100=gpu-*", "expected_pools": "ml=a100,web=a100|t4"},
-            "SCHEDULERLOG_EXPECTED_POOLS: 't4' is no pool of SCHEDULERLOG_NODE_POOLS",
+            "SCHEDULERLOG_EXPECTED_POOLS: 't4' is not a pool of SCHEDULERLOG_NODE_POOLS",
         ),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_setting(given: dict[str, str | None], line: str) -> None:
     with pytest.raises(SettingError) as raised:
-        read(**(PLACES | given))
+        read(Settings, **(PLACES | given))
     assert str(raised.value).startswith(line)
     assert "\n" not in str(raised.value)
 

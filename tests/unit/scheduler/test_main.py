@@ -9,8 +9,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from process.variables import KAFKA as KAFKA_VARIABLE
 from scheduler.__main__ import app
-from scheduler.settings import KAFKA_VARIABLE
 from tests.support.builders.kube_objects import a_container, a_node, a_pod
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -44,21 +44,24 @@ def taken() -> Iterator[int]:
     ("words", "said"),
     [
         ([], "no Kafka: give --kafka HOST:PORT, set SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS, or say --no-publish"),
-        (["--kafka", "broker"], "--kafka: 'broker' is no HOST:PORT, write for example 127.0.0.1:9092"),
-        (["--kafka", "broker:99999"], "--kafka: 'broker:99999' is no HOST:PORT"),
+        (["--kafka", "broker"], "--kafka: 'broker' is not HOST:PORT: write for example 127.0.0.1:9092"),
+        (["--kafka", "broker:99999"], "--kafka: 'broker:99999' is not HOST:PORT"),
         (["--no-publish", "--node-lock-timeout", "5"], "--node-lock-timeout: '5' is not a duration"),
-        (["--no-publish", "--node-policy", "best"], "--node-policy: 'best' is not known, write binpack or spread"),
-        (["--no-publish", "--spool-max-bytes", "0"], "--spool-max-bytes: 0 is not above 0"),
-        (["--no-publish", "--v", "high"], "--v: 'high' is no level, write 0, 2, 4 or 5"),
-        (["--no-publish", "-v=-1"], "--v: '-1' is no level, write 0, 2, 4 or 5"),
-        (["--no-publish", "--whole-nodes", "x"], "--whole-nodes: 'x' is not known, write place or simulate"),
-        (["--no-publish", "--profiling", "--profiling-address", "6060"], "--profiling-address: '6060' is no HOST:PORT"),
+        (["--no-publish", "--node-policy", "best"], "--node-policy: Input should be 'binpack' or 'spread'"),
+        (["--no-publish", "--spool-max-bytes", "0"], "--spool-max-bytes: Input should be greater than 0"),
+        (["--no-publish", "--v", "high"], "--v: 'high' is not a level, write 0, 2, 4 or 5"),
+        (["--no-publish", "-v=-1"], "--v: '-1' is not a level, write 0, 2, 4 or 5"),
+        (["--no-publish", "--whole-nodes", "x"], "--whole-nodes: Input should be 'place' or 'simulate'"),
         (
-            ["--no-publish", "--port", "0", "--profiling", "--profiling-address", "192.0.2.1:0"],
+            ["--no-publish", "--profiling", "--profiling-address", ":6060"],
+            "--profiling-address: ':6060' is not HOST:PORT",
+        ),
+        (
+            ["--no-publish", "--listen", "0", "--profiling", "--profiling-address", "192.0.2.1:0"],
             "--profiling-address: can't listen on 192.0.2.1:0: ",
         ),
-        (["--no-publish", "--spool-sync", "never"], "--spool-sync: 'never' is not known"),
-        (["--no-publish", "--host", "192.0.2.1", "--port", "0"], "--host, --port: can't listen on 192.0.2.1:0"),
+        (["--no-publish", "--spool-sync", "never"], "--spool-sync: Input should be 'always' or 'interval'"),
+        (["--no-publish", "--listen", "192.0.2.1:0"], "--listen: can't listen on 192.0.2.1:0"),
     ],
 )
 def test_a_wrong_setting_is_one_line_that_names_it(cluster: Path, words: list[str], said: str) -> None:
@@ -81,7 +84,7 @@ def test_a_wrong_setting_is_one_line_that_names_it(cluster: Path, words: list[st
 def test_plain_http_has_to_be_asked_for_and_a_wrong_certificate_is_named(
     cluster: Path, words: list[str], said: str
 ) -> None:
-    place = ["--cluster", cluster, "--spool", cluster.parent / "spool", "--port", 0]
+    place = ["--cluster", cluster, "--spool", cluster.parent / "spool", "--listen", 0]
     result = run("serve", *place, "--no-publish", *words)
     assert result.exit_code == 2
     assert result.stderr.startswith(said)
@@ -89,21 +92,21 @@ def test_plain_http_has_to_be_asked_for_and_a_wrong_certificate_is_named(
 
 
 def test_a_busy_port_is_one_line_that_names_it(cluster: Path, taken: int) -> None:
-    result = serve(cluster, "--no-publish", "--port", taken)
+    result = serve(cluster, "--no-publish", "--listen", taken)
     assert result.exit_code == 2
-    assert result.stderr == f"--port: {taken} on 127.0.0.1 is in use by another process, give another port\n"
+    assert result.stderr == f"--listen: 127.0.0.1:{taken} is in use by another process, give another address\n"
 
 
 def test_a_mistake_in_the_cluster_file_is_one_line_with_its_place(cluster: Path) -> None:
     cluster.write_text("kind: Node\nmetadata:\n  labels: {}\n")
-    result = serve(cluster, "--no-publish", "--port", 0)
+    result = serve(cluster, "--no-publish", "--listen", 0)
     assert result.exit_code == 2
     assert result.stderr == f"{cluster}:3: the Node has no metadata.name, write name: under metadata\n"
 
 
 def test_a_spool_that_can_not_be_a_folder_is_named(cluster: Path) -> None:
     (cluster.parent / "spool").write_text("a file")
-    result = serve(cluster, "--no-publish", "--port", 0)
+    result = serve(cluster, "--no-publish", "--listen", 0)
     assert result.exit_code == 2
     assert result.stderr.startswith(f"--spool: {cluster.parent / 'spool'} can't be used: ")
 

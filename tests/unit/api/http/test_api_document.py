@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from api.http.query_params import FindingsQuery, HistoryQuery, NodeOccupancyQuery, SchedulerlogQuery, SearchQuery
-from api.settings import PREFIX, Settings
+from api.settings import Settings
+from process.variables import PREFIX
 
 TEXT = (Path(__file__).parents[4] / "docs" / "api.md").read_text(encoding="utf-8")
 

@@ -2,16 +2,19 @@
 
 import json
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.raw_logs.agent import RawLogs, Record
+from broker.record import Record
+from ingest.raw_logs.agent import RawLogs
 from ingest.raw_logs.container_readers import IDLE_SECONDS, reader_for
 from ingest.raw_logs.shippers import ContainerLog, lines_of_record
 from schemas.codec.records import encode
 from schemas.events import Event
+from schemas.topics import RAW_LOGS
 from tests.support.builders.kai_lines import CONSOLE, JSON, TAGS, read, texts
 from tests.support.builders.shipped_lines import FORMS, NAMES, STARTED, otel_resource, record
 
@@ -73,7 +76,8 @@ class Kafka:
 
     async def records(self, values: Sequence[bytes], first: int = 0) -> AsyncIterator[Record]:
         for offset, value in enumerate(values[first:], start=first):
-            yield Record(0, offset, value, lambda offset=offset: self.acknowledged.append(offset))  # type: ignore[misc]
+            acknowledge = partial(self.acknowledged.append, offset)
+            yield Record(RAW_LOGS.name, 0, offset, None, value, (), acknowledge)
 
 
 def values(form: str) -> list[bytes]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import grpc
 import pytest
 
-from ingest.kafka import KafkaUnavailableError
+from ingest.errors import KafkaUnavailableError
 from ingest.lines.blocks import Lines, Origin
 from ingest.protocol import EVENT, UNKNOWN
 from ingest.sniffer import SnifferLog

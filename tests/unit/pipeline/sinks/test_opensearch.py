@@ -15,7 +15,8 @@ from prometheus_client import CollectorRegistry
 from pipeline.sinks.bulk import Document, batches, body, source
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, of_bulk, of_item, of_status
 from pipeline.sinks.metrics import IndexMetrics
-from pipeline.sinks.opensearch import NotProvisionedError, OpenSearchSink, WriteResult, client
+from pipeline.sinks.opensearch import OpenSearchSink, WriteResult, client
+from process.errors import NotProvisionedError
 from schemas.indices import MAPPING_VERSION
 from tests.support.builders.index_documents import INDEX, a_document
 from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving

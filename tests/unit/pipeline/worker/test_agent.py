@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from broker.record import Record
 from pipeline.dead_letters.codec import original
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.opensearch import WriteResult
-from pipeline.worker.agent import DecisionsAgent, Record
+from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy

@@ -90,7 +90,7 @@ class Publishing:
 
 @pytest.fixture
 async def publishing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Publishing]:
-    monkeypatch.setattr(kafka_publisher, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(kafka_publisher, "FIRST_PAUSE_SECONDS", 0.01)
     monkeypatch.setattr(kafka_publisher, "SILENCE_SECONDS", 0.05)
     found = Publishing(tmp_path)
     yield found
@@ -152,7 +152,7 @@ async def test_a_missing_topic_is_named_with_the_way_out(
     publishing.start()
     await publishing.until(lambda: publishing.kafka.producers > 2)
     assert (
-        "no topic schedulerlog.decisions, schedulerlog.pods, schedulerlog.nodes at broker:9092"
+        "Kafka has no topic schedulerlog.decisions, schedulerlog.pods, schedulerlog.nodes: run"
         in publishing.publisher.problem
     )
     assert caplog.text.count("python -m pipeline provision") == 1

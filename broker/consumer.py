@@ -1,0 +1,103 @@
+"""Consumers without Faust: read as long as the process lives, over broken connections, or once to the end."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
+
+from broker.errors import KafkaError
+from process.backoff import Backoff
+
+__all__ = ["TopicPartition", "connected", "new_consumer", "on_assignment", "read_to_end", "reconnecting"]
+
+LONGEST_PAUSE_SECONDS: Final = 10.0
+POLL_MS: Final = 500
+
+Consumer = Any
+"""An ``AIOKafkaConsumer``, which has no types."""
+
+
+def new_consumer(bootstrap_servers: str, *topics: str, group: str | None = None, **options: Any) -> Consumer:
+    """A consumer that is not started yet, begins with the oldest record, and commits only when it is asked to.
+
+    Without a group it reads all partitions and remembers no position.
+    """
+    return AIOKafkaConsumer(
+        *topics,
+        bootstrap_servers=bootstrap_servers,
+        group_id=group,
+        enable_auto_commit=False,
+        auto_offset_reset="earliest",
+        **options,
+    )
+
+
+@asynccontextmanager
+async def connected(consumer: Consumer) -> AsyncIterator[Consumer]:
+    """The consumer, started; it is stopped at the end, also when it could not start. Raises ``KafkaError``."""
+    try:
+        await consumer.start()
+        yield consumer
+    finally:
+        await consumer.stop()
+
+
+class Connection:
+    """What a process shows of its connection to Kafka: ``is_up`` from the first session on, while none has failed."""
+
+    def __init__(self, longest_pause_seconds: float = LONGEST_PAUSE_SECONDS) -> None:
+        self.backoff = Backoff("Kafka", longest_pause_seconds)
+        self.is_up = False
+
+    def established(self) -> None:
+        """To be called by a session when it can read."""
+        self.backoff.worked()
+        self.is_up = True
+
+    def waiting_for(self) -> str:
+        """A check of readiness: empty while it is up."""
+        return "" if self.is_up else "waiting for Kafka"
+
+    async def failed(self, error: Exception) -> None:
+        """Return when it is time for another try."""
+        self.is_up = False
+        await self.backoff.failed(f"{type(error).__name__}: {error}")
+
+
+async def reconnecting(session: Callable[[], Awaitable[None]], connection: Connection) -> None:
+    """Run ``session``, which opens a consumer of its own, again whenever Kafka fails; until it is cancelled.
+
+    A session begins where the one before has committed, so a failure loses nothing.
+    """
+    while True:
+        try:
+            await session()
+        except (KafkaError, OSError) as error:
+            await connection.failed(error)
+
+
+async def read_to_end(consumer: Consumer) -> AsyncIterator[Any]:
+    """Every record from the consumer's position to where its partitions end now. Raises ``KafkaError``."""
+    ends = await consumer.end_offsets(consumer.assignment())
+    while any([await consumer.position(partition) < end for partition, end in ends.items()]):
+        for partition, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
+            for record in records:
+                if record.offset < ends[partition]:
+                    yield record
+
+
+class _OnAssignment(ConsumerRebalanceListener):  # type: ignore[misc]
+    def __init__(self, call: Callable[[], None]) -> None:
+        self._call = call
+
+    def on_partitions_revoked(self, revoked: object) -> None:
+        """What is unacknowledged is read again, by the process that gets the partition."""
+
+    def on_partitions_assigned(self, assigned: object) -> None:  # noqa: ARG002 - the base class names it so
+        self._call()
+
+
+def on_assignment(call: Callable[[], None]) -> ConsumerRebalanceListener:
+    """A listener that calls back each time that the group gives this consumer partitions."""
+    return _OnAssignment(call)

@@ -1,0 +1,119 @@
+"""Producers: a record is acknowledged when every replica has it, and records of one key keep their order."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from aiokafka import AIOKafkaProducer
+
+from broker.errors import UNAVAILABLE
+from broker.record import Outgoing
+from process.backoff import Backoff
+
+logger = logging.getLogger(__name__)
+
+DELIVERY_SECONDS: Final = 60
+"""A producer that has not delivered by then is replaced by a new one: some of its errors never end."""
+CLOSE_SECONDS: Final = 5
+_BATCH_BYTES: Final = 512 * 1024
+"""The parts of a record go out together; with the client's default every one of them would be a request of its own."""
+
+
+def idempotent_producer(
+    bootstrap_servers: str, max_request_bytes: int, *, client_id: str = "schedulerlog", linger_ms: int = 5
+) -> AIOKafkaProducer:
+    """A producer that is not started yet. Its own retries neither repeat nor reorder records."""
+    return AIOKafkaProducer(
+        bootstrap_servers=bootstrap_servers,
+        client_id=client_id,
+        acks="all",
+        enable_idempotence=True,
+        compression_type="zstd",
+        linger_ms=linger_ms,
+        max_batch_size=_BATCH_BYTES,
+        max_request_size=max_request_bytes,
+        request_timeout_ms=30_000,
+        retry_backoff_ms=200,
+    )
+
+
+async def started(producer: Any) -> Any:
+    """The producer, connected. One that can't be is stopped, so that nothing of it is left. Raises ``UNAVAILABLE``."""
+    try:
+        await producer.start()
+    except BaseException:
+        await producer.stop()
+        raise
+    return producer
+
+
+async def hand_over(producer: Any, outgoing: Outgoing) -> "asyncio.Future[Any]":
+    """Queue the record; the future is done when all replicas have it. Raises ``MessageSizeTooLargeError``."""
+    topic, record = outgoing
+    future: asyncio.Future[Any] = await producer.send(topic, record.value, key=record.key, headers=record.headers)
+    return future
+
+
+async def topics_known_to(producer: Any) -> set[str]:
+    """The topics that the broker has. Raises ``KafkaError``.
+
+    Asking for all of them creates none, where asking for one by its name might, with the broker's defaults.
+    """
+    cluster = await producer.client.fetch_all_metadata()
+    return set(cluster.topics())
+
+
+class TopicsSink:
+    """Sends until it is acknowledged, over as many connections as that takes."""
+
+    def __init__(
+        self,
+        bootstrap_servers: str,
+        max_request_bytes: int,
+        *,
+        count_retry: Callable[[], object],
+        max_backoff_seconds: float = 10.0,
+    ) -> None:
+        """``count_retry`` is called each time that records have to be sent again."""
+        self._servers = bootstrap_servers
+        self._max_request_bytes = max_request_bytes
+        self._count_retry = count_retry
+        self._producer: Any = None
+        self._backoff = Backoff("Kafka", max_backoff_seconds)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Is the broker being waited for?"""
+        return self._backoff.is_waiting
+
+    async def close(self) -> None:
+        """Stop the producer, within a few seconds also when no broker answers."""
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            try:
+                await asyncio.wait_for(producer.stop(), timeout=CLOSE_SECONDS)
+            except UNAVAILABLE as error:
+                logger.debug("the producer did not stop cleanly: %r", error)
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> None:
+        """Return when all are acknowledged.
+
+        After a failure all are sent again, to keep their order; readers recognize a repetition by its ``ce_id``.
+        """
+        while outgoing:
+            try:
+                await asyncio.wait_for(self._send(outgoing), timeout=DELIVERY_SECONDS)
+            except UNAVAILABLE as error:
+                self._count_retry()
+                await self.close()
+                await self._backoff.failed(f"{type(error).__name__}: {error}")
+            else:
+                self._backoff.worked()
+                return
+
+    async def _send(self, outgoing: Sequence[Outgoing]) -> None:
+        if self._producer is None:
+            producer = idempotent_producer(self._servers, self._max_request_bytes, linger_ms=2)
+            self._producer = await started(producer)
+        await asyncio.gather(*[await hand_over(self._producer, each) for each in outgoing])

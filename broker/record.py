@@ -1,0 +1,27 @@
+"""A record as it was read from a topic, and one that is to be sent. Values only: importing them needs no client."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from schemas.codec import records
+
+Acknowledge = Callable[[], object]
+
+
+class Record(NamedTuple):
+    """A record as it was read, and how to acknowledge it."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+    acknowledge: Acknowledge
+
+
+class Outgoing(NamedTuple):
+    """An encoded event on its way to a topic."""
+
+    topic: str
+    record: records.Record

@@ -1,0 +1,113 @@
+"""Which topics Kafka has; making those of the contract, and correcting their configuration. Safe to run again."""
+
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from aiokafka import TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
+from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import TopicAlreadyExistsError, for_code
+
+from process.errors import NotProvisionedError
+from schemas.topics import TOPICS, Topic
+
+Say = Callable[[str], None]
+
+
+@asynccontextmanager
+async def administration(bootstrap_servers: str) -> AsyncIterator[AIOKafkaAdminClient]:
+    """A connected client for administration. Raises ``KafkaError``, ``OSError``."""
+    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
+    try:
+        await admin.start()
+        yield admin
+    finally:
+        await admin.close()
+
+
+async def topic_names(bootstrap_servers: str) -> list[str]:
+    """All topics that the broker has. Raises ``KafkaError``, ``OSError``."""
+    async with administration(bootstrap_servers) as admin:
+        return list(await admin.list_topics())
+
+
+async def partitions_of(
+    admin: AIOKafkaAdminClient, names: Sequence[str], also: Sequence[str] = ()
+) -> list[TopicPartition]:
+    """All partitions of the topics ``names``. Raises ``NotProvisionedError`` where one of them, or of ``also``, is
+    missing; ``KafkaError``, ``OSError``."""
+    topics = {found["topic"]: found["partitions"] for found in await admin.describe_topics() if not found["error_code"]}
+    require([*names, *also], topics)
+    return [TopicPartition(name, partition["partition"]) for name in names for partition in topics[name]]
+
+
+def require(wanted: Iterable[str], known: Iterable[str]) -> None:
+    """Raises ``NotProvisionedError`` for topics that are missing: a client would create them by their name alone,
+    with the broker's defaults."""
+    if problem := missing(wanted, known):
+        raise NotProvisionedError(problem)
+
+
+def missing(wanted: Iterable[str], known: Iterable[str]) -> str:
+    """What is missing and how to create it, in words; empty when nothing is."""
+    there = set(known)
+    absent = [name for name in wanted if name not in there]
+    return f"Kafka has no topic {', '.join(absent)}: run `python -m pipeline provision`" if absent else ""
+
+
+async def provision_topics(bootstrap_servers: str, replication_factor: int, say: Say) -> None:
+    """Create or correct every topic of the contract; ``say`` gets a line about each.
+
+    ``replication_factor`` 0 means one replica on every broker, three at most. Raises ``KafkaError``, ``OSError``.
+    """
+    async with administration(bootstrap_servers) as admin:
+        replicas = replication_factor or min(3, len((await admin.describe_cluster())["brokers"]))
+        known = {found["topic"]: found for found in await admin.describe_topics() if not found["error_code"]}
+        for topic in TOPICS:
+            if topic.name in known:
+                await _correct(admin, topic, len(known[topic.name]["partitions"]), say)
+            else:
+                await _create(admin, topic, replicas, say)
+
+
+async def _create(admin: AIOKafkaAdminClient, topic: Topic, replicas: int, say: Say) -> None:
+    new = NewTopic(topic.name, topic.partitions, replicas, topic_configs=configuration(topic))
+    answer = await admin.create_topics([new])
+    for _, code, *_ in answer.topic_errors:
+        if code and for_code(code) is not TopicAlreadyExistsError:
+            raise for_code(code)(f"topic {topic.name}")
+    size = f"{topic.partitions} partitions, {replicas} replicas, kept {topic.retention.days} days"
+    say(f"topic {topic.name}: made ({size})")
+
+
+async def _correct(admin: AIOKafkaAdminClient, topic: Topic, partitions: int, say: Say) -> None:
+    done = []
+    if partitions < topic.partitions:
+        await admin.create_partitions({topic.name: NewPartitions(topic.partitions)})
+        done.append(f"{partitions} partitions are now {topic.partitions} (pods that moved are in order from here on)")
+    elif partitions > topic.partitions:
+        done.append(f"has {partitions} partitions, not {topic.partitions}: Kafka can't take partitions away; left so")
+    if wrong := differences(configuration(topic), await _configuration(admin, topic.name)):
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic.name, configs=configuration(topic))
+        await admin.alter_configs([resource])
+        done += [f"{name} was {was}, is now {now}" for name, was, now in wrong]
+    say(f"topic {topic.name}: {'; '.join(done) or 'as it should be'}")
+
+
+async def _configuration(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
+    answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
+    return {entry[0]: entry[1] for answer in answers for resource in answer.resources for entry in resource[4]}
+
+
+def configuration(topic: Topic) -> dict[str, str]:
+    """The configuration that the topic should have."""
+    return {
+        "cleanup.policy": "delete",
+        "retention.ms": str(int(topic.retention.total_seconds() * 1000)),
+        "max.message.bytes": str(topic.max_message_bytes),
+    }
+
+
+def differences(wanted: Mapping[str, str], known: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    """Name, value as it is, value as it should be."""
+    return [(name, known.get(name, "not set"), value) for name, value in wanted.items() if known.get(name) != value]

@@ -1,0 +1,142 @@
+"""The commands of ``python -m ingest`` as functions. The command line imports this module when one is called."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import TypeVar
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+import typer
+
+from ingest.errors import MistakeError
+from ingest.hami.devices import RegisteredDevices, devices_of_nodes
+from ingest.hami.reader import HamiLog
+from ingest.kafka import KafkaSink
+from ingest.kai import KaiLog
+from ingest.kai.devices import labels_of_nodes
+from ingest.kube import KubeEvents
+from ingest.kube.watch import watch
+from ingest.metrics import Metrics
+from ingest.options import LogOptions, SourceOptions
+from ingest.report import report
+from ingest.run_command import nodes_of_cluster, read, servers_of
+from ingest.sniffer.reader import SnifferLog
+from kube.credentials import LoadConfiguration, from_kubeconfig, in_cluster
+from kube.errors import KubeApiError
+from process import logs
+from process.addresses import HostPort
+from process.health import always, serving
+from process.signals import stop_event
+
+T = TypeVar("T")
+
+
+def read_hami_log(asked: LogOptions, scheduler: str, nodes: Path | None, timezone: str) -> None:
+    read("hami-log", asked, HamiLog(scheduler, _devices(nodes, asked), _zone(timezone)))
+
+
+def read_kai_log(asked: LogOptions, nodes: Path | None) -> None:
+    read("kai-log", asked, KaiLog(_of_node_list(nodes, labels_of_nodes) if nodes else {}))
+
+
+def read_sniffer_log(source: SourceOptions, namespace: str) -> None:
+    read("sniffer", LogOptions(**asdict(source)), SnifferLog(namespace))
+
+
+def serve_sniffer(address: HostPort, source: SourceOptions, namespace: str) -> None:
+    logs.configure()
+    asyncio.run(_serve_sniffer(address, source, SnifferLog(namespace)))
+
+
+async def _serve_sniffer(address: HostPort, source: SourceOptions, reader: SnifferLog) -> None:
+    # gRPC is slow to import, and the other sources do without it.
+    from ingest.sniffer.service import server
+
+    stop = stop_event()
+    metrics, sink = Metrics("sniffer"), KafkaSink(servers_of(source.kafka))
+
+    async def take(request: dict[str, str]) -> None:
+        await sink.send(reader.send(request, datetime.now(UTC)))
+        metrics.note(reader.counts)
+
+    with serving(source.metrics_address, metrics.registry, always, sink.waiting_for):
+        async with sink:
+            try:
+                running, port = server(str(address), take)
+            except OSError as error:
+                raise MistakeError(f"--listen: {error}") from None
+            await running.start()
+            typer.echo(f"listening on {HostPort(address.host, port)}", err=True)
+            await stop.wait()
+            await running.stop(grace=5)
+    typer.echo(report(reader.counts), err=True)
+
+
+def read_raw_logs(kafka: str | None, group: str, metrics_address: HostPort | None) -> None:
+    logs.configure()
+    asyncio.run(_read_raw_logs(servers_of(kafka), group, metrics_address))
+
+
+async def _read_raw_logs(servers: str, group: str, metrics_address: HostPort | None) -> None:
+    # Faust is slow to import, and the other sources do without it.
+    from ingest.raw_logs.app import serve
+
+    metrics, sink = Metrics("raw-logs"), KafkaSink(servers)
+    with serving(metrics_address, metrics.registry, always, sink.waiting_for):
+        async with sink:
+            raw_logs = await serve(sink, servers, stop_event(), group, metrics)
+    for (name, outcome), count in sorted(raw_logs.lines().items()):
+        typer.echo(f"{name or 'no scheduler'}: {count} lines {outcome}", err=True)
+
+
+def watch_cluster(
+    kubeconfig: Path | None, context: str | None, namespace: str, kafka: str | None, metrics_address: HostPort | None
+) -> None:
+    load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
+    logs.configure()
+    asyncio.run(_watch(load, namespace, servers_of(kafka), metrics_address))
+
+
+async def _watch(load: LoadConfiguration, namespace: str, servers: str, metrics_address: HostPort | None) -> None:
+    stop, reader = stop_event(), KubeEvents()
+    metrics, sink = Metrics("kube-events"), KafkaSink(servers)
+    with serving(metrics_address, metrics.registry, always, sink.waiting_for):
+        async with sink:
+            await watch(load, reader, sink, metrics, namespace=namespace, until=stop.is_set)
+    typer.echo(report(reader.counts), err=True)
+
+
+def _of_node_list(nodes: Path, parse: Callable[[bytes], T]) -> T:
+    """What ``parse`` makes of the file. Raises ``MistakeError``."""
+    try:
+        return parse(nodes.read_bytes())
+    except OSError as error:
+        raise MistakeError(f"{nodes}: {error.strerror}") from None
+    except ValueError as error:
+        raise MistakeError(f"{nodes}: {error}") from None
+
+
+def _devices(nodes: Path | None, asked: LogOptions) -> RegisteredDevices:
+    """From the node list, else from the cluster if there is a connection to it."""
+    if nodes:
+        return _of_node_list(nodes, devices_of_nodes)
+    return asyncio.run(_devices_of_cluster(asked.kubeconfig)) if asked.kubeconfig or asked.pod else {}
+
+
+async def _devices_of_cluster(kubeconfig: Path | None) -> RegisteredDevices:
+    devices: RegisteredDevices = {}
+    try:
+        async for page in nodes_of_cluster(kubeconfig):
+            devices |= devices_of_nodes(page)
+    except KubeApiError as error:
+        typer.echo(f"nodes can't be listed, so devices are reported without their nodes: {error}", err=True)
+    return devices
+
+
+def _zone(name: str) -> tzinfo:
+    try:
+        return UTC if name == "UTC" else ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise MistakeError(f"--timezone {name}: no such zone; write it as in Asia/Shanghai") from None

@@ -1,0 +1,76 @@
+"""Addresses as people write them: HOST:PORT, lists of brokers, URLs. Pure; without pydantic, which is slow to import.
+
+No function of this module shows a password: what is not understood is shown without what stands before an ``@``, or
+not at all.
+"""
+
+import re
+from typing import Final, NamedTuple
+from urllib.parse import urlsplit
+
+LOOPBACK: Final = "127.0.0.1"
+_HOST_PORT: Final = re.compile(
+    r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+(?:%\w+)?)\]|(?P<host>[^\s:/@\[\],]+)):(?P<port>\d{1,5})", re.ASCII
+)
+_PORT: Final = re.compile(r"\d{1,5}", re.ASCII)
+_USER_INFO: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)\S*@")
+_LAST_PORT: Final = 65535
+
+
+class HostPort(NamedTuple):
+    host: str
+    """A name, an IPv4 or an IPv6 address, the latter without brackets."""
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def host_port(text: str, example: str = "127.0.0.1:9092") -> HostPort:
+    """The address of a service. Raises ``ValueError``, whose message shows ``example``."""
+    address = _parsed(text)
+    if address is None or address.port == 0:
+        raise ValueError(_is_not(text, "HOST:PORT", example))
+    return address
+
+
+def listen_address(text: str, example: str = "127.0.0.1:8080") -> HostPort:
+    """An address to listen on; a port alone means loopback, and port 0 a free port. Raises ``ValueError``."""
+    address = HostPort(LOOPBACK, int(text)) if _PORT.fullmatch(text.strip()) else _parsed(text)
+    if address is None or address.port > _LAST_PORT:
+        raise ValueError(_is_not(text, "HOST:PORT", example))
+    return address
+
+
+def bootstrap_servers(text: str) -> str:
+    """Kafka's addresses, ``HOST:PORT[,HOST:PORT…]``, without spaces. Raises ``ValueError``."""
+    return ",".join(str(host_port(server)) for server in text.split(","))
+
+
+def url(text: str, example: str = "http://127.0.0.1:9200") -> str:
+    """A base URL of HTTP without a slash at its end. Raises ``ValueError``, which does not show the text."""
+    try:
+        parts = urlsplit(text)
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:  # a port that is not a number, a bracket that is not closed
+        is_url = False
+    if not is_url or re.search(r"\s", text):
+        # A user and a password may stand in it, wherever the mistake is.
+        raise ValueError(f"not a URL: write for example {example}")
+    return text.rstrip("/")
+
+
+def without_user_info(text: str) -> str:
+    """The text with the user and password of every URL in it left out."""
+    return _USER_INFO.sub(r"\1", text)
+
+
+def _parsed(text: str) -> HostPort | None:
+    found = _HOST_PORT.fullmatch(text.strip())
+    if found is None or int(found["port"]) > _LAST_PORT:
+        return None
+    return HostPort(found["ipv6"] or found["host"], int(found["port"]))
+
+
+def _is_not(text: str, form: str, example: str) -> str:
+    return f"{text.strip().rpartition('@')[2]!r} is not {form}: write for example {example}"

@@ -1,0 +1,68 @@
+"""A mapping that drops its oldest entries when it gets too large. Pure; for one thread."""
+
+from collections.abc import Callable, Hashable, Iterator
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+def _no_bytes(_: object) -> int:
+    return 0
+
+
+class BoundedCache(Generic[K, V]):
+    """Values by key, at most ``max_entries`` of at most ``max_bytes`` together; None: without that bound.
+
+    The oldest is the one that was put longest ago; reading does not make a value younger. A value of more than
+    ``max_bytes`` is not kept.
+    """
+
+    def __init__(
+        self,
+        max_entries: int | None = None,
+        max_bytes: int | None = None,
+        size_of: Callable[[V], int] = _no_bytes,
+    ) -> None:
+        self._max_entries, self._max_bytes, self._size_of = max_entries, max_bytes, size_of
+        self._entries: dict[K, tuple[V, int]] = {}
+        self.bytes = 0
+        """Of all values, as ``size_of`` says."""
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._entries
+
+    def __iter__(self) -> Iterator[K]:
+        """The keys, oldest first."""
+        return iter(self._entries)
+
+    def get(self, key: K) -> V | None:
+        found = self._entries.get(key)
+        return found[0] if found else None
+
+    def put(self, key: K, value: V) -> None:
+        """Keep the value as the youngest, in the place of an earlier one."""
+        self.pop(key)
+        size = self._size_of(value)
+        self._entries[key] = value, size
+        self.bytes += size
+        while self._is_too_large():
+            self.pop(next(iter(self._entries)))
+
+    def pop(self, key: K) -> V | None:
+        """Forget the key; its value, or None where there was none."""
+        value, size = self._entries.pop(key, (None, 0))
+        self.bytes -= size
+        return value
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self.bytes = 0
+
+    def _is_too_large(self) -> bool:
+        return (self._max_entries is not None and len(self._entries) > self._max_entries) or (
+            self._max_bytes is not None and self.bytes > self._max_bytes
+        )

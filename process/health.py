@@ -1,0 +1,88 @@
+"""``/metrics``, ``/healthz`` and ``/readyz``, answered by a thread: also while the event loop is busy or hangs."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final
+
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+from process.addresses import HostPort
+from process.errors import SettingError
+
+Check = Callable[[], str]
+"""What is wrong, in words; empty when nothing is."""
+
+_TEXT: Final = "text/plain; charset=utf-8"
+
+
+def always() -> str:
+    """The check of a process that is alive, or ready, whenever it can answer."""
+    return ""
+
+
+@contextmanager
+def serving(
+    address: HostPort | None, registry: CollectorRegistry, alive: Check = always, ready: Check = always
+) -> Iterator[HostPort | None]:
+    """Answer within this context; gives the address, with the port that port 0 took. Without an address: nothing.
+
+    Raises ``SettingError`` where the address can't be listened on.
+    """
+    if address is None:
+        yield None
+        return
+    with _server(address, registry, alive, ready) as server:
+        thread = threading.Thread(target=server.serve_forever, name="health", daemon=True)
+        thread.start()
+        try:
+            yield HostPort(address.host, server.server_address[1])
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _server(address: HostPort, registry: CollectorRegistry, alive: Check, ready: Check) -> ThreadingHTTPServer:
+    class HealthServer(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
+
+        def server_bind(self) -> None:
+            # The base class also looks up the host's name in the DNS, which takes seconds where none answers.
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self.socket.bind(address)
+            self.server_address = self.socket.getsockname()
+            self.server_name, self.server_port = address.host, self.server_address[1]
+
+    try:
+        return HealthServer((address.host, address.port), _handler(registry, alive, ready))
+    except OSError as error:
+        cause = error.strerror or error
+        raise SettingError(f"--metrics-address: can't listen on {address}: {cause}; choose another address") from None
+
+
+def _handler(registry: CollectorRegistry, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            path = self.path.partition("?")[0]
+            if path == "/metrics":
+                self._answer(200, CONTENT_TYPE_LATEST, generate_latest(registry))
+            elif path in checks:
+                wrong = checks[path]()
+                self._answer(503 if wrong else 200, _TEXT, f"{wrong or 'ok'}\n".encode())
+            else:
+                self._answer(404, _TEXT, b"there are /metrics, /healthz and /readyz\n")
+
+        def _answer(self, status: int, kind: str, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class calls it so
+            """Nothing: a probe comes every second."""
+
+    checks = {"/healthz": alive, "/readyz": ready}
+    return Handler

@@ -1,0 +1,85 @@
+"""Settings from the environment: every field of a model is read from ``SCHEDULERLOG_`` and its name in capitals.
+
+No field is called ``…_port``, ``…_service_host`` or ``…_service_port``: Kubernetes puts variables of such names into
+every pod, for each Service of the namespace (``SCHEDULERLOG_API_PORT=tcp://10.0.0.11:9090``).
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, Final, TypeVar
+
+from pydantic import AfterValidator, BeforeValidator, ValidationError
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from process import addresses
+from process.addresses import HostPort
+from process.errors import SettingError
+from process.variables import PREFIX
+
+S = TypeVar("S", bound=BaseSettings)
+NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def _listen_address(value: object) -> object:
+    return addresses.listen_address(value) if isinstance(value, str) else value
+
+
+BootstrapServers = Annotated[str, AfterValidator(addresses.bootstrap_servers)]
+"""``HOST:PORT[,HOST:PORT…]`` of any of Kafka's brokers."""
+# Without NoDecode the environment's text would have to be JSON, as for every tuple.
+ListenAddress = Annotated[HostPort, NoDecode, BeforeValidator(_listen_address)]
+"""``HOST:PORT`` to listen on, or a port of loopback."""
+Url = Annotated[str, AfterValidator(addresses.url)]
+"""A base URL; a user and password may stand in it."""
+
+
+class EnvironmentSettings(BaseSettings):
+    """The base of every model of settings; the text below a field says what it is for."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        frozen=True,
+        use_attribute_docstrings=True,
+        extra="ignore",
+        hide_input_in_errors=True,
+        populate_by_name=True,
+    )
+
+
+def read(model: type[S], flags: Mapping[str, str] = NO_FLAGS, /, **given: Any) -> S:
+    """The settings; of ``given`` those that are not None come before the environment's.
+
+    Raises ``SettingError``, which names the field's flag where ``flags`` has one, else its variable.
+    """
+    try:
+        return model(**{name: value for name, value in given.items() if value is not None})
+    except ValidationError as error:
+        raise SettingError(_problem(model, error, flags)) from None
+
+
+def _problem(model: type[BaseSettings], error: ValidationError, flags: Mapping[str, str]) -> str:
+    """The first wrong setting in one line, without its value."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    cause = first["msg"].removeprefix("Value error, ")
+    if not first["loc"]:  # of several fields together: the text names them
+        return cause
+    name = _field(model, str(first["loc"][0]))
+    if first["type"] == "missing":
+        return f"{variable_of(model, name)} is not set: {_about(model, name)}"
+    return f"{flags.get(name) or variable_of(model, name)}: {cause}"
+
+
+def variable_of(model: type[BaseSettings], name: str) -> str:
+    """The environment variable of a field."""
+    alias = model.model_fields[name].validation_alias
+    return alias if isinstance(alias, str) else f"{model.model_config.get('env_prefix', '')}{name.upper()}"
+
+
+def _field(model: type[BaseSettings], place: str) -> str:
+    """The name of the field that an error names, maybe by its alias."""
+    aliases = {field.validation_alias: name for name, field in model.model_fields.items()}
+    return aliases.get(place, place)
+
+
+def _about(model: type[BaseSettings], name: str) -> str:
+    return " ".join((model.model_fields[name].description or "").split())

@@ -1,0 +1,12 @@
+"""The names of environment variables that several processes read."""
+
+from typing import Final
+
+PREFIX: Final = "SCHEDULERLOG_"
+KAFKA: Final = f"{PREFIX}KAFKA_BOOTSTRAP_SERVERS"
+METRICS_ADDRESS: Final = f"{PREFIX}METRICS_ADDRESS"
+
+
+def variable(field: str) -> str:
+    """The variable of a field of a settings model."""
+    return f"{PREFIX}{field.upper()}"

@@ -1,0 +1,90 @@
+"""What pipeline.worker.faust_consumer overrides and reads in Faust, mode and aiokafka is as it was when it was read.
+
+When a pin moves, a failure here names what to read again before the override is kept.
+"""
+
+import hashlib
+import inspect
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+from aiokafka import AIOKafkaConsumer
+from faust.tables.manager import TableManager
+from faust.transport.consumer import Consumer as BaseConsumer
+from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer
+from mode import Service
+
+from pipeline.worker.faust_consumer import ConsumerInLoop, NoTables, RunConsumer
+
+PINNED = {"faust-streaming": "0.15.3", "aiokafka": "0.14.0"}
+
+OVERRIDDEN = {
+    ConsumerInLoop: {
+        "__init__": "4c82157e36d9",
+        "start": "f11841038a03",
+        "maybe_start": "f0e40d3d648e",
+        "stop": "32d026539c36",
+        "_stopped_set": "af9b1ff77812",
+        "_stop_children": "1477900e8ea2",
+        "_stop_futures": "a9356c5dd851",
+        "_stop_exit_stacks": "566cabf54f47",
+        "on_stop": "b01e5bb11785",
+        "call_thread": "479edda75b54",
+        "_create_worker_consumer": "c2701bfc3e6f",
+    },
+    NoTables: {"on_start": "365dd25fbc0e"},
+    RunConsumer: {
+        "on_init": "ddcf40c78693",
+        "_new_consumer_thread": "0870ec53dea7",
+        "getmany": "4b168d84882a",
+        "_new_offset": "1d2c7ea89a7a",
+        "_add_gap": "4df2573ded7c",
+        "on_buffer_full": "c8961679e0bc",
+        "on_buffer_drop": "4b57e8a418d5",
+        "_wait_next_records": "6218e1969a63",
+    },
+}
+"""Our class, the method of Faust's that it replaces, and the beginning of the SHA-256 of that method's source."""
+
+CALLED = {
+    Service: ("start", "maybe_start", "stop", "_stopped_set", "_stop_children", "_stop_futures", "_stop_exit_stacks"),
+    TableManager: ("_update_channels",),
+    Consumer: ("_to_message", "_get_active_partitions", "perform_seek", "highwater"),
+}
+READ = {
+    AIOKafkaConsumerThread: ("self._consumer", "wait_for_shutdown"),
+    BaseConsumer: ("self._acked", "self._committed_offset", "self._buffered_partitions"),
+    AIOKafkaConsumer: ("=self._fetch_max_wait_ms",),
+}
+
+
+@pytest.mark.parametrize("package", PINNED)
+def test_the_version_is_the_one_that_was_read(package: str) -> None:
+    assert version(package) == PINNED[package]
+
+
+@pytest.mark.parametrize(
+    ("ours", "name", "digest"),
+    [(ours, name, digest) for ours, methods in OVERRIDDEN.items() for name, digest in methods.items()],
+)
+def test_an_overridden_method_reads_as_it_did(ours: type[Any], name: str, digest: str) -> None:
+    replaced = next(vars(base)[name] for base in ours.__mro__[1:] if name in vars(base))
+    assert hashlib.sha256(inspect.getsource(replaced).encode()).hexdigest().startswith(digest)
+
+
+@pytest.mark.parametrize("ours", OVERRIDDEN)
+def test_every_overridden_method_is_named_here(ours: type[Any]) -> None:
+    own = {name for name, value in vars(ours).items() if callable(value)}
+    inherited = {name for base in ours.__mro__[1:-1] for name in vars(base)}
+    assert own & inherited - {"__doc__", "__orig_class__"} == set(OVERRIDDEN[ours])
+
+
+@pytest.mark.parametrize(("owner", "name"), [(owner, name) for owner, names in CALLED.items() for name in names])
+def test_a_method_that_is_called_exists(owner: type[Any], name: str) -> None:
+    assert callable(getattr(owner, name))
+
+
+@pytest.mark.parametrize(("owner", "name"), [(owner, name) for owner, names in READ.items() for name in names])
+def test_an_attribute_that_is_read_or_assigned_is_used_by_its_owner(owner: type[Any], name: str) -> None:
+    assert any(name in inspect.getsource(base) for base in owner.__mro__[:-1] if base.__module__ != "typing")

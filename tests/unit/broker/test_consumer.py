@@ -1,0 +1,86 @@
+"""Reading over broken connections, and reading once to the end."""
+
+from typing import Any, NamedTuple
+
+import pytest
+from aiokafka.errors import KafkaConnectionError
+
+from broker.consumer import Connection, connected, read_to_end, reconnecting
+
+
+class Stored(NamedTuple):
+    offset: int
+
+
+class FakeConsumer:
+    """Two partitions; the second one's records arrive in two fetches, and one of them is newer than the end."""
+
+    def __init__(self, *, starts: bool = True) -> None:
+        self.starts, self.is_stopped = starts, False
+        self._fetches = [{"a": [Stored(0), Stored(1)]}, {"b": [Stored(0)]}, {"b": [Stored(1), Stored(2)]}]
+        self._positions = {"a": 0, "b": 0}
+
+    async def start(self) -> None:
+        if not self.starts:
+            raise KafkaConnectionError("no broker")
+
+    async def stop(self) -> None:
+        self.is_stopped = True
+
+    def assignment(self) -> set[str]:
+        return set(self._positions)
+
+    async def end_offsets(self, partitions: set[str]) -> dict[str, int]:
+        return dict.fromkeys(partitions, 2)
+
+    async def position(self, partition: str) -> int:
+        return self._positions[partition]
+
+    async def getmany(self, timeout_ms: int) -> dict[str, list[Stored]]:
+        fetch = self._fetches.pop(0)
+        self._positions |= {partition: records[-1].offset + 1 for partition, records in fetch.items()}
+        return fetch
+
+
+async def test_a_topic_is_read_up_to_where_it_ended_when_reading_began() -> None:
+    assert [record.offset async for record in read_to_end(FakeConsumer())] == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("starts", [True, False])
+async def test_a_consumer_is_stopped_also_when_it_could_not_start(starts: bool) -> None:
+    consumer = FakeConsumer(starts=starts)
+    try:
+        async with connected(consumer):
+            assert starts
+    except KafkaConnectionError:
+        assert not starts
+    assert consumer.is_stopped
+
+
+class StopError(Exception):
+    pass
+
+
+async def test_a_session_that_fails_is_followed_by_another() -> None:
+    connection = Connection(longest_pause_seconds=0.001)
+    sessions: list[str] = []
+
+    async def session() -> None:
+        sessions.append(connection.waiting_for())
+        if len(sessions) == 3:
+            raise StopError
+        connection.established()
+        sessions.append(connection.waiting_for())
+        raise KafkaConnectionError("away")
+
+    with pytest.raises(StopError):
+        await reconnecting(session, connection)
+    assert sessions == ["waiting for Kafka", "", "waiting for Kafka"]
+
+
+async def test_what_waiting_does_not_mend_ends_reading() -> None:
+    async def session() -> Any:
+        raise StopError
+
+    with pytest.raises(StopError):
+        await reconnecting(session, Connection())

@@ -1,0 +1,89 @@
+"""Records are sent until they are acknowledged, in their order, over as many producers as that takes."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
+
+from broker import producer
+from broker.producer import TopicsSink
+from broker.record import Outgoing
+from schemas.codec.records import Record
+
+
+class FakeKafka:
+    """Makes the producers of one sink; ``script`` says what happens to each record that is sent, and to each start."""
+
+    def __init__(self, *script: Exception | None) -> None:
+        self.script = list(script)
+        self.taken: list[bytes] = []
+        self.producers = self.stopped = 0
+
+    def __call__(self, *_: object, **__: object) -> "FakeKafka":
+        self.producers += 1
+        return self
+
+    async def start(self) -> None:
+        self._next()
+
+    async def stop(self) -> None:
+        self.stopped += 1
+
+    async def send(self, _: str, value: bytes, **__: object) -> Any:
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        try:
+            self._next()
+        except RequestTimedOutError as error:
+            future.set_exception(error)
+        else:
+            self.taken.append(value)
+            future.set_result(None)
+        return future
+
+    def _next(self) -> None:
+        if self.script and (failure := self.script.pop(0)):
+            raise failure
+
+
+def some(*values: bytes) -> list[Outgoing]:
+    return [Outgoing("topic", Record(b"key", value, [])) for value in values]
+
+
+def a_sink(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> tuple[TopicsSink, list[None]]:
+    monkeypatch.setattr(producer, "idempotent_producer", kafka)
+    retries: list[None] = []
+    return TopicsSink("a:1", 1024, count_retry=lambda: retries.append(None), max_backoff_seconds=0.001), retries
+
+
+async def test_records_are_sent_once_where_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = FakeKafka()
+    sink, retries = a_sink(kafka, monkeypatch)
+    await sink.send(some(b"1", b"2"))
+    await sink.send(some(b"3"))
+    assert (kafka.taken, kafka.producers, retries) == ([b"1", b"2", b"3"], 1, [])
+
+
+async def test_after_a_failure_all_are_sent_again_by_a_new_producer(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = FakeKafka(None, None, RequestTimedOutError())
+    sink, retries = a_sink(kafka, monkeypatch)
+    await sink.send(some(b"1", b"2"))
+    assert (kafka.taken, kafka.producers, len(retries)) == ([b"1", b"1", b"2"], 2, 1)
+    assert not sink.is_waiting
+
+
+async def test_a_producer_that_can_not_start_is_stopped_and_followed_by_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kafka = FakeKafka(KafkaConnectionError(), KafkaConnectionError())
+    sink, _ = a_sink(kafka, monkeypatch)
+    await sink.send(some(b"1"))
+    assert (kafka.taken, kafka.producers, kafka.stopped) == ([b"1"], 3, 2)
+
+
+async def test_nothing_to_send_needs_no_producer(monkeypatch: pytest.MonkeyPatch) -> None:
+    kafka = FakeKafka()
+    sink, _ = a_sink(kafka, monkeypatch)
+    await sink.send([])
+    await sink.close()
+    assert kafka.producers == 0

@@ -1,0 +1,30 @@
+import logging
+
+from process import logs
+from process.logs import RarelyRepeated
+
+
+def a_record(name: str, text: str) -> logging.LogRecord:
+    return logging.LogRecord(name, logging.ERROR, "", 0, text, (), None)
+
+
+def test_a_complaint_of_a_library_passes_once_and_ours_every_time() -> None:
+    rarely = RarelyRepeated()
+    assert [rarely.filter(a_record("aiokafka.conn", "no answer")) for _ in range(3)] == [True, False, False]
+    assert rarely.filter(a_record("aiokafka.conn", "another"))
+    assert all(rarely.filter(a_record("pipeline.worker", "no answer")) for _ in range(3))
+
+
+def test_libraries_are_quiet_and_some_are_silent() -> None:
+    names = ("aiokafka", "httpx", "example.ours")
+    before = {name: logging.getLogger(name).level for name in names}
+    filters = {handler: list(handler.filters) for handler in logging.getLogger().handlers}
+    try:
+        logs.configure(quiet=["example.ours"], silent=["aiokafka"])
+        levels = [logging.getLogger(name).level for name in names]
+    finally:
+        for name, level in before.items():
+            logging.getLogger(name).setLevel(level)
+        for handler, kept in filters.items():
+            handler.filters = kept
+    assert levels == [logging.CRITICAL, logging.WARNING, logging.WARNING]
