@@ -17,9 +17,9 @@ def test_findings_are_narrowed_by_every_field(filling: Filling, api: Served) -> 
     )
 
     def found(**query: str) -> str:
-        told = api.get(FINDINGS, namespace="api-found", **query).json()
-        assert told["total"] == len(told["items"])
-        return "".join(item["name"] for item in told["items"])
+        answer = api.get(FINDINGS, namespace="api-found", **query).json()
+        assert answer["total"] == len(answer["items"])
+        return "".join(item["name"] for item in answer["items"])
 
     assert found() == "abc"
     assert found(pod="b") == "b"
@@ -29,28 +29,28 @@ def test_findings_are_narrowed_by_every_field(filling: Filling, api: Served) -> 
     assert found(scheduler="hami-scheduler") == "abc"
     assert found(scheduler="kai-scheduler") == ""
     assert found(since="90m") == "a"
-    assert found(to=(NOW - 2 * hour).isoformat()) == "c"
-    assert found(**{"from": (NOW - 3 * hour).isoformat(), "to": (NOW - hour).isoformat()}) == "bc"
+    assert found(until=(NOW - 2 * hour).isoformat()) == "c"
+    assert found(since=(NOW - 3 * hour).isoformat(), until=(NOW - hour).isoformat()) == "bc"
     of_pod = api.get("/api/v1/namespaces/api-found/pods/b/findings").json()["items"]
     assert [(item["finding"], item["numbers"]["memory_taken_mib"]) for item in of_pod] == [("BoundElsewhere", 50000)]
 
 
-def test_findings_of_one_moment_are_paged_through_one_by_one(filling: Filling, api: Served) -> None:
+def test_findings_of_the_same_time_are_paged_one_by_one(filling: Filling, api: Served) -> None:
     devices = [f"GPU-{number}" for number in range(7)]
     filling.index_findings(*(a_finding("api-found/paged", device=device) for device in devices))
     query, seen = {"limit": "2"}, []
     while True:
-        told = api.get("/api/v1/namespaces/api-found/pods/paged/findings", **query)
-        assert told.headers["x-total-count"] == "7"
-        seen += [item["device"] for item in told.json()["items"]]
+        answer = api.get("/api/v1/namespaces/api-found/pods/paged/findings", **query)
+        assert answer.headers["x-total-count"] == "7"
+        seen += [item["device"] for item in answer.json()["items"]]
         filling.index_findings(a_finding("api-found/paged", device="GPU-0"))
-        if told.json()["continue"] is None:
+        if answer.json()["continue"] is None:
             break
-        query["continue"] = told.json()["continue"]
+        query["continue"] = answer.json()["continue"]
     assert seen == devices
 
 
-def test_a_pod_without_findings_and_a_pod_that_nobody_knows_are_two_answers(filling: Filling, api: Served) -> None:
+def test_a_pod_without_findings_gets_an_empty_list_and_an_unknown_pod_404(filling: Filling, api: Served) -> None:
     filling.index(an_attempt("api-found/good"))
     path = "/api/v1/namespaces/api-found/pods/{}/findings"
     assert api.get(path.format("good")).json() == {"total": 0, "items": [], "continue": None}

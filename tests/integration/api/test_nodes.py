@@ -1,4 +1,4 @@
-"""Nodes and pods as they were seen, and who held what when: in a real index, asked for over HTTP."""
+"""Observations of nodes and pods, and occupancy over time: in a real index, over HTTP."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,7 +18,7 @@ def at(minutes: float) -> datetime:
     return START + minutes * MINUTE
 
 
-def said(minutes: float) -> str:
+def rfc3339(minutes: float) -> str:
     return at(minutes).isoformat().replace("+00:00", "Z")
 
 
@@ -43,7 +43,7 @@ def observed(node: str, minutes: float, ready: str = "True", cpu: str = "12") ->
     )
 
 
-def a_stay(
+def a_placement(
     pod: str, node: str, begin: float, end: float | None = None, *devices: str, memory_mib: int = 1000
 ) -> PodPlacement:
     namespace, name = pod.split("/")
@@ -78,26 +78,26 @@ def node_with_a_history(filling: Filling) -> None:
         observed("n-node1", 40, ready="False", cpu="8"),
         *checks,
     )
-    filling.index_stays(
-        a_stay("api-held/a", "n-node1", 10, 50, "GPU-n-0"),
-        a_stay("api-held/b", "n-node1", 20, None, "GPU-n-0", "GPU-n-1", memory_mib=2000),
-        a_stay("api-held/web", "n-node1", 25, 35),
-        a_stay("api-held/a", "n-node2", 60, 70, "GPU-m-0"),
-        a_stay("api-held/a", "n-node1", 80),
+    filling.index_placements(
+        a_placement("api-held/a", "n-node1", 10, 50, "GPU-n-0"),
+        a_placement("api-held/b", "n-node1", 20, None, "GPU-n-0", "GPU-n-1", memory_mib=2000),
+        a_placement("api-held/web", "n-node1", 25, 35),
+        a_placement("api-held/a", "n-node2", 60, 70, "GPU-m-0"),
+        a_placement("api-held/a", "n-node1", 80),
     )
 
 
 def node(api: Served, **query: str) -> dict[str, Any]:
     answer = api.get("/api/v1/nodes/n-node1", **query)
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    body: dict[str, Any] = answer.json()
+    return body
 
 
-def test_a_node_is_told_as_it_is_now_each_part_with_when_and_by_whom(api: Served) -> None:
-    told = node(api)
-    assert told["status"] == {
-        "observed_at": said(40),
+def test_a_node_is_answered_as_it_is_now_with_when_and_by_whom_reported(api: Served) -> None:
+    answer = node(api)
+    assert answer["status"] == {
+        "observed_at": rfc3339(40),
         "reported_by": "cluster",
         "capacity": {"cpu": "8"},
         "allocatable": {"cpu": "8"},
@@ -107,20 +107,20 @@ def test_a_node_is_told_as_it_is_now_each_part_with_when_and_by_whom(api: Served
                 "status": "False",
                 "reason": "KubeletReady",
                 "message": "",
-                "last_transition_at": said(40),
+                "last_transition_at": rfc3339(40),
             }
         ],
     }
-    hami, other = told["registrations"]
+    hami, other = answer["registrations"]
     assert (hami["reported_by"], hami["observed_at"], [each["uuid"] for each in hami["devices"]]) == (
-        "hami-scheduler", said(30), ["GPU-n-0"]
+        "hami-scheduler", rfc3339(30), ["GPU-n-0"]
     )  # fmt: skip
-    assert (other["reported_by"], other["observed_at"]) == ("other-scheduler", said(5))
+    assert (other["reported_by"], other["observed_at"]) == ("other-scheduler", rfc3339(5))
     assert hami["devices"][0] == {
         "uuid": "GPU-n-0", "model": "NVIDIA A100", "mode": "hami-core", "index": 0, "memory_mib": 40960,
         "cores_percent": 100, "slots": 10, "numa": 0, "healthy": True,
     }  # fmt: skip
-    assert told["checks"] == [{"observed_at": said(20), "reported_by": "hami-scheduler", "problems": []}]
+    assert answer["checks"] == [{"observed_at": rfc3339(20), "reported_by": "hami-scheduler", "problems": []}]
 
 
 @pytest.mark.parametrize(
@@ -133,17 +133,17 @@ def test_a_node_is_told_as_it_is_now_each_part_with_when_and_by_whom(api: Served
         (40, "False", ["GPU-n-0"], []),
     ],
 )
-def test_a_node_is_told_as_it_was(
+def test_a_node_is_answered_as_it_was(
     api: Served, minute: float, ready: str | None, devices: list[str], problems: list[str] | None
 ) -> None:
-    told = node(api, at=said(minute))
-    assert (told["status"] or {"conditions": [{"status": None}]})["conditions"][0]["status"] == ready
-    assert [each["uuid"] for each in told["registrations"][0]["devices"]] == devices
-    found = [[problem["code"] for problem in check["problems"]] for check in told["checks"]]
+    answer = node(api, at=rfc3339(minute))
+    assert (answer["status"] or {"conditions": [{"status": None}]})["conditions"][0]["status"] == ready
+    assert [each["uuid"] for each in answer["registrations"][0]["devices"]] == devices
+    found = [[problem["code"] for problem in check["problems"]] for check in answer["checks"]]
     assert found == ([] if problems is None else [problems])
 
 
-def test_of_two_sayings_in_one_millisecond_the_later_counts(filling: Filling, api: Served) -> None:
+def test_of_two_observations_in_one_millisecond_the_later_counts(filling: Filling, api: Served) -> None:
     base = START.replace(microsecond=5_000)
     for microseconds in (900, 100, 500):
         event = NodeObserved(
@@ -155,13 +155,13 @@ def test_of_two_sayings_in_one_millisecond_the_later_counts(filling: Filling, ap
     assert api.get("/api/v1/nodes/n-quick", at=moment).json()["status"]["capacity"] == {"cpu": "500"}
 
 
-def test_what_is_held_now_is_told_per_device_with_the_pods(api: Served) -> None:
-    told = api.get("/api/v1/nodes/n-node1/occupancy").json()
-    first, second = told["devices"]
+def test_what_is_held_now_is_answered_per_device_with_the_pods(api: Served) -> None:
+    answer = api.get("/api/v1/nodes/n-node1/occupancy").json()
+    first, second = answer["devices"]
     assert (first["uuid"], first["memory_held_mib"], first["memory_total_mib"]) == ("GPU-n-0", 2000, 40960)
     assert (second["uuid"], second["memory_held_mib"], second["memory_total_mib"]) == ("GPU-n-1", 2000, None)
-    assert [(each["name"], each["from"]) for each in first["held_by"]] == [("b", said(20))]
-    assert [pod["name"] for pod in told["pods"]] == ["b", "a"]
+    assert [(each["name"], each["started_at"]) for each in first["held_by"]] == [("b", rfc3339(20))]
+    assert [pod["name"] for pod in answer["pods"]] == ["b", "a"]
 
 
 @pytest.mark.parametrize(
@@ -177,51 +177,51 @@ def test_what_is_held_now_is_told_per_device_with_the_pods(api: Served) -> None:
 def test_what_was_held_at_any_time_in_the_past(
     api: Served, minute: float, pods: list[str], held: dict[str, int]
 ) -> None:
-    told = api.get("/api/v1/nodes/n-node1/occupancy", at=said(minute)).json()
-    assert [pod["name"] for pod in told["pods"]] == pods
-    assert {device["uuid"]: device["memory_held_mib"] for device in told["devices"]} == held
+    answer = api.get("/api/v1/nodes/n-node1/occupancy", at=rfc3339(minute)).json()
+    assert [pod["name"] for pod in answer["pods"]] == pods
+    assert {device["uuid"]: device["memory_held_mib"] for device in answer["devices"]} == held
 
 
-def test_the_history_of_a_node_holds_every_stay_that_overlaps_the_range(api: Served) -> None:
+def test_the_list_of_a_node_has_every_placement_that_overlaps_the_range(api: Served) -> None:
     def found(**query: str) -> list[str]:
         answer = api.get("/api/v1/nodes/n-node1/occupancy", **query)
         assert answer.status_code == 200, answer.text
-        told = answer.json()
-        assert told["total"] == len(told["items"])
-        return [item["name"] for item in told["items"]]
+        body = answer.json()
+        assert body["total"] == len(body["items"])
+        return [item["name"] for item in body["items"]]
 
     assert found(limit="50") == ["a", "web", "b", "a"]
-    assert found(**{"from": said(35), "to": said(79)}) == ["b", "a"]
-    assert found(**{"from": said(50), "to": said(79)}) == ["b"]
-    assert found(to=said(20)) == ["a"]
-    assert found(**{"from": said(0)}, device="GPU-n-1") == ["b"]
+    assert found(since=rfc3339(35), until=rfc3339(79)) == ["b", "a"]
+    assert found(since=rfc3339(50), until=rfc3339(79)) == ["b"]
+    assert found(until=rfc3339(20)) == ["a"]
+    assert found(since=rfc3339(0), device="GPU-n-1") == ["b"]
     seen, query = [], {"limit": "1"}
     while True:
-        told = api.get("/api/v1/nodes/n-node1/occupancy", **query).json()
-        seen += [item["name"] for item in told["items"]]
-        if told["continue"] is None:
+        answer = api.get("/api/v1/nodes/n-node1/occupancy", **query).json()
+        seen += [item["name"] for item in answer["items"]]
+        if answer["continue"] is None:
             break
-        query["continue"] = told["continue"]
+        query["continue"] = answer["continue"]
     assert seen == ["a", "web", "b", "a"]
 
 
-def test_the_stays_of_a_pod_say_where_with_what_from_when_until_when(api: Served) -> None:
-    told = api.get("/api/v1/namespaces/api-held/pods/a/occupancy").json()
-    assert [(item["node"], item["started_at"], item["ended_at"], item["ended_by"]) for item in told["items"]] == [
-        ("n-node1", said(80), None, ""),
-        ("n-node2", said(60), said(70), "Succeeded"),
-        ("n-node1", said(10), said(50), "Succeeded"),
+def test_the_placements_of_a_pod_have_node_devices_start_and_end(api: Served) -> None:
+    answer = api.get("/api/v1/namespaces/api-held/pods/a/occupancy").json()
+    assert [(item["node"], item["started_at"], item["ended_at"], item["ended_by"]) for item in answer["items"]] == [
+        ("n-node1", rfc3339(80), None, ""),
+        ("n-node2", rfc3339(60), rfc3339(70), "Succeeded"),
+        ("n-node1", rfc3339(10), rfc3339(50), "Succeeded"),
     ]
-    assert told["items"][1]["devices"] == [
+    assert answer["items"][1]["devices"] == [
         {
             "uuid": "GPU-m-0", "container": "main", "init": False, "model": "", "memory_mib": 1000,
             "cores_percent": 10, "slots": 1,
         }
     ]  # fmt: skip
-    assert told["items"][0]["devices"] == []
+    assert answer["items"][0]["devices"] == []
 
 
-def test_the_observations_of_a_pod_say_phase_node_and_conditions_over_time(filling: Filling, api: Served) -> None:
+def test_the_observations_of_a_pod_have_phase_node_and_conditions_over_time(filling: Filling, api: Served) -> None:
     pod = PodRef(namespace="api-seen", name="a", uid="u1")
     scheduled = Condition(type="PodScheduled", status="True", last_transition_at=at(1))
     filling.index_observations(
@@ -231,25 +231,25 @@ def test_the_observations_of_a_pod_say_phase_node_and_conditions_over_time(filli
         PodObserved(pod=pod, observed_at=at(9), phase="Running", node="n-node1", deleted=True),
     )
     path = "/api/v1/namespaces/api-seen/pods/a/observations"
-    told = api.get(path).json()
-    assert [(item["observed_at"], item["phase"], item["node"], item["deleted"]) for item in told["items"]] == [
-        (said(9), "Running", "n-node1", True),
-        (said(2), "Running", "n-node1", False),
-        (said(1), "Pending", "n-node1", False),
-        (said(0), "Pending", "", False),
+    answer = api.get(path).json()
+    assert [(item["observed_at"], item["phase"], item["node"], item["deleted"]) for item in answer["items"]] == [
+        (rfc3339(9), "Running", "n-node1", True),
+        (rfc3339(2), "Running", "n-node1", False),
+        (rfc3339(1), "Pending", "n-node1", False),
+        (rfc3339(0), "Pending", "", False),
     ]
-    assert told["items"][1]["conditions"][0]["type"] == "PodScheduled"
-    within = api.get(path, **{"from": said(1), "to": said(9)}).json()
-    assert [item["observed_at"] for item in within["items"]] == [said(2), said(1)]
+    assert answer["items"][1]["conditions"][0]["type"] == "PodScheduled"
+    within = api.get(path, since=rfc3339(1), until=rfc3339(9)).json()
+    assert [item["observed_at"] for item in within["items"]] == [rfc3339(2), rfc3339(1)]
 
 
-def test_what_nobody_has_seen_is_not_found_and_says_what_to_check(filling: Filling, api: Served) -> None:
+def test_an_unknown_pod_or_node_is_not_found_with_what_to_check(filling: Filling, api: Served) -> None:
     for rest in ("", "/occupancy", "/occupancy?until=1h"):
         answer = api.client.get("/api/v1/nodes/n-nobody" + rest)
         assert answer.status_code == 404
         assert "kubectl get node n-nobody" in answer.json()["next"]
     for path in ("/api/v1/nodes/n-node1", "/api/v1/nodes/n-node1/occupancy"):
-        answer = api.get(path, at=said(-1))
+        answer = api.get(path, at=rfc3339(-1))
         assert answer.status_code == 404
         rounded_up = at(0) + timedelta(milliseconds=1)  # the index does not know it more finely
         assert rounded_up.isoformat()[:23] in answer.json()["next"]
@@ -263,6 +263,6 @@ def test_what_nobody_has_seen_is_not_found_and_says_what_to_check(filling: Filli
 
 
 def test_a_node_that_is_known_held_nothing_while_nothing_was_on_it(api: Served) -> None:
-    told = api.get("/api/v1/nodes/n-node1/occupancy", at=said(0), device="GPU-none").json()
-    assert (told["devices"], told["pods"]) == ([], [])
-    assert api.get("/api/v1/nodes/n-node2/occupancy", **{"from": said(71)}).json()["items"] == []
+    answer = api.get("/api/v1/nodes/n-node1/occupancy", at=rfc3339(0), device="GPU-none").json()
+    assert (answer["devices"], answer["pods"]) == ([], [])
+    assert api.get("/api/v1/nodes/n-node2/occupancy", since=rfc3339(71)).json()["items"] == []

@@ -32,7 +32,7 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         # Provisioned now: the running API finds the topic by itself.
         filling.provision()
         assert until(lambda: api.part("attempts_topic")["ready"])
-        filling.tell(an_attempt("default/told"))
+        filling.publish(an_attempt("default/told"))
         filling.index(an_attempt("default/stored"))
         assert until(lambda: api.schedulerlog("default/told").status_code == 200)
 
@@ -72,12 +72,12 @@ def test_the_api_through_the_failures_of_both_stores(own_backends: OwnBackends) 
         assert api.is_ready()
         servers.kafka[0].start()
         assert until(lambda: api.part("attempts_topic")["ready"])
-        filling.tell(an_attempt("default/after"))
+        filling.publish(an_attempt("default/after"))
         assert until(lambda: api.schedulerlog("default/after").status_code == 200)
 
         # More partitions: records on the new ones are read too.
         asyncio.run(_add_partitions(filling.bootstrap_servers, 30))
-        filling.tell(*(an_attempt(f"default/spread-{n}") for n in range(60)))
+        filling.publish(*(an_attempt(f"default/spread-{n}") for n in range(60)))
         assert until(lambda: all(api.schedulerlog(f"default/spread-{n}").status_code == 200 for n in range(60)))
     assert httpx.get(filling.url).status_code == 200
 

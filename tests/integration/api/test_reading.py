@@ -19,8 +19,8 @@ def names(answer: httpx.Response) -> list[str]:
     return [node["name"] for node in answer.json()["filter"]["nodes"]]
 
 
-def test_an_attempt_on_the_topic_is_answered_though_the_index_has_never_seen_it(filling: Filling, api: Served) -> None:
-    filling.tell(an_attempt("api-topic/a", chosen="node2", bound=True))
+def test_an_attempt_on_the_topic_is_answered_before_the_index_has_it(filling: Filling, api: Served) -> None:
+    filling.publish(an_attempt("api-topic/a", chosen="node2", bound=True))
     assert until(lambda: api.schedulerlog("api-topic/a").status_code == 200)
     assert api.schedulerlog("api-topic/a").json() == {
         "status": "succeeded",
@@ -48,15 +48,15 @@ def test_an_attempt_on_the_topic_is_answered_though_the_index_has_never_seen_it(
 
 def test_garbage_between_attempts_is_counted_and_passed_over(filling: Filling, api: Served) -> None:
     before = api.metric("schedulerlog_api_topic_rejected")
-    filling.tell(raw=[(b"api-topic/b", b"\xff\x00not json"), (b"api-topic/b", b"{}")])
-    filling.tell(an_attempt("api-topic/b"))
+    filling.publish(raw=[(b"api-topic/b", b"\xff\x00not json"), (b"api-topic/b", b"{}")])
+    filling.publish(an_attempt("api-topic/b"))
     assert until(lambda: api.schedulerlog("api-topic/b").status_code == 200)
     assert api.metric("schedulerlog_api_topic_rejected") == before + 2
 
 
 def test_an_attempt_on_five_thousand_nodes_comes_whole(filling: Filling, api: Served) -> None:
     nodes = [f"gpu-node-{number:05d}.cluster.local" for number in range(5_000)]
-    filling.tell(an_attempt("api-topic/large", nodes=nodes))
+    filling.publish(an_attempt("api-topic/large", nodes=nodes))
     assert until(lambda: api.schedulerlog("api-topic/large").status_code == 200)
     answer = api.schedulerlog("api-topic/large")
     assert names(answer) == nodes
@@ -64,7 +64,7 @@ def test_an_attempt_on_five_thousand_nodes_comes_whole(filling: Filling, api: Se
 
 
 def test_an_api_started_later_replays_the_topic(filling: Filling, api: Served) -> None:
-    filling.tell(*(an_attempt(f"api-replay/{number}", nodes=[f"node{number}"]) for number in range(40)))
+    filling.publish(*(an_attempt(f"api-replay/{number}", nodes=[f"node{number}"]) for number in range(40)))
     with serving(filling.bootstrap_servers, filling.url) as later:
         assert until(later.is_ready)
         for number in range(40):
@@ -73,7 +73,7 @@ def test_an_api_started_later_replays_the_topic(filling: Filling, api: Served) -
 
 
 def test_a_replay_is_bounded(filling: Filling, api: Served) -> None:
-    filling.tell(*(an_attempt(f"api-bounded/{number}") for number in range(60)))
+    filling.publish(*(an_attempt(f"api-bounded/{number}") for number in range(60)))
     with serving(filling.bootstrap_servers, filling.url, SCHEDULERLOG_API_REPLAYED_RECORDS="12") as bounded:
         assert until(bounded.is_ready)
         assert 0 < bounded.metric("schedulerlog_api_topic_records") <= 12
@@ -89,11 +89,11 @@ def test_an_older_pod_comes_from_the_index_by_its_latest_attempt(filling: Fillin
 
 def test_the_devices_of_a_named_node_come_with_the_full_detail(filling: Filling, api: Served) -> None:
     attempt = an_attempt("api-devices/a")
-    said: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
+    fields: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
     filling.index(attempt)
     assert "no device records" in _full(api)["devices_note"]
-    record = devices_judged(("node1", "node2"), each=3, **said)
-    filling.index_devices(record, devices_judged(("node9",), part=1, **said))
+    record = devices_judged(("node1", "node2"), each=3, **fields)
+    filling.index_devices(record, devices_judged(("node9",), part=1, **fields))
     devices = _full(api)["devices"]
     assert [device["uuid"] for device in devices] == record.uuid[:3]
     assert {device["node"] for device in devices} == {"node1"}
@@ -101,27 +101,26 @@ def test_the_devices_of_a_named_node_come_with_the_full_detail(filling: Filling,
     assert devices[0]["verdict"] == record.verdicts[record.verdict[0]]
 
 
-def test_devices_that_were_written_apart_come_back_whole_and_a_missing_inventory_is_said(
-    filling: Filling, api: Served
-) -> None:
+def test_devices_stored_apart_come_back_whole_and_a_missing_inventory_is_noted(filling: Filling, api: Served) -> None:
     attempt = an_attempt("api-devices/b")
-    said: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
+    fields: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
     filling.index(attempt)
-    record = devices_judged(("node1", "node2"), each=3, **said)
+    record = devices_judged(("node1", "node2"), each=3, **fields)
     filling.index_divided(record)
-    told = _full(api, "b")
-    assert [device["uuid"] for device in told["devices"]] == record.uuid[:3]
-    assert told["devices_note"] == ""
-    filling.index_divided(devices_judged(("node1",), part=1, **said), inventories=False)
-    told = _full(api, "b")
-    assert [device["uuid"] for device in told["devices"]] == record.uuid[:3]
-    assert told["devices_note"] == "device records that name devices which are not in the index any more: 1"
+    answer = _full(api, "b")
+    assert [device["uuid"] for device in answer["devices"]] == record.uuid[:3]
+    assert answer["devices_note"] == ""
+    filling.index_divided(devices_judged(("node1",), part=1, **fields), inventories=False)
+    answer = _full(api, "b")
+    assert [device["uuid"] for device in answer["devices"]] == record.uuid[:3]
+    note = "device records left out because the inventory of their devices is no longer in the index: 1"
+    assert answer["devices_note"] == note
 
 
 def _full(api: Served, pod: str = "a") -> dict[str, Any]:
     path = f"/api/v1/namespaces/api-devices/pods/{pod}/schedulerlog"
-    told: dict[str, Any] = api.get(path, detail="full", node="node1").json()
-    return told
+    answer: dict[str, Any] = api.get(path, detail="full", node="node1").json()
+    return answer
 
 
 def test_a_search_narrows_by_every_field(filling: Filling, api: Served) -> None:
@@ -134,9 +133,9 @@ def test_a_search_narrows_by_every_field(filling: Filling, api: Served) -> None:
     )
 
     def found(**query: str) -> str:
-        told = api.get("/api/v1/schedulerlogs", namespace="api-search", **query).json()
-        assert told["total"] == len(told["items"])
-        return "".join(item["name"] for item in told["items"])
+        answer = api.get("/api/v1/schedulerlogs", namespace="api-search", **query).json()
+        assert answer["total"] == len(answer["items"])
+        return "".join(item["name"] for item in answer["items"])
 
     assert found() == "abcd"
     assert found(pod="b") == "b"
@@ -169,24 +168,24 @@ def test_a_search_is_paged_through_while_attempts_are_written(filling: Filling, 
     seen: list[str] = []
     query = {"namespace": "api-paged", "limit": "200"}
     for page in range(20):
-        told = api.get("/api/v1/schedulerlogs", **query)
-        assert told.status_code == 200, told.text
-        assert (told.json()["continue"] is not None) == ("next" in told.links)
-        seen += [item["name"] for item in told.json()["items"]]
+        answer = api.get("/api/v1/schedulerlogs", **query)
+        assert answer.status_code == 200, answer.text
+        assert (answer.json()["continue"] is not None) == ("next" in answer.links)
+        seen += [item["name"] for item in answer.json()["items"]]
         filling.index(
             an_attempt(f"api-paged/new{page}", nodes=["node1"]),
             an_attempt(f"api-paged/late{page}", started_at=NOW - timedelta(hours=9, microseconds=50 * page)),
             an_attempt(pods[page][0], started_at=pods[page][1], chosen="node1", nodes=["node1"], bound=True),
         )
-        if told.json()["continue"] is None:
+        if answer.json()["continue"] is None:
             break
-        query["continue"] = told.json()["continue"]
+        query["continue"] = answer.json()["continue"]
     assert len(seen) == len(set(seen))
     assert {name for name in seen if name.startswith("p")} == {f"p{n}" for n in range(1_250)}
     assert not [name for name in seen if name.startswith("new")]
 
 
-def test_an_expired_place_to_continue_from_is_said_to_be_gone(filling: Filling, api: Served) -> None:
+def test_an_expired_token_is_answered_by_410(filling: Filling, api: Served) -> None:
     filling.index(*(an_attempt(f"api-expired/{n}") for n in range(5)))
     query = {"namespace": "api-expired", "limit": "2"}
     for _ in range(2):
@@ -201,7 +200,7 @@ def test_an_expired_place_to_continue_from_is_said_to_be_gone(filling: Filling, 
     assert "without continue" in answer.json()["next"]
 
 
-def test_a_search_read_to_its_end_leaves_nothing_open(filling: Filling, api: Served) -> None:
+def test_a_search_read_to_its_end_leaves_no_point_in_time_open(filling: Filling, api: Served) -> None:
     def open_contexts() -> int:
         stats = httpx.get(f"{filling.url}/_nodes/stats/indices/search").json()
         return sum(node["indices"]["search"]["point_in_time_current"] for node in stats["nodes"].values())
@@ -217,8 +216,8 @@ def test_a_search_read_to_its_end_leaves_nothing_open(filling: Filling, api: Ser
 
 
 def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Served) -> None:
-    def tried(minute: int, reason: str = "NumaNotFit", **said: Any) -> None:
-        attempt = an_attempt("api-history/a", started_at=NOW + timedelta(minutes=minute), reason=reason, **said)
+    def tried(minute: int, reason: str = "NumaNotFit", **fields: Any) -> None:
+        attempt = an_attempt("api-history/a", started_at=NOW + timedelta(minutes=minute), reason=reason, **fields)
         filling.index(attempt)
 
     for minute in range(3):
@@ -227,27 +226,27 @@ def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Se
         tried(minute, "CardInsufficientMemory")
     tried(5)
     tried(6, chosen="node2", bound=True)
-    told = api.schedulerlog("api-history/a", "/history").json()
-    outline = [(each["status"], each["attempts"], each["reasons"]) for each in told["episodes"]]
+    answer = api.schedulerlog("api-history/a", "/history").json()
+    outline = [(each["status"], each["attempts"], each["reasons"]) for each in answer["episodes"]]
     assert outline == [
         ("succeeded", 1, ["NumaNotFit"]),
         ("failed", 1, ["NumaNotFit"]),
         ("failed", 2, ["CardInsufficientMemory"]),
         ("failed", 3, ["NumaNotFit"]),
     ]
-    latest, *_, first = told["episodes"]
+    latest, *_, first = answer["episodes"]
     assert latest["filter"]["summary"] == "find fit node(node2), 1 nodes not fit, 1 nodes fit(node2:11.58)"
     assert latest["bind"] == {"status": "passed", "summary": "Successfully binding node [node2] to api-history/a"}
     assert first["first_seen_at"] == NOW.isoformat().replace("+00:00", "Z")
     assert first["last_seen_at"] == (NOW + timedelta(minutes=2)).isoformat().replace("+00:00", "Z")
     assert len(first["attempt_ids"]) == 3
-    assert told["continue"] is None
+    assert answer["continue"] is None
 
 
 def test_a_history_shows_an_attempt_that_the_index_does_not_show_yet(filling: Filling, api: Served) -> None:
     first, second = (an_attempt("api-history/b", started_at=NOW + timedelta(minutes=m)) for m in range(2))
     filling.index(first)
-    filling.tell(second)
+    filling.publish(second)
     assert until(lambda: api.schedulerlog("api-history/b").status_code == 200)
     [episode] = until(lambda: api.schedulerlog("api-history/b", "/history").json()["episodes"])
     assert episode["attempt_ids"] == [second.attempt_id, first.attempt_id]
@@ -264,12 +263,12 @@ def test_a_history_of_thousands_is_counted_and_paged(filling: Filling, api: Serv
     counts: list[int] = []
     query = {"limit": "1"}
     while True:
-        told = api.get("/api/v1/namespaces/api-history/pods/long/schedulerlog/history", **query).json()
-        counts += [episode["attempts"] for episode in told["episodes"]]
-        assert all(len(episode["attempt_ids"]) <= 100 for episode in told["episodes"])
-        if told["continue"] is None:
+        answer = api.get("/api/v1/namespaces/api-history/pods/long/schedulerlog/history", **query).json()
+        counts += [episode["attempts"] for episode in answer["episodes"]]
+        assert all(len(episode["attempt_ids"]) <= 100 for episode in answer["episodes"])
+        if answer["continue"] is None:
             break
-        query["continue"] = told["continue"]
+        query["continue"] = answer["continue"]
     assert counts == [2_500, 3, 2]
 
 
@@ -277,5 +276,5 @@ def test_pods_of_one_name_in_two_namespaces_are_two_pods(filling: Filling, api: 
     one, two = an_attempt("api-ns1/same", nodes=["node1"]), an_attempt("api-ns2/same", nodes=["node2"])
     two = two.model_copy(update={"pod": PodRef(namespace="api-ns2", name="same", uid="other"), "attempt_id": "22" * 16})
     filling.index(one, two)
-    filling.tell(one)
+    filling.publish(one)
     assert [names(api.schedulerlog(pod)) for pod in ("api-ns1/same", "api-ns2/same")] == [["node1"], ["node2"]]

@@ -126,11 +126,11 @@ class Filling:
         finally:
             await admin.close()
 
-    def tell(self, *summaries: AttemptSummarized, raw: Iterable[tuple[bytes, bytes]] = ()) -> None:
+    def publish(self, *summaries: AttemptSummarized, raw: Iterable[tuple[bytes, bytes]] = ()) -> None:
         """Onto the topic, and after them ``raw`` records (key and value) that nobody checked."""
-        asyncio.run(self._tell(summaries, raw))
+        asyncio.run(self._publish(summaries, raw))
 
-    async def _tell(self, summaries: Iterable[AttemptSummarized], raw: Iterable[tuple[bytes, bytes]]) -> None:
+    async def _publish(self, summaries: Iterable[AttemptSummarized], raw: Iterable[tuple[bytes, bytes]]) -> None:
         producer = AIOKafkaProducer(bootstrap_servers=self.bootstrap_servers, acks="all")
         await producer.start()
         try:
@@ -161,8 +161,8 @@ class Filling:
     def index_findings(self, *events: FindingReported) -> None:
         self._index((FINDINGS, each.started_at, each.id, finding_document(each)) for each in events)
 
-    def index_stays(self, *stays: PodPlacement) -> None:
-        self._index((OCCUPANCY, each.started_at, each.id, placement_document(each, {})) for each in stays)
+    def index_placements(self, *placements: PodPlacement) -> None:
+        self._index((OCCUPANCY, each.started_at, each.id, placement_document(each, {})) for each in placements)
 
     def index_observations(self, *events: Observed) -> None:
         self._index((OBSERVATIONS, each.observed_at, each.id, observation_document(each, each.id)) for each in events)

@@ -1,4 +1,4 @@
-"""``python -m api serve``, as somebody starts it who has set something wrong."""
+"""``python -m api serve``, started with wrong settings."""
 
 import os
 import socket
@@ -64,7 +64,7 @@ def test_a_password_in_a_wrong_url_is_not_repeated(called: Callable[..., Result]
     assert "secret" not in ended.stderr
 
 
-def test_switched_off_it_says_so_and_ends_well_without_any_other_setting() -> None:
+def test_switched_off_it_prints_that_and_ends_with_status_0_without_any_other_setting() -> None:
     ended = serve(SCHEDULERLOG_API_ENABLED="false")
     assert ended.returncode == 0
     assert ended.stdout == "the API is switched off (SCHEDULERLOG_API_ENABLED=false)\n"
@@ -100,13 +100,13 @@ def port() -> Iterator[int]:
         command, env=GOOD | INJECTED, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     assert process.stdout is not None
-    with process.stdout as said:
-        yield int(said.readline().split("127.0.0.1:")[1].split()[0])
+    with process.stdout as output:
+        yield int(output.readline().split("127.0.0.1:")[1].split()[0])
     process.terminate()
     assert process.wait(timeout=20) in (0, -15)
 
 
-def test_without_kafka_and_opensearch_it_answers_what_is_missing(port: int) -> None:
+def test_without_kafka_and_opensearch_it_answers_which_one_is_missing(port: int) -> None:
     url = f"http://127.0.0.1:{port}"
     assert httpx.get(f"{url}/healthz").json() == {"alive": True}
     ready = httpx.get(f"{url}/readyz")
@@ -125,7 +125,7 @@ def test_without_kafka_and_opensearch_it_answers_what_is_missing(port: int) -> N
         b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nConnection: close\r\n\r\n",
     ],
 )
-def test_bytes_that_are_no_http_are_answered_in_json(port: int, request_bytes: bytes) -> None:
+def test_bytes_that_are_not_http_are_answered_in_json(port: int, request_bytes: bytes) -> None:
     with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
         connection.sendall(request_bytes)
         answer = b"".join(iter(lambda: connection.recv(65536), b""))

@@ -1,4 +1,4 @@
-"""docs/api.md says what the code does."""
+"""docs/api.md lists the settings and parameters of the code."""
 
 from pathlib import Path
 

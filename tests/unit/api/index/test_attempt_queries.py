@@ -1,4 +1,4 @@
-"""Questions to the index, and what is made of its documents."""
+"""Queries about attempts, and list items from their documents."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -36,8 +36,8 @@ FITS: dict[str, Any] = {
 }
 
 
-def a_search(**asked: str) -> SearchQuery:
-    return SearchQuery.model_validate(asked)
+def a_search(**parameters: str) -> SearchQuery:
+    return SearchQuery.model_validate(parameters)
 
 
 def first(query: SearchQuery) -> SearchPosition:
@@ -103,7 +103,7 @@ def stripped(summary: AttemptSummarized) -> AttemptSummarized | Rejected:
     return decode_without_nodes(document)
 
 
-def test_a_line_in_a_list_needs_no_nodes_unless_it_names_some() -> None:
+def test_an_item_of_a_list_needs_no_nodes_unless_its_text_names_some() -> None:
     refused = a_summary(ended_at=STARTED)
     bare = stripped(refused)
     assert isinstance(bare, AttemptSummarized)
@@ -118,7 +118,7 @@ def test_a_line_in_a_list_needs_no_nodes_unless_it_names_some() -> None:
     assert filter_summary_needs_nodes(bound)
 
 
-def test_what_was_found_names_the_last_thing_said_and_where_to_read_on() -> None:
+def test_an_item_has_the_text_of_the_last_phase_and_the_path_of_the_schedulerlog() -> None:
     bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended_at=STARTED)
     assert search_item(a_summary(**FITS, bind=bind)) == AttemptFound(
         attempt_id="0f" * 16,
@@ -139,7 +139,7 @@ def test_what_was_found_names_the_last_thing_said_and_where_to_read_on() -> None
 
 
 @pytest.mark.parametrize("source", [{}, {"summary": None}, {"summary": "x"}, {"summary": {}}, {"summary": [1]}])
-def test_a_document_that_holds_no_summary_is_rejected(source: dict[str, object]) -> None:
+def test_a_document_without_a_summary_is_rejected(source: dict[str, object]) -> None:
     assert isinstance(decode_without_nodes(source), Rejected)
 
 
@@ -173,7 +173,7 @@ def test_a_document_that_holds_no_summary_is_rejected(source: dict[str, object])
         (404, {"error": {"root_cause": None, "failed_shards": [{}], "caused_by": None}}, IndexRefusedError),
     ],
 )
-def test_an_answer_that_is_no_success_says_what_the_caller_should_do(
+def test_an_error_of_opensearch_becomes_the_exception_that_says_what_to_do(
     status: int, answer: object, kind: type[Exception]
 ) -> None:
     assert type(error_of_answer(status, answer)) is kind

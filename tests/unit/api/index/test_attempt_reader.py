@@ -1,4 +1,4 @@
-"""What the index holds of a retry is put together with the attempt that it repeats."""
+"""A retry in the index is resolved with the attempt that it repeats."""
 
 from datetime import timedelta
 from typing import Any
@@ -12,8 +12,8 @@ from schemas.documents.attempts import Digests, EpisodeRef, attempt_document, re
 from schemas.events import AttemptSummarized
 from tests.support.builders.events import STARTED, a_repetition, a_summary
 
-WHERE = "schedulerlog-attempts-2026.11.21"
-WHOLE = a_summary(attempt_id="1e" * 16, started_at=STARTED - timedelta(minutes=1))
+INDEX_NAME = "schedulerlog-attempts-2026.11.21"
+ORIGINAL = a_summary(attempt_id="1e" * 16, started_at=STARTED - timedelta(minutes=1))
 RETRY = a_repetition()
 
 
@@ -25,37 +25,37 @@ def stored(document: dict[str, Any]) -> dict[str, Any]:
 class Index:
     """Holds the retry and, unless it has expired, what it repeats."""
 
-    def __init__(self, *, has_whole: bool = True) -> None:
-        text, episode = "", EpisodeRef(WHOLE.attempt_id, WHOLE.started_at)
+    def __init__(self, *, has_original: bool = True) -> None:
+        text, episode = "", EpisodeRef(ORIGINAL.attempt_id, ORIGINAL.started_at)
         retry = repeated_document(a_summary(), text, episode, Digests("v", "d"), RETRY)
-        self.held = {RETRY.attempt_id: stored(retry)}
-        if has_whole:
-            self.held[WHOLE.attempt_id] = stored(attempt_document(WHOLE, text))
+        self.sources = {RETRY.attempt_id: stored(retry)}
+        if has_original:
+            self.sources[ORIGINAL.attempt_id] = stored(attempt_document(ORIGINAL, text))
 
     async def search(self, _alias: str, _body: Any) -> dict[str, Any]:
-        hit = {"_index": WHERE, "_id": RETRY.attempt_id, "_source": self.held[RETRY.attempt_id]}
+        hit = {"_index": INDEX_NAME, "_id": RETRY.attempt_id, "_source": self.sources[RETRY.attempt_id]}
         return {"hits": {"hits": [hit]}}
 
-    async def documents(self, asked: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        return [self.held.get(each["_id"]) for each in asked]
+    async def documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+        return [self.sources.get(document["_id"]) for document in requested]
 
 
 async def test_the_latest_attempt_of_a_pod_has_its_own_times_and_the_nodes_of_the_one_it_repeats() -> None:
     found = await read_latest_attempt(Index(), "llm", "deepseek-a")  # type: ignore[arg-type]
     assert found is not None
-    summary, whole_id = found
-    assert (summary.attempt_id, summary.started_at, whole_id) == (RETRY.attempt_id, STARTED, WHOLE.attempt_id)
-    assert summary.nodes == WHOLE.nodes
+    summary, original_id = found
+    assert (summary.attempt_id, summary.started_at, original_id) == (RETRY.attempt_id, STARTED, ORIGINAL.attempt_id)
+    assert summary.nodes == ORIGINAL.nodes
 
 
-async def test_a_retry_whose_other_half_has_expired_is_left_out() -> None:
-    index = Index(has_whole=False)
-    places = [(WHERE, RETRY.attempt_id)]
-    told: dict[str, AttemptSummarized] = await resolve_retries(
+async def test_a_retry_whose_original_has_expired_is_left_out() -> None:
+    index = Index(has_original=False)
+    places = [(INDEX_NAME, RETRY.attempt_id)]
+    summaries: dict[str, AttemptSummarized] = await resolve_retries(
         index,  # type: ignore[arg-type]
         places,
-        index.held,
+        index.sources,
         attempt_queries.WHOLE_SUMMARY,
         summary_of,
     )
-    assert told == {}
+    assert summaries == {}

@@ -1,4 +1,4 @@
-"""Findings, as people ask for them."""
+"""The lists of findings over HTTP, on an index that is a function."""
 
 from typing import Any
 
@@ -19,9 +19,9 @@ FINDINGS = "/api/v1/findings"
 OF_POD = "/api/v1/namespaces/llm/pods/deepseek-a/findings"
 
 
-def a_finding(**said: Any) -> FindingReported:
+def a_finding(**fields: Any) -> FindingReported:
     plain = {"finding": "Overcommitted", "found_at": STARTED, "node": "node1"}
-    return FindingReported.model_validate(ATTEMPT | plain | said)
+    return FindingReported.model_validate(ATTEMPT | plain | fields)
 
 
 def a_hit(finding: FindingReported) -> dict[str, Any]:
@@ -32,25 +32,25 @@ def a_hit(finding: FindingReported) -> dict[str, Any]:
 
 
 class Index:
-    """Finds always the same, and keeps what it was asked."""
+    """Answers every search with the same findings, and records the bodies of the searches."""
 
     def __init__(self, *findings: FindingReported) -> None:
         self.hits = [a_hit(each) for each in findings]
-        self.asked: list[dict[str, Any]] = []
+        self.bodies: list[dict[str, Any]] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         if request.url.path.endswith("/point_in_time"):
             return httpx.Response(200, json={"pit_id": "held"})
-        self.asked.append(orjson.loads(request.content))
+        self.bodies.append(orjson.loads(request.content))
         total = {"value": len(self.hits)}
-        hits = self.hits[: self.asked[-1]["size"]]
+        hits = self.hits[: self.bodies[-1]["size"]]
         return httpx.Response(200, json={"hits": {"total": total, "hits": hits}, "pit_id": "held"})
 
 
-async def test_a_finding_says_what_where_about_whom_and_what_proves_it() -> None:
+async def test_an_item_has_type_place_pod_and_evidence_of_its_finding() -> None:
     numbers = {"memory_total_mib": 40960, "memory_used_mib": 35000, "memory_taken_mib": 8000}
-    told = a_finding(device="GPU-1", numbers=numbers, evidence=["node1 gave GPU-1 to llm/deepseek-a (worker)"])
-    answer = await Caller(Index(told)).get(FINDINGS)
+    finding = a_finding(device="GPU-1", numbers=numbers, evidence=["node1 gave GPU-1 to llm/deepseek-a (worker)"])
+    answer = await Caller(Index(finding)).get(FINDINGS)
     assert answer.json() == {
         "total": 1,
         "items": [
@@ -80,7 +80,7 @@ async def test_every_parameter_becomes_one_condition() -> None:
         FINDINGS + "?namespace=llm&pod=a&node=node1&device=GPU-1&finding=Overcommitted&scheduler=hami-scheduler"
         "&since=2026-11-21T03:00:00Z&until=2026-11-21T05:00:00%2B01:00"
     )
-    assert index.asked[0]["query"]["bool"]["filter"] == [
+    assert index.bodies[0]["query"]["bool"]["filter"] == [
         {"term": {"finding": "Overcommitted"}},
         {"term": {"namespace": "llm"}},
         {"term": {"pod": "a"}},
@@ -92,18 +92,18 @@ async def test_every_parameter_becomes_one_condition() -> None:
     ]
 
 
-async def test_a_pods_findings_are_asked_for_by_its_whole_name() -> None:
+async def test_findings_of_a_pod_are_filtered_by_namespace_and_name() -> None:
     index = Index(a_finding())
     answer = await Caller(index).get(OF_POD + "?finding=Imbalance")
     assert Findings.model_validate_json(answer.content).total == 1
-    assert index.asked[0]["query"]["bool"]["filter"] == [
+    assert index.bodies[0]["query"]["bool"]["filter"] == [
         {"term": {"namespace": "llm"}},
         {"term": {"pod": "deepseek-a"}},
         {"term": {"finding": "Imbalance"}},
     ]
 
 
-async def test_findings_of_one_moment_are_told_apart_from_page_to_page() -> None:
+async def test_findings_of_the_same_time_are_paged_without_gaps_or_repetition() -> None:
     index = Index(*(a_finding(device=f"GPU-{number}") for number in range(3)))
     caller = Caller(index)
     answer = await caller.get(FINDINGS + "?limit=2")
@@ -111,12 +111,12 @@ async def test_findings_of_one_moment_are_told_apart_from_page_to_page() -> None
     assert [item["device"] for item in answer.json()["items"]] == ["GPU-0", "GPU-1"]
     index.hits = index.hits[2:]
     second = await caller.get(answer.links["next"]["url"])
-    assert index.asked[-1]["search_after"] == [1795230383217, "0f" * 16, "Overcommitted", "node1", "GPU-1"]
-    assert index.asked[-1]["pit"]["id"] == "held"
+    assert index.bodies[-1]["search_after"] == [1795230383217, "0f" * 16, "Overcommitted", "node1", "GPU-1"]
+    assert index.bodies[-1]["pit"]["id"] == "held"
     assert ([item["device"] for item in second.json()["items"]], second.json()["continue"]) == (["GPU-2"], None)
 
 
-async def test_a_token_of_one_list_is_none_of_another() -> None:
+async def test_a_token_of_one_list_is_refused_by_another() -> None:
     caller = Caller(Index(*(a_finding(device=f"GPU-{number}") for number in range(3))))
     token = (await caller.get(FINDINGS + "?limit=1")).json()["continue"]
     for path in (OF_POD + "?limit=1", FINDINGS + "?node=node1", "/api/v1/schedulerlogs?limit=1"):
@@ -125,7 +125,7 @@ async def test_a_token_of_one_list_is_none_of_another() -> None:
         assert "another request" in answer.json()["error"]
 
 
-async def test_a_known_pod_without_findings_is_good_news_and_an_unknown_one_is_not() -> None:
+async def test_a_known_pod_without_findings_has_an_empty_list_and_an_unknown_one_is_404() -> None:
     caller = Caller(nothing_found)
     answer = await caller.get(OF_POD)
     assert answer.status_code == 404
@@ -136,7 +136,7 @@ async def test_a_known_pod_without_findings_is_good_news_and_an_unknown_one_is_n
 
 
 @pytest.mark.parametrize("path", [FINDINGS, OF_POD])
-async def test_without_the_index_nothing_is_claimed(path: str) -> None:
+async def test_without_the_index_the_answer_is_503(path: str) -> None:
     caller = Caller(down)
     caller.remember(a_summary(ended_at=STARTED))
     answer = await caller.get(path)
@@ -144,7 +144,7 @@ async def test_without_the_index_nothing_is_claimed(path: str) -> None:
     assert answer.headers["retry-after"]
 
 
-async def test_a_document_that_is_no_finding_is_named() -> None:
+async def test_a_document_that_is_not_a_finding_is_named() -> None:
     index = Index(a_finding())
     index.hits[0]["_source"] = {"finding": "Overcommitted"}
     answer = await Caller(index).get(FINDINGS)
@@ -153,7 +153,7 @@ async def test_a_document_that_is_no_finding_is_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "named"),
+    ("query", "cause"),
     [
         ("?nodes=node1", "'nodes' is unknown here; known are: finding, namespace, pod, node, device, scheduler, since"),
         ("?since=yesterday", "parameter since"),
@@ -166,7 +166,7 @@ async def test_a_document_that_is_no_finding_is_named() -> None:
         ("?limit=201", "parameter limit"),
     ],
 )
-async def test_a_wrong_question_is_told_what_is_wrong(asked: str, named: str) -> None:
-    answer = await Caller().get(FINDINGS + asked)
+async def test_a_wrong_request_names_its_mistake(query: str, cause: str) -> None:
+    answer = await Caller().get(FINDINGS + query)
     assert answer.status_code == 400
-    assert named in answer.json()["error"]
+    assert cause in answer.json()["error"]

@@ -1,4 +1,4 @@
-"""A pod's history says the same of an attempt whether memory or the index has it."""
+"""The history of a pod is the same whether memory or the index has its latest attempt."""
 
 from datetime import timedelta
 from typing import Any
@@ -30,16 +30,16 @@ class Index:
         for summary, changes in attempts:
             of = EpisodeRef(summary.attempt_id, summary.started_at, changes)
             self._documents[summary.attempt_id] = orjson.loads(encode_value(attempt_document(summary, "", of)))
-            said = {"attempt_id": summary.attempt_id, "status": summary.status}
-            fields = {name: [word] for name, word in (said | {"verdict_digest": verdict_digest(summary)}).items()}
+            values = {"attempt_id": summary.attempt_id, "status": summary.status}
+            fields = {name: [value] for name, value in (values | {"verdict_digest": verdict_digest(summary)}).items()}
             sort = [int(summary.started_at.timestamp() * 1000), summary.attempt_id]
             self._hits.append({"_index": "i", "_id": summary.attempt_id, "fields": fields, "sort": sort})
 
     async def search(self, _alias: str, _body: Any) -> dict[str, Any]:
         return {"hits": {"hits": self._hits}}
 
-    async def documents(self, asked: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
-        return [self._documents.get(each["_id"]) for each in asked]
+    async def documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+        return [self._documents.get(document["_id"]) for document in requested]
 
 
 async def episodes(
@@ -57,7 +57,7 @@ async def test_what_changed_is_the_same_from_memory_as_from_the_index() -> None:
     assert await episodes(Index((PLACED, BECAME_FIT), (REFUSED, [])), newest) == from_index, "both have it"
 
 
-async def test_an_attempt_that_goes_on_with_an_episode_leaves_the_changes_of_its_first() -> None:
+async def test_an_attempt_that_continues_an_episode_keeps_the_changes_of_its_first() -> None:
     again = PLACED.model_copy(update={"attempt_id": "2e" * 16, "started_at": STARTED + timedelta(minutes=1)})
     first, _ = await episodes(Index((PLACED, BECAME_FIT), (REFUSED, [])), again)
     assert (first.attempts, first.changes) == (2, BECAME_FIT)

@@ -1,4 +1,4 @@
-"""The store against a model of it that is slow and obvious."""
+"""The LRU store against a slow and obvious model of it."""
 
 from threading import Thread
 from typing import Any
@@ -28,7 +28,7 @@ class LruModel(RuleBasedStateMachine):
 
     @rule(key=KEYS, size=SIZES, ago=st.integers(0, 500))
     def put(self, key: str, size: int, ago: int) -> None:
-        # A fraction of its own for each: which of two used at the same time leaves first is nobody's promise.
+        # Unique times: which of two entries used at the same time is evicted first is not defined.
         used = self.tick() - ago + self.clock * 1e-6
         value = int(self.clock)
         self.lru.put(key, value, size, used)
@@ -70,7 +70,7 @@ TestLruModel = LruModel.TestCase
 TestLruModel.settings = settings(max_examples=examples(25), stateful_step_count=40)
 
 
-def test_a_value_larger_than_all_the_room_replaces_nothing_but_its_own_key() -> None:
+def test_a_value_larger_than_the_bound_evicts_only_its_own_key() -> None:
     lru: Lru[str, str] = Lru(10, 100)
     lru.put("other", "kept", 50, 1)
     lru.put("big", "small once", 10, 2)
@@ -79,7 +79,7 @@ def test_a_value_larger_than_all_the_room_replaces_nothing_but_its_own_key() -> 
     assert lru.peek("big") is None
 
 
-def test_what_was_read_stays_and_what_was_told_long_ago_goes() -> None:
+def test_a_value_that_was_read_is_kept_and_one_used_long_ago_is_evicted() -> None:
     lru: Lru[str, int] = Lru(2, 100)
     lru.put("a", 1, 1, used_at=10)
     lru.put("b", 2, 1, used_at=20)
@@ -88,7 +88,7 @@ def test_what_was_read_stays_and_what_was_told_long_ago_goes() -> None:
     assert [lru.peek(key) for key in "abc"] == [1, None, 3]
 
 
-def test_the_queue_of_places_does_not_grow_with_what_has_left() -> None:
+def test_the_queue_does_not_grow_with_removed_keys() -> None:
     lru: Lru[int, int] = Lru(1000, 10**9)
     for key in range(10_000):
         lru.put(key, key, 1, key)
@@ -96,7 +96,7 @@ def test_the_queue_of_places_does_not_grow_with_what_has_left() -> None:
     assert len(lru._queue) < 200
 
 
-def test_many_threads_leave_it_whole() -> None:
+def test_many_threads_leave_it_consistent() -> None:
     lru: Lru[int, int] = Lru(50, 5_000)
     failures: list[Any] = []
 
