@@ -1,4 +1,4 @@
-"""The page for whoever runs the pipeline: every shipped alert has its section, every setting and option is one."""
+"""The page for operators: every shipped alert has its section, every named setting and command exists."""
 
 import re
 from pathlib import Path
@@ -11,6 +11,7 @@ from typer.main import get_command
 from pipeline.__main__ import app
 from pipeline.settings import Settings
 from process.variables import METRICS_ADDRESS, PREFIX
+from schemas.indices import INDICES
 
 PAGE = Path("docs/operations.md").read_text()
 RULES = [
@@ -34,6 +35,12 @@ def test_a_section_says_what_to_do(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(set(re.findall(rf"{PREFIX}([A-Z_]*[A-Z])", PAGE))))
 def test_a_setting_that_the_page_names_is_one(name: str) -> None:
     assert name.lower() in Settings.model_fields or f"{PREFIX}{name}" == METRICS_ADDRESS
+
+
+def test_the_table_of_retention_names_every_index_with_its_days() -> None:
+    rows = re.findall(r"^\| (`schedulerlog-.*?) \| (\d+) days", PAGE, re.MULTILINE)
+    kept = {name: int(days) for names, days in rows for name in re.findall(r"`([\w-]+)`", names)}
+    assert kept == {index.alias: index.retention.days for index in INDICES}
 
 
 COMMANDS = sorted(set(re.findall(r"python -m pipeline ([a-z][a-z -]*[a-z])", PAGE)))
