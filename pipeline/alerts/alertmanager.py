@@ -1,7 +1,7 @@
-"""Alerts as Prometheus' Alertmanager takes them: ``POST /api/v2/alerts``. Pure.
+"""Alerts in the form of ``POST /api/v2/alerts`` of Prometheus' Alertmanager. Pure.
 
-Alertmanager takes an alert for resolved when its ``endsAt`` has passed, so what fires is sent again and again with an
-end some way ahead, as Prometheus does it; when the bridge dies the alerts end by themselves.
+Alertmanager treats an alert as resolved once its ``endsAt`` has passed. So a firing alert is posted again and again
+with an end some way ahead, as Prometheus does; if the bridge dies, its alerts end by themselves.
 """
 
 from collections.abc import Iterable
@@ -12,13 +12,13 @@ from schemas.codec.records import rfc3339
 from schemas.events import AlertChanged
 
 ENDS_AFTER_RESENDS: Final = 4
-"""What Prometheus takes."""
+"""As Prometheus does: three posts in a row may fail before an alert ends."""
 RESOLVED_FOR: Final = timedelta(minutes=15)
-"""What is resolved is sent so long: an Alertmanager that was away hears of it too."""
+"""A resolved alert is posted for this long, so that an Alertmanager that was down receives it too."""
 
 
-class Latest:
-    """Every alert's latest state."""
+class LatestAlerts:
+    """The latest state of every alert on the topic."""
 
     def __init__(self) -> None:
         self._alerts: dict[str, AlertChanged] = {}
@@ -29,8 +29,8 @@ class Latest:
     def put(self, alert: AlertChanged) -> None:
         self._alerts[alert.fingerprint] = alert
 
-    def to_send(self, now: datetime) -> list[AlertChanged]:
-        """Forgets what was resolved long ago."""
+    def to_post(self, now: datetime) -> list[AlertChanged]:
+        """All that fire or were resolved recently. The others are dropped."""
         for fingerprint, alert in list(self._alerts.items()):
             if alert.state == "resolved" and now - alert.changed_at > RESOLVED_FOR:
                 del self._alerts[fingerprint]
@@ -38,21 +38,23 @@ class Latest:
 
 
 def body(
-    alerts: Iterable[AlertChanged], now: datetime, resend: timedelta, links: dict[str, str]
+    alerts: Iterable[AlertChanged], now: datetime, resend: timedelta, base_urls: dict[str, str]
 ) -> list[dict[str, Any]]:
-    """``links``: base URL by kind of query (``api``, ``opensearch``), where people can reach them."""
-    return [_posted(alert, now, resend, links) for alert in alerts]
+    """The JSON to post. ``base_urls``: where people reach the ``api`` and ``opensearch``, by that name."""
+    return [_posted(alert, now, resend, base_urls) for alert in alerts]
 
 
-def _posted(alert: AlertChanged, now: datetime, resend: timedelta, links: dict[str, str]) -> dict[str, Any]:
-    ends = alert.changed_at if alert.state == "resolved" else now + ENDS_AFTER_RESENDS * resend
-    named = {f"query_{kind}": said for kind, said in alert.query.items()}
+def _posted(alert: AlertChanged, now: datetime, resend: timedelta, base_urls: dict[str, str]) -> dict[str, Any]:
+    ends_at = alert.changed_at if alert.state == "resolved" else now + ENDS_AFTER_RESENDS * resend
+    queries = {f"query_{kind}": query for kind, query in alert.query.items()}
+    # Numbers are annotations: as labels they would make every change a new alert.
     numbers = {name: f"{number:g}" for name, number in alert.numbers.items()}
     posted = {
         "labels": {"alertname": alert.rule, "severity": alert.severity} | alert.labels,
-        "annotations": {"summary": alert.summary} | numbers | named,
+        "annotations": {"summary": alert.summary} | numbers | queries,
         "startsAt": rfc3339(alert.started_at),
-        "endsAt": rfc3339(ends),
+        "endsAt": rfc3339(ends_at),
     }
-    found = (f"{links[kind]}{path}" for kind, path in alert.query.items() if links.get(kind))
-    return posted | ({"generatorURL": link} if (link := next(found, "")) else {})
+    urls = (f"{base_urls[kind]}{path}" for kind, path in alert.query.items() if base_urls.get(kind))
+    # It has to be a URI in Alertmanager's schema, so it is left out if no base URL is known.
+    return posted | ({"generatorURL": url} if (url := next(urls, "")) else {})

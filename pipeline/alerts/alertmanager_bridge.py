@@ -1,4 +1,7 @@
-"""``python -m pipeline alertmanager``: the alerts topic to an Alertmanager. Each start reads the whole topic again."""
+"""``python -m pipeline alertmanager``: posts the alerts of the topic to an Alertmanager.
+
+The process stores nothing: it reads the topic from its beginning whenever it starts.
+"""
 
 import asyncio
 import logging
@@ -8,10 +11,10 @@ from typing import Any, Final
 
 import aiohttp
 import orjson
-from prometheus_client import CollectorRegistry, Counter, disable_created_metrics
 
 from broker.consumer import Connection, connected, new_consumer, reconnecting
-from pipeline.alerts.alertmanager import Latest, body
+from pipeline.alerts.alertmanager import LatestAlerts, body
+from pipeline.alerts.metrics import BridgeMetrics
 from process.addresses import HostPort, without_user_info
 from process.backoff import Backoff
 from process.health import always, serving
@@ -22,7 +25,8 @@ from schemas.topics import ALERTS
 
 logger = logging.getLogger(__name__)
 
-MOST_AT_ONCE: Final = 200
+MAX_POSTED: Final = 200
+"""Alerts in one request, so that thousands of them do not make one huge body."""
 _TIMEOUT_SECONDS: Final = 10.0
 
 
@@ -32,26 +36,15 @@ class Settings:
     url: str
     """Of the Alertmanager, without ``/api/v2``."""
     resend: timedelta
-    links: dict[str, str] = field(default_factory=dict)
+    """A firing alert is posted again after this time."""
+    base_urls: dict[str, str] = field(default_factory=dict)
     metrics_address: HostPort | None = None
-
-
-class Metrics:
-    def __init__(self) -> None:
-        disable_created_metrics()  # type: ignore[no-untyped-call]
-        self.registry = CollectorRegistry()
-        self.alerts = Counter(
-            "schedulerlog_alertmanager_alerts", "Alerts posted, each as often as it was sent.", registry=self.registry
-        )
-        self.failures = Counter(
-            "schedulerlog_alertmanager_failures", "Posts that are tried again.", registry=self.registry
-        )
 
 
 async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT. Raises ``SettingError`` where the metrics address is taken."""
-    latest, has_read_all = Latest(), asyncio.Event()
-    metrics, kafka, alertmanager = Metrics(), Connection(), Backoff("Alertmanager", 10.0)
+    latest, is_caught_up = LatestAlerts(), asyncio.Event()
+    metrics, kafka, alertmanager = BridgeMetrics(), Connection(), Backoff("Alertmanager", 10.0)
 
     def ready() -> str:
         return "waiting for Alertmanager" if alertmanager.is_waiting else kafka.waiting_for()
@@ -59,14 +52,14 @@ async def run(settings: Settings) -> None:
     async def session() -> None:
         async with connected(new_consumer(settings.servers, ALERTS.name)) as consumer:
             kafka.established()
-            await _read(consumer, latest, has_read_all)
+            await _read(consumer, latest, is_caught_up)
 
     with serving(settings.metrics_address, metrics.registry, always, ready):
-        await until_stopped(reconnecting(session, kafka), _post(settings, latest, has_read_all, metrics, alertmanager))
+        await until_stopped(reconnecting(session, kafka), _post(settings, latest, is_caught_up, metrics, alertmanager))
 
 
-async def _read(consumer: Any, latest: Latest, has_read_all: asyncio.Event) -> None:
-    """Everything on the topic, then what is new."""
+async def _read(consumer: Any, latest: LatestAlerts, is_caught_up: asyncio.Event) -> None:
+    """Read everything on the topic, then what is added; set ``is_caught_up`` once the end is reached."""
     ends = await consumer.end_offsets(consumer.assignment())
     while True:
         for records in (await consumer.getmany(timeout_ms=500)).values():
@@ -75,49 +68,51 @@ async def _read(consumer: Any, latest: Latest, has_read_all: asyncio.Event) -> N
                 if isinstance(event, AlertChanged):
                     latest.put(event)
         if all([await consumer.position(partition) >= end for partition, end in ends.items()]):
-            has_read_all.set()
+            is_caught_up.set()
 
 
 async def _post(
-    settings: Settings, latest: Latest, has_read_all: asyncio.Event, metrics: Metrics, backoff: Backoff
+    settings: Settings, latest: LatestAlerts, is_caught_up: asyncio.Event, metrics: BridgeMetrics, backoff: Backoff
 ) -> None:
     sent: dict[str, str] = {}
     sent_at = datetime.min.replace(tzinfo=UTC)
     timeout = aiohttp.ClientTimeout(total=_TIMEOUT_SECONDS)
-    await has_read_all.wait()
+    # Before that an alert may seem to fire that a later record resolves.
+    await is_caught_up.wait()
     async with aiohttp.ClientSession(timeout=timeout) as session:
         while True:
             now = datetime.now(UTC)
-            alerts = latest.to_send(now)
+            alerts = latest.to_post(now)
             if now - sent_at < settings.resend:
                 alerts = [alert for alert in alerts if sent.get(alert.fingerprint) != alert.id]
             else:
                 sent_at = now
             try:
-                for start in range(0, len(alerts), MOST_AT_ONCE):
-                    some = alerts[start : start + MOST_AT_ONCE]
-                    await _post_some(session, settings, some, now)
-                    metrics.alerts.inc(len(some))
-                    sent |= {alert.fingerprint: alert.id for alert in some}
+                for start in range(0, len(alerts), MAX_POSTED):
+                    batch = alerts[start : start + MAX_POSTED]
+                    await _post_batch(session, settings, batch, now)
+                    metrics.alerts.inc(len(batch))
+                    sent |= {alert.fingerprint: alert.id for alert in batch}
             except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                # An Alertmanager that was down may have lost its alerts: post all of them next time.
                 sent_at = datetime.min.replace(tzinfo=UTC)
                 metrics.failures.inc()
                 await backoff.failed(without_user_info(f"{settings.url}: {error or type(error).__name__}"))
                 continue
             backoff.worked()
             sent = {
-                alert.fingerprint: sent[alert.fingerprint] for alert in latest.to_send(now) if alert.fingerprint in sent
+                alert.fingerprint: sent[alert.fingerprint] for alert in latest.to_post(now) if alert.fingerprint in sent
             }
             await asyncio.sleep(min(1.0, settings.resend.total_seconds()))
 
 
-async def _post_some(session: Any, settings: Settings, alerts: list[AlertChanged], now: datetime) -> None:
-    """Raises ``aiohttp.ClientError`` for what is worth another try."""
-    said = orjson.dumps(body(alerts, now, settings.resend, settings.links))
+async def _post_batch(session: Any, settings: Settings, alerts: list[AlertChanged], now: datetime) -> None:
+    """Raises ``aiohttp.ClientError`` if another try may succeed."""
+    posted = orjson.dumps(body(alerts, now, settings.resend, settings.base_urls))
     headers = {"Content-Type": "application/json"}
-    async with session.post(f"{settings.url}/api/v2/alerts", data=said, headers=headers) as response:
+    async with session.post(f"{settings.url}/api/v2/alerts", data=posted, headers=headers) as response:
         if response.status == 400:
-            # It has taken those of the batch that are right.
-            logger.error("Alertmanager refuses an alert: %.500s", await response.text())
+            # Alertmanager accepts the valid alerts of a batch and answers 400 for the others: no retry can help.
+            logger.error("Alertmanager refuses an alert, it is left out: %.500s", await response.text())
         else:
             response.raise_for_status()

@@ -16,25 +16,27 @@ from process.errors import NotProvisionedError, SettingError
 
 def alerts(
     kafka: Kafka,
-    rules: Annotated[Path, typer.Option(help="A file of rules; docs/alerting.md says how to write one.")] = DEFAULTS,
-    group: Annotated[str, typer.Option(help="Names this process's place on the topics.")] = "schedulerlog-alerts",
+    rules: Annotated[Path, typer.Option(help="A file of rules, as docs/alerting.md describes.")] = DEFAULTS,
+    group: Annotated[
+        str, typer.Option(help="The Kafka consumer group; its offset stores how far alerts are published.")
+    ] = "schedulerlog-alerts",
     metrics_address: MetricsAddress = None,
 ) -> None:
-    """Publish alerts by rules, until SIGTERM. Run one of these."""
+    """Evaluate rules and publish alerts, until SIGTERM. Run one of these."""
     from pipeline.alerts.process import Settings, run
 
     with one_line_for(RuleError):
-        known = load(rules)
+        loaded = load(rules)
     logs.configure()
     with one_line_for(SettingError), one_line_for(NotProvisionedError, status=1):
-        asyncio.run(run(Settings(kafka, group, known, metrics_address)))
+        asyncio.run(run(Settings(kafka, group, loaded, metrics_address)))
 
 
 def check_rules(rules: Annotated[Path, typer.Argument(help="A file of rules.")] = DEFAULTS) -> None:
-    """Check a file of rules; what is wrong is said with file and line."""
+    """Check a file of rules. A mistake is reported with file and line."""
     with one_line_for(RuleError):
-        known = load(rules)
-    typer.echo(f"{rules}: {len(known)} rules: {', '.join(rule.name for rule in known)}")
+        loaded = load(rules)
+    typer.echo(f"{rules}: {len(loaded)} rules: {', '.join(rule.name for rule in loaded)}")
 
 
 def alertmanager(
@@ -48,16 +50,17 @@ def alertmanager(
     ],
     kafka: Kafka,
     resend_seconds: Annotated[
-        float, typer.Option(help="What fires is sent again after so long, and ends after four times that.", min=0.1)
+        float,
+        typer.Option(help="Time between two posts of a firing alert; its end is four times that ahead.", min=0.1),
     ] = 60,
-    api_url: Annotated[str, typer.Option(help="Where people reach the API: links to the evidence.")] = "",
-    opensearch_url: Annotated[str, typer.Option(help="Where people reach OpenSearch: links to the evidence.")] = "",
+    api_url: Annotated[str, typer.Option(help="Where people reach the API, for links to the evidence.")] = "",
+    opensearch_url: Annotated[str, typer.Option(help="Where people reach OpenSearch, for links to the evidence.")] = "",
     metrics_address: MetricsAddress = None,
 ) -> None:
     """Post alerts to an Alertmanager, until SIGTERM."""
     from pipeline.alerts.alertmanager_bridge import Settings, run
 
     logs.configure()
-    links = {"api": api_url.rstrip("/"), "opensearch": opensearch_url.rstrip("/")}
+    base_urls = {"api": api_url.rstrip("/"), "opensearch": opensearch_url.rstrip("/")}
     with one_line_for(SettingError):
-        asyncio.run(run(Settings(kafka, url, timedelta(seconds=resend_seconds), links, metrics_address)))
+        asyncio.run(run(Settings(kafka, url, timedelta(seconds=resend_seconds), base_urls, metrics_address)))

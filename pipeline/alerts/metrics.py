@@ -1,4 +1,4 @@
-"""What the process of the alerts counts. docs/metrics.md has a line for each."""
+"""What the process of the alerts and the bridge to Alertmanager count. docs/metrics.md has a line for each."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
 
@@ -23,5 +23,19 @@ class Metrics:
         self.clock_lag = Gauge(
             "schedulerlog_alerts_clock_lag_seconds",
             "How far the latest tick is behind the present; rules are evaluated that much later.",
+            registry=self.registry,
+        )
+
+
+class BridgeMetrics:
+    def __init__(self) -> None:
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self.registry = CollectorRegistry()
+        self.alerts = Counter(
+            "schedulerlog_alertmanager_alerts", "Alerts posted, repetitions included.", registry=self.registry
+        )
+        self.failures = Counter(
+            "schedulerlog_alertmanager_failures",
+            "Posts that Alertmanager did not answer or failed to handle; they are repeated.",
             registry=self.registry,
         )

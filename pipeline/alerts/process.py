@@ -1,7 +1,7 @@
-"""``python -m pipeline alerts`` as a process: reads the topics by time, ticks, and tells what has changed.
+"""``python -m pipeline alerts`` as a process: reads the topics by time, ticks, and publishes what changes.
 
-What it keeps between two runs is one time, up to which its ticks are told: the metadata of its group's committed offset
-of the alerts topic. What fires stands on the topic itself; all else is read again.
+Between two runs it stores one time, up to which the changes of all ticks are published, in the metadata of its group's
+committed offset on the alerts topic. The alerts that fire are on that topic; everything else is read again.
 """
 
 import logging
@@ -32,10 +32,10 @@ from schemas.topics import ALERTS, NODES
 logger = logging.getLogger(__name__)
 
 GRACE: Final = timedelta(seconds=3)
-"""So much may a record come after another of the same time on another partition."""
+"""Records of the same time may arrive this much apart on different partitions."""
 _ALERTS: Final = TopicPartition(ALERTS.name, 0)
-_KEPT: Final = 60
-"""Ticks after which the time is kept also while nothing changes."""
+_TICKS_PER_COMMIT: Final = 60
+"""A run that catches up commits this often while nothing changes. Once it has caught up, it commits at every tick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ async def _work(settings: Settings) -> None:
     topics = topics_sink(settings.servers, TopicsMetrics("alerts", metrics.registry))
 
     async def session() -> None:
-        """Everything is read again, which publishes nothing twice."""
+        """Read as far back as the rules need, then continue; nothing is published twice."""
         async with connected(new_consumer(settings.servers, group=settings.group)) as consumer:
             reader = await _Reader.open(settings, consumer)
             connection.established()
@@ -80,21 +80,22 @@ class _Reader:
         self._timeline = Timeline(start)
         self._read_until: dict[TopicPartition, datetime] = {}
         self._start = start
-        self._untold_ticks = 0
+        self._uncommitted_ticks = 0
 
     @classmethod
     async def open(cls, settings: Settings, consumer: Any) -> "_Reader":
         now = datetime.now(UTC)
         back_by_topic = AlertState(settings.rules, (), now).lookback
-        kept, partitions = await _known(settings, {ALERTS.name, *back_by_topic})
-        until = kept or now
-        alerts = AlertState(settings.rules, await _told(consumer), until)
-        if kept is None and NODES.name in back_by_topic:
-            # What is wrong with a node is told once, when it begins.
+        committed, partitions = await _committed(settings, {ALERTS.name, *back_by_topic})
+        until = committed or now
+        alerts = AlertState(settings.rules, await _published(consumer), until)
+        if committed is None and NODES.name in back_by_topic:
+            # A check is published once, when its result changes: without alerts of an earlier run to restore from,
+            # only the whole topic shows which nodes are broken now.
             back_by_topic[NODES.name] = NODES.retention
-        since = {each: until - back_by_topic[each.topic] for each in partitions if each != _ALERTS}
+        since = {partition: until - back_by_topic[partition.topic] for partition in partitions if partition != _ALERTS}
         starts, ends = await _positions(consumer, since)
-        # What is not assigned can't be committed.
+        # Assigned as well because aiokafka commits only assigned partitions. Its new records are our own.
         consumer.assign([_ALERTS, *starts])
         await consumer.seek_to_end(_ALERTS)
         for partition, offset in starts.items():
@@ -111,54 +112,53 @@ class _Reader:
                 metrics.records.labels(partition.topic).inc(len(records))
                 for record in records:
                     self._read(partition, record)
-            await self._advance(await self._known_until(), topics, metrics)
+            await self._advance(await self._watermark(), topics, metrics)
 
     def _read(self, partition: TopicPartition, record: Any) -> None:
-        # A producer's clock may be wrong; nothing is from the future.
+        # A producer's clock may be ahead; its records would wait in the timeline until then.
         at = min(record_time(record), datetime.now(UTC))
         self._read_until[partition] = max(at, self._read_until.get(partition, at))
         if inputs := inputs_of(record):
             self._timeline.put(at, (partition.topic, partition.partition, record.offset), inputs)
 
-    async def _known_until(self) -> datetime:
-        """Before it nothing more is to come: of partitions that are read to their end the clock says it."""
-        live = datetime.now(UTC) - GRACE
-        known = [live]
+    async def _watermark(self) -> datetime:
+        """A time before which no further record is expected. A partition that is read to its end has the clock's."""
+        read_until = [datetime.now(UTC) - GRACE]
         for partition, end in self._ends.items():
             end = max(end, self._consumer.highwater(partition) or 0)
             if await self._consumer.position(partition) < end:
-                known.append(self._read_until.get(partition, self._start))
-        return min(known)
+                read_until.append(self._read_until.get(partition, self._start))
+        return min(read_until)
 
-    async def _advance(self, known_until: datetime, topics: TopicsSink, metrics: Metrics) -> None:
+    async def _advance(self, watermark: datetime, topics: TopicsSink, metrics: Metrics) -> None:
         ticked = None
-        for each in self._timeline.advance(known_until):
-            if not isinstance(each, datetime):
-                self._alerts.observe(each)
+        for step in self._timeline.advance(watermark):
+            if not isinstance(step, datetime):
+                self._alerts.observe(step)
                 continue
-            ticked = each
-            if told := self._alerts.tick(each):
-                await topics.send([Outgoing(ALERTS.name, encode(alert)) for alert in told])
-                await self._keep(each)
-                for alert in told:
+            ticked = step
+            if changed := self._alerts.tick(step):
+                await topics.send([Outgoing(ALERTS.name, encode(alert)) for alert in changed])
+                await self._commit(step)
+                for alert in changed:
                     metrics.published.labels(alert.rule, alert.state).inc()
                     logger.info("%s: %s", alert.state, alert.summary)
         if ticked:
-            self._untold_ticks += 1
-            if self._untold_ticks >= _KEPT or ticked > datetime.now(UTC) - 3 * TICK:
-                await self._keep(ticked)
+            self._uncommitted_ticks += 1
+            if self._uncommitted_ticks >= _TICKS_PER_COMMIT or ticked > datetime.now(UTC) - 3 * TICK:
+                await self._commit(ticked)
             metrics.clock_lag.set((datetime.now(UTC) - ticked).total_seconds())
             for severity in ("info", "warning", "critical"):
                 count = sum(alert.severity == severity for alert in self._alerts.firing)
                 metrics.firing.labels(severity).set(count)
 
-    async def _keep(self, until: datetime) -> None:
-        self._untold_ticks = 0
+    async def _commit(self, until: datetime) -> None:
+        self._uncommitted_ticks = 0
         await self._consumer.commit({_ALERTS: (0, rfc3339(until))})
 
 
-async def _known(settings: Settings, names: Collection[str]) -> tuple[datetime | None, list[TopicPartition]]:
-    """Up to when an earlier run has told (None where there was none), and the partitions of the topics.
+async def _committed(settings: Settings, names: Collection[str]) -> tuple[datetime | None, list[TopicPartition]]:
+    """Up to when an earlier run has published (None if there was none), and the partitions of the topics.
 
     Raises ``NotProvisionedError``.
     """
@@ -168,14 +168,14 @@ async def _known(settings: Settings, names: Collection[str]) -> tuple[datetime |
     return _moment(found[_ALERTS].metadata if _ALERTS in found else ""), partitions
 
 
-def _moment(said: str) -> datetime | None:
+def _moment(metadata: str) -> datetime | None:
     try:
-        return datetime.fromisoformat(said) if said else None
+        return datetime.fromisoformat(metadata) if metadata else None
     except ValueError:
         return None
 
 
-async def _told(consumer: Any) -> list[AlertChanged]:
+async def _published(consumer: Any) -> list[AlertChanged]:
     """Everything on the alerts topic."""
     consumer.assign([_ALERTS])
     await consumer.seek_to_beginning(_ALERTS)
@@ -186,7 +186,8 @@ async def _told(consumer: Any) -> list[AlertChanged]:
 async def _positions(
     consumer: Any, since: dict[TopicPartition, datetime]
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Where to begin, and where the partitions end now."""
+    """The offsets to start from, by time, and the offsets where the partitions end now."""
     ends: dict[TopicPartition, int] = await consumer.end_offsets(list(since))
-    found = await consumer.offsets_for_times({each: int(at.timestamp() * 1000) for each, at in since.items()})
-    return {each: found[each].offset if found[each] else ends[each] for each in since}, ends
+    found = await consumer.offsets_for_times({partition: int(at.timestamp() * 1000) for partition, at in since.items()})
+    # A partition without a record since then has no such offset.
+    return {partition: found[partition].offset if found[partition] else ends[partition] for partition in since}, ends

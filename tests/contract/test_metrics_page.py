@@ -66,11 +66,16 @@ def of_the_events() -> CollectorRegistry:
     return metrics.registry
 
 
+def of_the_alertmanager_bridge() -> CollectorRegistry:
+    return pipeline.alerts.metrics.BridgeMetrics().registry
+
+
 PROCESSES: dict[str, Callable[[], CollectorRegistry]] = {
     "Scheduler": of_the_scheduler,
     "Worker": of_the_worker,
     "Placements": of_the_placements,
     "Alerts": of_the_alerts,
+    "Alertmanager bridge": of_the_alertmanager_bridge,
     "Kubernetes events": of_the_events,
 }
 
