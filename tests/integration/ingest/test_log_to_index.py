@@ -96,7 +96,7 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
         time.sleep(1.5 + piece * 0.4)
         if piece < pieces - 1:
             process.send_signal(signal.SIGKILL)
-            process.communicate(timeout=30)
+            process.communicate(timeout=120)
             if piece == 1:
                 log.rename(tmp_path / "hami.log.1")
                 log.touch()
@@ -114,7 +114,7 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
             assert schedulerlog_json(summary) == schedulerlog_json(summarize(events))
     finally:
         process.kill()
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
 
 
 def test_an_interrupted_reader_says_so_and_goes_on_where_kafka_stood(running: Pipeline, tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_an_interrupted_reader_says_so_and_goes_on_where_kafka_stood(running: Pi
     process = ingest(running, *options)
     assert until(checkpoint.exists, bool)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=30)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == 130, said
     assert "interrupted before the end of the log; start again to continue behind what Kafka took" in said
     assert "lines: " in said
@@ -170,11 +170,11 @@ def test_a_kafka_that_takes_nothing_is_waited_for_and_that_is_said(
         assert until(lambda: told_to(servers), lambda found: found >= expected) >= expected
     finally:
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=120) == 0
 
 
 def test_no_kafka_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "ingest", "hami-log", str(LOGS / "011.log"), "--kafka", "127.0.0.1:9"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 2
     assert "no Kafka at 127.0.0.1:9" in done.stderr

@@ -46,7 +46,7 @@ def reading(kafka: str, group: str, log: Path) -> Iterator["subprocess.Popen[byt
             yield process
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=120)
 
 
 NEXT_SESSIONS = [

@@ -127,7 +127,7 @@ def writing(
             yield process
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=120)
 
 
 def events_of(client: httpx.Client, namespace: str) -> list[Json]:

@@ -52,7 +52,7 @@ def watching(cluster: ControlPlane, namespace: str, kafka: str, log: Path) -> It
             yield process
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=120)
 
 
 PODS: dict[str, Json] = {

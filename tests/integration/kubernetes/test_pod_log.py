@@ -84,7 +84,7 @@ def reading(kubeconfig: Path, pod: str, kafka: str, folder: Path) -> Iterator[Re
         yield reader
     finally:
         reader.process.terminate()
-        reader.process.wait(timeout=20)
+        reader.process.wait(timeout=120)
 
 
 @contextlib.contextmanager
@@ -175,5 +175,5 @@ def test_what_is_not_there_is_said_and_ends_the_reader(
 ) -> None:
     with serving_the_log_of(control_plane, namespace, POD, tmp_path / "log"):
         reader = Reader(kubeconfig, f"{namespace}/{pod}", kafka, tmp_path)
-        assert reader.process.wait(timeout=20) == 2
+        assert reader.process.wait(timeout=120) == 2
     assert said in reader.log.read_text()

@@ -330,7 +330,7 @@ def test_provisioning_where_no_service_answers_names_the_address() -> None:
     }
     done = subprocess.run(
         [sys.executable, "-m", "pipeline", "provision", "--wait-seconds", "1"],
-        env=environment, capture_output=True, text=True, timeout=60, check=False,
+        env=environment, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("Kafka at 127.0.0.1:9: ")
@@ -339,7 +339,7 @@ def test_provisioning_where_no_service_answers_names_the_address() -> None:
 def test_a_metrics_address_in_use_is_named(running: Pipeline) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pipeline", "worker", "--metrics-address", str(running.port)],
-        env=running.servers.environment, capture_output=True, text=True, timeout=60, check=False,
+        env=running.servers.environment, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 2
     assert f"--metrics-address: can't listen on 127.0.0.1:{running.port}: Address already in use" in done.stderr

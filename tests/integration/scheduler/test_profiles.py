@@ -15,6 +15,9 @@ from embedded.control_plane import toolchain
 from embedded.download import user_cache
 from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod
 
+pytestmark = pytest.mark.timeout(900)
+"""On a new machine the first `go tool pprof` builds itself."""
+
 
 @pytest.fixture(scope="module")
 def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerProcess]:
@@ -40,7 +43,7 @@ def top(tmp_path: Path) -> Callable[[bytes], str]:
         path = tmp_path / "profile.pb.gz"
         path.write_bytes(content)
         command = [str(go.executable), "tool", "pprof", "-top", "-nodecount=500", "-nodefraction=0", str(path)]
-        shown = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+        shown = subprocess.run(command, capture_output=True, text=True, check=False)
         assert shown.returncode == 0, shown.stderr
         return shown.stdout
 

@@ -51,6 +51,6 @@ def serving(bootstrap_servers: str, opensearch_url: str, **settings: str) -> Ite
             yield Served(client)
     finally:
         process.terminate()
-        assert process.wait(timeout=20) in (0, -15)
+        assert process.wait(timeout=120) in (0, -15)
         if process.stdout:
             process.stdout.close()

@@ -17,7 +17,7 @@ def ingest(running: Pipeline, *arguments: str) -> "subprocess.Popen[str]":
 def read(running: Pipeline, *arguments: str) -> str:
     """What it says when it has read to the end."""
     process = ingest(running, *arguments)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=120)
     assert process.returncode == 0, said
     return said
 

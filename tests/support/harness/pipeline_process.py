@@ -95,7 +95,7 @@ class Pipeline:
         """What a command of the pipeline says."""
         command = [sys.executable, "-m", "pipeline", *arguments]
         return subprocess.run(
-            command, env=os.environ | self.servers.environment, capture_output=True, text=True, timeout=60, check=True
+            command, env=os.environ | self.servers.environment, capture_output=True, text=True, timeout=120, check=True
         ).stdout
 
     def make_topic_anew(self, name: str, partitions: int, configuration: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ GOOD = {
 
 def serve(*arguments: str, **environment: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "api", "serve", *arguments]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120, check=False)
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def port() -> Iterator[int]:
     with process.stdout as output:
         yield int(output.readline().split("127.0.0.1:")[1].split()[0])
     process.terminate()
-    assert process.wait(timeout=20) in (0, -15)
+    assert process.wait(timeout=120) in (0, -15)
 
 
 def test_without_kafka_and_opensearch_it_answers_which_one_is_missing(port: int) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 def embedded(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "embedded", *arguments], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-m", "embedded", *arguments], capture_output=True, text=True, check=False, timeout=120
     )
 
 

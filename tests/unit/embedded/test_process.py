@@ -88,7 +88,7 @@ def test_a_watched_process_dies_when_the_watch_is_closed(tmp_path: Path) -> None
     parent_watch = ParentWatch()
     child = started(SLEEPS, tmp_path, parent_watch)
     parent_watch.close()
-    assert child.popen.wait(timeout=10) == -signal.SIGKILL
+    assert child.popen.wait(timeout=120) == -signal.SIGKILL
 
 
 def test_the_watcher_ends_with_the_process_that_it_watches(tmp_path: Path) -> None:

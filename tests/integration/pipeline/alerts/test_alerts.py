@@ -67,7 +67,7 @@ def running(log: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
             yield process
         finally:
             process.terminate()
-            process.wait(timeout=20)
+            process.wait(timeout=120)
 
 
 def refusals(pod: str, *minutes_ago: float) -> list[MessageEmitted]:
