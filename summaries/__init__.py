@@ -3,6 +3,7 @@
 One attempt
     ``fold``              the records of an attempt as one summary
     ``tally``             device rows counted per node and reason
+    ``recount``           nodes whose device rows and node records count differently
     ``node_table``        node records as one table, checked against the device rows
     ``merge``             two summaries of one attempt as one
     ``attempt_audit``     contradictions within one attempt
@@ -15,6 +16,7 @@ Attempts of a pod
     ``retries``           a retry as a reference to the attempt that it repeats
     ``trends``            the counts of a minute
 Placements
+    ``pod_facts``         binds and sightings of pods
     ``pod_timelines``     the pods of one name, separated, with their time on each node
     ``occupancy``         placements derived from binds and sightings
     ``overcommit``        devices that are allocated beyond their capacity

@@ -13,7 +13,8 @@ from schemas.codec.code_tables import one_refusal_table, one_table
 from schemas.codec.identity_memo import NODE_COLUMNS, IdentityMemo, column_bytes
 from schemas.events import NodesJudged, Refusal
 from summaries.merge import words_counted
-from summaries.tally import NodeColumns, Tally, recount
+from summaries.recount import NodeColumns, recount
+from summaries.tally import Tally
 from summaries.text import refusal_text
 
 Ints = npt.NDArray[np.int64]

@@ -14,18 +14,8 @@ from typing import Final
 
 from schemas.events import PodObserved, PodRef
 from schemas.placements import PodPlacement
-from summaries.pod_timelines import (
-    DELETED,
-    ENDS,
-    BindFact,
-    Fact,
-    PlacementInterval,
-    PodSighting,
-    by_time,
-    intervals,
-    knowledge,
-    order,
-)
+from summaries.pod_facts import DELETED, ENDS, BindFact, Fact, PodSighting, by_time, knowledge
+from summaries.pod_timelines import PlacementInterval, intervals, order
 
 REPLACED: Final = "replaced"
 MOVED: Final = "moved"

@@ -11,59 +11,16 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from itertools import zip_longest
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from schemas.ids import microseconds
-from schemas.placements import DeviceAllocation
-
-DELETED: Final = "deleted"
-ENDS: Final = frozenset(("Succeeded", "Failed", DELETED))
+from summaries.pod_facts import DELETED, ENDS, BindFact, Fact, PodSighting, by_time, knowledge
 
 ADOPTED_WITHIN: Final = timedelta(minutes=10)
 """A bind without a UID is about a pod that is first seen at most this much later: clocks differ, watches lag."""
 AGAIN_AFTER: Final = timedelta(seconds=2)
 """A bind this long after the end of a pod belongs to another pod with the same UID; cluster files (``--cluster``)
 reuse UIDs."""
-
-
-@dataclass(frozen=True, slots=True)
-class BindFact:
-    """The end of a bind, as the attempt's summary of that ``version`` has it."""
-
-    attempt_id: str
-    scheduler: str
-    started_at: datetime
-    """The attempt's."""
-    uid: str
-    node: str
-    at: datetime
-    bound: bool
-    version: int
-    held: tuple[DeviceAllocation, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class PodSighting:
-    """A pod seen on a node (empty: not known) in a ``state``: a phase, or ``deleted``."""
-
-    uid: str
-    node: str
-    state: str
-    at: datetime
-    scheduled: datetime | None = None
-    """Since when the cluster says it is scheduled."""
-
-
-Fact: TypeAlias = BindFact | PodSighting
-
-
-def by_time(fact: Fact) -> tuple[datetime, str]:
-    return fact.at, repr(fact)
-
-
-def knowledge(bind: BindFact) -> tuple[object, ...]:
-    """A sort key: of two reports of one bind the one with the greater key is used."""
-    return bind.version, bind.bound, len(bind.held), bind.at, bind.node, bind.uid
 
 
 @dataclass(slots=True)

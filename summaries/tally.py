@@ -7,13 +7,12 @@ claims about positions or tables.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schemas.events import (
-    NOT_REASONS,
     NOT_REPORTED,
     PICKED,
     AttemptEvent,
@@ -22,7 +21,6 @@ from schemas.events import (
     DeviceVerdicts,
     PickedDevice,
     PodRef,
-    Refusal,
     Request,
     Words,
 )
@@ -212,118 +210,3 @@ def by_verdict(tallies: Sequence[Tally]) -> list[dict[str, int]]:
         for word, count in each.by_word.items():
             known[word] = known.get(word, 0) + count
     return [dict(sorted(each.items())) for each in counts]
-
-
-class NodeColumns(NamedTuple):
-    """What the node records say, an entry per node."""
-
-    node_index: Ints
-    refused_by: Ints
-    refusal: Ints
-    """Index into ``refusals``; -1 for none."""
-    refusals: Sequence[Refusal]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pairs:
-    """Counts per node and code, sorted by both: entry ``i`` says ``count[i]`` rows of node ``node[i]``."""
-
-    node: Ints
-    code: Ints
-    count: Ints
-
-
-def recount(nodes: NodeColumns, tallies: Sequence[Tally]) -> dict[int, Refusal]:
-    """Where the device rows count otherwise than the node records say: the node's position and the rows' own refusal.
-
-    Nodes whose devices are not all reported, nodes refused without counts and containers that did not refuse are
-    left out.
-    """
-    tallies = [each for each in tallies if not each.is_partial]
-    if not tallies or not len(nodes.node_index):
-        return {}
-    words, pairs, known, devices = _by_node(nodes, tallies)
-    wrong = known & _differ(nodes, words, pairs, devices)
-    return {node: _counted(node, words, pairs, int(devices[node])) for node in np.flatnonzero(wrong).tolist()}
-
-
-def _by_node(
-    nodes: NodeColumns, tallies: Sequence[Tally]
-) -> tuple[dict[str, int], _Pairs, npt.NDArray[np.bool_], Ints]:
-    """The pairs of the container that refused each node; which nodes have rows; their ``Y``."""
-    position = _positions(nodes.node_index, np.concatenate([each.node_index for each in tallies]))
-    container = np.repeat([each.container for each in tallies], [len(each.node_index) for each in tallies])
-    rows = np.concatenate([each.rows for each in tallies])
-    counts = (position >= 0) & (rows > 0) & (nodes.refused_by[position] == container)
-    known = np.zeros(len(nodes.node_index), dtype=np.bool_)
-    devices = np.zeros(len(nodes.node_index), dtype=np.int64)
-    known[position[counts]] = True
-    devices[position[counts]] = np.concatenate([each.devices for each in tallies])[counts]
-    words, code = _one_table(tallies)
-    starts = np.cumsum([0, *(len(each.node_index) for each in tallies)])[:-1]
-    owner = np.concatenate([each.owner + start for each, start in zip(tallies, starts.tolist(), strict=True)])
-    keep = counts[owner] & (code >= 0)
-    count = np.concatenate([each.count for each in tallies])
-    return words, _sorted(position[owner[keep]], code[keep], count[keep]), known, devices
-
-
-def _positions(known: Ints, wanted: Ints) -> Ints:
-    """Where each of ``wanted`` stands in ``known``; -1 for what is not there."""
-    if np.array_equal(known, wanted) and bool(np.all(known[1:] > known[:-1])):  # node for node, as they were judged
-        return np.arange(len(known))
-    order = np.argsort(known, kind="stable")
-    place = order[np.minimum(np.searchsorted(known, wanted, sorter=order), len(known) - 1)]
-    return np.where(known[place] == wanted, place, -1)
-
-
-def _one_table(tallies: Sequence[Tally]) -> tuple[dict[str, int], Ints]:
-    """Reason codes of all records in one table, and the column of all pairs that points into it; -1 is no reason."""
-    words: dict[str, int] = {}
-    columns = []
-    for each in tallies:
-        moved = [-1 if word in NOT_REASONS else words.setdefault(word, len(words)) for word in each.words]
-        columns.append(np.array([*moved, -1], dtype=np.int64)[each.code])
-    return words, np.concatenate(columns)
-
-
-def _sorted(node: Ints, code: Ints, count: Ints) -> _Pairs:
-    order = np.argsort(node * (int(code.max(initial=0)) + 1) + code, kind="stable")
-    node, code, count = node[order], code[order], count[order]
-    # A node whose rows are spread over two records has a pair twice.
-    first = np.ones(len(node), dtype=np.bool_)
-    first[1:] = (node[1:] != node[:-1]) | (code[1:] != code[:-1])
-    starts = np.flatnonzero(first)
-    return _Pairs(node[starts], code[starts], np.add.reduceat(count, starts) if len(starts) else count)
-
-
-def _differ(nodes: NodeColumns, words: dict[str, int], pairs: _Pairs, devices: Ints) -> npt.NDArray[np.bool_]:
-    """Per node: do its pairs differ from the counts of its refusal?"""
-    table = [_recorded(each, words) for each in nodes.refusals] + [None]
-    size = np.array([-1 if recorded is None else len(recorded) for recorded in table])[nodes.refusal]
-    recorded_devices = np.array([*(each.devices for each in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
-    found = np.bincount(pairs.node, minlength=len(size))
-    differ = (found != size) | (devices != recorded_devices)
-    same = np.flatnonzero(~differ[pairs.node])
-    flat = np.array([entry for recorded in table for entry in recorded or ()], dtype=np.int64).reshape(-1, 2)
-    begins = np.cumsum([0, *(len(recorded or ()) for recorded in table)])[:-1][nodes.refusal]
-    rank = np.arange(len(pairs.node)) - (np.cumsum(found) - found)[pairs.node]
-    entry = flat[(begins[pairs.node] + rank)[same]]
-    unequal = (entry[:, 0] != pairs.code[same]) | (entry[:, 1] != pairs.count[same])
-    differ[pairs.node[same[unequal]]] = True
-    counts = np.array([*(not each.bare and not each.uncounted for each in nodes.refusals), True])[nodes.refusal]
-    agrees: npt.NDArray[np.bool_] = ~differ | ~counts
-    return ~agrees
-
-
-def _recorded(refusal: Refusal, words: dict[str, int]) -> list[tuple[int, int]]:
-    """The refusal as pairs of code and count, sorted; a code that no row has gets a place behind all that do."""
-    return sorted(
-        (words.get(code, len(words) + place), x) for place, (code, x) in enumerate(refusal.counts.items()) if x
-    )
-
-
-def _counted(node: int, words: dict[str, int], pairs: _Pairs, devices: int) -> Refusal:
-    codes = list(words)
-    begin, end = np.searchsorted(pairs.node, [node, node + 1])
-    entries = zip(pairs.code[begin:end].tolist(), pairs.count[begin:end].tolist(), strict=True)
-    return Refusal.model_construct(counts={codes[code]: count for code, count in entries}, devices=devices)

@@ -17,7 +17,7 @@ from schemas.events import AttemptEvent, NodeChecked, NodeRegistered, PodObserve
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY, Index
 from schemas.placements import PodPlacement
 from summaries.placement_audit import Placed, Sighting, placed_of
-from summaries.pod_timelines import BindFact, PodSighting
+from summaries.pod_facts import BindFact, PodSighting
 
 BIND_REPORT_TIMEOUT: Final = timedelta(minutes=5)
 """A bind that has not been reported this long after its filter is taken as unreported."""

@@ -23,7 +23,7 @@ from schemas.events import (
     Words,
 )
 from schemas.placements import DeviceAllocation
-from summaries.pod_timelines import BindFact
+from summaries.pod_facts import BindFact
 
 
 class BoundAttempt(AttemptEvent):

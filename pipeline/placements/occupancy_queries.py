@@ -16,7 +16,7 @@ from schemas.documents.placements import placement_of
 from schemas.indices import FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
 from summaries.occupancy import DerivedPlacement
 from summaries.overcommit import Holding
-from summaries.pod_timelines import BindFact, Fact, PodSighting
+from summaries.pod_facts import BindFact, Fact, PodSighting
 
 logger = logging.getLogger(__name__)
 

@@ -34,7 +34,7 @@ from schemas.ids import microseconds
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from summaries.occupancy import DerivedPlacement, Facts, sighting_of
 from summaries.overcommit import Holding, overcommitted, totals_of
-from summaries.pod_timelines import Fact
+from summaries.pod_facts import Fact
 
 MAX_PODS: Final = 50_000
 

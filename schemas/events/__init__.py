@@ -9,8 +9,9 @@ understood. Fields are only ever added; readers ignore fields they do not know.
 
 ``base``          what all events share: ids, keys, verdicts, types of fields
   AttemptEvent
-``decisions``
+``devices``
     DevicesJudged       one container against the devices of a run of nodes
+``decisions``
     NodesJudged         the verdicts on a run of nodes
     AttemptConcluded    the request, the counts, the chosen node
     BindConcluded       bound or not, and why not
@@ -60,17 +61,8 @@ from schemas.events.base import (
     Words,
     source_of,
 )
-from schemas.events.decisions import (
-    AttemptConcluded,
-    BindConcluded,
-    DetailDropped,
-    DeviceInventory,
-    DeviceRow,
-    DevicesJudged,
-    DeviceVerdicts,
-    NodesJudged,
-    check_rows,
-)
+from schemas.events.decisions import AttemptConcluded, BindConcluded, DetailDropped, NodesJudged
+from schemas.events.devices import DeviceInventory, DeviceRow, DevicesJudged, DeviceVerdicts, check_rows
 from schemas.events.findings import FindingReported
 from schemas.events.observations import (
     Condition,

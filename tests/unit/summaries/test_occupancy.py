@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from schemas.events import Condition, PodObserved, PodRef
 from schemas.placements import DeviceAllocation, PodPlacement
 from summaries.occupancy import Facts, sighting_of
-from summaries.pod_timelines import ADOPTED_WITHIN, BindFact, Fact, PodSighting
+from summaries.pod_facts import BindFact, Fact, PodSighting
+from summaries.pod_timelines import ADOPTED_WITHIN
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
 CARD = DeviceAllocation(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)

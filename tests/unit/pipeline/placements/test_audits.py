@@ -17,7 +17,7 @@ from schemas.events import PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
 from schemas.placements import DeviceAllocation
 from summaries.occupancy import Facts
-from summaries.pod_timelines import BindFact, Fact, PodSighting
+from summaries.pod_facts import BindFact, Fact, PodSighting
 from tests.support.builders.placements import a_pod, a_problem, at, checked, registered, seen
 
 BOUND, LONG_AFTER = at(1), at(1_000)
