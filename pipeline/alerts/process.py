@@ -49,7 +49,7 @@ class Settings:
 async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT.
 
-    Raises ``NotProvisionedError`` where topics are missing, ``SettingError`` where the metrics address is taken.
+    Raises ``NotProvisionedError`` if topics are missing, ``SettingError`` if the metrics address is in use.
     """
     await until_stopped(_work(settings))
 

@@ -16,20 +16,22 @@ from process.errors import NotProvisionedError, SettingError
 def events(
     kafka: Kafka,
     kubeconfig: Annotated[
-        Path | None, typer.Option(help="How to reach the API server; the pod's service account unless given.")
+        Path | None, typer.Option(help="How to reach the API server; without it, by the pod's service account.")
     ] = None,
-    context: Annotated[str | None, typer.Option(help="Of the kubeconfig; its current one unless given.")] = None,
+    context: Annotated[
+        str | None, typer.Option(help="A context of the kubeconfig; without it, the current one.")
+    ] = None,
     scheduler: Annotated[
-        list[str] | None, typer.Option(help="Only what this scheduler decided; repeatable. Any unless given.")
+        list[str] | None, typer.Option(help="Only messages of this scheduler; repeatable. Without it, of all.")
     ] = None,
     group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = "schedulerlog-events",
     kube_api_qps: Annotated[float, typer.Option(help="Requests a second to the API server; 0: no limit.", min=0)] = 20,
-    kube_api_burst: Annotated[int, typer.Option(help="Requests at once after a pause.", min=1)] = 50,
+    kube_api_burst: Annotated[int, typer.Option(help="Requests that may be sent at once after a pause.", min=1)] = 50,
     linger_seconds: Annotated[
-        float, typer.Option(help="Retries that come within this time share a request.", min=0, max=60)
+        float, typer.Option(help="Retries that arrive within this time share a request.", min=0, max=60)
     ] = 1.0,
     max_age_minutes: Annotated[
-        float, typer.Option(help="Older messages are passed over, as kube-apiserver's --event-ttl drops events.", min=0)
+        float, typer.Option(help="Older messages are passed over; see kube-apiserver's --event-ttl.", min=0)
     ] = 60,
     metrics_address: MetricsAddress = None,
 ) -> None:

@@ -76,6 +76,7 @@ class EventWriter:
         self._metrics.known_events.set(len(events))
 
     async def _known_events(self) -> EventSeries:
+        # Without them a changed text would begin a new event although a fresh one counts its series.
         while self._events is None:
             try:
                 self._events = await read_events(self._api)

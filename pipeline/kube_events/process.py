@@ -1,4 +1,4 @@
-"""``python -m pipeline events`` as a process: reads messages, has them counted by events, then acknowledges them."""
+"""``python -m pipeline events`` as a process: consumes messages, writes them as events, then commits their offsets."""
 
 import asyncio
 import logging
@@ -25,9 +25,9 @@ from schemas.topics import DEAD_LETTERS, MESSAGES
 logger = logging.getLogger(__name__)
 
 MAX_RECORDS: Final = 5_000
-"""Of one batch: the longer a batch takes, the larger the next one, and the more retries share a request."""
+"""Of one batch. The longer a batch takes, the larger the next one is, and the more retries share one request."""
 _LONGEST_BATCH_SECONDS: Final = 3_600
-"""After this time in one batch, the API server being away, others may take the partitions."""
+"""A batch may wait this long for the API server before the group gives the partitions to another process."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class Settings:
 async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT.
 
-    Raises ``KubeConfigError``, ``NotProvisionedError`` where topics are missing, ``SettingError`` where the
-    metrics address is taken.
+    Raises ``KubeConfigError``, ``NotProvisionedError`` if topics are missing, ``SettingError`` if the metrics address
+    is in use.
     """
     await until_stopped(_work(settings))
 
@@ -90,14 +90,16 @@ async def _read(consumer: Any, writer: EventWriter, linger_seconds: float) -> No
         found = await consumer.getmany(timeout_ms=1_000, max_records=MAX_RECORDS)
         if not found:
             continue
+        # Retries of one pod come in bursts: those that arrive while this waits are counted by the same request.
         await asyncio.sleep(linger_seconds)
         more = await consumer.getmany(timeout_ms=0, max_records=MAX_RECORDS)
         batches = [*found.items(), *more.items()]
         await writer.write([record for _, records in batches for record in records], datetime.now(UTC))
-        await _acknowledge(consumer, batches)
+        await _commit(consumer, batches)
 
 
-async def _acknowledge(consumer: Any, batches: Sequence[tuple[Any, Sequence[Any]]]) -> None:
+async def _commit(consumer: Any, batches: Sequence[tuple[Any, Sequence[Any]]]) -> None:
+    # `more` may hold later records of the same partitions: it comes second, so its offsets replace the earlier ones.
     try:
         await consumer.commit({partition: records[-1].offset + 1 for partition, records in batches})
     except (CommitFailedError, IllegalStateError) as error:

@@ -55,6 +55,7 @@ class PlacementAudits:
         """New findings; all inputs before ``until`` have been observed."""
         if nodes := sorted(self._auditor.nodes_lacking(until)):
             await self._load_nodes(nodes)
+        # Only now: the checks that were loaded decide about the placements that are due.
         found = self._auditor.settle(until)
         if until - self._searched_at >= UNREPORTED_EVERY:
             self._searched_at = until
@@ -78,6 +79,7 @@ class PlacementAudits:
         searched_until = self._searched_until
         async for hits in self._pages(lambda after: audit_queries.chosen_without_bind(since, searched_until, after)):
             self._without_bind |= {chosen.attempt_id: chosen for chosen in audit_queries.chosen_in(hits)}
+        # An attempt leaves after an hour, reported or not: the finding has the same id each time and is published once.
         self._without_bind = {
             id_: chosen for id_, chosen in self._without_bind.items() if chosen.bound_at >= until - REMEMBERED
         }

@@ -13,11 +13,11 @@ from process.settings import read
 
 
 def placements(
-    group: Annotated[str, typer.Option(help="Names this process's place on the topics.")] = "schedulerlog-placements",
+    group: Annotated[str, typer.Option(help="The Kafka consumer group.")] = "schedulerlog-placements",
     kafka: KafkaIfGiven = None,
     metrics_address: MetricsAddress = None,
 ) -> None:
-    """Keep who is where with which devices, and what was seen of pods and nodes, until SIGTERM. Run one of these."""
+    """Record which pod is on which node with which devices, and audit placements, until SIGTERM. Run one of these."""
     # The clients take their time to import: only this command needs them.
     from pipeline.placements import process
     from pipeline.placements.pools import expected_pools

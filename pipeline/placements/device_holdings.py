@@ -45,6 +45,7 @@ class DeviceHoldings:
         for holding in now:
             for device in _devices(holding):
                 self._by_node[device.node].setdefault(device.uuid, {})[holding.placement.id] = holding
+                # The same holdings are put again when a pod is loaded; only new or changed ones need a check.
                 if holding not in before:
                     self._mark_changed(device, holding.placement.started_at)
 

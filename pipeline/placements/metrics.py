@@ -21,6 +21,7 @@ class Metrics:
         self.registry = CollectorRegistry()
         self.index = IndexMetrics("placements", self.registry)
         self.topics = TopicsMetrics("placements", self.registry)
+        # The library appends `_total` to the names of counters.
         self.records = Counter(
             "schedulerlog_placements_records",
             "Records read, by topic and outcome: taken, passed_over, rejected.",

@@ -132,6 +132,8 @@ class OccupancyState:
         pod = self._pods[key]
         self._pods.move_to_end(key)
         is_new = fact is not None and pod.facts.add(fact)
+        # The first input of a loaded pod compares the documents even if it adds nothing: an earlier run may have been
+        # killed before it wrote all of them.
         if pod.is_written and not is_new:
             return []
         pod.is_written = True

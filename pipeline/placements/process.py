@@ -1,4 +1,4 @@
-"""``python -m pipeline placements`` as a process: reads three topics, has them taken, then acknowledges them."""
+"""``python -m pipeline placements`` as a process: consumes three topics, writes what follows, then commits offsets."""
 
 import logging
 import time
@@ -30,6 +30,7 @@ MAX_RECORDS: Final = 2_000
 GRACE: Final = timedelta(seconds=5)
 """Records of the same time may arrive this much apart on different topics."""
 AUDIT_SECONDS: Final = 1.0
+"""Pause between two audits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,8 @@ class _State:
 async def run(settings: Settings) -> None:
     """Work until SIGTERM or SIGINT.
 
-    Raises ``NotProvisionedError`` where topics or templates are missing, ``SettingError`` where the metrics address is
-    taken.
+    Raises ``NotProvisionedError`` if topics or templates are missing, ``SettingError`` if the metrics address is in
+    use.
     """
     await until_stopped(_work(settings))
 
@@ -76,7 +77,7 @@ async def _work(settings: Settings) -> None:
 
 
 async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics, state: _State) -> None:
-    """Take in what is not acknowledged yet, then what comes; until it is cancelled."""
+    """Process what is not committed yet, then what is added, until cancelled."""
     occupancy = OccupancyState()
     metrics.watch("pods", lambda: len(occupancy))
     metrics.watch("holding", lambda: len(occupancy.holdings))
@@ -91,6 +92,7 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
             settings.servers, group=settings.group, max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes
         )
         async with connected(consumer):
+            # All partitions, without a group's balancing: the state of one process has to cover every node.
             consumer.assign(partitions)
             state.connection.established()
             await _Reader(consumer, writer, state).work()
@@ -99,39 +101,42 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
 
 
 class _Reader:
-    """Reads on from what is acknowledged."""
+    """Continues from the committed offsets."""
 
     def __init__(self, consumer: Any, writer: BatchWriter, state: _State) -> None:
         self._consumer, self._writer, self._state = consumer, writer, state
         self._read_until: dict[TopicPartition, datetime] = {}
-        self._audited = 0.0
+        self._audited_at = 0.0
 
     async def work(self) -> None:
         while True:
             found = await self._consumer.getmany(timeout_ms=500, max_records=MAX_RECORDS)
             if found:
                 await self._writer.take(record for records in found.values() for record in records)
-                await self._consumer.commit({each: records[-1].offset + 1 for each, records in found.items()})
+                await self._consumer.commit({partition: records[-1].offset + 1 for partition, records in found.items()})
             for partition, records in found.items():
+                # A producer's clock may be ahead.
                 self._read_until[partition] = min(record_time(records[-1]), datetime.now(UTC))
-            if time.monotonic() - self._audited >= AUDIT_SECONDS:
+            if time.monotonic() - self._audited_at >= AUDIT_SECONDS:
                 await self._audit()
 
     async def _audit(self) -> None:
-        self._audited = time.monotonic()
-        until = await self._known_until()
+        self._audited_at = time.monotonic()
+        until = await self._watermark()
         if until is not None:
             self._state.audit_lag_seconds = (datetime.now(UTC) - until).total_seconds()
             await self._writer.audit(until)
 
-    async def _known_until(self) -> datetime | None:
-        """Before it nothing more is to come: of partitions that are read to their end the clock says it. None where a
-        partition has not been read from yet."""
-        known = [datetime.now(UTC) - GRACE]
+    async def _watermark(self) -> datetime | None:
+        """A time before which no further record is expected; None while a partition has not been read from.
+
+        A partition that is read to its end has the clock's.
+        """
+        read_until = [datetime.now(UTC) - GRACE]
         for partition in self._consumer.assignment():
             highwater = self._consumer.highwater(partition)
             if highwater is None or await self._consumer.position(partition) < highwater:
                 if partition not in self._read_until:
                     return None
-                known.append(self._read_until[partition] - GRACE)
-        return min(known)
+                read_until.append(self._read_until[partition] - GRACE)
+        return min(read_until)

@@ -43,6 +43,7 @@ class BehindCondition(RebuiltCondition):
     def observe(self, event: AlertInput) -> None:
         if not isinstance(event, DecisionArrival):
             return
+        # The spool is sent oldest first, so a decision in time shows that nothing older waits.
         if event.delay_seconds < self._rule.seconds:
             self._late.pop(event.scheduler, None)
             return

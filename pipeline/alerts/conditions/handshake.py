@@ -49,6 +49,7 @@ class HandshakeCondition:
         if isinstance(event, NodeChecked):
             key = event.node, event.scheduler
             problems = [problem for problem in event.problems if problem.code in self._codes]
+            # A node that still has a problem has it since the first check, also if it is another one now.
             before = self._broken.pop(key, None)
             if problems:
                 self._broken[key] = _BrokenNode(before.since if before else event.observed_at, problems)

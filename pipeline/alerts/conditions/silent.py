@@ -68,6 +68,7 @@ class SilentCondition:
     def firing(self, now: datetime) -> Iterator[Firing]:
         for scheduler, active_at in sorted(self._active_at.items()):
             silence, waiting = now - active_at, self._waiting[scheduler]
+            # No message reports that a waiting pod was deleted; only its refusals stop.
             for pod in [pod for pod, refused_at in waiting.items() if active_at - refused_at > _WAITING_FOR]:
                 del waiting[pod]
             if silence > self._forget:

@@ -47,6 +47,7 @@ class SurgeCondition(RebuiltCondition):
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, MessageEmitted):
             self._first_message_at = min(self._first_message_at or event.reported_at, event.reported_at)
+            # The message about the whole attempt has no code; counting it would double every refusal.
             if event.severity == "Warning" and event.code:
                 self._refusals[event.code].add(event.reported_at)
 
