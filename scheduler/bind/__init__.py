@@ -1,1 +1,7 @@
-"""Binding a pod to its node: the node lock, the API calls, a journal of binds in progress and their recovery."""
+"""Binding a pod to the node that the filter chose, and recovering binds that were cut off.
+
+bind_request     what kube-scheduler asks for
+binder           takes the node's lock, marks the pod, writes the binding
+bind_journal     binds without a recorded end, on disk
+bind_recovery    finds out how those ended
+"""

@@ -1,8 +1,9 @@
-"""Binds whose end is not told yet, on disk beside the spool, so that a scheduler that is killed leaves none untold.
+"""Binds without a recorded end, on disk beside the spool: a scheduler that is killed leaves no bind unreported.
 
-A line per step in ``binds.jsonl``: ``open`` before the API server is asked, ``told`` with what the record will say
-before it goes to the spool, ``done`` when it is durable there. What an earlier life left open is in `unsettled` when
-the file is read: `settle_binds` looks at those pods. One that was `told` is told again word for word, with its id.
+A line per step in `binds.jsonl`: `open` before the API server is asked, `ended` with the outcome before its event goes
+to the spool, `done` when the event is durable there. What the previous process left open is in `unresolved` when the
+file is read, and `bind_recovery` looks those pods up. A bind with an `ended` line gets the same event again, with the
+same id.
 """
 
 import logging
@@ -24,8 +25,8 @@ from schemas.ids import microseconds
 log = logging.getLogger(__name__)
 
 FILE: Final = "binds.jsonl"
-_LONG_BYTES: Final = 4 * 1024 * 1024
-"""A longer file is written anew with what is open."""
+_MAX_FILE_BYTES: Final = 4 * 1024 * 1024
+"""A longer file is replaced by one with the open binds only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class BindEnd:
 
 @dataclass(frozen=True, slots=True)
 class OpenBind:
-    """One try to bind a pod. end: where it was about to be told."""
+    """One try to bind a pod. end: its outcome, where the previous process had recorded it."""
 
     attempt: AttemptRef
     node: str
@@ -51,22 +52,22 @@ class OpenBind:
 
 
 class BindJournal:
-    """`folder` None: nothing is kept. Where the disk fails, binding goes on, and a kill may leave some untold."""
+    """folder None: nothing is kept. Where the disk fails, binding continues, and a kill may leave binds unreported."""
 
     def __init__(self, folder: Path | None, *, syncs: bool = True) -> None:
-        """syncs: a bind waits until the disk has its line. Never raises for the disk."""
+        """syncs: `open` waits until the disk has its line. Never raises for the disk."""
         self._path = folder / FILE if folder else None
         self._syncs, self._file, self._is_failing = syncs, -1, False
-        self._sync = GroupCommit(lambda: None if self._file < 0 else os.dup(self._file), self._fail)
-        self._open = {bind.key: bind for bind in self._left()}
+        self._commit = GroupCommit(lambda: None if self._file < 0 else os.dup(self._file), self._fail)
+        self._open = {bind.key: bind for bind in self._read_open()}
         self.unresolved: dict[str, OpenBind] = dict(self._open)
-        """By key: who tries them next is `settle_binds`."""
-        self._write_anew()
+        """By key: the binds that `bind_recovery` has to look up."""
+        self._rewrite()
 
     def __len__(self) -> int:
         return len(self._open)
 
-    def _left(self) -> Iterator[OpenBind]:
+    def _read_open(self) -> Iterator[OpenBind]:
         try:
             lines = self._path.read_bytes().splitlines() if self._path else []
         except FileNotFoundError:
@@ -76,53 +77,53 @@ class BindJournal:
             return
         found: dict[str, OpenBind] = {}
         for line in filter(None, lines):
-            _take(found, line)
+            _apply_line(found, line)
         yield from found.values()
 
     async def open(self, bind: OpenBind) -> None:
-        """Return when a next life would know of it."""
+        """Record that the bind begins; returns when the line is durable."""
         self._open[bind.key] = bind
-        self._append(_opened(bind))
+        self._append(_opened_line(bind))
         if self._syncs:
-            await self._sync.flush()
+            await self._commit.flush()
 
     def record_end(self, bind: OpenBind, end: BindEnd) -> None:
-        """The record goes to the spool next."""
-        self._append(_told(bind, end))
+        """Record the outcome; call it before the event goes to the spool."""
+        self._append(_ended_line(bind, end))
 
     def leave_unresolved(self, bind: OpenBind) -> None:
-        """Its end is not known: it has to be looked up."""
+        """Note that the outcome is unknown and has to be looked up."""
         self.unresolved[bind.key] = bind
 
     def done(self, bind: OpenBind) -> None:
-        """The record is durable, or none will ever be told."""
+        """Forget the bind: its event is durable, or its outcome can never be known."""
         self._open.pop(bind.key, None)
         self.unresolved.pop(bind.key, None)
         self._append({"done": bind.key})
-        if self._file >= 0 and os.fstat(self._file).st_size > _LONG_BYTES:
-            self._write_anew()
+        if self._file >= 0 and os.fstat(self._file).st_size > _MAX_FILE_BYTES:
+            self._rewrite()
 
-    def _append(self, said: dict[str, Any]) -> None:
+    def _append(self, line: dict[str, Any]) -> None:
         if self._path is None:
             return
         try:
             if self._file < 0:
                 self._open_file(self._path)
-            # The line's end stands in front: what a full disk has cut off does not spoil the next one.
-            os.write(self._file, b"\n" + orjson.dumps(said))
+            # The line feed comes first: a line that a full disk cut off does not spoil the next one.
+            os.write(self._file, b"\n" + orjson.dumps(line))
         except OSError as error:
             self._fail(error)
         else:
             self._is_failing = False
-            self._sync.appended()
+            self._commit.appended()
 
-    def _write_anew(self) -> None:
+    def _rewrite(self) -> None:
         if self._path is None:
             return
         draft = self._path.with_suffix(".draft")
         try:
             with draft.open("wb") as file:
-                file.writelines(b"\n" + orjson.dumps(said) for bind in self._open.values() for said in _lines(bind))
+                file.writelines(b"\n" + orjson.dumps(line) for bind in self._open.values() for line in _lines(bind))
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(self._path)
@@ -138,31 +139,31 @@ class BindJournal:
     def _fail(self, error: OSError) -> None:
         if not self._is_failing:
             log.error(
-                "%s can't be written: %s. Binding goes on; one that is cut off by a kill may stay untold. "
-                "Free or mend the disk.",
+                "%s can't be written: %s. Binding continues; a bind that a kill cuts off may remain unreported. "
+                "Free or repair the disk.",
                 self._path,
                 error.strerror or error,
             )
         self._is_failing = True
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file."""
         if self._file >= 0:
             os.close(self._file)
         self._file = -1
 
 
 def _lines(bind: OpenBind) -> Iterator[dict[str, Any]]:
-    yield _opened(bind)
+    yield _opened_line(bind)
     if bind.end:
-        yield _told(bind, bind.end)
+        yield _ended_line(bind, bind.end)
 
 
-def _told(bind: OpenBind, end: BindEnd) -> dict[str, Any]:
-    return {"told": bind.key, "error": end.error, "at": end.ended_at.isoformat()}
+def _ended_line(bind: OpenBind, end: BindEnd) -> dict[str, Any]:
+    return {"ended": bind.key, "error": end.error, "at": end.ended_at.isoformat()}
 
 
-def _opened(bind: OpenBind) -> dict[str, Any]:
+def _opened_line(bind: OpenBind) -> dict[str, Any]:
     attempt = bind.attempt
     return {
         "open": bind.key,
@@ -177,24 +178,24 @@ def _opened(bind: OpenBind) -> dict[str, Any]:
     }
 
 
-def _take(found: dict[str, OpenBind], line: bytes) -> None:
-    """One line of the file. What can't be read was cut off while it was written: nobody acted on it."""
+def _apply_line(found: dict[str, OpenBind], line: bytes) -> None:
+    """Apply one line of the file. A line that can't be read was cut off by a kill, before anything relied on it."""
     try:
-        said = orjson.loads(line)
-        if "done" in said:
-            found.pop(said["done"], None)
-        elif "told" in said:
-            known = found[said["told"]]
-            end = BindEnd(said["error"], datetime.fromisoformat(said["at"]))
+        step = orjson.loads(line)
+        if "done" in step:
+            found.pop(step["done"], None)
+        elif "ended" in step:
+            known = found[step["ended"]]
+            end = BindEnd(step["error"], datetime.fromisoformat(step["at"]))
             found[known.key] = OpenBind(known.attempt, known.node, known.started_at, end)
         else:
-            bind = _read(said)
+            bind = _open_bind(step)
             found[bind.key] = bind
     except (ValueError, KeyError, TypeError, AttributeError):
         log.warning("a line of %s can't be read: %.80r", FILE, line)
 
 
-def _read(said: dict[str, Any]) -> OpenBind:
-    pod = PodRef(namespace=said["namespace"], name=said["pod"], uid=said["uid"])
-    attempt = AttemptRef(said["attempt"], pod, said["scheduler"], datetime.fromisoformat(said["started_at"]))
-    return OpenBind(attempt, said["node"], datetime.fromisoformat(said["bind_started_at"]))
+def _open_bind(line: dict[str, Any]) -> OpenBind:
+    pod = PodRef(namespace=line["namespace"], name=line["pod"], uid=line["uid"])
+    attempt = AttemptRef(line["attempt"], pod, line["scheduler"], datetime.fromisoformat(line["started_at"]))
+    return OpenBind(attempt, line["node"], datetime.fromisoformat(line["bind_started_at"]))

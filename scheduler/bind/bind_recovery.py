@@ -1,7 +1,8 @@
-"""Tells how binds ended that nobody waited for: cut off by a kill, or not answered by the API server.
+"""Finds out how binds ended whose outcome was lost: by a kill of the scheduler, or an API server that did not answer.
 
-The pod itself says it. Its node and `hami.io/bind-time` are ours only where our bind took place, since whoever binds it
-later writes its own time first: another leader has waited for a Lease to run out, and a next life has started anew.
+The pod shows it. It carries our node and our `hami.io/bind-time` only if our bind took place. A scheduler that binds
+the pod later writes its own time first, and that time differs: another leader has waited for the Lease to expire, and
+a restarted scheduler has had to start.
 """
 
 import asyncio
@@ -27,9 +28,9 @@ PAUSE_SECONDS: Final = 1.0
 
 
 def end_of(bind: OpenBind, pod: Object, now: datetime) -> BindEnd | None:
-    """What the pod says became of the bind; None while it may still take place.
+    """The outcome that the pod shows; None while the bind may still take place.
 
-    The times are those that another look would find too, so that telling it twice is telling the same.
+    All times come from the pod and the bind, so that a second look yields the same event.
     """
     node = (pod.get("spec") or {}).get("nodeName")
     if node == bind.node and annotation(pod, BIND_TIME) == bind_time(bind.started_at):
@@ -41,7 +42,7 @@ def end_of(bind: OpenBind, pod: Object, now: datetime) -> BindEnd | None:
 
 def _scheduled_at(pod: Object) -> datetime:
     conditions: Any = (pod.get("status") or {}).get("conditions") or ()
-    times = [each.get("lastTransitionTime") for each in conditions if each.get("type") == "PodScheduled"]
+    times = [condition.get("lastTransitionTime") for condition in conditions if condition.get("type") == "PodScheduled"]
     return max(map(datetime.fromisoformat, filter(None, times)), default=_EPOCH)
 
 
@@ -49,7 +50,7 @@ _EPOCH: Final = datetime.fromisoformat("1970-01-01T00:00:00Z")
 
 
 class BindRecovery:
-    """`run` is the task. It needs no lead: what it tells is its own."""
+    """`run` is the task. It needs no lease: it reports on this scheduler's own binds only."""
 
     def __init__(
         self, binds: BindJournal, api: ClusterApi, event_writer: SpoolWriter, clock: Callable[[], datetime]
@@ -57,39 +58,39 @@ class BindRecovery:
         self._binds, self._api, self._events, self._clock = binds, api, event_writer, clock
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Recover binds until cancelled."""
         if self._binds.unresolved:
-            log.info("%d binds were cut off: looking what became of them", len(self._binds.unresolved))
+            log.info("%d binds were cut off; looking up their outcome", len(self._binds.unresolved))
         while True:
             await self.recover()
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def recover(self) -> None:
-        """Tell what can be known by now."""
+        """Record the outcome of every bind that can be known by now."""
         for bind in list(self._binds.unresolved.values()):
             try:
-                end = bind.end or await self._look(bind)
+                end = bind.end or await self._end_of(bind)
             except KubeApiError as error:
-                self._note(bind, error)
+                self._note_failure(bind, error)
             else:
                 if end:
-                    await self._tell(bind, end)
+                    await self._record(bind, end)
 
-    async def _look(self, bind: OpenBind) -> BindEnd | None:
+    async def _end_of(self, bind: OpenBind) -> BindEnd | None:
         """Raises `KubeApiError`: 404 also where another pod has the name."""
         pod = await self._api.get_pod(bind.attempt.pod.namespace, bind.attempt.pod.name)
         if pod["metadata"].get("uid") != bind.attempt.pod.uid:
             raise KubeApiError(404, "another pod has its name")
         return end_of(bind, pod, self._clock())
 
-    def _note(self, bind: OpenBind, error: KubeApiError) -> None:
+    def _note_failure(self, bind: OpenBind, error: KubeApiError) -> None:
         if error.is_missing:
-            log.warning("pod %s is gone: nobody knows whether it was bound to %s", bind.attempt.pod, bind.node)
+            log.warning("pod %s is gone: it is unknown whether it was bound to %s", bind.attempt.pod, bind.node)
             self._binds.done(bind)
         else:
             log.debug("whether pod %s was bound to %s is not known yet: %s", bind.attempt.pod, bind.node, error)
 
-    async def _tell(self, bind: OpenBind, end: BindEnd) -> None:
+    async def _record(self, bind: OpenBind, end: BindEnd) -> None:
         log.info("pod %s, node %s: %s", bind.attempt.pod, bind.node, end.error or "was bound")
         self._binds.record_end(bind, end)
         self._events.write([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.ended_at)])

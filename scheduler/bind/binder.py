@@ -40,7 +40,7 @@ class LockPolicy:
 @dataclass(frozen=True, slots=True)
 class BindResult:
     """error: why the pod could not be bound, in HAMi's words; empty when it is bound. is_unsure: it may be bound after
-    all, since the API server did not answer, nor tell afterwards."""
+    all, since the API server answered neither the bind nor the look-up after it."""
 
     error: str = ""
     is_unsure: bool = False
@@ -51,7 +51,7 @@ class _ContendedError(Exception):
 
 
 class Binder:
-    """`clock` tells the time in UTC; `sleep` waits for seconds."""
+    """clock: the time in UTC. sleep: waits for so many seconds."""
 
     def __init__(
         self,
@@ -64,67 +64,67 @@ class Binder:
         self._vendors = vendors
         self._api, self._policy, self._clock, self._sleep = api, policy, clock, sleep
 
-    async def bind(self, asked: BindRequest, started_at: datetime) -> BindResult:
-        """`began` stands in the pod afterwards, as its bind time."""
-        pod = self._api.known_pod(asked.namespace, asked.name)
+    async def bind(self, request: BindRequest, started_at: datetime) -> BindResult:
+        """Bind the pod to the node. started_at: written into the pod as its bind time."""
+        pod = self._api.known_pod(request.namespace, request.name)
         if pod is None:
-            return BindResult(str(missing("pod", asked.name)))
-        if self._api.known_node(asked.node) is None:
-            return BindResult(str(missing("node", asked.node)))
+            return BindResult(str(missing("pod", request.name)))
+        if self._api.known_node(request.node) is None:
+            return BindResult(str(missing("node", request.node)))
         locks = needs_lock(pod, self._vendors)
         try:
             if locks:
-                await self._lock(asked, waits=_is_member(pod))
-            return await self._write(asked, started_at)
+                await self._lock(request, waits=_is_member(pod))
+            return await self._write(request, started_at)
         except (KubeApiError, NodeLockError) as error:
             if locks:
-                await self._release(asked)
+                await self._release(request)
             return BindResult(str(error))
 
-    async def _write(self, asked: BindRequest, started_at: datetime) -> BindResult:
+    async def _write(self, request: BindRequest, started_at: datetime) -> BindResult:
         marks = {BIND_PHASE: PHASE_ALLOCATING, BIND_TIME: bind_time(started_at)}
-        await self._api.patch_pod(asked.namespace, asked.name, asked.uid, marks)
+        await self._api.patch_pod(request.namespace, request.name, request.uid, marks)
         try:
-            await self._api.bind(asked.namespace, asked.name, asked.uid, asked.node)
+            await self._api.bind(request.namespace, request.name, request.uid, request.node)
         except KubeApiError as error:
             if not error.is_unsure:
                 raise
-            return await self._look_after(asked, error)
+            return await self._look_up_outcome(request, error)
         return BindResult()
 
-    async def _look_after(self, asked: BindRequest, cause: KubeApiError) -> BindResult:
-        """What became of a binding whose answer was lost. Raises `cause` where it certainly did not take place."""
+    async def _look_up_outcome(self, request: BindRequest, cause: KubeApiError) -> BindResult:
+        """The result of a binding whose answer was lost. Raises `cause` where it certainly did not take place."""
         try:
-            pod = await self._api.get_pod(asked.namespace, asked.name)
+            pod = await self._api.get_pod(request.namespace, request.name)
         except KubeApiError as error:
             if error.is_missing:
                 raise cause from None
             return BindResult(str(cause), is_unsure=True)
-        if pod["metadata"].get("uid") == asked.uid and (pod.get("spec") or {}).get("nodeName") == asked.node:
+        if pod["metadata"].get("uid") == request.uid and (pod.get("spec") or {}).get("nodeName") == request.node:
             return BindResult()
         raise cause
 
-    async def _lock(self, asked: BindRequest, *, waits: bool) -> None:
+    async def _lock(self, request: BindRequest, *, waits: bool) -> None:
         """Raises `NodeLockError` where the lock can't be had, `KubeApiError` where the API server fails."""
-        pod, give_up = (asked.namespace, asked.name), self._clock() + self._policy.retry
+        pod, give_up = (request.namespace, request.name), self._clock() + self._policy.retry
         while True:
             try:
-                await self._take(asked.node, pod)
+                await self._take(request.node, pod)
             except _ContendedError:
                 if not waits or not self._policy.retry:
-                    raise NodeLockError(node_lock.contention_error(asked.node, self._policy.timeout)) from None
+                    raise NodeLockError(node_lock.contention_error(request.node, self._policy.timeout)) from None
                 if self._clock() > give_up:
-                    raise NodeLockError(node_lock.wait_error(asked.node, self._policy.retry)) from None
+                    raise NodeLockError(node_lock.wait_error(request.node, self._policy.retry)) from None
                 await self._sleep(_POLL)
             else:
                 return
 
     async def _take(self, node: str, pod: PodKey) -> None:
-        """Write our lock into the node, unless another pod's is there; anew each time that the node has changed."""
+        """Write our lock into the node, unless another pod's is there; try again whenever the node has changed."""
         pause, cause = _FIRST_PAUSE, ""
         for attempt in range(_TRIES):
             if attempt:
-                # Spread, so that two schedulers that collide once do not collide again.
+                # With jitter, so that two schedulers that collide once do not collide again.
                 await self._sleep(pause * (1 + random.random() / 2))  # noqa: S311 - no secret
                 pause *= 2
             found = (None if attempt else self._free_as_known(node)) or await self._api.get_node(node)
@@ -142,7 +142,7 @@ class Binder:
         raise NodeLockError(node_lock.conflict_error(node, cause))
 
     def _free_as_known(self, node: str) -> Object | None:
-        """The node as last seen, where that shows it unlocked. If it is older than it seems, our write conflicts."""
+        """The node as last seen, if it was unlocked. Where that is outdated, our write meets a conflict."""
         found = self._api.known_node(node)
         is_free = found and _version(found) and annotation(found, NODE_LOCK) is None
         return found if is_free else None
@@ -169,19 +169,19 @@ class Binder:
             raise
         return True
 
-    async def _release(self, asked: BindRequest) -> None:
-        """Take our lock off the node. What is not ours stays; what can't be removed expires."""
-        pod = (asked.namespace, asked.name)
+    async def _release(self, request: BindRequest) -> None:
+        """Remove our lock from the node, but never another pod's. A lock that can't be removed expires."""
+        pod = (request.namespace, request.name)
         for _ in range(_TRIES):
             try:
-                found = await self._api.get_node(asked.node)
+                found = await self._api.get_node(request.node)
                 if node_lock.is_ours_to_release(annotation(found, NODE_LOCK), pod):
-                    await self._api.patch_node(asked.node, {NODE_LOCK: None}, _version(found))
+                    await self._api.patch_node(request.node, {NODE_LOCK: None}, _version(found))
             except KubeApiError as error:
                 if error.is_conflict:
                     continue
                 if not error.is_missing:
-                    log.warning("the lock of node %s could not be released (%s); it expires", asked.node, error)
+                    log.warning("the lock of node %s could not be released (%s); it expires", request.node, error)
             return
 
 
@@ -191,8 +191,8 @@ def bind_time(started_at: datetime) -> str:
 
 
 def needs_lock(pod: Object, vendors: Vendors) -> bool:
-    """Whether the device plugin will hand something over. As with HAMi, init containers alone do not count."""
-    return any(asked.asks and not asked.is_init for asked in container_requests(pod, vendors))
+    """Whether the device plugin will allocate for the pod. As with HAMi, init containers alone do not count."""
+    return any(request.asks and not request.is_init for request in container_requests(pod, vendors))
 
 
 def _is_member(pod: Object) -> bool:

@@ -1,1 +1,10 @@
-"""Where nodes and pods come from: what an API server must do for us, and a YAML file that does it."""
+"""Where nodes and pods come from: an API server, or a YAML file that stands in for one.
+
+cluster_api     what the scheduler needs of a cluster
+claims          which counts for an unbound pod: our decision or its annotations (pure)
+kubernetes      the cluster behind an API server
+file_cluster    the cluster that a YAML file describes
+watch_file      follows that file
+manifests       the objects of a YAML file, checked
+yaml_lines      YAML with the line of every key
+"""

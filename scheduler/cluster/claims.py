@@ -1,8 +1,9 @@
-"""Whose word counts about a pod that is not bound yet: our own, or the annotations that a watch brings. Pure.
+"""Which counts for a pod that is not bound yet: our own decision, or the annotations that a watch delivers. Pure.
 
-A watch is always a little behind. While the scheduler writes a decision, and until the watch tells of it, what it hears
-about that pod is older than what it knows; and annotations of a decision that it gave up still stand in the pod, but
-hold nothing. A bound pod's annotations always count: a bind may have succeeded although its answer was lost.
+A watch is always a little behind. From the moment the scheduler writes a decision until the watch shows it, every
+observation of that pod is older than what the scheduler knows. Annotations of a decision that was given up remain in
+the pod, but reserve nothing. The annotations of a bound pod always count: a bind may have succeeded although its answer
+was lost.
 """
 
 from collections import OrderedDict
@@ -16,71 +17,71 @@ from scheduler.devices.pod_usage import has_ended
 Mark = tuple[str | None, ...]
 
 MAX_REMEMBERED_VOID: Final = 100_000
-"""Of so many pods it is known that their annotations hold nothing; of those before them they count again."""
+"""Pods whose void annotations are remembered; beyond them the oldest are forgotten, and their annotations count."""
 
 _MARKS: Final = (ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED)
 _UNMARKED: Final[Mark] = (None,) * len(_MARKS)
 
 
 def mark_of(pod: Mapping[str, Any]) -> Mark:
-    """What tells one decision about a pod from another, as it stands in the pod's annotations."""
+    """The annotations that distinguish one decision about the pod from another."""
     return tuple(annotation(pod, key) for key in _MARKS)
 
 
 class Claims:
-    """All by the pod's UID. One per scheduler; a scheduler that does not lead makes none."""
+    """Claims by pod UID. One object per scheduler; a scheduler that does not lead makes no claims."""
 
     def __init__(self) -> None:
         self._writing: set[str] = set()
-        self._untold: dict[str, Mark] = {}
+        self._unobserved: dict[str, Mark] = {}
         self._void: OrderedDict[str, set[Mark]] = OrderedDict()
 
     def is_writing(self, uid: str) -> bool:
         return uid in self._writing
 
     def begin(self, uid: str) -> None:
-        """A decision is made and reserved, and is now being written into the pod."""
+        """A decision was made and reserved; it is now being written into the pod."""
         self._writing.add(uid)
-        self._untold.pop(uid, None)
+        self._unobserved.pop(uid, None)
         self._void.pop(uid, None)
 
     def stand(self, uid: str, mark: Mark) -> None:
-        """It is written. What the watch says of the pod before it says this is of an earlier decision."""
+        """The decision is written. Observations without its mark are from before it, and do not count."""
         self._writing.discard(uid)
-        self._untold[uid] = mark
+        self._unobserved[uid] = mark
 
     def let_go(self, uid: str, *marks: Mark) -> None:
-        """The pod holds nothing any more, although these annotations stand in it, or may come to."""
+        """The pod holds nothing any more, although these annotations are in it, or may still be written."""
         self._writing.discard(uid)
-        self._untold.pop(uid, None)
-        if told := {mark for mark in marks if mark != _UNMARKED}:
-            self._void.setdefault(uid, set()).update(told)
+        self._unobserved.pop(uid, None)
+        if voided := {mark for mark in marks if mark != _UNMARKED}:
+            self._void.setdefault(uid, set()).update(voided)
         if len(self._void) > MAX_REMEMBERED_VOID:
             self._void.popitem(last=False)
 
     def count(self, pod: Mapping[str, Any]) -> bool:
-        """Whether what this telling of a pod says it holds is to be believed."""
+        """Whether the annotations of this observation of the pod count."""
         uid = pod["metadata"]["uid"]
         if (pod.get("spec") or {}).get("nodeName") or has_ended(pod):
-            self._untold.pop(uid, None)
+            self._unobserved.pop(uid, None)
             self._void.pop(uid, None)
             return True
         mark = mark_of(pod)
-        if uid in self._writing or self._untold.get(uid, mark) != mark:
+        if uid in self._writing or self._unobserved.get(uid, mark) != mark:
             return False
-        self._untold.pop(uid, None)
+        self._unobserved.pop(uid, None)
         return mark not in self._void.get(uid, ())
 
     def forget(self, uid: str) -> None:
         """The pod is gone."""
         self._writing.discard(uid)
-        self._untold.pop(uid, None)
+        self._unobserved.pop(uid, None)
         self._void.pop(uid, None)
 
     def reset(self) -> set[str]:
-        """Begin anew: only annotations count, until something is decided. The pods whose annotations did not."""
+        """Drop all claims, so that only annotations count; returns the UIDs whose annotations were void."""
         voided = set(self._void)
         self._writing.clear()
-        self._untold.clear()
+        self._unobserved.clear()
         self._void.clear()
         return voided

@@ -1,6 +1,6 @@
-"""What the scheduler needs of a cluster: a handful of calls, and to be told what changed.
+"""What the scheduler needs of a cluster: reads, writes, and notifications of changes.
 
-`FileCluster` plays it from a YAML file; `KubernetesCluster` does it with watches and an API server.
+`FileCluster` simulates it from a YAML file; `KubernetesCluster` implements it with watches and an API server.
 Objects are Kubernetes objects as decoded JSON.
 """
 
@@ -14,7 +14,7 @@ class ClusterApi(Protocol):
     """Reads and writes. Every coroutine may raise `kube.errors.KubeApiError`."""
 
     def problem(self) -> str:
-        """Why nothing can be decided now: what is known may be old, or another scheduler decides; empty otherwise."""
+        """Why nothing can be decided now (outdated watches, or another scheduler leads); empty if it can."""
 
     def known_node(self, name: str) -> Object | None:
         """The node as last seen, without asking the API server."""
@@ -23,7 +23,7 @@ class ClusterApi(Protocol):
         """The pod as last seen, without asking the API server."""
 
     def offered(self, pod: Object) -> None:
-        """kube-scheduler hands this pod over; an API server knows it already."""
+        """Note a pod that kube-scheduler sent. A cluster with an API server knows it already."""
 
     async def get_node(self, name: str) -> Object: ...
 
@@ -47,7 +47,7 @@ class ClusterApi(Protocol):
 
 
 class Watcher(Protocol):
-    """Who is told what changed, in the order it happened."""
+    """Is called for every change, in the order of the changes."""
 
     def node_changed(self, node: Object) -> None: ...
 
@@ -63,8 +63,8 @@ class Watcher(Protocol):
 
 
 def annotation(found: Object, key: str) -> str | None:
-    """An annotation of a Kubernetes object; None where it is absent or no text."""
+    """The value of an annotation of a Kubernetes object; None where it is absent or not a string."""
     metadata = found.get("metadata")
-    said = metadata.get("annotations") if isinstance(metadata, Mapping) else None
-    value = said.get(key) if isinstance(said, Mapping) else None
+    annotations = metadata.get("annotations") if isinstance(metadata, Mapping) else None
+    value = annotations.get(key) if isinstance(annotations, Mapping) else None
     return value if isinstance(value, str) else None

@@ -1,7 +1,7 @@
-"""A cluster that is described by a YAML file: it holds the objects and plays the API server and the device plugin.
+"""A cluster that a YAML file describes: it holds the objects and acts as the API server and the device plugin.
 
 The file may be edited while the scheduler runs; the difference is applied. What was written into objects meanwhile
-(annotations, locks, bindings) is kept until the file itself says otherwise about the same thing.
+(annotations, locks, bindings) is kept until the file itself changes the same thing.
 """
 
 import logging
@@ -19,12 +19,12 @@ from scheduler.cluster.manifests import Manifest, PodKey
 log = logging.getLogger(__name__)
 
 MAX_OFFERED: Final = 10_000
-"""Of the pods that kube-scheduler handed over, the file does not know and that hold nothing, so many are kept."""
+"""Pods kept that only kube-scheduler sent: they are not in the file, and hold no device."""
 
 
 @dataclass(slots=True)
 class _StoredObject:
-    """One object: what the file (or kube-scheduler) says, and what was written over it since."""
+    """One object: its manifest from the file or kube-scheduler, and what was written into it since."""
 
     manifest: Object
     version: int
@@ -48,7 +48,7 @@ class _StoredObject:
 
 
 class FileCluster:
-    """Implements `ClusterApi`; tells `watcher` about every change, its own included."""
+    """Implements `ClusterApi`; notifies `watcher` of every change, its own writes included."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
@@ -57,15 +57,15 @@ class FileCluster:
         self._nodes: dict[str, _StoredObject] = {}
         self._pods: dict[PodKey, _StoredObject] = {}
         self._offered: OrderedDict[PodKey, None] = OrderedDict()
-        self._told_kinds: set[str] = set()
+        self._logged_kinds: set[str] = set()
 
     def locked_nodes(self) -> int:
         return sum(annotation(node.current(), NODE_LOCK) is not None for node in self._nodes.values())
 
     def apply(self, manifest: Manifest) -> None:
-        """Take the file as it is now: tell the difference to what it said before."""
+        """Apply the file as it is now, and notify the watcher of the difference."""
         before, self._file = self._file, manifest
-        self._tell_ignored(manifest)
+        self._log_ignored(manifest)
         for namespace, name in before.quotas.keys() - manifest.quotas.keys():
             self._watcher.quota_gone(namespace, name)
         for key, quota in manifest.quotas.items():
@@ -83,17 +83,17 @@ class FileCluster:
             if before.pods.get(key) != pod:
                 self._apply_pod(key, pod)
 
-    def _tell_ignored(self, manifest: Manifest) -> None:
-        for kind in manifest.ignored.keys() - self._told_kinds:
+    def _log_ignored(self, manifest: Manifest) -> None:
+        for kind in manifest.ignored.keys() - self._logged_kinds:
             log.info("the cluster file has %d objects of kind %s, which are not used", manifest.ignored[kind], kind)
-            self._told_kinds.add(kind)
+            self._logged_kinds.add(kind)
 
     def _apply_node(self, name: str, before: Object | None, node: Object) -> None:
         held = self._nodes.get(name)
         kept = {}
         if held and before:
-            said = ((key, annotation(before, key), annotation(node, key)) for key in held.annotations)
-            kept = {key: held.annotations[key] for key, old, new in said if old == new}
+            values = ((key, annotation(before, key), annotation(node, key)) for key in held.annotations)
+            kept = {key: held.annotations[key] for key, old, new in values if old == new}
         self._nodes[name] = _StoredObject(node, self._next_version(), kept)
         self._watcher.node_changed(self._nodes[name].current())
 
@@ -104,7 +104,7 @@ class FileCluster:
 
     def _replace_pod(self, key: PodKey, pod: Object) -> None:
         old = self._pods.get(key)
-        # What a pod held before is let go first: an unplaced pod does not say by itself that it holds nothing.
+        # The old pod is removed first: an observation of an unplaced pod does not free what it held before.
         if old:
             self._watcher.pod_gone(_uid(old.manifest))
         self._pods[key] = _StoredObject(pod, self._next_version())
@@ -187,17 +187,17 @@ class FileCluster:
 
     async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
         held = self._pod(namespace, name)
-        said = (held.manifest.get("spec") or {}).get("nodeName")
+        bound_to = (held.manifest.get("spec") or {}).get("nodeName")
         about = f'Operation cannot be fulfilled on pods/binding "{name}"'
         if uid and uid != _uid(held.manifest):
             raise KubeApiError(409, _other_uid(about, uid, held))
-        if held.node or said:
-            raise KubeApiError(409, f'{about}: pod {name} is already assigned to node "{held.node or said}"')
+        if held.node or bound_to:
+            raise KubeApiError(409, f'{about}: pod {name} is already assigned to node "{held.node or bound_to}"')
         held.node, held.phase = node, "Running"
         await self._allocate(held, namespace, name, node)
 
     async def _allocate(self, held: _StoredObject, namespace: str, name: str, node: str) -> None:
-        """The device plugin's part: hand the devices over, say so, release the node."""
+        """Act as the device plugin: mark the devices as allocated, and release the node's lock."""
         waiting = annotation(held.current(), DEVICES_TO_ALLOCATE) or ""
         done = {DEVICES_TO_ALLOCATE: ";" * waiting.count(";"), BIND_PHASE: PHASE_SUCCESS}
         await self.patch_pod(namespace, name, _uid(held.manifest), done)

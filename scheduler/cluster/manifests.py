@@ -1,8 +1,8 @@
 """A file of Kubernetes objects, checked: what `kubectl get nodes,pods,resourcequotas -A -o yaml` writes, or by hand.
 
-One or many documents, each an object or a List. Nodes, Pods and ResourceQuotas are taken; other kinds are counted and
-left. The first mistake ends the reading with file, line, what is wrong and what to write instead. Annotations that only
-HAMi could find fault with are no mistake of the file: their node is registered with that cause, or not at all.
+One or many documents, each an object or a List. Nodes, Pods and ResourceQuotas are used; other kinds are counted and
+ignored. The first mistake ends the reading, with file, line, what is wrong and what to write instead. An annotation
+that HAMi would reject is not a mistake of the file: its node remains unregistered with that cause.
 """
 
 import uuid
@@ -122,16 +122,14 @@ _KINDS: Final[Mapping[str, Callable[[Manifest, yaml_lines.Mapping], None]]] = {
 
 
 def derived_uid(namespace: str, name: str) -> str:
-    """The UID of a pod that was written down without one; the same each time."""
+    """The UID of a pod that was described without one; the same each time."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"pod:{namespace}/{name}"))
 
 
 def _keep(objects: dict[Any, Json], key: Any, found: yaml_lines.Mapping, called: str) -> None:
     first = objects.get(key)
     if isinstance(first, yaml_lines.Mapping):
-        raise YamlError(
-            found.line, f"{called} stands here again, the first time in line {first.line}; keep one of them"
-        )
+        raise YamlError(found.line, f"{called} is defined here again, first in line {first.line}; keep one of them")
     objects[key] = found
 
 
@@ -149,9 +147,9 @@ def _metadata(found: yaml_lines.Mapping) -> yaml_lines.Mapping:
         raise YamlError(metadata.line, f"the {found['kind']} has no metadata.name, write name: under metadata")
     _text(metadata, "name")
     for field_name in ("annotations", "labels"):
-        said = _mapping(metadata, field_name)
-        for key in said:
-            _text(said, key, f"metadata.{field_name}: {key}")
+        entries = _mapping(metadata, field_name)
+        for key in entries:
+            _text(entries, key, f"metadata.{field_name}: {key}")
     return metadata
 
 

@@ -31,11 +31,11 @@ class FileWatch:
         self._note(stamp)
 
     async def run(self, poll_seconds: float = 0.2) -> None:
-        """Follow the file for ever."""
+        """Follow the file until cancelled."""
         while True:
             await asyncio.sleep(poll_seconds)
             stamp = self._stamp()
-            # A file that is not there for a moment is being replaced.
+            # A file that is absent for a moment is being replaced by an editor.
             if stamp is not None and stamp != self._seen:
                 await self._reload(stamp)
 
@@ -46,7 +46,7 @@ class FileWatch:
         except ManifestError as error:
             self.problem = str(error)
             self._metrics.cluster_broken.set(1)
-            log.error("%s. The cluster stays as it was before this edit.", error)  # noqa: TRY400 - a user's mistake
+            log.error("%s. The cluster remains as it was before this edit.", error)  # noqa: TRY400 - a user's mistake
             return
         self._cluster.apply(manifest)
         self._note(stamp)

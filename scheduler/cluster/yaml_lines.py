@@ -1,7 +1,7 @@
-"""YAML as Kubernetes reads it, with the line of every key: so that a mistake can be named by its place.
+"""YAML as Kubernetes reads it, with the line of every key, so that an error message can name the place.
 
-Values are those of JSON: a date stays the text it was. A key that stands twice in one mapping is a mistake, where
-YAML itself would silently take the last.
+Values are those of JSON: a date remains a string. A key that occurs twice in one mapping is a mistake, where YAML
+itself would silently use the last one.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import yaml
 
 
 class Mapping(dict[str, Any]):
-    """A mapping that knows where it stands: its first line, and the line of each key, counted from 1."""
+    """A mapping with its first line and the line of each key, counted from 1."""
 
     __slots__ = ("line", "lines")
 
@@ -25,7 +25,7 @@ class Mapping(dict[str, Any]):
 
 
 class YamlError(ValueError):
-    """The text is no YAML that Kubernetes would take: `line` from 1, `problem` in words."""
+    """Kubernetes would refuse this text as YAML. line: counted from 1. problem: what is wrong."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"line {line}: {problem}")
@@ -46,7 +46,7 @@ _Loader.yaml_implicit_resolvers = {
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[Mapping]:
     found = Mapping(node.start_mark.line + 1)
-    # Handed out before it is filled, as PyYAML wants it: a mapping may hold an alias of itself.
+    # Yielded before it is filled, as PyYAML requires: a mapping may contain an alias of itself.
     yield found
     written: dict[str, int] = {}
     merged = any(key.tag == _MERGE for key, _ in node.value)
@@ -57,7 +57,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[Mapping]:
         if not isinstance(key, str):
             raise YamlError(line, f"the key {key!r:.40} is not a string; put it in quotes")
         if key in written and not merged:
-            raise YamlError(line, f"{key} stands here again, the first time in line {written[key]}; keep one of them")
+            raise YamlError(line, f"{key} is defined here again, first in line {written[key]}; keep one of them")
         written[key] = found.lines[key] = line
         found[key] = loader.construct_object(value_node, deep=True)
 

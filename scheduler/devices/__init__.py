@@ -1,1 +1,12 @@
-"""The cluster's devices: what nodes register, what pods hold of them, and both as numpy columns kept by increments."""
+"""The cluster's devices: what nodes register and what pods hold of them, as numpy columns kept by increments. Pure.
+
+cluster_state        the columns of the whole cluster: the way in
+column_table         growable columns
+node_columns         which columns there are, and how a node fills its rows
+node_entry           one registered node, and what does not fit into columns
+registration_step    whether a node's registration is read again, kept or dropped
+node_checks          problems in how a node registers its devices
+pair_scores          how well a node's devices are connected with each other
+pod_usage            what one pod holds of each device
+quota                what a namespace has left of its quotas
+"""

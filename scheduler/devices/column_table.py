@@ -1,4 +1,4 @@
-"""Growable numpy columns: one row per device, one per node, in blocks that are given back and used again."""
+"""Growable numpy columns: one row per device or node, in blocks that are given back and used again."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike, NDArray
 
 
 class Table:
-    """Parallel columns of one length. Row 0 is never given out: it stands for "no row" in padded index matrices."""
+    """Parallel columns of one length. Row 0 is never allocated: it stands for "no row" in padded index matrices."""
 
     def __init__(self, columns: Mapping[str, DTypeLike]) -> None:
         self.column: dict[str, NDArray[Any]] = {name: np.zeros(16, dtype) for name, dtype in columns.items()}

@@ -1,4 +1,4 @@
-"""One registered node: its block of device rows, and what does not fit into columns."""
+"""One registered node: its block of device rows, and everything about it that does not fit into columns."""
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -11,15 +11,28 @@ from numpy.typing import NDArray
 from hami.mig import MigProfile, Placement
 from hami.node_registration import NodeDevices
 from hami.registration import Device, Registration
-from scheduler.devices.fragment import NodeFragment
 from scheduler.devices.pair_scores import pair_matrix
 from scheduler.devices.pod_usage import DeviceUse
 
 MIG_MODE: Final = "mig"
 
 
+@dataclass(frozen=True, slots=True)
+class NodeFragment:
+    """A registered node's name and device UUIDs, encoded once when the node registers.
+
+    name_json: the name as a JSON string with its quotes. uuids_json: the UUIDs as JSON strings joined by commas, in
+    registration order, without brackets. A node that registers again gets a new fragment; decisions keep the old one.
+    """
+
+    name: str
+    name_json: bytes
+    uuids_json: bytes
+    uuids: tuple[str, ...]
+
+
 class DeviceKind(NamedTuple):
-    """What cards share with many others, and what type filters ask of them. Units as in `Device`."""
+    """The properties that a device shares with many others; type filters depend on them. Units as in `Device`."""
 
     model: str
     mode: str
@@ -34,7 +47,7 @@ class DeviceKind(NamedTuple):
 
 @dataclass(slots=True)
 class NodeEntry:
-    """`start`: its first device row. `rows`: by UUID. `held`: per row of a MIG card, what stands on it."""
+    """start: first row of its block. rows: rows by UUID. held: MIG placements in use by row."""
 
     id: int
     start: int
@@ -51,7 +64,7 @@ class NodeEntry:
 
     @property
     def pairs(self) -> NDArray[np.int64] | None:
-        """The score of each pair of its cards, shape (size, size); None where the node says none."""
+        """The score of each pair of its devices, shape (size, size); None where the node reports none."""
         if self._pairs is None and self.devices.pair_scores:
             self._pairs = pair_matrix(self.fragment.uuids, self.devices.pair_scores)
         return self._pairs
@@ -62,11 +75,16 @@ class NodeEntry:
         return range(self.start, self.start + self.size)
 
     @property
+    def rows_slice(self) -> slice:
+        """Its device rows, as an index into a column."""
+        return slice(self.start, self.start + self.size)
+
+    @property
     def cuts(self) -> bytes:
-        """A digest of how each of its cards may be cut by MIG, equal for nodes where that is equal."""
+        """A digest of the MIG profiles of its devices: equal for nodes whose profiles are equal."""
         if not self._cuts:
-            said = [(device.mode == MIG_MODE, device.mig_profiles) for device in self.devices.registration.devices]
-            self._cuts = blake2b(repr(said).encode(), digest_size=16).digest()
+            profiles = [(device.mode == MIG_MODE, device.mig_profiles) for device in self.devices.registration.devices]
+            self._cuts = blake2b(repr(profiles).encode(), digest_size=16).digest()
         return self._cuts
 
     def is_mig(self, row: int) -> bool:
@@ -76,14 +94,17 @@ class NodeEntry:
         return self.devices.registration.devices[row - self.start].mig_profiles
 
     def unsound(self, row: int, share: DeviceUse) -> bool:
-        """Whether a share makes it unknown what a card has left: an instance it can't have, or on a MIG card none."""
+        """Whether a share makes it unknown what a device has left.
+
+        So does an instance that the device can't have, and on a MIG device a share without an instance.
+        """
         if not self.is_mig(row):
             return bool(share.instances)
         possible = {(profile.name, place) for profile in self.profiles(row) for place in profile.placements}
         return not share.instances or not possible.issuperset(share.instances)
 
     def place(self, row: int, share: DeviceUse, sign: int) -> None:
-        """Put a share's MIG instances on a card (sign 1) or take them off it (sign -1)."""
+        """Add a share's MIG instances to a device (sign 1) or remove them (sign -1)."""
         held = self.held.setdefault(row, []) if share.instances else []
         for _, placement in share.instances:
             if sign > 0:
@@ -93,5 +114,6 @@ class NodeEntry:
 
 
 def fragment_of(name: str, registration: Registration) -> NodeFragment:
+    """The fragment of a node that registers now."""
     uuids = tuple(device.uuid for device in registration.devices)
     return NodeFragment(name, orjson.dumps(name), orjson.dumps(uuids)[1:-1], uuids)

@@ -1,4 +1,4 @@
-"""How well a node's cards talk to each other, as a matrix."""
+"""How well a node's devices are connected with each other, as a matrix."""
 
 from collections.abc import Mapping, Sequence
 from itertools import repeat
@@ -15,7 +15,7 @@ _LARGEST_SCORE: Final = 2**40  # thousands of pairs still add up within 64 bits
 
 
 def pair_matrix(uuids: Sequence[str], scores: PairScores) -> NDArray[np.int64]:
-    """The score of each card with each other one, shape (cards, cards), 0 on the diagonal."""
+    """The score of each device with each other one, shape (devices, devices), 0 on the diagonal."""
     rows = [list(map(scores.get(one, _NONE).get, uuids, repeat(0))) for one in uuids]
     try:
         pairs = np.array(rows, np.int64)

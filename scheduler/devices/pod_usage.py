@@ -19,12 +19,12 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 Instance = tuple[str, Placement]
-"""A MIG instance on a card: its profile's name, and where it stands."""
+"""A MIG instance on a device: the name of its profile, and its placement."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceUse:
-    """The effective share of one device: MiB, percent of a card, slots, and which MIG instances stand where on it.
+    """The effective share of one device: MiB, percent of the device, slots, and the MIG instances on it.
 
     Instances are those of all containers, ended init containers included: HAMi keeps them until the pod ends.
     """
@@ -45,7 +45,7 @@ class PodUse:
     by_uuid: Mapping[str, DeviceUse]
 
     def quota_use(self) -> dict[str, tuple[int, int]]:
-        """What counts against the namespace's quotas, by vendor: MiB, and percent of cards."""
+        """What counts against the namespace's quotas, by vendor: MiB, and percent of one device."""
         used: dict[str, tuple[int, int]] = {}
         for share in self.by_uuid.values():
             memory_mib, cores = used.get(share.vendor, (0, 0))
@@ -54,7 +54,7 @@ class PodUse:
 
 
 def has_ended(pod: Mapping[str, Any]) -> bool:
-    """Succeeded and failed pods hold nothing, even where their annotations still stand."""
+    """Whether the pod succeeded or failed: then it holds nothing, although its annotations remain."""
     return _mapping(pod.get("status")).get("phase") in _ENDED
 
 
@@ -64,12 +64,10 @@ def is_leaving(pod: Mapping[str, Any]) -> bool:
 
 
 def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -> PodUse | None:
-    """What the pod's annotations say it holds of the vendors' cards; None for a pod that was never placed.
+    """What the pod holds of the vendors' devices by its annotations; None for a pod that was never placed.
 
-    is_first_sight: the pod was not known before; HAMi then counts its init containers even if they have ended, until
-    it hears of the pod again.
-
-    Raises AllocationError where the device annotation can't be read.
+    is_first_sight: the pod was unknown before. HAMi then counts its init containers even if they have ended, until the
+    next event about the pod. Raises AllocationError where the device annotation can't be read.
     """
     metadata = _mapping(pod.get("metadata"))
     annotations = _mapping(metadata.get("annotations"))
@@ -78,8 +76,8 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
         return None
     namespace = metadata.get("namespace")
     keys = {vendor.word: vendor.pod.allocated for vendor in vendors}
-    told = {word: key for word, key in keys.items() if key in annotations or word == NVIDIA.word}
-    held = {word: allocation.decode_devices(_text(annotations, key)) for word, key in told.items()}
+    present = {word: key for word, key in keys.items() if key in annotations or word == NVIDIA.word}
+    held = {word: allocation.decode_devices(_text(annotations, key)) for word, key in present.items()}
     return use_of(
         node,
         namespace if isinstance(namespace, str) else "",
@@ -99,7 +97,10 @@ def use_of(
     init_containers: int,
     init_done: bool,
 ) -> PodUse:
-    """Fold what each container holds, by vendor, into what the pod holds; the first `init_containers` are init ones."""
+    """What the pod holds, from what each of its containers holds by vendor.
+
+    init_containers: so many of the containers in `held` come first and are init containers. init_done: these ended.
+    """
     by_uuid: dict[str, DeviceUse] = {}
     for vendor, containers in held.items():
         placed = mig if vendor == NVIDIA.word else ()
@@ -164,7 +165,7 @@ def _exit_code(status: Any) -> Any:
 
 
 def _mig_allocations(annotations: Mapping[str, Any]) -> tuple[MigAllocation, ...]:
-    """Unreadable placements count as none: the shares themselves stand in the device annotation."""
+    """Unreadable placements count as none: the shares themselves are in the device annotation."""
     try:
         return allocation.decode_mig(_text(annotations, MIG_ALLOCATIONS))
     except allocation.AllocationError:

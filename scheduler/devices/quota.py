@@ -9,12 +9,12 @@ from hami.vendors import Vendor
 
 _PREFIX: Final = "limits."
 UNLIMITED: Final = 2**62
-"""More than any request can add up to, with room to subtract from."""
+"""More than any request can add up to; a quarter of int64, so that sums and differences do not overflow."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaLeft:
-    """What a namespace may still take: MiB and percent of cards. Negative where it is over its quota."""
+    """What a namespace may still take: MiB, and percent of one device. Negative where it is over its quota."""
 
     memory_mib: int = UNLIMITED
     cores: int = UNLIMITED
@@ -26,7 +26,7 @@ class QuotaLeft:
 
 @dataclass(slots=True)
 class Quotas:
-    """The quotas of all namespaces, and what their pods hold of each vendor; amounts in MiB and percent of one card."""
+    """The quotas of all namespaces, and what their pods hold of each vendor: MiB, and percent of one device."""
 
     limits: dict[str, dict[str, Mapping[str, int]]] = field(default_factory=dict)
     used: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Quotas:
             self.used.pop((namespace, vendor), None)
 
     def left(self, namespace: str, vendor: Vendor) -> QuotaLeft:
-        """What the namespace may still take of a vendor's cards. A quota counts memory in the vendor's own unit."""
+        """What the namespace may still take of a vendor's devices. A quota counts memory in the vendor's own unit."""
         quotas = self.limits.get(namespace)
         if not quotas:
             return QuotaLeft()
@@ -71,12 +71,12 @@ def _latest(quotas: Mapping[str, Mapping[str, int]], resource: str) -> int | Non
 
 
 def _identity(quota: Mapping[str, Any]) -> tuple[str, str]:
-    metadata = quota.get("metadata")
-    said = metadata if isinstance(metadata, Mapping) else {}
-    return str(said.get("namespace", "")), str(said.get("name", ""))
+    value = quota.get("metadata")
+    metadata = value if isinstance(value, Mapping) else {}
+    return str(metadata.get("namespace", "")), str(metadata.get("name", ""))
 
 
 def _limits(hard: Mapping[str, Any]) -> dict[str, int]:
-    """Whole limits by resource name. What is no whole number limits nothing, as with HAMi."""
-    said = ((name, whole(value)) for name, value in hard.items() if name.startswith(_PREFIX))
-    return {name.removeprefix(_PREFIX): limit for name, limit in said if limit is not None}
+    """Limits by resource name. A quantity that is not a whole number limits nothing, as with HAMi."""
+    limits = ((name, whole(value)) for name, value in hard.items() if name.startswith(_PREFIX))
+    return {name.removeprefix(_PREFIX): limit for name, limit in limits if limit is not None}

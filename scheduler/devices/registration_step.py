@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from hami.annotations import HANDSHAKE
 from hami.handshake import handshake_of, is_given_up
 from hami.vendors import NVIDIA, NodeKeys
 
@@ -18,7 +19,7 @@ from hami.vendors import NVIDIA, NodeKeys
 class RegistrationStep(Enum):
     READ = "read the register annotation"
     KEEP = "keep what is registered"
-    DROP = "give the node's devices up"
+    DROP = "drop the node's devices"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +46,10 @@ def next_step(
         return RegistrationStep.DROP
     has_changed = last.register is not None and annotations.get(keys.register) != last.register
     return RegistrationStep.READ if has_changed else RegistrationStep.KEEP
+
+
+def unregistered_cause(step: RegistrationStep) -> str:
+    """Why a node with a readable registration is not registered after this step."""
+    is_dropped = step is RegistrationStep.DROP
+    cause = "no GPU is allocatable any more" if is_dropped else "its device plugin has not answered yet"
+    return f"{cause} (status.allocatable and annotation {HANDSHAKE})"

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from hami.annotations import ASSIGNED_NODE
 from hami.reason_codes import ReasonCode
-from scheduler.devices.cluster_state import TOTAL, USED, ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.devices.node_columns import TOTAL, USED
 from scheduler.judge import verdict_codes
 from scheduler.judge.batch_evaluation import BatchEvaluation
 from scheduler.judge.decision import (

@@ -11,8 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.devices.fragment import NodeFragment
-from scheduler.devices.node_entry import DeviceKind
+from scheduler.devices.node_entry import DeviceKind, NodeFragment
 from scheduler.judge import verdict_codes
 from scheduler.judge.request import ContainerRequest
 from summaries.text import reason_text

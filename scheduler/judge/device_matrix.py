@@ -12,7 +12,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.devices.cluster_state import ClusterColumns, countable
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.devices.node_columns import countable
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]

@@ -18,7 +18,7 @@ import orjson
 
 from hami.node_lock import is_contention
 from hami.reason_codes import ReasonCode
-from scheduler.devices.fragment import NodeFragment
+from scheduler.devices.node_entry import NodeFragment
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Decision, Failed
 from scheduler.judge.request import ContainerRequest

@@ -1,6 +1,10 @@
-"""The cluster as the scheduler sees it through an API server. Only this room and `serve` know `kube`'s edges.
+"""The cluster as the scheduler sees it through an API server. Only this package and `serve` use `kube`'s client.
 
-What its service account must be allowed (cluster-wide unless said otherwise):
+connect    from settings to a cluster that is kept up to date, with its metrics
+cluster    the cluster: what is known comes from watches, writes go to the API server
+slim       what is kept of nodes and pods in memory (pure)
+
+What its service account must be allowed (cluster-wide unless stated otherwise):
 
     ""                   nodes                    get list watch patch
     ""                   pods                     get list watch patch

@@ -1,6 +1,6 @@
 """Implements `ClusterApi` on an API server: what is known comes from watches, what is written goes there at once.
 
-The answer to every write is the object as it is then; it is taken at once, so that the watch's echo of it is no news.
+The answer to a write is the object after it. It is absorbed at once, so that the watch's echo of it changes nothing.
 """
 
 import asyncio
@@ -27,13 +27,13 @@ from scheduler.devices.pod_usage import has_ended
 log = logging.getLogger(__name__)
 
 _NOT_ENDED: Final = "status.phase!=Succeeded,status.phase!=Failed"
-"""A pod that ends leaves the selection, which the watch tells as a deletion."""
+"""A pod that ends leaves the selection, which the watch delivers as a deletion."""
 
 _PATIENCE: Final = WatchTimeouts()
 
 
 def _packed(found: Json) -> bytes:
-    """As JSON text. orjson hands out buffers larger than what is in them, so a copy takes a fifth of the memory."""
+    """As JSON text. orjson returns buffers larger than their content, so a copy takes a fifth of the memory."""
     return bytes(memoryview(orjson.dumps(found)))
 
 
@@ -111,15 +111,15 @@ class KubernetesCluster:
         return len(self._nodes.locked)
 
     async def run(self) -> None:
-        """Keep up with the cluster, and lead where we may, for ever."""
+        """Follow the cluster, and lead where the lease allows it, until cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for watch in self.watches:
                 tasks.create_task(watch.run())
             if self._election:
                 tasks.create_task(self._election.run())
-                tasks.create_task(self._read_anew_when_leading(self._election))
+                tasks.create_task(self._relist_when_leading(self._election))
 
-    async def _read_anew_when_leading(self, election: Leadership) -> None:
+    async def _relist_when_leading(self, election: Leadership) -> None:
         """Who led before may have written what our watches have not brought yet."""
         waits = backoff_seconds(Random())  # noqa: S311 - no secret
         while True:
@@ -137,7 +137,7 @@ class KubernetesCluster:
                     self._begin_term(term)
 
     def _begin_term(self, term: int) -> None:
-        """What we gave up in a former term holds again where another leader may have meant it."""
+        """Let annotations count again that were void in an earlier term: another leader may have written them since."""
         if voided := self._claims.reset():
             for pod in map(orjson.loads, self._pods.known.values()):
                 if pod["metadata"]["uid"] in voided:
@@ -155,7 +155,7 @@ class KubernetesCluster:
             return f"this scheduler does not lead: {self._election.problem}"
         lacking = next((watch.problem for watch in self.watches if watch.problem), "")
         if not lacking and self._election and self._read_term != self._election.term:
-            lacking = "the new leader reads it anew"
+            lacking = "the new leader is reading it again"
         return f"the cluster is not known as it is now: {lacking}" if lacking else ""
 
     # ClusterApi

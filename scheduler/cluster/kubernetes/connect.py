@@ -1,4 +1,4 @@
-"""From what `serve` was told to a cluster that is kept up to date, with its metrics."""
+"""Connects to an API server: from options to a cluster that follows it, with its metrics."""
 
 import os
 import time
@@ -42,12 +42,15 @@ class ApiServerOptions:
 
 
 def lease_namespace() -> str:
-    """Where the Lease is unless somebody says otherwise: beside our own pod."""
+    """The namespace of the Lease by default: that of our own pod, else kube-system."""
     return os.environ.get("POD_NAMESPACE") or pod_namespace() or "kube-system"
 
 
 async def connect(server: ApiServerOptions, watcher: Watcher, claims: Claims, metrics: Metrics) -> KubernetesCluster:
-    """Raises `KubeConfigError`. Whether the API server answers shows later, in `problem`."""
+    """A cluster that `run` will keep up to date. Raises `KubeConfigError`.
+
+    No request is sent yet; whether the API server answers shows later, in `problem`.
+    """
     load: LoadConfiguration = from_kubeconfig(server.kubeconfig, server.context) if server.kubeconfig else in_cluster
     client = Client(
         await ApiCredentials.open(load),

@@ -89,7 +89,7 @@ vendors:
         ("nvidia: 3\n", "file, line 1: is the number 3, write a mapping"),
         ("iluvatars:\n  - chipName: x\n", "file, line 2: commonWord is missing"),
         ("vnpus: {}\n", "file, line 1: vnpus is nothing, write a list"),
-        ("nvidia: {}\nnvidia: {}\n", "file, line 2: nvidia stands here again"),
+        ("nvidia: {}\nnvidia: {}\n", "file, line 2: nvidia is defined here again"),
         ("nvidia: [\n", "file, line 2: is not YAML"),
         ("", "file, line 1: holds 0 documents, write one"),
         ("vendors:\n  - word: Acme\n", "file, line 2: resourceCountName is missing for Acme"),

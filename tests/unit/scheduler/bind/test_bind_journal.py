@@ -85,12 +85,12 @@ def test_what_is_open_stays_open_over_many_lives(tmp_path: Path) -> None:
 def test_garbage_between_lines_costs_nothing_else(tmp_path: Path) -> None:
     asyncio.run(BindJournal(tmp_path).open(a_bind()))
     line = (tmp_path / FILE).read_bytes()
-    for garbage in (b"\x00\xff", b"7", b"[]", b'{"open": 1}', b'{"told": "nothing"}', b'{"done": []}', b"null"):
+    for garbage in (b"\x00\xff", b"7", b"[]", b'{"open": 1}', b'{"ended": "nothing"}', b'{"done": []}', b"null"):
         assert list(left_by_a_life_with(garbage + line + b"\n" + garbage, tmp_path).values()) == [a_bind()]
 
 
 def test_the_file_does_not_grow_with_the_binds_that_are_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduler.bind.bind_journal._LONG_BYTES", 10_000)
+    monkeypatch.setattr("scheduler.bind.bind_journal._MAX_FILE_BYTES", 10_000)
     binds = BindJournal(tmp_path, syncs=False)
     asyncio.run(binds.open(a_bind("stays")))
     for number in range(200):

@@ -213,7 +213,7 @@ class Followed:
         return 1_800_000_000 + self._edits
 
     def gauge(self, name: str) -> float | None:
-        return self.metrics.registry.get_sample_value(f"schedulerlog_{name}")
+        return self.metrics.registry.get_sample_value(f"schedulerlog_scheduler_{name}")
 
     async def until(self, name: str, value: float) -> None:
         async with asyncio.timeout(10):

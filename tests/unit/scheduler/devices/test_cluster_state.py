@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scheduler.devices.cluster_state import TOTAL, USED, ClusterColumns
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.devices.node_columns import TOTAL, USED
 from tests.support.builders.nodes_to_judge import a_card, a_cluster, a_node, a_pod, a_running_pod, asks, decided, reason
 
 NOON = datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - handshakes are local times without a zone
