@@ -85,7 +85,7 @@ def test_a_broken_hami_annotation_is_no_mistake_of_the_file() -> None:
             "b is the boolean true, write a string",
         ),
         ("kind: Pod\nmetadata:\n  name: p\n  labels:\n    a:\n", 5, "metadata.labels: a is empty, write a string"),
-        ("kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata: {name: a}", 4, "the first time in line 1"),
+        ("kind: Node\nmetadata: {name: a}\n---\nkind: Node\nmetadata: {name: a}", 4, "first in line 1"),
         ("kind: Node\nmetadata:\n  name: a\n  name: b", 4, "name is defined here again, first in line 3"),
         ("kind: Pod\nmetadata: {name: p}\nspec:\n  containers: main", 4, "containers is the text 'main', write a list"),
         ("kind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - image: x", 5, "the container has no name"),
