@@ -1,7 +1,7 @@
-"""How far a log has been read, on disk: written beside and moved into place, so that it is always whole.
+"""How far a log was read, on disk: written to a second file and renamed, so that the file is never incomplete.
 
-It holds the place and what the reader remembers there. It is written after Kafka has acknowledged all that was told
-before that place, so a kill costs a second telling with the same ids and nothing else.
+A checkpoint is the place in the log and the state of the reader there. It is written after Kafka has acknowledged all
+events before that place, so after a kill the last of them are published once more, with the same ids.
 """
 
 import base64
@@ -37,11 +37,11 @@ class _Saved(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class CheckpointState:
-    """What a checkpoint says."""
+    """The content of a checkpoint."""
 
     reached: Reached = field(default_factory=Reached)
     since: str = ""
-    """Of a log that is known by times and not by places: the time of its last line, as its server writes it."""
+    """In a log that is read by time and not by place: the time of its last line, as the API server writes it."""
     memory: bytes = b""
 
 
@@ -51,7 +51,7 @@ class CheckpointError(ReadingError):
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """``log`` names what is read: a checkpoint of another log is no checkpoint of this one."""
+    """``log`` names the log that is read: the checkpoint of another log is refused."""
 
     path: Path
     reader: str
@@ -59,9 +59,9 @@ class Checkpoint:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """For this process alone, until the block or the process ends: two would overwrite each other's places.
+        """Lock it until the block or the process ends: two processes would overwrite each other's places.
 
-        Raises ``CheckpointError``, also where nothing can be written beside it.
+        Raises ``CheckpointError`` where another process has it, or where no file can be written next to it.
         """
         beside = self.path.with_name(self.path.name + ".lock")
         try:
@@ -76,7 +76,7 @@ class Checkpoint:
             yield
 
     def load(self) -> CheckpointState:
-        """Where to go on; the start, where there is no checkpoint yet. Raises ``CheckpointError``."""
+        """The place to continue from; the start where there is no checkpoint yet. Raises ``CheckpointError``."""
         try:
             text = self.path.read_bytes()
         except FileNotFoundError:
@@ -86,7 +86,7 @@ class Checkpoint:
         try:
             saved = _Saved.model_validate_json(text)
         except ValidationError:
-            raise CheckpointError(f"{self.path} is no checkpoint: delete it to read from the start") from None
+            raise CheckpointError(f"{self.path} is not a checkpoint: delete it to read from the start") from None
         if (saved.version, saved.reader, saved.log) != (VERSION, self.reader, self.log):
             raise CheckpointError(
                 f"{self.path} is about {saved.log} read as {saved.reader}: name another file for {self.log}"

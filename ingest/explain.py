@@ -1,4 +1,4 @@
-"""One pod's schedulerlog straight from what a reader tells: without Kafka, pipeline or index."""
+"""One pod's schedulerlog straight from a reader's events: without Kafka, pipeline or index."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from summaries.answer import detail, schedulerlog_json
 from summaries.fold import AttemptFold
 
 MAX_ATTEMPTS: Final = 200
-"""Of the pod; of more, the latest are kept."""
+"""Of the pod; older ones are dropped."""
 MAX_OTHER_PODS: Final = 10_000
 SHOWN_PODS: Final = 8
 
 
 @dataclass(slots=True)
 class Explanation:
-    """Keeps what is told about one pod. ``pod`` is ``namespace/name``, or a name that may be in any namespace."""
+    """Collects the attempts of one pod. ``pod`` is ``namespace/name``, or a name in any namespace."""
 
     pod: str
     _folds: dict[str, AttemptFold] = field(default_factory=dict)
@@ -40,7 +40,7 @@ class Explanation:
     def _add(self, event: AttemptEvent) -> None:
         self._pods.add(str(event.pod))
         fold = self._folds.setdefault(event.attempt_id, AttemptFold())
-        # As a consumer gets it: through the record that would have travelled.
+        # Through a record and back, so that the answer is that of a consumer.
         read = decode((record := encode(event)).value, record.headers)
         if isinstance(read, AttemptEvent):
             fold.add(read)
@@ -52,32 +52,32 @@ class Explanation:
 
     @property
     def pods(self) -> list[str]:
-        """Which pods were found: more than one where several namespaces have a pod of that name."""
+        """The pods that were found: more than one where several namespaces have a pod of that name."""
         return sorted(self._pods)
 
     def absence(self, counts: Counts) -> str:
-        """Why there is no answer: what the log does tell of, the names most like the wanted one first."""
+        """Why there is no answer, with the pods that the log has, the most similar names first."""
         if not sum(counts.lines.values()):
             return "the log is empty"
         if not self._others:
-            known = "" if counts.lines[EVENT] else ", and no line of it is one that its scheduler prints of decisions"
-            return f"the log tells of no pod at all{known}"
+            known = "" if counts.lines[EVENT] else ", and has no line that this scheduler prints about a decision"
+            return f"the log names no pod at all{known}"
         alike = get_close_matches(self.pod, self._others, SHOWN_PODS, cutoff=0.5)
         shown = list(dict.fromkeys([*alike, *self._others]))[:SHOWN_PODS]
         more = len(self._others) - len(shown)
         rest = f" and {more:,} more" if more else ""
-        return f"the log says nothing about a pod {self.pod}; it tells of {', '.join(shown)}{rest}"
+        return f"the log has no attempt of a pod {self.pod}; it has attempts of {', '.join(shown)}{rest}"
 
     def summaries(self) -> list[AttemptSummarized]:
         """The attempts in the order in which they started."""
-        told = [fold.summarize() for fold in self._folds.values()]
-        return sorted(told, key=lambda each: each.started_at)
+        attempts = [fold.summarize() for fold in self._folds.values()]
+        return sorted(attempts, key=lambda attempt: attempt.started_at)
 
     def answer(self, *, is_full: bool) -> str | None:
         """The API's answer to the latest attempt, as JSON text; None where the pod was not found."""
-        told = self.summaries()
-        if not told:
+        attempts = self.summaries()
+        if not attempts:
             return None
-        latest = told[-1]
+        latest = attempts[-1]
         json = schedulerlog_json(latest, beside={"detail": detail(latest)} if is_full else None)
         return orjson.dumps(orjson.loads(json), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()

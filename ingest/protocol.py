@@ -1,7 +1,7 @@
-"""What a reader promises, and how it accounts for every line it was fed."""
+"""What every reader provides, and how it accounts for each line that it was fed."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -10,35 +10,35 @@ from ingest.lines.line_shapes import printable, shape_of
 from schemas.events import Event
 
 EVENT: Final = "event"
-"""The line told something that went into an event."""
+"""The line contributed to an event."""
 NOISE: Final = "noise"
-"""The line is known, and says nothing about a decision."""
+"""The line is known, and is not about a decision."""
 UNKNOWN: Final = "unknown"
-"""No grammar knows the line; its shape is kept."""
+"""No grammar has the line; its shape is counted."""
 OUTCOMES: Final = (EVENT, NOISE, UNKNOWN)
 
 MAX_SHAPES: Final = 1_000
-"""Distinct shapes of unknown lines that are told apart; those beyond are counted as one."""
+"""Distinct shapes of unknown lines that are counted apart; further ones are counted together."""
 OTHER_SHAPES: Final = "(other shapes)"
 
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the lines, and how the attempts ended. Bounded, whatever is read."""
+    """Lines by outcome, and attempts by completeness. Its size does not depend on what is read."""
 
     lines: dict[str, int] = field(default_factory=lambda: dict.fromkeys(OUTCOMES, 0))
     """By outcome."""
     events: int = 0
     attempts_complete: int = 0
     attempts_incomplete: int = 0
-    """Attempts of which the log does not say everything."""
+    """Attempts of which the log leaves a part open."""
     shapes: Counter[str] = field(default_factory=Counter)
     """Unknown lines by shape."""
     samples: dict[str, str] = field(default_factory=dict)
-    """The first line of each shape, cut."""
+    """By shape, the beginning of its first line."""
 
     def unknown(self, line: bytes) -> None:
-        """Count a line that no grammar knows, and keep its shape and a sample."""
+        """Count a line that no grammar has, with its shape and a sample."""
         self.lines[UNKNOWN] += 1
         shape = shape_of(line)
         if shape not in self.shapes and len(self.shapes) >= MAX_SHAPES:
@@ -51,22 +51,22 @@ class Counts:
 class LogReader(Protocol):
     """Lines in, events out, in bounded memory. The ids of the events follow from the text alone.
 
-    So reading a log twice tells the same events with the same ids, and a checkpoint is ``save()`` beside the place that
-    was reached. A reader that can't take back what another version saved says so by a ``ValueError``; the log is then
-    read from its start, which does no harm.
+    So reading a log twice gives the same events with the same ids, and a checkpoint is ``save()`` together with the
+    place in the log. A reader refuses what another version saved with a ``ValueError``; the log is then read from its
+    start, which adds no duplicates.
     """
 
     @property
     def counts(self) -> Counts:
-        """What became of the lines so far."""
+        """The lines so far, by outcome."""
         ...
 
     def feed(self, lines: Lines) -> Iterable[Event]:
-        """What these lines tell. An attempt is told when its end is read, or when nothing more can be expected."""
+        """Events of the attempts that end with these lines, or of which no further line is expected."""
         ...
 
     def close(self) -> Iterable[Event]:
-        """What was begun and not ended, told as far as it is known. The reader may be fed again afterwards."""
+        """Events of everything that has not ended, as far as it is known. The reader may be fed again afterwards."""
         ...
 
     def save(self) -> bytes:
@@ -74,5 +74,13 @@ class LogReader(Protocol):
         ...
 
     def restore(self, saved: bytes) -> None:
-        """Go on where ``save`` was called. Raises ``ValueError`` for what another version saved."""
+        """Continue where ``save`` was called. Raises ``ValueError`` for what another version saved."""
+        ...
+
+
+class Sink(Protocol):
+    """Takes the events of a reader."""
+
+    async def send(self, events: Sequence[Event]) -> None:
+        """Return when the events are stored safely."""
         ...

@@ -1,62 +1,58 @@
-"""A source through a reader into Kafka or an explanation, with a checkpoint behind what Kafka has taken."""
+"""Moves lines from a source through a reader to a sink, and saves a checkpoint of what the sink has taken."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from ingest.checkpoint import Checkpoint, CheckpointState
 from ingest.lines.blocks import Lines
 from ingest.metrics import Metrics
-from ingest.protocol import LogReader
+from ingest.protocol import LogReader, Sink
 from ingest.sources.follow import Reached
 from schemas.events import Event
 
 MAX_BATCH: Final = 500
-"""Events that are handed to Kafka at once, so that a long block does not fill the memory."""
+"""Events that are sent at once: a long block of lines must not fill the memory with events."""
 CHECKPOINT_SECONDS: Final = 2.0
-REST_FOR_SAVING: Final = 20.0
-"""A reader that remembers much is saved less often: between two checkpoints lies this many times what one takes."""
-
-
-class Sink(Protocol):
-    async def send(self, events: Sequence[Event]) -> None:
-        """Return when they can't be lost any more."""
-        ...
+MIN_PAUSES_PER_SAVE: Final = 20.0
+"""Between two checkpoints passes at least so many times what saving takes: a large state is saved less often."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinesRead:
-    """Lines, and where to go on behind them."""
+    """Lines, and the place where reading continues after them."""
 
     lines: Lines
     reached: Reached
     since: str = ""
+    """The place in a log that is known by times: see ``CheckpointState``."""
 
 
 async def run(
-    found: AsyncIterator[LinesRead],
+    source: AsyncIterator[LinesRead],
     reader: LogReader,
     sink: Sink,
     metrics: Metrics,
     checkpoint: Checkpoint | None = None,
 ) -> None:
-    """Read to the end of the source. What was begun and not ended is told at the end, not before a restart.
+    """Read to the end of the source.
 
-    With a checkpoint the end of the source is not the end of the log: then nothing is closed, only remembered.
+    Without a checkpoint the end of the source is the end of the log: attempts that are still open are sent. With one
+    they are saved, and continue in the next run.
     """
     loop = asyncio.get_running_loop()
     save_at = loop.time()
     latest: LinesRead | None = None
-    async for each in found:
-        await _send(sink, reader, each.lines)
-        # A sink that never waits would keep the loop from hearing of SIGINT.
+    async for read in source:
+        await _send(sink, reader, read.lines)
+        # A sink that never waits would keep the event loop from handling SIGINT.
         await asyncio.sleep(0)
         metrics.note(reader.counts)
-        latest = each
+        latest = read
         if checkpoint and (begun := loop.time()) >= save_at:
-            checkpoint.save(CheckpointState(each.reached, each.since, reader.save()))
-            save_at = loop.time() + max(CHECKPOINT_SECONDS, REST_FOR_SAVING * (loop.time() - begun))
+            checkpoint.save(CheckpointState(read.reached, read.since, reader.save()))
+            save_at = loop.time() + max(CHECKPOINT_SECONDS, MIN_PAUSES_PER_SAVE * (loop.time() - begun))
     if checkpoint and latest:
         checkpoint.save(CheckpointState(latest.reached, latest.since, reader.save()))
     if not checkpoint:

@@ -1,4 +1,4 @@
-"""What was read, in words, for the person at the terminal."""
+"""A summary of what was read, for the person at the terminal."""
 
 from ingest.protocol import EVENT, NOISE, UNKNOWN, Counts
 
@@ -8,11 +8,12 @@ SHOWN_SHAPES = 10
 def report(counts: Counts) -> str:
     """Lines, events, attempts, and the most frequent shapes of lines that no grammar knows."""
     lines = counts.lines
-    said = [
-        f"{sum(lines.values()):,} lines: {lines[EVENT]:,} told, {lines[NOISE]:,} noise, {lines[UNKNOWN]:,} unknown",
-        f"{counts.events:,} events: {counts.attempts_complete:,} attempts whole, {counts.attempts_incomplete:,} partly",
+    complete, incomplete = counts.attempts_complete, counts.attempts_incomplete
+    text = [
+        f"{sum(lines.values()):,} lines: {lines[EVENT]:,} used, {lines[NOISE]:,} noise, {lines[UNKNOWN]:,} unknown",
+        f"{counts.events:,} events: {complete:,} complete attempts, {incomplete:,} incomplete",
     ]
     if counts.shapes:
-        said.append(f"unknown lines, the {min(SHOWN_SHAPES, len(counts.shapes))} most frequent shapes:")
-        said += [f"  {count:>9,}  {shape}" for shape, count in counts.shapes.most_common(SHOWN_SHAPES)]
-    return "\n".join(said)
+        text.append(f"unknown lines, the {min(SHOWN_SHAPES, len(counts.shapes))} most frequent shapes:")
+        text += [f"  {count:>9,}  {shape}" for shape, count in counts.shapes.most_common(SHOWN_SHAPES)]
+    return "\n".join(text)

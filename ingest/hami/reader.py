@@ -19,6 +19,7 @@ from ingest.hami.filter_lines import FilterLines
 from ingest.hami.grammar import NOISE as NOISE_KIND
 from ingest.hami.grammar import Spelling, grammar
 from ingest.hami.open_attempts import AttemptMemory, OpenHamiAttempts
+from ingest.lines import klog
 from ingest.lines.blocks import Lines
 from ingest.protocol import EVENT, NOISE, Counts
 from schemas.events import AttemptEvent
@@ -30,6 +31,11 @@ _MEMORY: Final = TypeAdapter(AttemptMemory)
 
 Step = Callable[[bytes, Spelling], bool]
 """Reads one line; False where the line is not what its beginning promises."""
+
+
+def is_hami_line(line: bytes) -> bool:
+    """True for a line with klog's header. kube-scheduler writes it too; all its lines are unknown to ``HamiLog``."""
+    return klog.has_header(line)
 
 
 class HamiLog:

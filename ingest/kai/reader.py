@@ -41,6 +41,14 @@ class _State:
 _STATE: Final = TypeAdapter(_State)
 
 
+def is_kai_line(line: bytes) -> bool:
+    """True for a line that names one of KAI's files, or has one of the tags; other programs log with zap as well."""
+    if line.startswith(tags.FIRST_BYTES):
+        return True
+    head = JSON.match(line) or CONSOLE.match(line)
+    return bool(head and is_kai_file(head["caller"]))
+
+
 class KaiLog:
     """Reads KAI-Scheduler's log. See ``ingest.protocol.LogReader``."""
 

@@ -16,7 +16,8 @@ from typing import Final
 
 from ingest.kube.reader import KubeEvents, ObjectKind
 from ingest.metrics import Metrics
-from ingest.pump import MAX_BATCH, Sink
+from ingest.protocol import Sink
+from ingest.pump import MAX_BATCH
 from kube.client import Client
 from kube.credentials import ApiCredentials, LoadConfiguration
 from kube.errors import KubeApiError

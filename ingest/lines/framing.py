@@ -1,7 +1,7 @@
-"""From bytes to lines: ends of lines, prefixes of container runtimes, colours, and values of several lines.
+"""From bytes to lines: line ends, prefixes of container runtimes, colours, and values of several lines.
 
-A block is looked at as a whole first. What it does not contain (a carriage return, an escape, a prefix) is not looked
-for line by line.
+A block is searched as a whole first. What it does not contain (a carriage return, an escape, a prefix) is not searched
+for in every line.
 """
 
 import re
@@ -15,9 +15,9 @@ import orjson
 from ingest.lines.blocks import Lines, Origin, Place
 
 MAX_LINE_BYTES: Final = 16 * 1024**2
-"""Of a line that goes on beyond this, the rest is left out."""
+"""The rest of a longer line is dropped."""
 MAX_JOINED_BYTES: Final = 1024**2
-"""Of a value of several lines; a longer one is no value."""
+"""Of a value of several lines; a longer one is taken for single lines."""
 
 _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _STAMP: Final = rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))"
@@ -27,9 +27,12 @@ _NANOSECONDS: Final = re.compile(rb"(\.\d{6})\d+")
 
 _DOCKER: Final = b'{"log":"'
 _PREFIX: Final = re.compile(_STAMP + rb" ")
-_SIGN: Final = re.compile(rb'\n(?:20[\d-]{8}T[\d:.Z+-]*+ |\{"log":"|(?<==<\n))')
-"""Stands at an end of a line where the next line has a prefix, or this one begins a value of several lines. One walk
-from end to end: each of them looked for by itself takes longer. KAI's lines begin with a time too, and a tab behind."""
+_NEEDS_CARE: Final = re.compile(rb'\n(?:20[\d-]{8}T[\d:.Z+-]*+ |\{"log":"|(?<==<\n))')
+"""Matches a line end before a line with a prefix, or after a line that begins a value of several lines.
+
+One pattern, because searching a block once per case takes longer. KAI's lines begin with a time as well, but with a tab
+after it.
+"""
 
 
 def read_time(text: bytes) -> datetime | None:
@@ -42,7 +45,7 @@ def read_time(text: bytes) -> datetime | None:
 
 
 class Times(Sequence[datetime | None]):
-    """The times beside lines, read when they are asked for: most of them never are."""
+    """The times of lines, parsed on access: most of them are never used."""
 
     def __init__(self, stamps: Sequence[bytes]) -> None:
         self._stamps = stamps
@@ -66,44 +69,44 @@ class Framing:
 
     origin: Origin
     end: Place = field(default_factory=Place)
-    """Behind the last line that was given out: reading may go on there, and reads again what was held back."""
-    _behind: Place = field(init=False)
-    """Behind the last whole line, given out or held back."""
+    """After the last line that was returned. Reading may continue there; it then reads again what is held back."""
+    _end_of_lines: Place = field(init=False)
+    """After the last complete line, returned or held back."""
     _rest: bytes = b""
-    """The beginning of a line whose end has not come."""
-    _left_out: int = 0
-    """Bytes of a line that is too long."""
-    _is_leaving_out: bool = False
+    """The beginning of a line whose end was not read yet."""
+    _dropped_bytes: int = 0
+    """Of a line that is too long."""
+    _is_dropping: bool = False
     _parts: list[bytes] = field(default_factory=list)
-    """Of a line that its container runtime has cut."""
+    """Of a line that the container runtime divided (CRI: at 16 KiB)."""
     _value: list[bytes] = field(default_factory=list)
-    """The lines of a value that is not closed yet."""
+    """The lines of a value whose end was not read yet."""
     held_lines: int = 0
-    """Lines that were fed and are not given out yet: parts of one that goes on, or of a value."""
+    """Lines that were fed and not returned yet: parts of a line, or of a value."""
     _held_bytes: int = 0
 
     def __post_init__(self) -> None:
-        self._behind = self.end
+        self._end_of_lines = self.end
 
     def feed(self, data: bytes) -> Lines | None:
         """The lines that end in ``data``; None where none does."""
-        if self._is_leaving_out:
+        if self._is_dropping:
             stop = data.find(b"\n")
-            self._left_out += stop if stop >= 0 else len(data)
+            self._dropped_bytes += stop if stop >= 0 else len(data)
             if stop < 0:
                 return None
-            data, self._is_leaving_out = data[stop:], False
+            data, self._is_dropping = data[stop:], False
         data = self._rest + data
         stop = data.rfind(b"\n") + 1
         self._rest = data[stop:]
         if len(self._rest) > MAX_LINE_BYTES:
-            self._left_out += len(self._rest) - MAX_LINE_BYTES
-            self._rest, self._is_leaving_out = self._rest[:MAX_LINE_BYTES], True
+            self._dropped_bytes += len(self._rest) - MAX_LINE_BYTES
+            self._rest, self._is_dropping = self._rest[:MAX_LINE_BYTES], True
         return self._lines(data[:stop]) if stop else None
 
     def close(self) -> Lines | None:
-        """The last line, where no end of line follows, and what was held back."""
-        rest, self._rest, self._is_leaving_out = self._rest, b"", False
+        """The last line, if it has no line end, and what was held back."""
+        rest, self._rest, self._is_dropping = self._rest, b"", False
         lines = self._lines(rest) if rest else None
         held = [b"".join(self._parts)] if self._parts else []
         held += self._value
@@ -119,22 +122,22 @@ class Framing:
         texts = whole.split(b"\n")
         if not texts[-1]:
             texts.pop()
-        place, behind = self.end, self._behind
-        self._behind = Place(behind.offset + len(whole) + self._left_out, behind.number + len(texts))
-        self._left_out = 0
+        place, start = self.end, self._end_of_lines
+        self._end_of_lines = Place(start.offset + len(whole) + self._dropped_bytes, start.number + len(texts))
+        self._dropped_bytes = 0
         if not self._is_plain(whole):
             return self._careful(texts, place)
-        self.end = self._behind
+        self.end = self._end_of_lines
         return Lines(self.origin, texts, place, None, self.end)
 
     def _is_plain(self, whole: bytes) -> bool:
-        """No prefixes, colours, carriage returns and values of several lines."""
+        """True for a block without prefixes, colours, carriage returns and values of several lines."""
         if self._parts or self._value or whole[:8] == _DOCKER or _PREFIX.match(whole):
             return False
-        return not (b"\r" in whole or b"\x1b" in whole or _SIGN.search(whole))
+        return not (b"\r" in whole or b"\x1b" in whole or _NEEDS_CARE.search(whole))
 
     def _careful(self, texts: list[bytes], place: Place) -> Lines:
-        """Line by line. What is held back at the end does not count as read."""
+        """Unwrap line by line. What is held back at the end does not count as read."""
         found: list[bytes] = []
         stamps: list[bytes] = []
         for text in texts:
@@ -149,20 +152,23 @@ class Framing:
             is_held = bool(self._parts or self._value)
             self._held_bytes = (self._held_bytes + len(text) + 1) * is_held
             self.held_lines = (self.held_lines + 1) * is_held
-        self.end = Place(self._behind.offset - self._held_bytes, self._behind.number - self.held_lines)
+        self.end = Place(self._end_of_lines.offset - self._held_bytes, self._end_of_lines.number - self.held_lines)
         return Lines(self.origin, found, place, Times(stamps) if any(stamps) else None, self.end)
 
     def _unwrapped(self, text: bytes) -> tuple[bytes | None, bytes]:
-        """Without the runtime's prefix, colours and carriage return; None for a part of a line that goes on."""
-        stamp, goes_on = b"", False
+        """The line without prefix, colours and carriage return, and its time; None for a part of a line.
+
+        The last part returns the whole line.
+        """
+        stamp, is_partial = b"", False
         if text[:2] == b"20":
             if cri := _CRI.match(text):
-                stamp, text, goes_on = cri[1], text[cri.end() :], cri[2] == b"P"
+                stamp, text, is_partial = cri[1], text[cri.end() :], cri[2] == b"P"
             elif stamped := _STAMPED.match(text):
                 stamp, text = stamped[1], text[stamped.end() :]
         elif text[:8] == _DOCKER and (docker := _docker(text)):
-            (text, stamp), goes_on = docker, not docker[0].endswith(b"\n")
-        if goes_on:
+            (text, stamp), is_partial = docker, not docker[0].endswith(b"\n")
+        if is_partial:
             if sum(map(len, self._parts)) < MAX_LINE_BYTES:
                 self._parts.append(text)
             return None, stamp
@@ -173,7 +179,7 @@ class Framing:
         return (_COLOURS.sub(b"", text) if b"\x1b" in text else text), stamp
 
     def _closed(self, text: bytes) -> list[bytes]:
-        """klog writes a value of several lines as ``key=<``, lines behind a tab, and `` >``; here: ``key="…"``."""
+        """Join a value of several lines: klog writes ``key=<``, lines after a tab, `` >``. It becomes ``key="…"``."""
         if not self._value:
             if text[-2:] != b"=<":
                 return [text]
@@ -200,10 +206,10 @@ class Framing:
 def _docker(text: bytes) -> tuple[bytes, bytes] | None:
     """One line of Docker's json-file: ``{"log":"…\\n","stream":"stderr","time":"…"}``."""
     try:
-        said = orjson.loads(text)
+        entry = orjson.loads(text)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(said, dict) or not isinstance(log := said.get("log"), str):
+    if not isinstance(entry, dict) or not isinstance(log := entry.get("log"), str):
         return None
-    time = said.get("time")
+    time = entry.get("time")
     return log.encode("utf-8", "replace"), time.encode("utf-8", "replace") if isinstance(time, str) else b""

@@ -12,23 +12,28 @@ from typing import Final
 _HEADER: Final = re.compile(
     rb"(?:\(v=\d\) ?)?[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d)\.(\d{6}) +\d+ [^\s\]]{1,200}:\d+\] +"
 )
+_HEADER_START: Final = re.compile(rb"[IWEF]\d{4} \d\d:\d\d:\d\d\.\d+ ")
 _ESCAPE: Final = re.compile(r'\\(x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|[0-7]{3}|[abfnrtv\\\'"])')
 _LETTERS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _NUMBER: Final = re.compile(rb"-?\d{1,18}(?![\w.])")
 _DECIMAL: Final = re.compile(rb'"?([+-]?(?:\d{1,40}(?:\.\d{1,40})?(?:[eE][+-]?\d{1,3})?|Inf|NaN))"?(?![\w.])')
 
-_YOUNGER: Final = timedelta(days=1)
-"""A clock that is a little ahead does not put a line into the year before."""
+_MAX_AHEAD: Final = timedelta(days=1)
+"""A line may be this much later than the reference: a clock that is ahead must not put it into the year before."""
+
+
+def has_header(line: bytes) -> bool:
+    return _HEADER_START.match(line) is not None
 
 
 def message_start(line: bytes) -> int:
-    """Where the message begins: behind the header; -1 for a line that has none."""
+    """Index of the message, after the header; -1 for a line without a header."""
     end = line.find(b"] ", 20, 300)
     return end + 2 if end > 0 else -1
 
 
 def moment(line: bytes, reference: datetime, zone: tzinfo = UTC) -> datetime | None:
-    """When the line was written, in UTC; None where its header is no header.
+    """When the line was written, in UTC; None for a line without a valid header.
 
     klog writes neither year nor zone: the year is the latest that is not more than a day after ``reference``.
     """
@@ -38,17 +43,17 @@ def moment(line: bytes, reference: datetime, zone: tzinfo = UTC) -> datetime | N
     local = reference.astimezone(zone)
     for year in range(local.year + 1, local.year - 8, -1):
         try:
-            said = datetime(year, month, day, hour, minute, second, micro, zone)
+            time = datetime(year, month, day, hour, minute, second, micro, zone)
         except ValueError:  # no such day in that year, or in any
             continue
-        if said - local <= _YOUNGER:
-            utc = said.astimezone(UTC)
+        if time - local <= _MAX_AHEAD:
+            utc = time.astimezone(UTC)
             return utc if utc.year >= 1970 else None
     return None
 
 
 def quoted(line: bytes, key: bytes) -> str | None:
-    """The text of ``key="…"``; None where it does not stand there, or does not end."""
+    """The text of ``key="…"``; None where the key is missing or the text does not end."""
     start = _after(line, key + b'="')
     if start < 0:
         return None
@@ -71,12 +76,12 @@ def _is_escaped(line: bytes, at: int) -> bool:
 
 
 def unquoted(text: bytes) -> str:
-    """What Go quoted, without its escapes."""
-    said = text.decode(errors="replace")
-    return _ESCAPE.sub(_meant, said) if "\\" in said else said
+    """A text that Go quoted, without its escapes."""
+    decoded = text.decode(errors="replace")
+    return _ESCAPE.sub(_character, decoded) if "\\" in decoded else decoded
 
 
-def _meant(escape: re.Match[str]) -> str:
+def _character(escape: re.Match[str]) -> str:
     code = escape[1]
     if code[0] in "xuU":
         point = int(code[1:], 16)
@@ -102,6 +107,6 @@ def decimal(line: bytes, key: bytes) -> float | None:
 
 
 def rest(line: bytes, key: bytes) -> bytes | None:
-    """Everything behind ``key=``: JSON, for example, whose end only its reader knows."""
+    """Everything after ``key=``, for a value such as JSON, whose end only its own parser finds."""
     start = _after(line, key + b"=")
     return line[start:] if start >= 0 else None

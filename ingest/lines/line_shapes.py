@@ -1,4 +1,4 @@
-"""The shape of a line: what is left when everything that differs from line to line is taken out."""
+"""The shape of a line: its text without what differs from line to line."""
 
 import re
 from typing import Final
@@ -13,7 +13,7 @@ _NUMBERS: Final = re.compile(rb"[0-9a-fA-F]*\d[0-9a-fA-F.]*")
 def shape_of(line: bytes) -> str:
     """Values of keys become ``…`` and numbers ``#``: two lines of one print statement have one shape.
 
-    The message of a structured klog line stays.
+    The message of a structured klog line is kept.
     """
     line = line[: 4 * MAX_CHARACTERS]
     if header := _HEADER.match(line):
@@ -24,5 +24,5 @@ def shape_of(line: bytes) -> str:
 
 
 def printable(text: bytes) -> str:
-    """Without what would move a terminal's cursor or ring its bell."""
-    return "".join(each if each.isprintable() else "·" for each in text.decode(errors="replace"))
+    """The text without characters that would move a terminal's cursor or ring its bell."""
+    return "".join(character if character.isprintable() else "·" for character in text.decode(errors="replace"))

@@ -1,19 +1,18 @@
-"""The agent: records of shipped lines in, events published, records acknowledged. A plain coroutine.
+"""The agent: reads records of shipped lines, publishes the events, acknowledges the records. A plain coroutine.
 
-A record is acknowledged when everything that began with it or before it is published: after a crash the unfinished is
-read again and told with the same ids. Acknowledgement goes in the order of offsets.
+A record is acknowledged, in the order of offsets, when everything that began in it or before it is published. After a
+crash the records of open attempts are read again, and give events with the same ids.
 """
 
 import asyncio
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from broker.record import Record
-from ingest.protocol import NOISE, UNKNOWN, Counts
+from ingest.protocol import NOISE, UNKNOWN, Counts, Sink
 from ingest.raw_logs.container_readers import ContainerReaders
 from ingest.raw_logs.shippers import lines_of_record
 from schemas.events import Event
@@ -21,52 +20,47 @@ from schemas.events import Event
 log = logging.getLogger(__name__)
 
 
-class Sink(Protocol):
-    async def send(self, events: Sequence[Event]) -> None:
-        """Return when they can't be lost any more."""
-        ...
-
-
 @dataclass(slots=True)
 class _Partition:
-    streams: ContainerReaders = field(default_factory=ContainerReaders)
+    readers: ContainerReaders = field(default_factory=ContainerReaders)
     unacknowledged: deque[Record] = field(default_factory=deque)
-    is_ours: bool = True
+    is_assigned: bool = True
+    """False after Kafka has given the partition to another process."""
 
     def acknowledge(self) -> None:
-        """All records that nothing waits for any more."""
-        needed = self.streams.needs()
+        """Acknowledge all records that nothing needs any more."""
+        needed = self.readers.needs()
         while self.unacknowledged and (needed is None or self.unacknowledged[0].offset < needed):
             record = self.unacknowledged.popleft()
-            if self.is_ours:
+            if self.is_assigned:
                 record.acknowledge()
 
 
 class RawLogs:
-    """``strange`` counts the records that are no shipper's JSON: they are kept in the topic, and passed over."""
+    """``strange`` counts the records that are not the JSON of a shipper: they are skipped, and stay in the topic."""
 
     def __init__(self, sink: Sink, clock: Callable[[], float] = time.monotonic) -> None:
         self._sink, self._clock = sink, clock
         self._partitions: dict[int, _Partition] = {}
-        self._before: Counter[tuple[str, str]] = Counter()
-        """The lines of partitions that others read now."""
+        self._counts_of_revoked: Counter[tuple[str, str]] = Counter()
+        """The counts of partitions that were revoked."""
         self.strange = 0
-        self._turn = asyncio.Lock()
-        """What is being published must not be acknowledged by the other of the two that acknowledge."""
+        self._lock = asyncio.Lock()
+        """``read`` and ``settle`` both acknowledge: neither may do so while the other is still publishing."""
 
     @property
     def unacknowledged(self) -> int:
-        return sum(len(each.unacknowledged) for each in self._partitions.values())
+        return sum(len(partition.unacknowledged) for partition in self._partitions.values())
 
     def lines(self) -> dict[tuple[str, str], int]:
-        """By reader and outcome; lines of no scheduler count as ``other`` of no reader."""
-        total = Counter(self._before)
+        """Lines by source and outcome; those of logs that are not read count as ``other`` of source ``""``."""
+        total = Counter(self._counts_of_revoked)
         for partition in self._partitions.values():
-            total.update(partition.streams.lines)
+            total.update(partition.readers.lines)
         return total
 
     def counts(self) -> Counts:
-        """The same as every reader has it; what is none of ours is noise."""
+        """The same in the form that all readers have; lines of logs that are not read count as noise."""
         counts = Counts()
         for (_, outcome), count in self.lines().items():
             counts.lines[outcome if outcome in counts.lines else NOISE] += count
@@ -74,30 +68,30 @@ class RawLogs:
         return counts
 
     async def read(self, records: AsyncIterable[Record]) -> None:
-        """Take in records for ever."""
+        """Read records until the task is cancelled."""
         async for record in records:
-            async with self._turn:
+            async with self._lock:
                 await self._take(record)
 
     async def settle(self) -> None:
-        """Tell what silent containers left open; to be called every now and then."""
-        async with self._turn:
+        """Publish the open attempts of silent containers; to be called every few seconds."""
+        async with self._lock:
             for partition in list(self._partitions.values()):
-                if events := list(partition.streams.settle(self._clock())):
+                if events := list(partition.readers.settle(self._clock())):
                     await self._sink.send(events)
                 partition.acknowledge()
 
     def forget(self) -> None:
-        """Partitions are being given out anew: what was not acknowledged will be read again, by whoever has it."""
-        self._before = Counter(self.lines())
+        """Forget all partitions, because Kafka reassigns them: their next owner reads unacknowledged records again."""
+        self._counts_of_revoked = Counter(self.lines())
         for partition in self._partitions.values():
-            partition.is_ours = False
+            partition.is_assigned = False
         self._partitions.clear()
 
     async def _take(self, record: Record) -> None:
         partition = self._partitions.setdefault(record.partition, _Partition())
         if partition.unacknowledged and record.offset <= partition.unacknowledged[-1].offset:
-            return  # It was read before, and is waiting.
+            return  # it was read before, and waits already
         partition.unacknowledged.append(record)
         if events := self._events(partition, record):
             await self._sink.send(events)
@@ -107,11 +101,11 @@ class RawLogs:
         found = lines_of_record(record.value or b"")
         if found is None:
             self.strange += 1
-            log.info("partition %d, offset %d: no shipper's JSON", record.partition, record.offset)
+            log.info("partition %d, offset %d: not the JSON of a shipper", record.partition, record.offset)
             return []
         try:
-            return list(partition.streams.take(found, record.offset, self._clock()))
+            return list(partition.readers.take(found, record.offset, self._clock()))
         except Exception:
-            # One line that a reader fails on must not stop the logs of everybody else.
+            # A defect that one line reveals must not stop the logs of all other containers.
             log.exception("a defect of a reader: partition %d, offset %d", record.partition, record.offset)
             return []

@@ -1,8 +1,8 @@
 """The Faust app of the raw logs: the only module of ``ingest`` that knows Faust (0.15.3).
 
-``noack().events()``: nothing is acknowledged but by us. On a rebalance Faust forgets what was acknowledged and not
-committed and reads from the committed offsets: so all state goes when partitions are revoked. No tables, no leader
-topic, no declared topics, no web server.
+``noack().events()``: Faust acknowledges nothing by itself. After a rebalance it forgets what was acknowledged and not
+committed, and reads from the committed offsets: so all state is dropped when partitions are revoked. No tables, no
+leader topic, no declared topics, no web server.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ _BUFFERED_RECORDS: Final = 512
 
 
 def create_app(servers: str, folder: Path, raw_logs: RawLogs, group: str) -> App:
-    """An app whose one agent feeds ``raw_logs``. ``folder`` is where Faust insists on having one."""
+    """An app whose one agent feeds ``raw_logs``. ``folder``: Faust insists on a data folder."""
     app = App(
         group,
         broker=[f"kafka://{server.strip()}" for server in servers.split(",")],
@@ -78,7 +78,7 @@ async def _records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
 async def serve(sink: KafkaSink, servers: str, stop: asyncio.Event, group: str, metrics: Metrics) -> RawLogs:
     """Read until ``stop`` is set, or Kafka takes no more events. Raises ``KafkaUnavailableError``."""
     failed: list[BaseException] = []
-    raw_logs = RawLogs(_Failing(sink, failed, stop))
+    raw_logs = RawLogs(_StoppingSink(sink, failed, stop))
     with scratch_folder("raw-logs") as folder:
         app = create_app(servers, folder, raw_logs, group)
         await app.start()
@@ -96,8 +96,8 @@ async def serve(sink: KafkaSink, servers: str, stop: asyncio.Event, group: str, 
     return raw_logs
 
 
-class _Failing:
-    """Faust would swallow a failure in an agent, and go on behind its record: it stops the process instead."""
+class _StoppingSink:
+    """Stops the process when sending fails: Faust would swallow the error and continue after the record."""
 
     def __init__(self, sink: KafkaSink, failed: list[BaseException], stop: asyncio.Event) -> None:
         self._sink, self._failed, self._stop = sink, failed, stop
@@ -108,5 +108,5 @@ class _Failing:
         except KafkaUnavailableError as error:
             self._failed.append(error)
             self._stop.set()
-            # Nothing behind it may be acknowledged; the process is ending.
+            # Never return: the record must not be acknowledged, and the process is stopping.
             await asyncio.Event().wait()

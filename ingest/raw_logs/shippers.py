@@ -1,4 +1,4 @@
-"""The JSON of each shipper: whose line it is, when it was written, what it says.
+"""The lines in the JSON of each shipper, with their container and time.
 
 - Fluent Bit: ``log`` or ``message``, ``time``, ``kubernetes`` with ``namespace_name``, ``pod_name``, ``container_name``
 - Vector: ``message``, ``timestamp``, ``kubernetes`` with ``pod_namespace``, ``pod_name``, ``container_name``
@@ -17,7 +17,7 @@ _PARTIAL_TAGS: Final = frozenset(("P", "partial"))
 
 
 class ContainerLog(NamedTuple):
-    """One container's output; parts that a shipper does not say are empty."""
+    """The container that wrote a line; parts that the shipper leaves out are empty."""
 
     namespace: str
     pod: str
@@ -28,54 +28,54 @@ class ContainerLog(NamedTuple):
 
 
 class ShippedLine(NamedTuple):
-    stream: ContainerLog
+    container: ContainerLog
     text: bytes
     time: datetime | None
     labels: tuple[tuple[str, str], ...] = ()
-    goes_on: bool = False
-    """The container runtime cut the line: the rest comes with the stream's next one."""
+    is_partial: bool = False
+    """The container runtime divided the line: the container's next line continues it."""
 
 
 def lines_of_record(value: bytes) -> list[ShippedLine] | None:
-    """The lines in a record, in order; None where it is no shipper's JSON."""
+    """The lines in a record, in order; None for a value that is not the JSON of a shipper."""
     try:
-        said = orjson.loads(value)
+        parsed = orjson.loads(value)
     except orjson.JSONDecodeError:
         return None
     # Fluent Bit's HTTP-like formats and Vector's batches put several objects into an array.
-    objects = said if isinstance(said, list) else [said]
-    if not all(isinstance(each, dict) for each in objects):
+    objects = parsed if isinstance(parsed, list) else [parsed]
+    if not all(isinstance(fields, dict) for fields in objects):
         return None
-    found = [line for each in objects for line in _lines(each)]
+    found = [line for fields in objects for line in _lines(fields)]
     return found or None
 
 
-def _lines(said: dict[str, Any]) -> Iterator[ShippedLine]:
-    if isinstance(said.get("resourceLogs"), list):
-        yield from _otlp(said)
-    elif (text := _first_text(said, "log", "message", "MESSAGE")) is not None:
-        yield _plain(said, text)
+def _lines(fields: dict[str, Any]) -> Iterator[ShippedLine]:
+    if isinstance(fields.get("resourceLogs"), list):
+        yield from _otlp(fields)
+    elif (text := _first_text(fields, "log", "message", "MESSAGE")) is not None:
+        yield _plain(fields, text)
 
 
-def _plain(said: dict[str, Any], text: str) -> ShippedLine:
-    kubernetes = _object(said.get("kubernetes"))
-    stream = ContainerLog(
+def _plain(fields: dict[str, Any], text: str) -> ShippedLine:
+    kubernetes = _object(fields.get("kubernetes"))
+    container = ContainerLog(
         _text(kubernetes, "namespace_name") or _text(kubernetes, "pod_namespace"),
         _text(kubernetes, "pod_name"),
         _text(kubernetes, "container_name"),
     )
-    stamps = (said.get(key) for key in ("time", "timestamp", "@timestamp", "date"))
+    stamps = (fields.get(key) for key in ("time", "timestamp", "@timestamp", "date"))
     times = [time for stamp in stamps if (time := _time(stamp))]
     labels = _object(kubernetes.get("labels")) or _object(kubernetes.get("pod_labels"))
-    goes_on = said.get("_p", said.get("logtag")) in _PARTIAL_TAGS
-    return ShippedLine(stream, _bytes(text), times[0] if times else None, _pairs(labels), goes_on)
+    is_partial = fields.get("_p", fields.get("logtag")) in _PARTIAL_TAGS
+    return ShippedLine(container, _bytes(text), times[0] if times else None, _pairs(labels), is_partial)
 
 
-def _otlp(said: dict[str, Any]) -> Iterator[ShippedLine]:
-    for resource in _objects(said.get("resourceLogs")):
+def _otlp(fields: dict[str, Any]) -> Iterator[ShippedLine]:
+    for resource in _objects(fields.get("resourceLogs")):
         attributes = _attributes(_object(resource.get("resource")).get("attributes"))
         names = ("k8s.namespace.name", "k8s.pod.name", "k8s.container.name")
-        stream = ContainerLog(*(attributes.get(name, "") for name in names))
+        container = ContainerLog(*(attributes.get(name, "") for name in names))
         start = "k8s.pod.label."
         alternative = "k8s.pod.labels."
         labels = {
@@ -86,23 +86,23 @@ def _otlp(said: dict[str, Any]) -> Iterator[ShippedLine]:
         for scope in _objects(resource.get("scopeLogs")):
             for record in _objects(scope.get("logRecords")):
                 if (text := _string_value(record.get("body"))) is not None:
-                    goes_on = _attributes(record.get("attributes")).get("logtag") in _PARTIAL_TAGS
+                    is_partial = _attributes(record.get("attributes")).get("logtag") in _PARTIAL_TAGS
                     time = _nanoseconds(record.get("timeUnixNano")) or _nanoseconds(record.get("observedTimeUnixNano"))
-                    yield ShippedLine(stream, _bytes(text), time, _pairs(labels), goes_on)
+                    yield ShippedLine(container, _bytes(text), time, _pairs(labels), is_partial)
 
 
-def _attributes(said: Any) -> dict[str, str]:
-    found = ((each.get("key"), _string_value(each.get("value"))) for each in _objects(said))
+def _attributes(value: Any) -> dict[str, str]:
+    found = ((item.get("key"), _string_value(item.get("value"))) for item in _objects(value))
     return {key: value for key, value in found if isinstance(key, str) and value is not None}
 
 
-def _string_value(said: Any) -> str | None:
-    value = said.get("stringValue") if isinstance(said, dict) else None
-    return value if isinstance(value, str) else None
+def _string_value(value: Any) -> str | None:
+    text = value.get("stringValue") if isinstance(value, dict) else None
+    return text if isinstance(text, str) else None
 
 
-def _nanoseconds(said: Any) -> datetime | None:
-    digits = str(said) if isinstance(said, str | int) and not isinstance(said, bool) else ""
+def _nanoseconds(value: Any) -> datetime | None:
+    digits = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > 20 or not int(digits):
         return None
     seconds, rest = divmod(int(digits), _NANOSECONDS)
@@ -111,34 +111,34 @@ def _nanoseconds(said: Any) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1_000)
 
 
-def _time(said: Any) -> datetime | None:
-    """RFC 3339, or seconds since 1970 with or without a part."""
-    if isinstance(said, str):
+def _time(value: Any) -> datetime | None:
+    """RFC 3339, or seconds since 1970 with or without a fraction."""
+    if isinstance(value, str):
         try:
-            time = datetime.fromisoformat(said)
+            time = datetime.fromisoformat(value)
             return time.astimezone(UTC) if time.tzinfo and 1970 < time.year < 9999 else None
         except ValueError:
             return None
-    if isinstance(said, int | float) and not isinstance(said, bool) and 0 < said < _LAST_SECOND:
-        return datetime.fromtimestamp(said, UTC)
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _LAST_SECOND:
+        return datetime.fromtimestamp(value, UTC)
     return None
 
 
-def _first_text(said: Mapping[str, Any], *keys: str) -> str | None:
-    return next((value for key in keys if isinstance(value := said.get(key), str)), None)
+def _first_text(fields: Mapping[str, Any], *keys: str) -> str | None:
+    return next((value for key in keys if isinstance(value := fields.get(key), str)), None)
 
 
-def _text(said: Mapping[str, Any], key: str) -> str:
-    value = said.get(key)
+def _text(fields: Mapping[str, Any], key: str) -> str:
+    value = fields.get(key)
     return value if isinstance(value, str) else ""
 
 
-def _object(said: Any) -> dict[str, Any]:
-    return said if isinstance(said, dict) else {}
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
-def _objects(said: Any) -> list[dict[str, Any]]:
-    return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
+def _objects(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _pairs(labels: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:

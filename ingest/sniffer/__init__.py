@@ -1,6 +1,8 @@
 """scheduler-sniffer: what its watcher writes in JSON lines, and what its scheduler sends over gRPC.
 
-line, or request ── datum ──▶ Datum ── reader ──▶ observations of pods and nodes
+- ``message``: the fields of a line or of a request
+- ``reader``: messages in, observations of pods and nodes out
+- ``service``: the gRPC service that the sniffer sends to
 """
 
 from ingest.sniffer.reader import SnifferLog

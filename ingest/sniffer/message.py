@@ -1,7 +1,7 @@
-"""One word of the sniffer: a JSON line of its log, or a request to its service.
+"""One message of the sniffer: a JSON line of its log, or a request to its service.
 
-The log's lines say ``object``, ``name``, ``endpoint``, ``event`` and, as far as there is something to say, ``node``,
-``reason``, ``message``, ``timestamp`` and ``extra``. Requests say ``pod`` and ``payload`` instead.
+A line has the fields ``object``, ``name``, ``endpoint``, ``event`` and, where they are not empty, ``node``, ``reason``,
+``message``, ``timestamp`` and ``extra``. A request has ``pod`` and ``payload`` instead of ``name`` and ``extra``.
 """
 
 import re
@@ -17,7 +17,7 @@ Object = Literal["Pod", "Node"]
 _GO_TIME: Final = re.compile(
     r"(?P<day>\d{4}-\d\d-\d\d)[ T](?P<time>\d\d:\d\d:\d\d)(?P<part>\.\d{1,9})? ?(?P<zone>Z|[+-]\d\d:?\d\d)"
 )
-"""``time.Time.String()``: ``2024-04-20 18:22:03 +0000 UTC``, with nanoseconds and ``m=+0.1`` behind where it is now."""
+"""``time.Time.String()``: ``2024-04-20 18:22:03 +0000 UTC``, also with nanoseconds and ``m=+0.1``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,36 +36,36 @@ class SnifferMessage:
 
 
 def message_of_line(line: bytes) -> SnifferMessage | None:
-    """None for a line that is none of the sniffer's."""
+    """None for a line that the sniffer did not write."""
     try:
-        said = orjson.loads(line)
+        fields = orjson.loads(line)
     except orjson.JSONDecodeError:
         return None
-    return message_of(said) if isinstance(said, dict) else None
+    return message_of(fields) if isinstance(fields, dict) else None
 
 
-def message_of(said: Mapping[str, Any]) -> SnifferMessage | None:
-    """Of the fields of a line or of a request."""
-    name, pod, node = (_text(said, key) for key in ("name", "pod", "node"))
-    kind: Object = "Node" if said.get("object") == "Node" or _text(said, "endpoint").startswith("node") else "Pod"
+def message_of(fields: Mapping[str, Any]) -> SnifferMessage | None:
+    """The message with these fields; None where they name no pod or node, or no endpoint."""
+    name, pod, node = (_text(fields, key) for key in ("name", "pod", "node"))
+    kind: Object = "Node" if fields.get("object") == "Node" or _text(fields, "endpoint").startswith("node") else "Pod"
     about = name or (pod if kind == "Pod" else node)
     namespace, slash, short = about.rpartition("/")
-    if not about or not _text(said, "endpoint"):
+    if not about or not _text(fields, "endpoint"):
         return None
     return SnifferMessage(
-        kind, short if slash else about, namespace or _text(said, "namespace"), _text(said, "endpoint"),
-        _text(said, "event"), node if kind == "Pod" else about, _text(said, "reason"), _text(said, "message"),
-        time_of(_text(said, "timestamp")), _extra(said),
+        kind, short if slash else about, namespace or _text(fields, "namespace"), _text(fields, "endpoint"),
+        _text(fields, "event"), node if kind == "Pod" else about, _text(fields, "reason"), _text(fields, "message"),
+        time_of(_text(fields, "timestamp")), _extra(fields),
     )  # fmt: skip
 
 
-def _text(said: Mapping[str, Any], key: str) -> str:
-    value = said.get(key)
+def _text(fields: Mapping[str, Any], key: str) -> str:
+    value = fields.get(key)
     return value.strip() if isinstance(value, str) else ""
 
 
-def _extra(said: Mapping[str, Any]) -> dict[str, str]:
-    extra = said.get("extra") or said.get("payload")
+def _extra(fields: Mapping[str, Any]) -> dict[str, str]:
+    extra = fields.get("extra") or fields.get("payload")
     if isinstance(extra, str):
         try:
             extra = orjson.loads(extra)

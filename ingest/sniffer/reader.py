@@ -1,7 +1,7 @@
-"""The reader: what the sniffer says about pods and nodes, as observations.
+"""The reader of the sniffer's log: observations of pods and nodes.
 
-A line says one condition, the events of the contract say all that is known of a pod or a node: what was said before is
-remembered and said again. Lines about nodes may have no time (``extra`` has none): they have the latest one before.
+A line has one condition, an observation has all that is known of a pod or node: so earlier conditions are remembered
+and repeated. Lines about nodes may have no time (``extra`` has none); they get the latest time before them.
 """
 
 from collections import OrderedDict
@@ -19,7 +19,7 @@ from ingest.sniffer.message import SnifferMessage, message_of, message_of_line
 from schemas.events import Condition, Event, NodeObserved, PodObserved, PodRef
 
 UNNAMED_NAMESPACE: Final = "-"
-"""The sniffer's log names no namespace; no namespace of Kubernetes is called so."""
+"""The sniffer's log names no namespace; ``-`` is not a valid name of one."""
 MAX_REMEMBERED: Final = 100_000
 PHASES: Final = frozenset(("Pending", "Running", "Succeeded", "Failed", "Unknown"))
 
@@ -56,37 +56,38 @@ _STATE: Final = TypeAdapter(_State)
 
 
 class SnifferLog:
-    """``namespace``: of the pods whose lines name none."""
+    """Reads scheduler-sniffer's log and requests. See ``ingest.protocol.LogReader``."""
 
     def __init__(self, namespace: str = UNNAMED_NAMESPACE) -> None:
+        """``namespace``: of pods whose lines name none."""
         self.counts = Counts()
         self._namespace = namespace
         self._state = _State()
 
     def feed(self, lines: Lines) -> Iterable[Event]:
-        told: list[Event] = []
+        events: list[Event] = []
         for at, line in enumerate(lines.texts):
-            datum = message_of_line(line)
-            if datum is None:
+            message = message_of_line(line)
+            if message is None:
                 if line.strip():
                     self.counts.unknown(line)
                 else:
                     self.counts.lines[NOISE] += 1
                 continue
             written = lines.times[at] if lines.times else None
-            told += self._take(datum, written or lines.origin.reference)
-        return told
+            events += self._take(message, written or lines.origin.reference)
+        return events
 
     def send(self, request: dict[str, Any], received: datetime) -> list[Event]:
-        """A request to the sniffer's service; ``received`` counts where it says no time."""
-        datum = message_of(request)
-        if datum is None:
+        """Events of a request to the sniffer's service; ``received`` is used where the request has no time."""
+        message = message_of(request)
+        if message is None:
             self.counts.unknown(repr(request).encode(errors="replace"))
             return []
-        return list(self._take(datum, received, latest=False))
+        return list(self._take(message, received, latest=False))
 
     def close(self) -> Iterable[Event]:
-        """Nothing waits: each line is told at once."""
+        """Nothing: each line gave its event at once."""
         return ()
 
     def save(self) -> bytes:
@@ -96,72 +97,76 @@ class SnifferLog:
         try:
             self._state = _STATE.validate_json(saved)
         except ValidationError as error:
-            raise ValueError(f"no saved state of a sniffer's log: {error.error_count()} errors") from None
+            raise ValueError(f"not a saved state of a sniffer's log: {error.error_count()} errors") from None
 
-    def _take(self, datum: SnifferMessage, otherwise: datetime, *, latest: bool = True) -> Iterator[Event]:
-        time = datum.time or (self._state.last_time if latest else None) or otherwise
+    def _take(self, message: SnifferMessage, otherwise: datetime, *, latest: bool = True) -> Iterator[Event]:
+        time = message.time or (self._state.last_time if latest else None) or otherwise
         self._state.last_time = max(self._state.last_time or time, time)
         self.counts.lines[EVENT] += 1
         self.counts.events += 1
-        yield self._node(datum, time) if datum.object == "Node" else self._pod(datum, time)
+        yield self._node(message, time) if message.object == "Node" else self._pod(message, time)
 
-    def _pod(self, datum: SnifferMessage, time: datetime) -> PodObserved:
-        ref = PodRef(namespace=datum.namespace or self._namespace, name=datum.name)
+    def _pod(self, message: SnifferMessage, time: datetime) -> PodObserved:
+        ref = PodRef(namespace=message.namespace or self._namespace, name=message.name)
         pod = _remembered(self._state.pods, str(ref), _Pod)
-        pod.node = datum.node or pod.node
-        if datum.event in PHASES:
-            pod.phase = datum.event
-        elif datum.event:
-            pod.conditions[datum.event] = _condition(datum)
-        is_gone = datum.endpoint == _DELETE
+        pod.node = message.node or pod.node
+        if message.event in PHASES:
+            pod.phase = message.event
+        elif message.event:
+            pod.conditions[message.event] = _condition(message)
+        is_gone = message.endpoint == _DELETE
         if is_gone:
-            # What is said of the name from here on is about another pod.
+            # Later lines with this name are about another pod.
             del self._state.pods[str(ref)]
         return PodObserved(
-            pod=ref, observed_at=_behind(pod, _apart(time, datum)), phase=pod.phase, node=pod.node,
+            pod=ref, observed_at=_after(pod, _apart(time, message)), phase=pod.phase, node=pod.node,
             conditions=list(pod.conditions.values()), deleted=is_gone,
         )  # fmt: skip
 
-    def _node(self, datum: SnifferMessage, time: datetime) -> NodeObserved:
-        node = _remembered(self._state.nodes, datum.name, _Node)
-        if datum.event:
-            node.conditions[datum.event] = _condition(datum)
-        node.capacity.update(_starting(datum, _CAPACITY))
-        node.allocatable.update(_starting(datum, _ALLOCATABLE))
+    def _node(self, message: SnifferMessage, time: datetime) -> NodeObserved:
+        node = _remembered(self._state.nodes, message.name, _Node)
+        if message.event:
+            node.conditions[message.event] = _condition(message)
+        node.capacity.update(_starting(message, _CAPACITY))
+        node.allocatable.update(_starting(message, _ALLOCATABLE))
         return NodeObserved(
-            node=datum.name, observed_at=_behind(node, _apart(time, datum)), capacity=dict(node.capacity),
+            node=message.name, observed_at=_after(node, _apart(time, message)), capacity=dict(node.capacity),
             allocatable=dict(node.allocatable), conditions=list(node.conditions.values()),
         )  # fmt: skip
 
 
-def _apart(time: datetime, datum: SnifferMessage) -> datetime:
-    """Whole seconds hold several conditions of one pod: each has its own microsecond, the same at each reading."""
+def _apart(time: datetime, message: SnifferMessage) -> datetime:
+    """Spread conditions within a whole second: each gets a microsecond of its own, the same at every reading."""
     if time.microsecond:
         return time
-    said = "/".join((datum.event, datum.node, datum.reason, *sorted(datum.extra)))
+    content = "/".join((message.event, message.node, message.reason, *sorted(message.extra)))
     return time.replace(
-        microsecond=int.from_bytes(blake2b(said.encode(errors="replace"), digest_size=4).digest()) % 10**6
+        microsecond=int.from_bytes(blake2b(content.encode(errors="replace"), digest_size=4).digest()) % 10**6
     )
 
 
-def _behind(known: _Pod | _Node, time: datetime) -> datetime:
-    """A line's time is that of its condition; what was read before is said with it, so it is never the earlier.
+def _after(known: _Pod | _Node, time: datetime) -> datetime:
+    """A time after the previous observation of the same object: the new one repeats what that one had.
 
-    By a millisecond, because stores count no finer.
+    By a millisecond, because OpenSearch stores times to the millisecond.
     """
     known.seen = max(time, known.seen + timedelta(milliseconds=1)) if known.seen else time
     return known.seen
 
 
-def _condition(datum: SnifferMessage) -> Condition:
-    """The watcher writes a condition only while it holds."""
+def _condition(message: SnifferMessage) -> Condition:
+    """With status True, because the watcher writes a condition only while it holds."""
     return Condition(
-        type=datum.event, status="True", reason=datum.reason, message=datum.message, last_transition_at=datum.time
+        type=message.event,
+        status="True",
+        reason=message.reason,
+        message=message.message,
+        last_transition_at=message.time,
     )
 
 
-def _starting(datum: SnifferMessage, start: str) -> dict[str, str]:
-    return {key.removeprefix(start): amount for key, amount in datum.extra.items() if key.startswith(start)}
+def _starting(message: SnifferMessage, start: str) -> dict[str, str]:
+    return {key.removeprefix(start): amount for key, amount in message.extra.items() if key.startswith(start)}
 
 
 def _remembered(known: OrderedDict[str, Any], name: str, kind: type[Any]) -> Any:

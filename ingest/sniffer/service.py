@@ -1,6 +1,6 @@
-"""The sniffer's gRPC service (``sniffer.proto``): a scheduler that sends its steps finds us where its sidecar was.
+"""The sniffer's gRPC service (``sniffer.proto``): takes the place of the sidecar that the scheduler sends to.
 
-The messages are made from their description at run time: seven lines of it need no generated code.
+The message classes are built at run time: seven lines of description need no generated code.
 """
 
 from collections.abc import Awaitable, Callable
@@ -14,7 +14,7 @@ from ingest.errors import KafkaUnavailableError
 
 SERVICE: Final = "api.SnifferService"
 FIELDS: Final = ("endpoint", "pod", "node", "event", "payload", "timestamp")
-"""In the order of their numbers, from 1; all of them are strings."""
+"""In the order of their field numbers, from 1; all of them are strings."""
 MAX_REQUEST_BYTES: Final = 1024 * 1024
 
 Take = Callable[[dict[str, Any]], Awaitable[None]]
@@ -38,16 +38,16 @@ SendRequest, SendResponse = _messages()
 
 
 def server(address: str, take: Take) -> tuple[grpc.aio.Server, int]:
-    """A server that is not started yet, and the port it has. ``take`` returns when the request can't be lost.
+    """A server that is not started yet, and its port. ``take`` returns when the request is stored safely.
 
-    Raises ``OSError`` where the address is taken.
+    Raises ``OSError`` where the address is in use.
     """
 
     async def send(request: Any, context: grpc.aio.ServicerContext) -> Any:
         try:
             await take({name: getattr(request, name) for name in FIELDS})
         except KafkaUnavailableError as error:
-            await context.abort(grpc.StatusCode.UNAVAILABLE, f"not kept, send it again: {error}")
+            await context.abort(grpc.StatusCode.UNAVAILABLE, f"not stored, send it again: {error}")
         return SendResponse()
 
     handler = grpc.unary_unary_rpc_method_handler(

@@ -1,1 +1,6 @@
-"""Where lines come from: files and archives, files that grow, standard input, the API server's log of a pod."""
+"""Where lines come from.
+
+- ``blocks``: the bytes of files and archives, unpacked
+- ``follow``: files that grow, rotate or are truncated, and standard input
+- ``pod_log``: a container's log through the API server
+"""

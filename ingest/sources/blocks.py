@@ -1,4 +1,4 @@
-"""The bytes of a file, unpacked: gzip, zstd, xz, bzip2 and tar are known by how they begin, not by their names."""
+"""The bytes of a file, unpacked. Gzip, zstd, xz, bzip2 and tar are recognised by their first bytes, not by name."""
 
 import bz2
 import gzip
@@ -28,7 +28,7 @@ _TAR_MAGIC: Final = slice(257, 262)
 
 
 class UnreadableFileError(ReadingError):
-    """A file can't be read, or not to its end; the text says which, where and why."""
+    """A file can't be read, or not to its end; the text names the file and the cause."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,15 @@ class Block:
     origin: Origin
     data: bytes
     packed_bytes: int
-    """How many bytes of the file itself have been read so far: for showing how far it is."""
+    """How many bytes of the packed file were read so far, for a progress bar."""
     is_last: bool = False
-    """True behind the last piece of its log; it has no data."""
+    """True for the block after the last piece of a log, which has no data."""
 
 
 def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
     """The logs in a file, piece by piece: one, or those of an archive's members.
 
-    ``offset`` passes over so many bytes of the first log, unpacked. Raises ``UnreadableError``.
+    ``offset``: so many unpacked bytes of the first log are skipped. Raises ``UnreadableError``.
     """
     try:
         with ExitStack() as closing:
@@ -81,24 +81,24 @@ def _is_tar(path: Path, closing: ExitStack) -> bool:
     return _unpacked(file, closing).read(512)[_TAR_MAGIC] == b"ustar"
 
 
-def _members(path: Path, unpacked: IO[bytes], tell: Callable[[], int]) -> Iterator[Block]:
-    """Members one behind the other, as a stream: an archive may be larger than the disk."""
+def _members(path: Path, unpacked: IO[bytes], packed_position: Callable[[], int]) -> Iterator[Block]:
+    """The members in order. Read as a stream: unpacked, an archive may be larger than the disk."""
     with tarfile.open(fileobj=unpacked, mode="r|") as archive:
         for member in archive:
             if content := archive.extractfile(member):
                 changed = datetime.fromtimestamp(max(member.mtime, 0), UTC)
-                yield from _pieces(Origin(f"{path}:{member.name}", changed), content, tell, 0)
+                yield from _pieces(Origin(f"{path}:{member.name}", changed), content, packed_position, 0)
 
 
-def _pieces(origin: Origin, content: IO[bytes], tell: Callable[[], int], offset: int) -> Iterator[Block]:
-    _pass_over(content, offset)
+def _pieces(origin: Origin, content: IO[bytes], packed_position: Callable[[], int], offset: int) -> Iterator[Block]:
+    _skip(content, offset)
     while data := _block(content):
-        yield Block(origin, data, tell())
-    yield Block(origin, b"", tell(), is_last=True)
+        yield Block(origin, data, packed_position())
+    yield Block(origin, b"", packed_position(), is_last=True)
 
 
 def _block(content: IO[bytes]) -> bytes:
-    """Of a file that was cut in the middle all that can be unpacked; what is raised comes behind it."""
+    """The next bytes. Of a truncated file all that can be unpacked is returned before the error is raised."""
     read = cast("io.BufferedReader", content).read1
     parts: list[bytes] = []
     size = 0
@@ -112,6 +112,6 @@ def _block(content: IO[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def _pass_over(content: IO[bytes], offset: int) -> None:
+def _skip(content: IO[bytes], offset: int) -> None:
     while offset > 0 and (skipped := content.read(min(offset, BLOCK_BYTES))):
         offset -= len(skipped)

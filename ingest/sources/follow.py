@@ -1,7 +1,7 @@
-"""A file that grows, is renamed away (rotation) or is emptied (truncation), and standard input.
+"""Follows a file that grows, is renamed (rotation) or emptied (truncation), and reads standard input.
 
-A rotated file is known again by how it begins, not by its name or inode: after a restart the rest of it is read first,
-from whatever it is called by then, packed or not.
+A rotated file is recognised by its first bytes, not by its name or inode: after a restart its rest is read first, under
+whatever name it has by then, packed or not.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ POLL_SECONDS: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """How far a log has been read, and by what it is known again."""
+    """How far a log was read, and how its file is recognised."""
 
     place: Place = field(default_factory=Place)
     beginning: str = ""
-    """Digest of the first bytes of the file; with how many of them it was made in front."""
+    """``SIZE:DIGEST`` of the first bytes of the file."""
 
 
 def beginning_of(head: bytes) -> str:
@@ -36,8 +36,8 @@ def beginning_of(head: bytes) -> str:
     return f"{len(head)}:{blake2b(head, digest_size=16).hexdigest()}" if head else ""
 
 
-def begins_so(head: bytes, beginning: str) -> bool:
-    """Is this the file that ``beginning`` was made of? It may have grown since."""
+def has_beginning(head: bytes, beginning: str) -> bool:
+    """True for the first bytes of the file that ``beginning`` was computed from; it may have grown since."""
     size = int(beginning.partition(":")[0] or 0)
     return bool(size) and len(head) >= size and beginning_of(head[:size]) == beginning
 
@@ -45,10 +45,10 @@ def begins_so(head: bytes, beginning: str) -> bool:
 async def follow(
     path: Path, reached: Reached, *, poll_seconds: float = POLL_SECONDS
 ) -> AsyncIterator[tuple[Lines, Reached]]:
-    """The lines of a file, for ever. A file that is not there yet is waited for."""
+    """The lines of a file, without an end. Waits for a file that does not exist yet."""
     for rotated, start in _missed(path, reached):
-        for lines, behind, _ in read_file(rotated, start):
-            yield lines, behind
+        for lines, reached_there, _ in read_file(rotated, start):
+            yield lines, reached_there
     place = reached.place if _is_same(path, reached) else Place()
     while True:
         file = await _opened(path, poll_seconds)
@@ -73,15 +73,15 @@ async def _opened(path: Path, poll_seconds: float) -> IO[bytes]:
 async def _one_file(
     path: Path, file: IO[bytes], place: Place, poll_seconds: float
 ) -> AsyncIterator[tuple[Lines, Reached]]:
-    """Until another file stands at the path, or this one was emptied; then what it has left is read first."""
+    """The lines of an open file, until it is truncated, or until another file has its path and this one is read up."""
     head = file.read(BEGINNING_BYTES)
     framing = Framing(Origin(str(path), datetime.now(UTC)), place)
     file.seek(place.offset)
-    is_left = False
+    is_rotated = False
     while True:
         beginning = os.pread(file.fileno(), BEGINNING_BYTES, 0)
         if not beginning.startswith(head):
-            return  # emptied and written again: what was not read is gone
+            return  # truncated and written again: what was not read is lost
         head = beginning
         data = file.read(BLOCK_BYTES)
         if data:
@@ -89,20 +89,20 @@ async def _one_file(
             if lines := framing.feed(data):
                 yield lines, Reached(lines.end, beginning_of(head))
             continue
-        if is_left:
+        if is_rotated:
             if lines := framing.close():
                 yield lines, Reached(lines.end, beginning_of(head))
             return
-        is_left = _stands_elsewhere(path, file)
-        if not is_left:
+        is_rotated = _is_renamed(path, file)
+        if not is_rotated:
             await asyncio.sleep(poll_seconds)
 
 
-def _stands_elsewhere(path: Path, file: IO[bytes]) -> bool:
+def _is_renamed(path: Path, file: IO[bytes]) -> bool:
     try:
         now = path.stat()
     except FileNotFoundError:
-        return False  # renamed, and the new one is not there yet: the writer may still have this one open
+        return False  # renamed, but the new file does not exist yet: the writer may still have this one open
     was = os.fstat(file.fileno())
     return (now.st_dev, now.st_ino) != (was.st_dev, was.st_ino)
 
@@ -110,21 +110,21 @@ def _stands_elsewhere(path: Path, file: IO[bytes]) -> bool:
 def _is_same(path: Path, reached: Reached) -> bool:
     try:
         with path.open("rb") as file:
-            is_known = begins_so(file.read(BEGINNING_BYTES), reached.beginning)
+            is_known = has_beginning(file.read(BEGINNING_BYTES), reached.beginning)
         return is_known and path.stat().st_size >= reached.place.offset
     except OSError:
         return False
 
 
 def _missed(path: Path, reached: Reached) -> Iterator[tuple[Path, Reached]]:
-    """Files that were rotated away since ``reached``: the rest of the one that was being read, and all younger ones."""
+    """Files that were rotated since ``reached``: the one that was being read, from there on, and all later ones."""
     if not reached.beginning or _is_same(path, reached):
         return
-    siblings = [each for each in path.parent.glob(path.name + "*") if each != path and each.is_file()]
-    siblings.sort(key=lambda each: each.stat().st_mtime)
-    known = [place for place, each in enumerate(siblings) if begins_so(_head(each), reached.beginning)]
-    for place in range(known[-1], len(siblings)) if known else ():
-        yield siblings[place], reached if place == known[-1] else Reached()
+    siblings = [file for file in path.parent.glob(path.name + "*") if file != path and file.is_file()]
+    siblings.sort(key=lambda file: file.stat().st_mtime)
+    known = [index for index, file in enumerate(siblings) if has_beginning(_head(file), reached.beginning)]
+    for index in range(known[-1], len(siblings)) if known else ():
+        yield siblings[index], reached if index == known[-1] else Reached()
 
 
 def _head(path: Path) -> bytes:
@@ -135,13 +135,12 @@ def _head(path: Path) -> bytes:
 
 
 def read_file(path: Path, reached: Reached) -> Iterator[tuple[Lines, Reached, int]]:
-    """The lines of a file from where it was left to its end, and how many bytes of the file were read until then.
+    """The lines of a file from ``reached`` to its end, and how many bytes of the file were read so far.
 
-    The place of a file that begins otherwise than it did is of no use: it is read from its start. Raises
-    ``UnreadableError``.
+    A file that begins differently is another file: it is read from its start. Raises ``UnreadableFileError``.
     """
     head = _head(path)
-    place = reached.place if begins_so(head, reached.beginning) else Place()
+    place = reached.place if has_beginning(head, reached.beginning) else Place()
     framing: Framing | None = None
     for block in read_blocks(path, place.offset):
         if framing is None or framing.origin != block.origin:
@@ -152,7 +151,7 @@ def read_file(path: Path, reached: Reached) -> Iterator[tuple[Lines, Reached, in
 
 
 async def read_standard_input() -> AsyncIterator[Lines]:
-    """Until its end. The read waits in a thread of its own, so that the rest goes on meanwhile."""
+    """The lines of standard input. Reads in a thread, so that waiting for input does not block the event loop."""
     framing = Framing(Origin("-"))
     while data := await asyncio.to_thread(os.read, sys.stdin.fileno(), BLOCK_BYTES):
         framing.origin = Origin("-", datetime.now(UTC))

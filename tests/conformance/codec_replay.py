@@ -115,7 +115,7 @@ def _mig_allocations(text: str) -> Any:
 
 
 def _mig_allocation(row: allocation.MigAllocation) -> dict[str, Any]:
-    said = {
+    fields = {
         "containerIndex": row.container,
         "deviceIndex": row.device,
         "gpuUUID": row.uuid,
@@ -127,7 +127,7 @@ def _mig_allocation(row: allocation.MigAllocation) -> dict[str, Any]:
         "gpuInstanceID": row.gpu_instance,
         "computeInstanceID": row.compute_instance,
     }
-    return said | (runtime if row.mig_uuid else {})
+    return fields | (runtime if row.mig_uuid else {})
 
 
 def _weights(text: str) -> Any:

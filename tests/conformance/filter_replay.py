@@ -55,18 +55,18 @@ def _about_reply(case: Case, columns: ClusterColumns) -> Iterator[Difference]:
 
 
 def _written(case: Case, reply: Mapping[str, Any], about: str) -> dict[str, str]:
-    said: dict[str, str] = dict(case.get(about) or {})
-    return said | {ASSIGNED_NODE: reply["NodeNames"][0]} if said else {}
+    written: dict[str, str] = dict(case.get(about) or {})
+    return written | {ASSIGNED_NODE: reply["NodeNames"][0]} if written else {}
 
 
 def _annotations(case: Case, reply: Mapping[str, Any]) -> dict[str, str]:
     """What HAMi wrote, in the positional form, and with the first node of a tie."""
-    said = _written(case, reply, "out_pod_annotations")
-    if not said:
+    written = _written(case, reply, "out_pod_annotations")
+    if not written:
         return {}
-    node = case["out_per_node"][said[ASSIGNED_NODE]]
+    node = case["out_per_node"][written[ASSIGNED_NODE]]
     devices = node["vgpu_devices_positional"]
-    kept = {key: said[key] for key in (ASSIGNED_NODE, ASSIGNED_TIME)}
+    kept = {key: written[key] for key in (ASSIGNED_NODE, ASSIGNED_TIME)}
     slices = {MIG_ALLOCATIONS: text} if (text := _positional_slices(node)) else {}
     return {**kept, **slices, DEVICES_ALLOCATED: devices, DEVICES_TO_ALLOCATE: devices}
 

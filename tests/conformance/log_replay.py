@@ -1,7 +1,7 @@
 """HAMi's own logs, with the truth taken inside HAMi beside them: what is read from the text must agree with it.
 
-A log does not say everything. What it does say has to be right, and nothing else may be said: every node, score,
-reason, card and bind that the reader tells is compared, and everything that the text carries has to be told.
+A log does not report everything. What the reader takes from it must be right, and nothing may be invented: every node,
+score, reason, device and bind in the reader's events is compared, and everything in the text must be in the events.
 """
 
 import json
@@ -30,13 +30,13 @@ from tests.conformance.difference import Case, Difference
 
 Expected = Mapping[str, Any]
 
-NOT_TOLD: Final = Difference("", "the attempt", "not told", "told")
+NOT_REPORTED: Final = Difference("", "the attempt", "not reported", "reported")
 WRITTEN: Final = datetime(2026, 12, 31, tzinfo=UTC)
 """All of the set was written in this year; the files' own times are those of a checkout."""
 
 
 def read_logs(folder: Path) -> Iterator[Case]:
-    """A case per attempt of every log, and one per log for what was told and never happened."""
+    """A case per attempt of every log, and one per log for events of what never happened."""
     for log in sorted(folder.glob("*.log")):
         for name, found in differences(log).items():
             yield {"id": name, "differences": found}
@@ -49,9 +49,9 @@ def log_differences(case: Case) -> list[Difference]:
 def differences(log: Path) -> dict[str, list[Difference]]:
     """By ``log seq kind pod`` of each attempt in ``NNN.expected.json``: what the reader says otherwise."""
     truth = json.loads(log.with_suffix(".expected.json").read_bytes())
-    told = by_attempt(read(log))
-    filters = _by_pod(told)
-    binds = [event for events in told.values() for event in events if isinstance(event, BindConcluded)]
+    attempts = by_attempt(read(log))
+    filters = _by_pod(attempts)
+    binds = [event for events in attempts.values() for event in events if isinstance(event, BindConcluded)]
     found: dict[str, list[Difference]] = {}
     for attempt in truth["attempts"]:
         name = f"{log.stem} {attempt['seq']} {attempt['kind']} {attempt['pod']}"
@@ -59,9 +59,11 @@ def differences(log: Path) -> dict[str, list[Difference]]:
             found[name] = list(_bind_differences(attempt, binds))
         elif "per_node" in attempt or attempt.get("error"):
             mine = filters.get(attempt["pod"], [])
-            found[name] = list(_filter_differences(attempt, mine.pop(0), truth)) if mine else [NOT_TOLD]
+            found[name] = list(_filter_differences(attempt, mine.pop(0), truth)) if mine else [NOT_REPORTED]
     never = [str(bind.pod) for bind in binds] + [pod for pod, attempts in filters.items() for _ in attempts]
-    found[f"{log.stem} nothing else happened"] = [Difference("", "told and never happened", pod, "") for pod in never]
+    found[f"{log.stem} nothing else happened"] = [
+        Difference("", "reported and never happened", pod, "") for pod in never
+    ]
     return found
 
 
@@ -79,10 +81,10 @@ def by_attempt(events: list[AttemptEvent]) -> dict[str, list[AttemptEvent]]:
     return attempts
 
 
-def _by_pod(told: Mapping[str, list[AttemptEvent]]) -> dict[str, list[list[AttemptEvent]]]:
+def _by_pod(attempts: Mapping[str, list[AttemptEvent]]) -> dict[str, list[list[AttemptEvent]]]:
     """The attempts with a filter, in the order in which they started."""
     filters: dict[str, list[list[AttemptEvent]]] = {}
-    for events in sorted(told.values(), key=lambda each: each[0].started_at):
+    for events in sorted(attempts.values(), key=lambda events: events[0].started_at):
         if filtered := [event for event in events if not isinstance(event, BindConcluded)]:
             filters.setdefault(str(events[0].pod), []).append(filtered)
     return filters
@@ -91,18 +93,18 @@ def _by_pod(told: Mapping[str, list[AttemptEvent]]) -> dict[str, list[list[Attem
 def _bind_differences(truth: Expected, binds: list[BindConcluded]) -> Iterator[Difference]:
     mine = next((bind for bind in binds if str(bind.pod) == truth["pod"]), None)
     if mine is None:
-        yield NOT_TOLD
+        yield NOT_REPORTED
         return
     binds.remove(mine)
-    said = {"node": mine.node, "error": mine.error, "bound": mine.bound}
+    ours = {"node": mine.node, "error": mine.error, "bound": mine.bound}
     true = {"node": truth["node"], "error": truth.get("error", ""), "bound": not truth.get("error")}
-    if said != true:
-        yield Difference("", "bind", said, true)
+    if ours != true:
+        yield Difference("", "bind", ours, true)
 
 
 def _filter_differences(truth: Expected, events: list[AttemptEvent], log: Expected) -> Iterator[Difference]:
     summary = summarize(events)
-    said: dict[str, Any] = {
+    ours: dict[str, Any] = {
         "uid": summary.pod.uid,
         "chosen": summary.chosen,
         "error": summary.error,
@@ -114,7 +116,7 @@ def _filter_differences(truth: Expected, events: list[AttemptEvent], log: Expect
         "error": truth.get("error", ""),
         "offered": len(truth["node_names"]) if not truth.get("error") else None,
     }
-    yield from (Difference("", key, said[key], true[key]) for key in true if said[key] != true[key])
+    yield from (Difference("", key, ours[key], true[key]) for key in true if ours[key] != true[key])
     if summary.node_policy and truth.get("node_policy", summary.node_policy) != summary.node_policy:
         yield Difference("", "node policy", summary.node_policy, truth["node_policy"])
     if any(word in summary.missing for word in ("missing", "count")):
@@ -128,10 +130,10 @@ def _node_differences(truth: Expected, summary: AttemptSummarized) -> Iterator[D
     mine = {name: _node_of(summary, row) for row, name in enumerate(summary.nodes)}
     for name, node in truth.get("per_node", {}).items():
         true = _true_node(node)
-        # That a node is unregistered can be inferred at best; said wrongly it must never be.
-        said = mine.pop(name, true if node["verdict"] == "unregistered" else None)
-        if said != true:
-            yield Difference(name, "verdict", said, true)
+        # That a node is unregistered can be inferred at best; it must never be reported wrongly.
+        ours = mine.pop(name, true if node["verdict"] == "unregistered" else None)
+        if ours != true:
+            yield Difference(name, "verdict", ours, true)
     judged = "per_node" in truth
     yield from (
         Difference(name, "verdict", mine[name], None) for name in mine if judged or name not in truth["node_names"]
@@ -161,23 +163,23 @@ def _device_differences(truth: Expected, events: list[AttemptEvent], log: Expect
     rows = [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device()]
     for row in rows:
         if row.node not in ("", log["gpu_uuid_to_node"].get(row.uuid)):
-            yield Difference(row.node, "its cards", row.uuid, None)
-    said = {row.uuid for row in rows if row.verdict == PICKED}
+            yield Difference(row.node, "its devices", row.uuid, None)
+    ours = {row.uuid for row in rows if row.verdict == PICKED}
     written = truth.get("pod_annotations_written", {}).get("hami.io/vgpu-devices-allocated", "")
     true = {device.split(",")[0].split("[")[0] for device in written.replace(";", ":").split(":") if device}
-    if said != true and not truth.get("error"):
-        yield Difference("", "picked", said, true)
+    if ours != true and not truth.get("error"):
+        yield Difference("", "picked", ours, true)
 
 
 def _event_differences(truth: Expected, summary: AttemptSummarized) -> Iterator[Difference]:
-    """HAMi's lines are all there. Ours may say more: nodes refused for a reason that counts no device, too."""
+    """All of HAMi's lines must be among ours. Ours may be more: also of nodes refused for a reason without devices."""
     mine = [message for message in messages(summary) if not message.reason.startswith("Binding")]
-    said = {f"{each.severity} {each.reason} {each.message}" for each in mine}
+    ours = {f"{message.severity} {message.reason} {message.message}" for message in mine}
     for line in truth["events"]:
         kept = _without_scores(line)
-        if not any(_without_scores(each) == kept for each in said):
-            yield Difference("", "event", sorted(said), line)
-    counted = [each.message for each in mine if each.reason == FILTERING_FAILED and each.code]
+        if not any(_without_scores(text) == kept for text in ours):
+            yield Difference("", "event", sorted(ours), line)
+    counted = [message.message for message in mine if message.reason == FILTERING_FAILED and message.code]
     for each in mine:
         is_theirs = f"{each.severity} {each.reason} {each.message}" in truth["events"]
         if (

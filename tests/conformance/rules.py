@@ -105,20 +105,20 @@ def _held_on(case: Case, devices: Sequence[Mapping[str, Any]]) -> int:
     return held
 
 
-# More than 12 cards
+# More than 12 devices
 
 
 def _sorts_unstably(case: Case, difference: Difference, _: Replay) -> bool:
-    """HAMi's own answer changes with the order of the list, and where it parts from ours, cards of equal rank stand."""
+    """HAMi's own answer depends on the order of the list, and differs from ours only in devices of equal rank."""
     answer = case["out_per_node"].get(difference.node) or {}
     if not answer.get("alt_results") or len(_devices(case, difference.node)) <= _STABLE_SORT:
         return False
     if difference.about == "devices" and difference.ours not in answer["alt_results"]:
-        return _parts_at_equal_cards(case, difference)
+        return _parts_at_equal_devices(case, difference)
     return difference.about in ("devices", "MIG", "reason")
 
 
-def _parts_at_equal_cards(case: Case, difference: Difference) -> bool:
+def _parts_at_equal_devices(case: Case, difference: Difference) -> bool:
     columns, requests = cluster_of(case), requests_of(case)
     ours, theirs = (str(text).split(";") for text in (difference.ours, difference.theirs))
     for place, (mine, their) in enumerate(zip(ours, theirs, strict=True)):
@@ -138,16 +138,16 @@ def _uuids(part: str) -> list[str]:
 
 
 def _ranks(case: Case, columns: ClusterColumns, node: str, request: ContainerRequest) -> dict[str, tuple[float, int]]:
-    """What a node's cards are sorted by at first: score and NUMA node."""
+    """What a node's devices are sorted by first: score and NUMA node."""
     policies = (case["node_scheduler_policy"], case["gpu_scheduler_policy"])
-    wishes = read_pod_annotations(case["pod"]["annotations"] or {}, *policies, NVIDIA)
-    (cards,) = batches(columns, columns.ids([node]))
+    annotations = read_pod_annotations(case["pod"]["annotations"] or {}, *policies, NVIDIA)
+    (devices,) = batches(columns, columns.ids([node]))
     scores = device_scores(
-        cards, device_request_of(request, wishes), wishes.weights, np.zeros(cards.rows.shape, np.bool_)
+        devices, device_request_of(request, annotations), annotations.weights, np.zeros(devices.rows.shape, np.bool_)
     )
     fragment = columns.node_fragment(node)
     uuids = fragment.uuids if fragment else ()
-    return {uuid: (float(scores[slot, 0]), int(cards.numa[slot, 0])) for slot, uuid in enumerate(uuids)}
+    return {uuid: (float(scores[slot, 0]), int(devices.numa[slot, 0])) for slot, uuid in enumerate(uuids)}
 
 
 # Quota
@@ -156,7 +156,7 @@ def _ranks(case: Case, columns: ClusterColumns, node: str, request: ContainerReq
 def _takes_apps_for_init_containers(case: Case, difference: Difference, replay: Replay) -> bool:
     """HAMi counts less than several app containers take together, and lets a card pass that is over the quota.
 
-    We refuse more cards for the quota than HAMi; or we took others, and without the quota we take HAMi's.
+    We refuse more devices for the quota than HAMi; or we took others, and without the quota we take HAMi's.
     """
     limited = {quota["namespace"] for quota in case.get("quotas") or ()}
     pod = case["pod"]
@@ -171,7 +171,7 @@ def _takes_apps_for_init_containers(case: Case, difference: Difference, replay: 
 
 
 def _refused_by_quota(reason: object) -> int:
-    """How many cards a reason says are over the quota; 0 for none and for a node that fits."""
+    """How many devices a reason counts as over the quota; 0 for none and for a node that fits."""
     parts = (part.split("/", 1) for part in str(reason or "").split(", ") if part.endswith(" ResourceQuotaNotFit"))
     return sum(int(count) for count, _ in parts)
 
@@ -198,7 +198,7 @@ def _words_of_gos_library(case: Case, difference: Difference, _: Replay) -> bool
 
 LIVE_CORDON: Final = "A changed cordon counts at once"
 WIDE_SUMS: Final = "Sums are 64 bits wide"
-STABLE_ORDER: Final = "Equal cards keep their order above 12 cards"
+STABLE_ORDER: Final = "Equal devices keep their order above 12 devices"
 FULL_QUOTA: Final = "App containers count fully against a quota"
 COLON_FORM: Final = "The registration form of HAMi up to v2.7 is read"
 NULL_DEVICE: Final = "A null in a registration is malformed"

@@ -43,8 +43,10 @@ def test_every_rule_has_its_reason_in_the_document_and_every_reason_its_rule() -
 
 def test_the_command_says_how_many_agree(capsys: pytest.CaptureFixture[str]) -> None:
     assert replay(COMMITTED) == 0
-    told = capsys.readouterr().out
-    assert all(re.search(rf"^{name}: agree \d+ of \d+; \d+ differ by rule, 0 otherwise$", told, re.M) for name in KINDS)
+    printed = capsys.readouterr().out
+    assert all(
+        re.search(rf"^{name}: agree \d+ of \d+; \d+ differ by rule, 0 otherwise$", printed, re.M) for name in KINDS
+    )
 
 
 def test_a_folder_without_cases_says_what_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

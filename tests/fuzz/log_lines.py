@@ -1,6 +1,6 @@
 """Lines of a scheduler's log as they should not be: cut, doubled, with pieces of others inside, numbers gone wild.
 
-Whole lines stand between them, so that attempts begin and go on. What is told must be what a consumer can read, no
+Whole lines stand between them, so that attempts begin and continue. A consumer must be able to read every event, no
 block may take long, and memory must stay where it is.
 """
 
@@ -41,7 +41,7 @@ _TOKENS: Final = (
 
 
 class BrokenPromiseError(AssertionError):
-    """A reader told what nobody can read, took too long or too much memory."""
+    """A reader emitted an event that can't be read, or took too much time or memory."""
 
 
 def outcomes(count: int, seed: int) -> Iterator[str]:
@@ -71,10 +71,10 @@ def _read(reader: LogReader, known: Sequence[bytes], count: int, seed: int) -> I
 def _feed(reader: LogReader, framing: Framing, data: bytes) -> None:
     begun = time.process_time()
     found = framing.feed(data)
-    told = list(reader.feed(found)) if found else []
+    events = list(reader.feed(found)) if found else []
     if (seconds := time.process_time() - begun) > SLOWEST_SECONDS:
         raise BrokenPromiseError(f"{BLOCK} lines took {seconds:.1f} s of CPU")
-    for event in told:
+    for event in events:
         record = encode(event)
         again = decode(record.value, record.headers)
         if isinstance(again, Rejected):

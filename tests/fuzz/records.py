@@ -1,7 +1,7 @@
-"""Broken Kafka records for the pipeline: whatever comes, it is folded or set aside, and its neighbours are told.
+"""Broken Kafka records for the pipeline: each is folded or dead-lettered, and its neighbours are written.
 
 Every piece goes through the agent itself, with a store and topics that only count. After each hundred of them comes a
-whole attempt, which has to be told.
+whole attempt, which has to be written.
 """
 
 import asyncio
@@ -32,15 +32,15 @@ PIECES_PER_ATTEMPT = 100
 
 @dataclass
 class _Sinks:
-    """Takes everything, and remembers what was told and what was set aside."""
+    """Takes everything, and remembers what was written, and how much was dead-lettered."""
 
-    told: set[str] = field(default_factory=set)
+    written: set[str] = field(default_factory=set)
     dead: int = 0
 
     async def write(self, documents: Sequence[Document]) -> WriteResult:
-        for each in documents:
-            orjson.loads(each.source)
-        self.told.update(each.id for each in documents)
+        for document in documents:
+            orjson.loads(document.source)
+        self.written.update(document.id for document in documents)
         return WriteResult()
 
     async def fetch(self, _index: str, _document_id: str) -> dict[str, object] | None:
@@ -53,15 +53,15 @@ class _Sinks:
         """Nothing is remembered."""
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        dead = [each for each in outgoing if each.topic == DEAD_LETTERS.name]
+        dead = [letter for letter in outgoing if letter.topic == DEAD_LETTERS.name]
         self.dead += len(dead)
-        for each in dead:  # the agent sets a record aside also where its own code failed over it
-            assert not any(b"the fold failed" in said for _, said in each.record.headers), each
+        for letter in dead:  # the agent also dead-letters a record on which its own code failed
+            assert not any(b"the fold failed" in value for _, value in letter.record.headers), letter
 
 
 def outcomes(count: int, seed: int) -> Iterator[str]:
     """``folded`` or ``dead letter`` for every piece. Raises what the agent raises, and ``AssertionError`` where a
-    good neighbour was not told."""
+    good neighbour was not written."""
     loop = asyncio.new_event_loop()
     try:
         agent = _Agent()
@@ -93,21 +93,22 @@ class _Agent:
         await self._decisions.fold(self._read(broken))
         await self._writers.drained()
         dead = self._sinks.dead - before
-        # What a broken piece said of the attempt is forgotten, as after a rebalance: only the whole one counts.
+        # What a broken piece added to the attempt is forgotten, as after a rebalance: only the whole one counts.
         self._decisions.forget()
         await self._decisions.fold(self._read(whole))
         await self._writers.drained()
         assert self._sinks.dead == before + dead
-        assert _attempt_id(whole) in self._sinks.told
-        self._sinks.told.clear()
+        assert _attempt_id(whole) in self._sinks.written
+        self._sinks.written.clear()
         self._decisions.forget()
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)
         return dead
 
     async def _read(self, given: Sequence[records.Record]) -> AsyncIterator[Record]:
-        for each in given:
-            yield Record(DECISIONS.name, 0, next(self._offsets), each.key, each.value, each.headers, _acknowledged)
+        for record in given:
+            offset = next(self._offsets)
+            yield Record(DECISIONS.name, 0, offset, record.key, record.value, record.headers, _acknowledged)
 
 
 def _acknowledged() -> None:
@@ -123,13 +124,13 @@ def _broken(record: records.Record, chance: random.Random) -> records.Record:
     if way < 0.45:
         return record._replace(value=other_bytes(record.value, chance))
     if way < 0.9:
-        said = other_value(orjson.loads(record.value), chance)
-        return record._replace(value=_json(said))
+        changed = other_value(orjson.loads(record.value), chance)
+        return record._replace(value=_json(changed))
     return record._replace(headers=_other_headers(record.headers, chance))
 
 
-def _json(said: object) -> bytes:
-    return json.dumps(said, ensure_ascii=False).encode(errors="surrogatepass")  # orjson refuses numbers above 64 bits
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False).encode(errors="surrogatepass")  # orjson refuses numbers above 64 bits
 
 
 def _other_headers(headers: Sequence[tuple[str, bytes]], chance: random.Random) -> list[tuple[str, bytes]]:

@@ -37,7 +37,7 @@ def read(running: Pipeline, *arguments: str) -> str:
     return reading.read(running, "hami-log", *arguments)
 
 
-def told(text: bytes, scheduler: str) -> dict[str, list[AttemptEvent]]:
+def attempts_of(text: bytes, scheduler: str) -> dict[str, list[AttemptEvent]]:
     """What the reader tells in this process, by attempt."""
     reader = HamiLog(scheduler)
     attempts: dict[str, list[AttemptEvent]] = {}
@@ -55,13 +55,13 @@ def versions(running: Pipeline, scheduler: str) -> dict[str, tuple[int, Any]]:
     return reading.versions(running, {"term": {"scheduler": scheduler}})
 
 
-def test_every_attempt_of_a_log_is_in_the_index_as_the_reader_tells_it(running: Pipeline) -> None:
+def test_every_attempt_of_a_log_is_in_the_index_as_the_reader_reads_it(running: Pipeline) -> None:
     log = LOGS / "038.log"
-    said = read(running, str(log), "--scheduler", "one")
-    expected = told(log.read_bytes(), "one")
+    output = read(running, str(log), "--scheduler", "one")
+    expected = attempts_of(log.read_bytes(), "one")
     found = until(lambda: indexed(running, "one"), lambda found: len(found) == len(expected))
     assert set(found) == set(expected)
-    assert "unknown" in said
+    assert "unknown" in output
     for attempt_id, events in expected.items():
         summary = summary_of(found[attempt_id])
         assert isinstance(summary, AttemptSummarized)
@@ -101,7 +101,7 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
                 log.rename(tmp_path / "hami.log.1")
                 log.touch()
     try:
-        ended = told(text, "killed")
+        ended = attempts_of(text, "killed")
         expected = {name: events for name, events in ended.items() if any(isinstance(e, ENDS) for e in events)}
         found = until(lambda: indexed(running, "killed"), lambda found: set(found) >= set(expected))
         assert set(found) == set(expected)
@@ -125,31 +125,31 @@ def test_an_interrupted_reader_says_so_and_goes_on_where_kafka_stood(running: Pi
     process = ingest(running, *options)
     assert until(checkpoint.exists, bool)
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 130, said
-    assert "interrupted before the end of the log; start again to continue behind what Kafka took" in said
-    assert "lines: " in said
+    _, output = process.communicate(timeout=120)
+    assert process.returncode == 130, output
+    assert "interrupted before the end of the log; start again to continue behind what Kafka took" in output
+    assert "lines: " in output
     reached = json.loads(checkpoint.read_bytes())
     read(running, *options)
     assert json.loads(checkpoint.read_bytes()) != reached
-    expected = told((LOGS / "038.log").read_bytes(), "interrupted")
+    expected = attempts_of((LOGS / "038.log").read_bytes(), "interrupted")
     found = until(lambda: indexed(running, "interrupted"), lambda found: set(found) >= set(expected))
     assert set(found) >= set(expected)
 
 
 def ended(text: bytes) -> set[str]:
-    """The attempts that the log tells to their end: of a followed one the others wait for more."""
-    attempts = told(text, "hami-scheduler").items()
+    """The attempts whose end is in the log: while it is followed, the others wait for more."""
+    attempts = attempts_of(text, "hami-scheduler").items()
     return {name for name, events in attempts if any(isinstance(event, ENDS) for event in events)}
 
 
-def told_to(servers: embedded.Backends) -> set[str]:
+def attempts_in(servers: embedded.Backends) -> set[str]:
     records = asyncio.run(read_topic(servers.bootstrap_servers, "schedulerlog.decisions"))
     events = [decode(record.value, record.headers) for record in records]
     return {event.attempt_id for event in events if isinstance(event, ENDS)}
 
 
-def test_a_kafka_that_takes_nothing_is_waited_for_and_that_is_said(
+def test_a_kafka_that_takes_nothing_is_waited_for_with_a_warning(
     own_backends: Callable[..., embedded.Backends], tmp_path: Path
 ) -> None:
     servers = own_backends(only="kafka")
@@ -157,17 +157,17 @@ def test_a_kafka_that_takes_nothing_is_waited_for_and_that_is_said(
     log.write_bytes((LOGS / "038.log").read_bytes())
     asyncio.run(create_topics(servers.bootstrap_servers))
     command = [sys.executable, "-m", "ingest", "hami-log", str(log), "--follow"]
-    with (said := tmp_path / "said").open("wb") as file:
+    with (output := tmp_path / "output.log").open("wb") as file:
         process = subprocess.Popen([*command, "--kafka", servers.bootstrap_servers], stderr=file)
     try:
-        assert until(lambda: told_to(servers), bool)
+        assert until(lambda: attempts_in(servers), bool)
         servers.kafka[0].kill()
         with log.open("ab") as file:
             file.write((LOGS / "031.log").read_bytes())
-        eventually(lambda: "waiting for it, 115 s at most" in said.read_text(), said.read_text)
+        eventually(lambda: "waiting for it, 115 s at most" in output.read_text(), output.read_text)
         servers.kafka[0].start()
         expected = ended(log.read_bytes())
-        assert until(lambda: told_to(servers), lambda found: found >= expected) >= expected
+        assert until(lambda: attempts_in(servers), lambda found: found >= expected) >= expected
     finally:
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=120) == 0

@@ -27,7 +27,7 @@ CONTAINER = PodContainer("kube-system", "hami-scheduler-0", "extender")
 
 @dataclass
 class Kubelet:
-    """Keeps two runs of a container. It gives lines since a whole second, and cuts a connection where it is told to."""
+    """Keeps two runs of a container. It gives lines since a whole second, and can cut a connection."""
 
     current: list[str] = field(default_factory=list)
     previous: list[str] = field(default_factory=list)
@@ -142,7 +142,7 @@ async def test_a_restart_of_the_reader_goes_on_behind_the_last_line() -> None:
     assert first + second == lines(*range(60))
 
 
-async def test_what_a_container_said_before_it_was_started_again_is_not_lost() -> None:
+async def test_what_a_container_wrote_before_its_restart_is_not_lost() -> None:
     kubelet = Kubelet([stamped(number) for number in range(20)], cut_after_bytes=[len(stamped(0)) * 10])
     kubelet.next_run = [stamped(number) for number in range(30, 40)]
     async with client_of(kubelet) as client:
@@ -152,9 +152,9 @@ async def test_what_a_container_said_before_it_was_started_again_is_not_lost() -
 
 async def test_a_clock_that_goes_back_costs_no_line_and_repeats_none() -> None:
     stamps = [30, 31, 32, 36, 33, 34, 34, 37, 35, 36, 38]
-    said = [f"2026-11-21T03:06:{second}.{number:03d}Z line {number}\n" for number, second in enumerate(stamps)]
+    written = [f"2026-11-21T03:06:{second}.{number:03d}Z line {number}\n" for number, second in enumerate(stamps)]
     for cut in range(1, len(stamps)):
-        kubelet = Kubelet(list(said), cut_after_bytes=[len(said[0]) * cut])
+        kubelet = Kubelet(list(written), cut_after_bytes=[len(written[0]) * cut])
         async with client_of(kubelet) as client:
             texts, _ = await read(client, len(stamps))
         assert texts == lines(*range(len(stamps)))
@@ -177,7 +177,7 @@ async def test_a_line_that_the_kubelet_itself_says_is_passed_on() -> None:
     assert texts == [b"line 0", b"failed to create fsnotify watcher: too many open files"]
 
 
-async def test_no_such_pod_is_said_and_not_tried_again() -> None:
+async def test_a_pod_that_does_not_exist_ends_the_reading() -> None:
     async with client_of(Kubelet()) as client:
         with pytest.raises(KubeApiError, match="kube-system/nobody: "):
             async for _ in follow_pod(client, PodContainer("kube-system", "nobody"), Since()):
@@ -206,7 +206,7 @@ def test_what_is_no_place_in_a_log_is_its_start(text: str) -> None:
     assert Since.parse(text) == Since()
 
 
-async def test_the_clusters_own_node_list_says_which_card_sits_where(tmp_path: Path) -> None:
+async def test_the_clusters_own_node_list_gives_the_devices_of_its_nodes(tmp_path: Path) -> None:
     def a_page(name: str, token: str) -> dict[str, object]:
         registration = f'[{{"id":"GPU-{name}","count":10,"devmem":1,"devcore":100,"type":"A100"}}]'
         metadata = {"name": name, "annotations": {"hami.io/node-nvidia-register": registration}}
@@ -223,5 +223,6 @@ async def test_the_clusters_own_node_list_says_which_card_sits_where(tmp_path: P
         kubeconfig.write_text(
             json.dumps({"clusters": [cluster], "contexts": [context], "users": [user], "current-context": "x"})
         )
-        cards = [devices_of_nodes(page) async for page in nodes_of_cluster(kubeconfig)]
-    assert [{uuid: card.node for uuid, card in page.items()} for page in cards] == [{"GPU-n1": "n1"}, {"GPU-n2": "n2"}]
+        pages = [devices_of_nodes(page) async for page in nodes_of_cluster(kubeconfig)]
+    found = [{uuid: device.node for uuid, device in page.items()} for page in pages]
+    assert found == [{"GPU-n1": "n1"}, {"GPU-n2": "n2"}]

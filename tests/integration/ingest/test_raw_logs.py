@@ -1,4 +1,4 @@
-"""Shipped lines on a real Kafka, read by the real Faust app: also when it is killed, what they tell is told."""
+"""Shipped lines on a real Kafka, read by the real Faust app: no event is lost when it is killed."""
 
 import asyncio
 import contextlib
@@ -54,7 +54,7 @@ NEXT_SESSIONS = [
     for session in ("s7aaaa", "s8aaaa", "s9aaaa")
     for line in printed("framework/session.go: Taking cluster snapshot ...", BEGINS.format(session), session=session)
 ]
-"""A session is told when three have followed it."""
+"""A session is over when three have followed it."""
 
 
 def log_of(namespace: str) -> list[bytes]:
@@ -75,7 +75,7 @@ async def ship(kafka: str, namespace: str, form: str, lines: Sequence[bytes]) ->
         await producer.stop()
 
 
-async def told(kafka: str, namespace: str) -> list[str]:
+async def event_ids(kafka: str, namespace: str) -> list[str]:
     """The ids of all events about pods of the namespace."""
     consumer = AIOKafkaConsumer(DECISIONS.name, bootstrap_servers=kafka, auto_offset_reset="earliest")
     await consumer.start()
@@ -85,8 +85,8 @@ async def told(kafka: str, namespace: str) -> list[str]:
         await consumer.seek_to_beginning()
         while any([await consumer.position(partition) < end for partition, end in ends.items()]):
             for records in (await consumer.getmany(timeout_ms=500)).values():
-                mine = [each for each in records if (each.key or b"").startswith(f"{namespace}/".encode())]
-                found += [getattr(decode(each.value, each.headers), "id", "rejected") for each in mine]
+                mine = [record for record in records if (record.key or b"").startswith(f"{namespace}/".encode())]
+                found += [getattr(decode(record.value, record.headers), "id", "rejected") for record in mine]
     finally:
         await consumer.stop()
     return found
@@ -94,14 +94,14 @@ async def told(kafka: str, namespace: str) -> list[str]:
 
 async def all_of(kafka: str, namespace: str, wanted: int) -> list[str]:
     for _ in range(WAIT_SECONDS * 2):
-        found = await told(kafka, namespace)
+        found = await event_ids(kafka, namespace)
         if len(set(found)) >= wanted:
             break
         await asyncio.sleep(0.5)
     return found
 
 
-async def test_what_shippers_send_is_told_once_whoever_kills_the_reader(kafka: str, tmp_path: Path) -> None:
+async def test_shipped_lines_give_each_event_also_when_the_reader_is_killed(kafka: str, tmp_path: Path) -> None:
     namespace, group = f"raw-{uuid.uuid4().hex[:8]}", f"raw-{uuid.uuid4().hex[:8]}"
     log = tmp_path / "raw-logs.log"
     lines = log_of(namespace)

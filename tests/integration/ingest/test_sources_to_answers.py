@@ -155,7 +155,7 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
     log.write_bytes(DOCUMENT + JOB)
     read(running, "sniffer", str(log))
     node = "/api/v1/nodes/kind-control-plane"
-    status = answered(api, node, lambda told: told["status"] and told["status"]["capacity"])["status"]
+    status = answered(api, node, lambda answer: answer["status"] and answer["status"]["capacity"])["status"]
     assert (status["reported_by"], status["observed_at"][:19]) == ("cluster", "2024-04-22T01:08:24")
     assert status["capacity"]["cpu"] == "12"
     assert status["capacity"]["memory"] == status["allocatable"]["memory"] == "32512128Ki"
@@ -164,7 +164,7 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
 
     # The log names no namespace.
     pod = "/api/v1/namespaces/-/pods/local-path-provisioner-7577fdbbfb-w84m2"
-    seen = answered(api, pod + "/observations", lambda told: told["total"] == 2)["items"]
+    seen = answered(api, pod + "/observations", lambda answer: answer["total"] == 2)["items"]
     conditions = {
         each["type"]: (each["status"], each["last_transition_at"]) for item in seen for each in item["conditions"]
     }
@@ -174,8 +174,8 @@ def test_the_sniffers_lines_are_followed_to_the_node_and_the_pods_that_the_api_s
     }
 
     job = "/api/v1/namespaces/-/pods/job-0/occupancy"
-    (stay,) = answered(api, job, lambda told: told["items"][0]["ended_at"])["items"]
-    assert (stay["node"], stay["started_at"][:19], stay["ended_at"][:19], stay["ended_by"]) == (
+    (placement,) = answered(api, job, lambda answer: answer["items"][0]["ended_at"])["items"]
+    assert (placement["node"], placement["started_at"][:19], placement["ended_at"][:19], placement["ended_by"]) == (
         "kind-control-plane", "2024-04-22T02:00:00", "2024-04-22T02:10:00", "Succeeded"
     )  # fmt: skip
     for moment, pods in (("01:59:59", []), ("02:00:01", ["job-0"]), ("02:09:59", ["job-0"]), ("02:10:01", [])):

@@ -16,7 +16,7 @@ READERS = ("hami-log", "kai-log", "kube-events", "sniffer", "raw-logs")
 
 
 def commands(page: Path) -> Iterator[list[str]]:
-    """The words behind ``python -m ingest`` of each indented or fenced line, continued lines joined."""
+    """The words after ``python -m ingest`` of each indented or fenced line, continued lines joined."""
     text = page.read_text(encoding="utf-8").replace("\\\n", " ")
     for line in re.findall(r"^(?: {4}|\$ )?[^`\n]*python -m ingest (.*)$", text, re.MULTILINE):
         if "`" not in line:

@@ -30,18 +30,18 @@ def framed(data: bytes, size: int = 1 << 30) -> list[bytes]:
     (b"2026-11-21T03:06:23.217Z\tINFO\tx", b"2026-11-21T03:06:23.217Z\tINFO\tx"),
     (b"\xff\xfe invalid", b"\xff\xfe invalid"),
 ])  # fmt: skip
-def test_prefixes_and_colours_are_taken_off(raw: bytes, text: bytes) -> None:
+def test_prefixes_and_colours_are_removed(raw: bytes, text: bytes) -> None:
     assert framed(raw + b"\n" + raw + b"\n") == [text, text]
 
 
-def test_the_runtimes_time_stands_beside_the_line() -> None:
+def test_the_runtimes_time_is_given_with_the_line() -> None:
     lines = Framing(Origin("log")).feed(b"2026-11-21T03:06:23.217054123+08:00 stderr F " + KLOG + b"\n")
     assert lines is not None
     assert lines.times is not None
     assert list(lines.times) == [datetime(2026, 11, 20, 19, 6, 23, 217054, UTC)]
 
 
-def test_a_line_that_the_runtime_has_cut_is_one_line() -> None:
+def test_a_line_that_the_runtime_divided_is_one_line() -> None:
     stamp = b"2026-11-21T03:06:23.217054123Z stderr "
     assert framed(stamp + b"P " + KLOG[:20] + b"\n" + stamp + b"F " + KLOG[20:] + b"\n") == [KLOG]
     docker = [json.dumps({"log": part, "stream": "stderr"}, separators=(",", ":")) for part in ("one ", "two\n")]
@@ -49,14 +49,14 @@ def test_a_line_that_the_runtime_has_cut_is_one_line() -> None:
 
 
 def test_a_value_of_several_lines_is_one_quoted_value() -> None:
-    said = KLOG + b' err=<\n\tfirst "one"\n\tsecond\n > node="n1"\n' + KLOG + b"\n"
-    assert framed(said) == [KLOG + rb' err="first \"one\"\nsecond" node="n1"', KLOG]
+    text = KLOG + b' err=<\n\tfirst "one"\n\tsecond\n > node="n1"\n' + KLOG + b"\n"
+    assert framed(text) == [KLOG + rb' err="first \"one\"\nsecond" node="n1"', KLOG]
 
 
 def test_a_value_that_is_never_closed_is_its_lines() -> None:
-    said = [KLOG + b" err=<", b"\tfirst", KLOG]
-    assert framed(b"\n".join(said) + b"\n") == said
-    assert framed(b"\n".join(said[:2])) == said[:2]
+    lines = [KLOG + b" err=<", b"\tfirst", KLOG]
+    assert framed(b"\n".join(lines) + b"\n") == lines
+    assert framed(b"\n".join(lines[:2])) == lines[:2]
 
 
 def test_a_line_of_ten_megabytes_is_a_line() -> None:
@@ -64,7 +64,7 @@ def test_a_line_of_ten_megabytes_is_a_line() -> None:
     assert [len(text) for text in framed(b"a\n" + long + b"\nb\n", size=1 << 20)] == [1, len(long), 1]
 
 
-def test_of_a_line_without_end_the_beginning_is_kept_and_places_stay_right() -> None:
+def test_the_beginning_of_an_endless_line_is_kept_and_later_places_are_right() -> None:
     framing = Framing(Origin("log"))
     block = b"x" * (1 << 20)
     for _ in range(20):
@@ -75,7 +75,7 @@ def test_of_a_line_without_end_the_beginning_is_kept_and_places_stay_right() -> 
     assert lines.end == Place(20 * (1 << 20) + 3 + 5, 3)
 
 
-def test_reading_goes_on_before_what_was_held_back() -> None:
+def test_reading_continues_before_the_lines_that_were_held_back() -> None:
     framing = Framing(Origin("log"))
     held = KLOG + b" err=<\n\tfirst\n"
     lines = framing.feed(KLOG + b"\n" + held)
@@ -84,7 +84,7 @@ def test_reading_goes_on_before_what_was_held_back() -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, 40))
-def test_a_value_that_comes_in_two_pieces_does_not_move_the_place_behind_it(cut: int) -> None:
+def test_a_value_that_comes_in_two_pieces_does_not_move_the_place_after_it(cut: int) -> None:
     framing, data = Framing(Origin("log")), b"a\nerr=<\n\tone\n\ttwo\n >\nb\nc\n" + b"d" * 40 + b"\n"
     framing.feed(data[:cut])
     framing.feed(data[cut:])

@@ -17,9 +17,9 @@ def test_a_time_is_of_the_latest_year_that_is_not_in_the_future() -> None:
 
 
 def test_a_clock_that_is_a_little_ahead_is_of_the_same_year() -> None:
-    said = klog.moment(LINE, datetime(2026, 11, 21, tzinfo=UTC))
-    assert said is not None
-    assert said.year == 2026
+    time = klog.moment(LINE, datetime(2026, 11, 21, tzinfo=UTC))
+    assert time is not None
+    assert time.year == 2026
 
 
 def test_a_line_of_new_years_eve_read_in_january_is_of_the_year_before() -> None:
@@ -28,18 +28,18 @@ def test_a_line_of_new_years_eve_read_in_january_is_of_the_year_before() -> None
 
 
 def test_a_leap_day_is_of_a_leap_year() -> None:
-    said = klog.moment(LINE.replace(b"1121", b"0229"), REFERENCE)
-    assert said is not None
-    assert said.year == 2024
+    time = klog.moment(LINE.replace(b"1121", b"0229"), REFERENCE)
+    assert time is not None
+    assert time.year == 2024
 
 
-def test_a_zone_is_taken_off() -> None:
-    said = klog.moment(LINE, REFERENCE, ZoneInfo("Asia/Shanghai"))
-    assert said == datetime(2026, 11, 20, 19, 6, 23, 217054, UTC)
+def test_a_time_is_converted_to_utc() -> None:
+    time = klog.moment(LINE, REFERENCE, ZoneInfo("Asia/Shanghai"))
+    assert time == datetime(2026, 11, 20, 19, 6, 23, 217054, UTC)
 
 
 @pytest.mark.parametrize("wrong", [b"1321", b"1132", b"0230", b"112", b"xxxx"])
-def test_what_is_no_time_is_none(wrong: bytes) -> None:
+def test_a_line_without_a_valid_time_has_none(wrong: bytes) -> None:
     assert klog.moment(LINE.replace(b"1121", wrong), REFERENCE) is None
 
 

@@ -1,4 +1,4 @@
-"""Lines as shippers write them, read as the logs they were; records are acknowledged when nothing waits for them."""
+"""Shipped lines give the events of the log itself; records are acknowledged when nothing needs them any more."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from broker.record import Record
 from ingest.raw_logs.agent import RawLogs
-from ingest.raw_logs.container_readers import IDLE_SECONDS, reader_for
+from ingest.raw_logs.container_readers import IDLE_SECONDS
 from ingest.raw_logs.shippers import ContainerLog, lines_of_record
+from ingest.readers import source_of
 from schemas.codec.records import encode
 from schemas.events import Event
 from schemas.topics import RAW_LOGS
@@ -22,23 +23,23 @@ HAMI = b'I1121 03:06:23.217054   32118 scheduler.go:1068] "Starting schedule fil
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_each_shippers_json_says_whose_line_it_is_and_when_it_was_written(form: str) -> None:
+def test_each_shippers_json_has_the_container_and_the_time_of_a_line(form: str) -> None:
     (line,) = lines_of_record(record(form, "hello")) or []
-    assert (line.stream, line.text, line.time) == (ContainerLog(*NAMES), b"hello", STARTED)
-    assert (line.labels, line.goes_on) == ((("app", "x"),), False)
+    assert (line.container, line.text, line.time) == (ContainerLog(*NAMES), b"hello", STARTED)
+    assert (line.labels, line.is_partial) == ((("app", "x"),), False)
 
 
 def test_one_otel_record_holds_many_lines_of_many_containers() -> None:
     other = ("kai", "other", "c")
-    said = {"resourceLogs": [otel_resource(["a", "b"], STARTED, NAMES), otel_resource(["c"], STARTED, other)]}
-    lines = lines_of_record(json.dumps(said).encode()) or []
-    assert [(line.stream.pod, line.text) for line in lines] == [(NAMES[1], b"a"), (NAMES[1], b"b"), ("other", b"c")]
+    logs = {"resourceLogs": [otel_resource(["a", "b"], STARTED, NAMES), otel_resource(["c"], STARTED, other)]}
+    lines = lines_of_record(json.dumps(logs).encode()) or []
+    assert [(line.container.pod, line.text) for line in lines] == [(NAMES[1], b"a"), (NAMES[1], b"b"), ("other", b"c")]
 
 
 @pytest.mark.parametrize(
     "value", [b"", b"hello", b"3", b"null", b"[3]", b"{}", b'{"resourceLogs": [3]}', b'{"log": 3}']
 )
-def test_what_is_no_shippers_json_is_told_apart(value: bytes) -> None:
+def test_a_value_that_is_not_a_shippers_json_is_refused(value: bytes) -> None:
     assert lines_of_record(value) is None
 
 
@@ -51,17 +52,18 @@ ANY_JSON = st.recursive(SCALARS, lambda inner: st.lists(inner) | st.dictionaries
 
 
 @given(ANY_JSON)
-def test_any_json_is_read_without_an_error(said: object) -> None:
-    lines_of_record(json.dumps(said).encode())
+def test_any_json_is_read_without_an_error(value: object) -> None:
+    lines_of_record(json.dumps(value).encode())
 
 
 @pytest.mark.parametrize(
-    ("line", "reader"),
+    ("line", "name"),
     [(HAMI, "hami-log"), (texts(CONSOLE)[0], "kai-log"), (texts(JSON)[0], "kai-log"), (texts(TAGS)[0], "kai-log"),
      (b"hello", None), (b'{"level":"info"}', None), (b"", None)],
 )  # fmt: skip
-def test_a_log_shows_whose_it_is(line: bytes, reader: str | None) -> None:
-    assert reader_for(line) == reader
+def test_a_line_shows_the_source_of_its_log(line: bytes, name: str | None) -> None:
+    source = source_of(line)
+    assert (source and source.name) == name
 
 
 class Kafka:
@@ -85,7 +87,7 @@ def values(form: str) -> list[bytes]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_shipped_log_tells_what_the_log_itself_tells(form: str) -> None:
+async def test_a_shipped_log_gives_the_events_of_the_log_itself(form: str) -> None:
     kafka, now = Kafka(), 0.0
     raw_logs = RawLogs(kafka, lambda: now)
     await raw_logs.read(kafka.records(values(form)))
@@ -111,7 +113,7 @@ async def test_what_is_open_is_not_acknowledged_and_read_again_after_a_crash() -
         assert {encode(event).value for event in (*before.sent, *after.sent)} == whole
 
 
-async def test_a_line_that_its_runtime_has_cut_is_one_line() -> None:
+async def test_a_line_that_the_runtime_divided_is_one_line() -> None:
     kafka = Kafka()
     line = texts(CONSOLE)[0].decode()
     parts = [record("vector", line[:100]), record("vector", line[100:])]
@@ -121,7 +123,7 @@ async def test_a_line_that_its_runtime_has_cut_is_one_line() -> None:
     assert raw_logs.lines()["kai-log", "event"] == sum(raw_logs.lines().values()) == 1
 
 
-async def test_other_containers_and_strange_records_are_counted_and_passed_over() -> None:
+async def test_other_containers_and_strange_records_are_counted_and_skipped() -> None:
     kafka = Kafka()
     raw_logs = RawLogs(kafka, lambda: 0.0)
     await raw_logs.read(kafka.records([record("vector", "GET / 200"), b"\xff", record("otel", "hello")]))
@@ -129,7 +131,7 @@ async def test_other_containers_and_strange_records_are_counted_and_passed_over(
     assert kafka.acknowledged == [0, 1, 2]
 
 
-async def test_partitions_that_were_taken_away_acknowledge_nothing_more() -> None:
+async def test_revoked_partitions_acknowledge_nothing_more() -> None:
     kafka = Kafka()
     raw_logs = RawLogs(kafka, lambda: 0.0)
     await raw_logs.read(kafka.records(values("vector")[:30]))

@@ -25,26 +25,26 @@ def read(text: bytes, reader: SnifferLog | None = None) -> list[Event]:
     return [*reader.feed(Lines(ORIGIN, text.splitlines())), *reader.close()]
 
 
-def test_the_documents_lines_say_the_pods_conditions() -> None:
-    first, second = (each for each in read(DOCUMENT) if isinstance(each, PodObserved))
+def test_the_documents_lines_give_the_pods_conditions() -> None:
+    first, second = (event for event in read(DOCUMENT) if isinstance(event, PodObserved))
     assert str(first.pod) == "-/local-path-provisioner-7577fdbbfb-w84m2"
-    assert [(each.type, each.status) for each in first.conditions] == [("ContainersReady", "True")]
+    assert [(condition.type, condition.status) for condition in first.conditions] == [("ContainersReady", "True")]
     assert first.conditions[0].last_transition_at == datetime(2024, 4, 20, 18, 22, 3, tzinfo=UTC)
-    assert [each.type for each in second.conditions] == ["ContainersReady", "PodScheduled"]
+    assert [condition.type for condition in second.conditions] == ["ContainersReady", "PodScheduled"]
     assert second.conditions[1].last_transition_at == datetime(2024, 4, 20, 18, 22, 0, tzinfo=UTC)
 
 
-def test_what_is_said_last_of_a_pod_or_node_says_all_and_is_the_latest() -> None:
+def test_the_last_observation_of_a_pod_or_node_is_complete_and_the_latest() -> None:
     events = read(DOCUMENT)
-    pods = [each for each in events if isinstance(each, PodObserved)]
-    nodes = [each for each in events if isinstance(each, NodeObserved)]
-    pod, node = max(pods, key=lambda each: each.observed_at), max(nodes, key=lambda each: each.observed_at)
-    assert [each.type for each in pod.conditions] == ["ContainersReady", "PodScheduled"]
+    pods = [event for event in events if isinstance(event, PodObserved)]
+    nodes = [event for event in events if isinstance(event, NodeObserved)]
+    pod, node = max(pods, key=lambda event: event.observed_at), max(nodes, key=lambda event: event.observed_at)
+    assert [condition.type for condition in pod.conditions] == ["ContainersReady", "PodScheduled"]
     assert (node.capacity["cpu"], node.conditions[0].type) == ("12", "Ready")
 
 
-def test_the_documents_lines_say_the_nodes_capacity_and_condition() -> None:
-    ready, amounts = (each for each in read(DOCUMENT) if isinstance(each, NodeObserved))
+def test_the_documents_lines_give_the_nodes_capacity_and_condition() -> None:
+    ready, amounts = (event for event in read(DOCUMENT) if isinstance(event, NodeObserved))
     assert (ready.node, ready.conditions[0].reason) == ("kind-control-plane", "KubeletReady")
     assert ready.conditions[0].message == "kubelet is posting ready status"
     assert amounts.capacity == {
@@ -52,7 +52,7 @@ def test_the_documents_lines_say_the_nodes_capacity_and_condition() -> None:
         "memory": "32512128Ki", "pods": "110",
     }  # fmt: skip
     assert amounts.allocatable["memory"] == "32512128Ki"
-    assert [each.type for each in amounts.conditions] == ["Ready"]
+    assert [condition.type for condition in amounts.conditions] == ["Ready"]
 
 
 def test_a_line_without_a_time_has_that_of_the_line_before() -> None:
@@ -60,7 +60,7 @@ def test_a_line_without_a_time_has_that_of_the_line_before() -> None:
     assert amounts.time.replace(microsecond=0) == datetime(2024, 4, 22, 1, 8, 24, tzinfo=UTC)
 
 
-def test_reading_again_or_in_pieces_tells_the_same_events() -> None:
+def test_reading_again_or_in_pieces_gives_the_same_events() -> None:
     once = [encode(event) for event in read(DOCUMENT)]
     assert len({event.id for event in read(DOCUMENT)}) == 4
     reader, pieces = SnifferLog(), []
@@ -69,10 +69,10 @@ def test_reading_again_or_in_pieces_tells_the_same_events() -> None:
         saved, reader = reader.save(), SnifferLog()
         reader.restore(saved)
     assert [encode(event) for event in pieces] == once
-    assert not any(isinstance(decode(each.value, each.headers), Rejected) for each in once)
+    assert not any(isinstance(decode(record.value, record.headers), Rejected) for record in once)
 
 
-def test_what_is_no_line_of_the_sniffers_is_unknown() -> None:
+def test_a_line_that_the_sniffer_did_not_write_is_unknown() -> None:
     reader = SnifferLog()
     assert read(b'hello\n[]\n{"object":"Pod"}\n{"name":3,"endpoint":"podUpdate"}\n\xff', reader) == []
     assert (reader.counts.lines[UNKNOWN], reader.counts.lines[EVENT]) == (5, 0)
@@ -100,13 +100,13 @@ def a_pod_line(event: str, node: str, second: int, endpoint: str = "podUpdate", 
     ).encode()
 
 
-def test_stays_begin_with_the_node_and_end_with_the_pod() -> None:
+def test_placements_begin_with_the_node_and_end_with_the_pod() -> None:
     text = a_pod_line("Running", "n1", 1) + a_pod_line("Ready", "n1", 2) + a_pod_line("Running", "n1", 8, "podDelete")
     text += a_pod_line("Running", "n2", 9) + a_pod_line("Succeeded", "n2", 20)
     sights = [sighting_of(event) for event in read(text) if isinstance(event, PodObserved)]
-    stays = [made.placement for made in Facts("ml", "a", filter(None, sights)).placements()]
-    seconds = ((stay.started_at.second, stay.ended_at and stay.ended_at.second) for stay in stays)
-    assert [(stay.node, *within, stay.ended_by) for stay, within in zip(stays, seconds, strict=True)] == [
+    placements = [made.placement for made in Facts("ml", "a", filter(None, sights)).placements()]
+    seconds = ((found.started_at.second, found.ended_at and found.ended_at.second) for found in placements)
+    assert [(found.node, *within, found.ended_by) for found, within in zip(placements, seconds, strict=True)] == [
         ("n1", 1, 8, "deleted"), ("n2", 9, 20, "Succeeded"),
     ]  # fmt: skip
 
@@ -118,14 +118,14 @@ def test_nothing_is_remembered_of_a_pod_that_is_gone() -> None:
     assert (gone.deleted, next_one.deleted, next_one.node, next_one.conditions) == (True, False, "", [])
 
 
-async def sent(request: dict[str, str], reader: SnifferLog, *, is_kept: bool = True) -> list[Event]:
-    """What a request over the network becomes."""
-    told: list[Event] = []
+async def sent(request: dict[str, str], reader: SnifferLog, *, is_stored: bool = True) -> list[Event]:
+    """The events of a request over the network."""
+    events: list[Event] = []
 
-    async def take(said: dict[str, str]) -> None:
-        if not is_kept:
+    async def take(request: dict[str, str]) -> None:
+        if not is_stored:
             raise KafkaUnavailableError("no broker")
-        told.extend(reader.send(said, datetime(2024, 4, 20, tzinfo=UTC)))
+        events.extend(reader.send(request, datetime(2024, 4, 20, tzinfo=UTC)))
 
     running, port = server("127.0.0.1:0", take)
     await running.start()
@@ -139,7 +139,7 @@ async def sent(request: dict[str, str], reader: SnifferLog, *, is_kept: bool = T
             await asyncio.wait_for(call(SendRequest(**request)), 10)
     finally:
         await running.stop(None)
-    return told
+    return events
 
 
 async def test_a_request_to_the_service_is_an_observation() -> None:
@@ -149,13 +149,13 @@ async def test_a_request_to_the_service_is_an_observation() -> None:
     assert (str(observed.pod), observed.node, observed.observed_at.microsecond) == ("ml/a", "n1", 500000)
 
 
-async def test_a_request_that_cant_be_kept_is_to_be_sent_again() -> None:
+async def test_a_request_that_cant_be_stored_is_to_be_sent_again() -> None:
     with pytest.raises(grpc.aio.AioRpcError, match="send it again") as failed:
-        await sent({"endpoint": "bind", "pod": "a"}, SnifferLog(), is_kept=False)
+        await sent({"endpoint": "bind", "pod": "a"}, SnifferLog(), is_stored=False)
     assert failed.value.code() is grpc.StatusCode.UNAVAILABLE
 
 
-async def test_a_request_that_says_nothing_is_counted() -> None:
+async def test_an_empty_request_is_counted() -> None:
     reader = SnifferLog()
     assert await sent({"payload": "?"}, reader) == []
     assert reader.counts.lines[UNKNOWN] == 1

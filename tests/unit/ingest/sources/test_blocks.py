@@ -52,14 +52,14 @@ def test_the_members_of_an_archive_are_logs_of_their_own(pack: Callable[[bytes],
 
 
 @pytest.mark.parametrize("broken", [gzip.compress(TEXT)[:-20], zstandard.compress(TEXT)[:-20] + b"x" * 20])
-def test_a_broken_archive_says_which_and_why(broken: bytes, tmp_path: Path) -> None:
+def test_the_error_about_a_broken_archive_names_the_file_and_the_cause(broken: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.gz"
     path.write_bytes(broken)
     with pytest.raises(UnreadableFileError, match=r"broken\.gz"):
         unpacked(path)
 
 
-def test_a_file_that_is_not_there_says_so(tmp_path: Path) -> None:
+def test_the_error_about_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(UnreadableFileError, match="No such file"):
         list(read_blocks(tmp_path / "nothing"))
 
@@ -73,7 +73,7 @@ def test_a_file_is_read_from_where_it_was_left(tmp_path: Path) -> None:
     assert [*lines.texts, *rest] == (TEXT + b"more").split(b"\n")
 
 
-def test_a_file_that_begins_otherwise_is_read_from_its_start(tmp_path: Path) -> None:
+def test_a_file_that_begins_differently_is_read_from_its_start(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     path.write_bytes(TEXT)
     *_, (_, reached, _) = read_file(path, Reached())
@@ -82,7 +82,7 @@ def test_a_file_that_begins_otherwise_is_read_from_its_start(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress])
-def test_of_a_packed_log_that_was_cut_all_is_read_that_is_there(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
+def test_a_truncated_packed_log_is_read_as_far_as_it_goes(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     path, found = tmp_path / "cut", list[bytes]()
     path.write_bytes(pack(TEXT)[:-2000])
     with pytest.raises(UnreadableFileError, match="cut: "):

@@ -1,4 +1,4 @@
-"""A file that grows, is renamed away, is emptied, is not there: every line once."""
+"""A file that grows, is renamed, is truncated or does not exist yet: every line is read once."""
 
 import asyncio
 import gzip
@@ -81,7 +81,7 @@ async def test_a_renamed_file_is_read_to_its_end_before_the_new_one(tmp_path: Pa
     await followed(path, steps)
 
 
-async def test_an_emptied_file_is_read_from_its_start(tmp_path: Path) -> None:
+async def test_a_truncated_file_is_read_from_its_start(tmp_path: Path) -> None:
     path = tmp_path / "a.log"
     append(path, b"a long first line\n")
 
@@ -121,10 +121,10 @@ def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     state = CheckpointState(Reached(Place(12, 3), "4:abc"), "", b"\x00memory")
     checkpoint.save(state)
     assert checkpoint.load() == state
-    assert [each.name for each in tmp_path.iterdir()] == ["c.json"]
+    assert [file.name for file in tmp_path.iterdir()] == ["c.json"]
 
 
-def test_a_checkpoint_of_another_log_or_none_at_all_is_said_to_be_so(tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_log_or_a_broken_one_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "c.json"
     Checkpoint(path, "hami-log", "a.log").save(CheckpointState())
     with pytest.raises(CheckpointError, match=r"about a\.log"):

@@ -1,0 +1,38 @@
+"""The readers of schedulers' logs, by name: what ``raw-logs`` chooses from for the log of a container.
+
+A new log source is added here, in one line.
+"""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from ingest.hami.reader import HamiLog, is_hami_line
+from ingest.kai.reader import KaiLog, is_kai_line
+from ingest.protocol import LogReader
+
+
+class WaitingReader(LogReader, Protocol):
+    """A reader that names what it waits for, so that a record is acknowledged when nothing needs it any more."""
+
+    def waits_for(self) -> set[str]:
+        """What has begun and not ended, by names that don't change until it has ended."""
+        ...
+
+
+class LogSource(NamedTuple):
+    name: str
+    """Of the command, and in metrics."""
+    create: Callable[[], WaitingReader]
+    recognises: Callable[[bytes], bool]
+    """True for a line that shows that the log is of this source."""
+
+
+LOG_SOURCES: Final = (
+    LogSource("hami-log", HamiLog, is_hami_line),
+    LogSource("kai-log", KaiLog, is_kai_line),
+)
+
+
+def source_of(line: bytes) -> LogSource | None:
+    """The source that recognises the line; None where none does."""
+    return next((source for source in LOG_SOURCES if source.recognises(line)), None)
