@@ -23,7 +23,7 @@ from broker.record import Outgoing
 from broker.record import Record as ReadRecord
 from pipeline.settings import Settings
 from pipeline.sinks.bulk import Document, batches, body
-from pipeline.sinks.opensearch import WriteResult
+from pipeline.sinks.bulk_result import WriteResult
 from pipeline.worker import attempt_documents
 from pipeline.worker.agent import READ_BYTES, DecisionsAgent
 from pipeline.worker.device_documents import DeviceDocuments

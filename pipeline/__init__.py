@@ -1,18 +1,21 @@
-"""Folds decisions into summaries and writes them where people read them: OpenSearch, Kafka and Kubernetes events.
+"""From decisions to what people read: the processes behind Kafka.
 
-Each of these is a process of its own (``python -m pipeline NAME``):
+    Kafka: decisions ─▶ worker ─┬▶ OpenSearch: attempts, devices, trends ─▶ api
+                                └▶ Kafka: attempts, messages, trends, dead letters ─▶ kube_events, alerts
+    Kafka: attempts, pods, nodes ─▶ placements ─▶ OpenSearch: occupancy, observations, findings
 
-``worker``         decisions to summaries, messages and documents; as many of it as there are partitions
-``placements``     which pod holds which devices, and the audits of that; one
-``kube_events``    messages to events of their pods (``events``)
-``alerts``         rules to alerts, and alerts to an Alertmanager; one each
+Floors, from the top; a module imports only what lies below it:
 
-They share:
-
-``settings``       their settings, each with its environment variable
-``sinks``          writing to the index and to Kafka: retry, split, dead-letter or done
-``dead_letters``   records that can't be processed and documents that the index refuses: as records, and as commands
-``admin``          commands of operators: topics and templates, retention
-``node_pools``     which node belongs to which pool
-``record_time``    when Kafka received a record
+================  =========================================================================
+``worker``        folds the records of each attempt into its summary, and writes that
+``placements``    where each pod is and which devices it holds, with audits
+``alerts``        rules over the topics, and alerts for Alertmanager
+``kube_events``   messages as Kubernetes events
+``admin``         commands of an operator: provision, retention
+``dead_letters``  records that could not be processed: their form, and their commands
+``sinks``         OpenSearch and Kafka: documents and records, written until they are stored
+``settings``      the settings, each read from an environment variable
+``node_pools``    which pool a node is in
+``record_time``   when Kafka received a record
+================  =========================================================================
 """

@@ -1,4 +1,5 @@
-"""``python -m pipeline provision`` makes topics and templates, ``worker`` folds decisions into what people read."""
+"""The commands of the pipeline. ``python -m pipeline provision`` makes topics and templates, then ``worker`` folds
+decisions into summaries."""
 
 import asyncio
 import os
@@ -22,7 +23,7 @@ FAUST_MODULES = ("pipeline.worker.faust_app", "pipeline.worker.faust_consumer")
 """Faust logs what a subclass of its services does under the module of the subclass."""
 
 app = application(__doc__)
-dead_letters = application("Records that could not be understood, and documents that the index refused.")
+dead_letters = application("Records that could not be processed, and documents that the index refused.")
 app.add_typer(dead_letters, name="dead-letters")
 app.command()(events)
 app.command()(alerts)
@@ -37,7 +38,7 @@ def _settings(kafka: str | None, **given: Any) -> Settings:
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
-    """Run to the end; what a person can mend is one line and exit code 1, or 2 where a setting is wrong."""
+    """Run to the end. An error that an operator can correct is one line; exit code 2 for a setting, otherwise 1."""
     with one_line_for(SettingError), one_line_for(UnreachableError, NotProvisionedError, status=1):
         asyncio.run(work)
 
@@ -48,7 +49,7 @@ def provision(
     kafka: KafkaIfGiven = None,
 ) -> None:
     """Make topics and index templates, or correct them. Safe to run again."""
-    # Clients of Kafka and OpenSearch take their time to import: only the commands that connect need them.
+    # The clients of Kafka and OpenSearch take long to import: only commands that connect load them.
     from pipeline.admin.provision import provision as provision_all
 
     _run(provision_all(_settings(kafka), wait_seconds, typer.echo))
@@ -57,12 +58,12 @@ def provision(
 @app.command()
 def retention(
     every_hours: Annotated[
-        float | None, typer.Option(help="Stay, and do it again after so many hours.", min=0.001)
+        float | None, typer.Option(help="Keep running, and repeat after so many hours.", min=0.001)
     ] = None,
-    dry_run: Annotated[bool, typer.Option(help="Only say what would be dropped.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Only list what would be deleted.")] = False,
     kafka: KafkaIfGiven = None,
 ) -> None:
-    """Drop daily indices that are past their age."""
+    """Delete daily indices that are older than they are kept."""
     from pipeline.admin.retention import keep_clean
 
     every = None if every_hours is None else timedelta(hours=every_hours)
@@ -71,7 +72,7 @@ def retention(
 
 @dead_letters.command(name="list")
 def list_dead_letters(
-    limit: Annotated[int, typer.Option(help="At most so many, the latest.", min=1)] = 50, kafka: KafkaIfGiven = None
+    limit: Annotated[int, typer.Option(help="How many of the latest.", min=1)] = 50, kafka: KafkaIfGiven = None
 ) -> None:
     """Show the latest dead letters: where they were read, how long they are, and why they were dead-lettered."""
     from pipeline.dead_letters import commands
@@ -90,7 +91,7 @@ def show(
 
     async def found() -> None:
         if not await commands.show_one(settings, offset, typer.echo):
-            fail(f"no dead letter is at offset {offset}: `dead-letters list` shows which there are", 1)
+            fail(f"there is no dead letter at offset {offset}: `dead-letters list` shows the offsets", 1)
 
     _run(found())
 
@@ -98,10 +99,10 @@ def show(
 @dead_letters.command()
 def replay(
     offset: Annotated[list[int] | None, typer.Option(help="Of a dead letter, as `list` shows it; repeatable.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Put all of them back.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Replay all of them.")] = False,
     kafka: KafkaIfGiven = None,
 ) -> None:
-    """Put dead letters back where they came from, byte for byte; the list shows them until they expire."""
+    """Send dead letters back to the topics they came from, byte for byte. The list shows them until they expire."""
     from pipeline.dead_letters import commands
 
     if bool(offset) == everything:

@@ -9,71 +9,74 @@ from process.settings import BootstrapServers, EnvironmentSettings, Url
 from process.variables import variable
 
 
-def _known_pools(said: str, info: ValidationInfo) -> str:
-    """Raises ``ValueError`` for a pool that ``node_pools`` does not make."""
-    made = {each.partition("=")[0].strip() for each in str(info.data.get("node_pools", "")).split(",")}
-    for each in said.split(","):
-        for pool in each.partition("=")[2].split("|"):
-            if pool.strip() and pool.strip() not in made:
+def _known_pools(expected: str, info: ValidationInfo) -> str:
+    """Raises ``ValueError`` for a pool that ``node_pools`` does not define."""
+    defined = {pair.partition("=")[0].strip() for pair in str(info.data.get("node_pools", "")).split(",")}
+    for pair in expected.split(","):
+        for pool in pair.partition("=")[2].split("|"):
+            if pool.strip() and pool.strip() not in defined:
                 pools = variable("node_pools")
                 raise ValueError(f"{pool.strip()!r} is not a pool of {pools}, which names the nodes of each")
-    return said
+    return expected
 
 
 class Settings(EnvironmentSettings):
     """Settings of every command of the pipeline."""
 
     kafka_bootstrap_servers: BootstrapServers
-    """``host:port[,host:port…]`` of any brokers."""
+    """Addresses of any of the brokers, ``host:port[,host:port…]``."""
     opensearch_url: Url
-    """Base URL of OpenSearch; a user and password may stand in it."""
+    """Base URL of OpenSearch; it may contain a user and password."""
 
     consumer_group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = "schedulerlog-pipeline"
     """The Kafka consumer group: workers that share it share the partitions."""
     instance_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = Field(default_factory=gethostname)
-    """Names this worker in the group across restarts, so that it gets its partitions back at once. The host's name
-    unless set; two workers on one host need one each."""
+    """The name of this worker in the group. A worker that restarts under its name gets its partitions back at once.
+    Defaults to the host's name; two workers on one host need a name each."""
     session_timeout_seconds: Annotated[float, Field(ge=1, le=300)] = 6.0
-    """After this time without a sign of life a worker's partitions go to the others; with 2 they go on within 3 seconds
-    of a kill. Brokers refuse less than their group.min.session.timeout.ms, 6 seconds unless set."""
+    """Seconds without a heartbeat after which a worker's partitions are assigned to others. With 2, another worker
+    takes over within 3 seconds of a kill. Brokers refuse less than their group.min.session.timeout.ms, 6 seconds by
+    default."""
 
     incomplete_after_seconds: Annotated[float, Field(gt=0)] = 30.0
-    """An attempt of which no record has come for so long is told as it is known, and marked incomplete."""
+    """Seconds to wait for missing records of an attempt; then its summary is written and marked incomplete."""
     store_devices: bool = True
-    """Store every record of device verdicts in the index too, not only the summaries."""
+    """Whether records of device verdicts are stored in the index, besides the summaries."""
 
     batch_documents: Annotated[int, Field(ge=1)] = 1_000
-    """The most documents in one bulk request."""
+    """Documents in one bulk request, at most."""
     batch_bytes: Annotated[int, Field(ge=1024)] = 4 * 1024 * 1024
-    """About how large one bulk request gets."""
+    """Bytes of one bulk request, approximately. A larger document is sent in a request of its own."""
     linger_seconds: Annotated[float, Field(ge=0, le=10)] = 0.015
-    """How long the first result of a batch waits for more to come."""
+    """Seconds that the first write of a batch waits for others. Longer means larger batches and older answers."""
     queue_bytes: Annotated[int, Field(ge=1024)] = 10 * 1024 * 1024
-    """How much may wait to be written before reading pauses."""
-    remembered_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
-    """Memory for summaries that a bind may still come for; older ones are read back from the index."""
+    """Bytes of memory for what waits to be written. Reading pauses when they are used up."""
+    summary_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
+    """Bytes of memory for summaries that a bind may still complete; the others are read back from the index."""
 
     count_seconds: Annotated[float, Field(ge=0, le=30)] = 2.0
-    """How often the counts of minutes are written. Records are acknowledged after that, so a worker that is killed
-    reads so much again."""
+    """Seconds between writes of the counts of minutes. Records are acknowledged after such a write: a worker that is
+    killed reads the records of so many seconds again."""
     node_pools: Annotated[str, Field(pattern=r"^([^=,]+=[^=,]+(,[^=,]+=[^=,]+)*)?$")] = ""
-    """Which nodes are a pool, by patterns of their names, for trends and audits: ``a100=gpu-a100-*,t4=t4-*``."""
+    """The pools of nodes, by patterns of their names, for trends and audits: ``a100=gpu-a100-*,t4=t4-*``."""
     expected_pools: Annotated[
         str, Field(pattern=r"^([^=,]+=[^=,]*(,[^=,]+=[^=,]*)*)?$"), AfterValidator(_known_pools)
     ] = ""
     """Which pools a namespace may use, by patterns of its name, for the audits: ``team-a=a100|t4,batch-*=t4``. The
-    first pattern that fits counts; a namespace that none fits may use every node."""
+    first pattern that matches counts; a namespace that matches none may use every node."""
 
     max_backoff_seconds: Annotated[float, Field(gt=0)] = 10.0
-    """The longest pause before a store that is down is tried again."""
+    """Seconds between attempts to reach a store that is down, at most."""
     stuck_after_seconds: Annotated[float, Field(gt=0)] = 120.0
-    """A worker that has records to read and has not got on for so long ends itself, to be started again."""
+    """Seconds without progress, although there are records to read, after which a worker ends itself to be restarted.
+    Consumers have been seen to stop without an error."""
 
     retention_days: Annotated[int, Field(ge=0)] = 0
-    """How long daily indices are kept by ``retention``; 0 is as long as the contract says for each (30 days)."""
+    """Days that ``retention`` keeps every index; 0 keeps each as long as docs/operations.md says (7 to 90 days)."""
 
     replication_factor: Annotated[int, Field(ge=0)] = 0
-    """Of topics that ``provision`` makes; 0 is one replica on every broker, three at most."""
+    """Replicas of the topics that ``provision`` makes; 0 means one on every broker, three at most."""
     index_shards: Annotated[int, Field(ge=1)] = 1
+    """Primary shards of each index that is created from now on; docs/operations.md says how many."""
     index_replicas: Annotated[int, Field(ge=0)] = 0
-    """Copies of each index beside the first; 0 is right for one OpenSearch node only."""
+    """Copies of each index besides the first; 0 is right only for a single OpenSearch node."""

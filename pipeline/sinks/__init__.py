@@ -7,7 +7,6 @@
 ``msearch``      searches, and long answers page by page
 ``findings``     a finding as a document and as a record
 ``kafka``        the topics: sends records until they are acknowledged
-``backoff``      the pauses between attempts to reach a store
 ``metrics``      what the sinks of a process count
 ===============  ==================================================================
 """

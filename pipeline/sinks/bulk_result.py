@@ -14,8 +14,11 @@ no answer, time-out     retry        it may have been applied: writing it again 
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Final, NamedTuple
+
+from pipeline.sinks.bulk import Document
 
 NOT_FOUND: Final = 404
 
@@ -36,6 +39,16 @@ class BulkResult(NamedTuple):
     outcome: BulkOutcome
     cause: str = ""
     """Why it was not done, in OpenSearch's words."""
+
+
+@dataclass(slots=True)
+class WriteResult:
+    """The documents that were not written."""
+
+    conflicts: list[Document] = field(default_factory=list)
+    """The index has a newer version of them."""
+    refused: list[tuple[Document, str]] = field(default_factory=list)
+    """The index will never accept them; with the cause."""
 
 
 def of_status(status: int, cause: str = "") -> BulkResult:

@@ -8,7 +8,6 @@ import asyncio
 import logging
 from collections import Counter, deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import orjson
@@ -17,7 +16,7 @@ from opensearchpy.exceptions import ConnectionError as NoConnectionError
 from opensearchpy.exceptions import TransportError
 
 from pipeline.sinks.bulk import Document, batches, body
-from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, of_bulk, of_status
+from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult, of_bulk, of_status
 from pipeline.sinks.metrics import IndexMetrics
 from pipeline.sinks.msearch import Hits, Search
 from process.backoff import Backoff
@@ -31,16 +30,6 @@ _SEARCHES_A_REQUEST: Final = 200
 # The rest of an answer repeats what was sent; for a thousand documents it is most of the bytes.
 _FILTER: Final = "errors,items.*.status,items.*.error.type,items.*.error.reason"
 _PROVISION: Final = "run `python -m pipeline provision`"
-
-
-@dataclass(slots=True)
-class WriteResult:
-    """The documents that were not written."""
-
-    conflicts: list[Document] = field(default_factory=list)
-    """The index has a newer version of them."""
-    refused: list[tuple[Document, str]] = field(default_factory=list)
-    """The index will never accept them; with the cause."""
 
 
 def client(url: str) -> AsyncOpenSearch:

@@ -1,27 +1,28 @@
 """The worker: folds the decisions of its partitions into summaries and writes them to the index and the topics.
 
-    Kafka ─▶ faust_app ─▶ agent ─▶ writer_pool ─▶ writer ─▶ index and topics
-                            ▲                         │
-                            └── offsets acknowledged ─┘   in order, only behind what is written
+    faust_app ─▶ agent ─▶ record_decoder ─▶ open_attempts ─▶ writer ─▶ batch_builder ─▶ index and topics
+    and back: writer ─▶ offset_tracker ─▶ acknowledged, in order, once everything is written
 
-``process``             the worker as a process: waits for the stores, reads, writes, restarts reading, ends
-``faust_app``           the Faust app: which records are read, and how they are acknowledged
-``faust_consumer``      the overrides of Faust's internals
-``agent``               one coroutine over the records of all partitions
-``record_decoder``      records decoded and counted, each distinct content once
-``open_attempts``       pure: which attempts of a partition are open, and which have come to their end
-``offset_tracker``      pure: which offsets may be acknowledged
-``writes``              what the agent hands to a writer
-``writer_pool``         writers side by side, each with its share of the partitions
-``writer``              rounds of writes to the index and the topics, then the acknowledgement
-``batch``               what one round writes
-``batch_builder``       a round's writes compared with what came before, and counted
-``byte_budget``         how many bytes may wait to be written
-``stored_attempts``     attempts read back from the index
-``attempt_documents``   pure: the documents and records of an attempt
-``device_documents``    pure: the documents of device verdicts
-``pod_history``         pure: the attempt before, which a retry is compared with
-``minute_counts``       pure: the counts of each minute, from what its attempts contribute
-``watchdog``            pure: does the worker still make progress?
-``metrics``             what it counts
+=====================  ====================================================================================
+``process``            all of it as one process
+``faust_app``          the Faust app, which reads
+``faust_consumer``     overrides of Faust's internals
+``agent``              one coroutine over the records of all partitions
+``watchdog``           pure: does the committed offset move?
+``writer_pool``        the writers, side by side
+``writer``             queue, batches, then the acknowledgement
+``batch_builder``      a batch from the writes of one round: looks up, compares, counts
+``stored_attempts``    what is read back from the index
+``batch``              pure: documents and records that are written together
+``writes``             pure: what the agent hands to a writer
+``byte_budget``        how much may wait to be written
+``record_decoder``     pure: records as events, equal content decoded once
+``open_attempts``      pure: the attempts whose records have not all come
+``offset_tracker``     pure: which records may be acknowledged
+``attempt_documents``  pure: document and records of an attempt, and the searches for earlier ones
+``device_documents``   pure: documents of device records, inventories once a day
+``pod_history``        pure: the latest attempt of each pod
+``minute_counts``      pure: the counts of each minute, from what its attempts contribute
+``metrics``            what the worker counts
+=====================  ====================================================================================
 """

@@ -12,7 +12,7 @@ from broker.record import Outgoing
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.node_pools import pools_of
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.opensearch import WriteResult
+from pipeline.sinks.bulk_result import WriteResult
 from pipeline.worker import attempt_documents
 from pipeline.worker.batch import Comparison, WriteBatch
 from pipeline.worker.device_documents import DeviceDocuments
@@ -44,7 +44,7 @@ class BatchBuilder:
     def __init__(self, index: ReadableIndex, metrics: Metrics, policy: WriterPolicy) -> None:
         self._stored = StoredAttempts(index)
         self._metrics = metrics
-        self._incomplete = attempt_documents.SummaryCache(policy.remembered_bytes)
+        self._incomplete = attempt_documents.SummaryCache(policy.summary_cache_bytes)
         self._whole = attempt_documents.SummaryCache(policy.compared_bytes, lambda _: True)
         self._device_documents = DeviceDocuments()
         self._pods = PodHistory()

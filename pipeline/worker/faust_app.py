@@ -1,11 +1,15 @@
-"""The Faust app. Only this module and faust_consumer know Faust (0.15.3; what is relied on was read in its source).
+"""The Faust app. Only this module and faust_consumer know Faust (0.15.3; its traps below were read in its source).
 
-- ``noack().events()``: nothing is acknowledged but by us. ``take()`` acknowledges a batch that raised.
-- ``stream_wait_empty=False``: else a rebalance waits for attempts that are still open.
+- ``noack().events()``: Faust acknowledges nothing by itself. Its ``take()``, and a plain ``async for``, acknowledge
+  also what the agent failed on: of 100 records, one of which raised, 70 were lost.
+- ``concurrency=1``, and acknowledgements in offset order: Faust commits an offset although an earlier one is open (its
+  issue 606).
+- ``stream_wait_empty=False``: otherwise a rebalance waits until all attempts are closed.
 - On a rebalance Faust forgets what was acknowledged and not committed, seeks to the committed offsets and gives every
   record a new generation; records of an older one never reach the agent. So all state is dropped when partitions are
   revoked, and read again.
-- No tables, no leader topic, no declared topics, no web server.
+- Raw bytes, decoded by us: Faust acknowledges a record that it can't decode before it reports it.
+- No tables (their recovery reads 10,000 records a second), no leader topic, no declared topics, no web server.
 - ``faust_consumer`` has the overrides of Faust's internals.
 """
 
@@ -27,17 +31,17 @@ __all__ = ["App", "create_app", "is_reading", "positions", "stop_reading"]
 Fold = Callable[[AsyncIterator[Record]], Awaitable[None]]
 
 COMMIT_SECONDS: Final = 0.5
-"""What is acknowledged and not committed is read again after a crash or a rebalance."""
+"""Records that were acknowledged after the last commit are read again after a crash or a rebalance."""
 _RUN_RECORDS: Final = 64
-"""Of up to 64 KiB each, in one message."""
+"""In one message; each has up to 64 KiB."""
 _BUFFERED_RUNS: Final = 2
-"""Before reading pauses."""
+"""Messages that wait for the agent before reading pauses."""
 
 
 def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[], None]) -> App:
-    """An app whose one agent feeds ``fold``; ``forget`` is called when partitions are taken away.
+    """An app whose one agent feeds ``fold``; ``forget`` is called when partitions are revoked.
 
-    ``folder`` is where Faust insists on having a folder; nothing of worth is in it.
+    Faust needs a ``folder``, and keeps nothing of value in it.
     """
     app = App(
         settings.consumer_group,
@@ -49,6 +53,7 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
         topic_allow_declare=False,
         topic_disable_leader=True,
         web_enabled=False,
+        # Static membership: a killed worker gets its partitions back in 2 s, not after its session (60 s in Faust).
         consumer_group_instance_id=settings.instance_id,
         consumer_auto_offset_reset="earliest",
         broker_session_timeout=settings.session_timeout_seconds,
@@ -68,6 +73,7 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
     async def fold_decisions(stream: StreamT[bytes]) -> None:
         await fold(records(app, stream))
 
+    # Without a name Faust derives one from the function, and two apps in one process would share their agent.
     app.agent(topic, name="fold-decisions", concurrency=1)(fold_decisions)
 
     async def on_revoked(_app: App, _revoked: set[Any], **_: Any) -> None:
@@ -78,7 +84,7 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
 
 
 async def records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
-    """The stream's records; of a run that a rebalance overtakes the rest is left out, as it will be read again."""
+    """The stream's records. When a rebalance begins within a run, the rest of it is left out: it is read again."""
     async for event in stream.noack().events():
         message = event.message
         for record in event.value:
@@ -91,7 +97,7 @@ async def records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
 
 
 def positions(app: App) -> dict[int, tuple[int, int]]:
-    """Per partition that this worker has: the committed offset (0 before the first) and the end of the log."""
+    """By partition of this worker: the committed offset (0 before the first commit) and the end of the log."""
     found = {}
     for tp in app.consumer.assignment():
         found[tp.partition] = (committed_offset(app.consumer, tp) or 0, app.consumer.highwater(tp) or 0)
@@ -104,6 +110,6 @@ def is_reading(app: App) -> bool:
 
 
 def stop_reading(app: App) -> None:
-    """Take no more records; what was read can still be acknowledged and is committed when the app stops."""
+    """Read no more records. Those that were read can still be acknowledged, and are committed when the app stops."""
     app.flow_control.suspend()
     app.flow_control.clear()

@@ -1,4 +1,4 @@
-"""The worker as a process: reads, folds and writes until it is told to end or can't go on."""
+"""The worker as a process: reads, folds and writes until a signal, or an error that waiting does not cure, ends it."""
 
 import asyncio
 import gc
@@ -33,29 +33,31 @@ logger = logging.getLogger(__name__)
 
 TICK_SECONDS: Final = 0.25
 STOP_SECONDS: Final = 5.0
+"""For each step of a clean stop: writing what was read, then committing it."""
 RESTART_SECONDS: Final = 1.0
 MANY_REBALANCES: Final = 6
+"""In a minute: as many as two workers with one instance id cause."""
 WRITERS: Final = 2
-"""Two keep an index on one core busy nearly all the time; the batches of more would be smaller."""
-_TICKS_BEHIND: Final = 20.0
-"""Seconds without a tick after which the event loop counts as dead."""
+"""Two keep an index on one core busy nearly all the time; with more, batches would be smaller."""
+_DEAD_AFTER_SECONDS: Final = 20.0
+"""Without a tick the event loop then counts as dead."""
 
 
 class StuckError(Exception):
-    """The worker does not get on and does not know why: end, and be started again."""
+    """The worker makes no progress for an unknown reason. End the process: its supervisor starts it again."""
 
 
 @dataclass(slots=True)
 class WorkerState:
-    """What the health thread reads."""
+    """What the thread of the health checks reads."""
 
-    ticked: float
+    ticked_at: float
     not_ready: str = "starting"
     lag: int = 0
 
     def alive(self) -> str:
-        behind = time.monotonic() - self.ticked
-        return f"the event loop has stood for {behind:.0f} s" if behind > _TICKS_BEHIND else ""
+        silent = time.monotonic() - self.ticked_at
+        return f"the event loop has been blocked for {silent:.0f} s" if silent > _DEAD_AFTER_SECONDS else ""
 
     def ready(self) -> str:
         return self.not_ready
@@ -64,10 +66,11 @@ class WorkerState:
 async def run(settings: Settings, metrics_address: HostPort | None) -> None:
     """Work until SIGTERM or SIGINT.
 
-    Raises ``NotProvisionedError`` where topics or templates are missing, ``StuckError`` where records are there and
-    nothing moves, ``SettingError`` where the metrics address is taken.
+    Raises ``NotProvisionedError`` where topics or templates are missing, ``StuckError`` where there are records to read
+    and no progress, ``SettingError`` where the metrics address is in use.
     """
-    # Records are short-lived and hold no cycles: looking through them for garbage finds none.
+    # Records live briefly and have no reference cycles: with the default thresholds the collector would search them
+    # again and again, and find nothing.
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     await until_stopped(_work(settings, metrics_address))
@@ -85,6 +88,8 @@ async def _work(settings: Settings, metrics_address: HostPort | None) -> None:
 
 
 class Worker:
+    """Agent, writers, sinks and Faust's consumer of one worker."""
+
     def __init__(self, settings: Settings, metrics: Metrics, state: WorkerState, folder: Path) -> None:
         self._settings = settings
         self._state = state
@@ -109,7 +114,7 @@ class Worker:
             store_devices=settings.store_devices,
         )
         self._app: faust_app.App | None = None
-        self._taken: list[float] = []
+        self._rebalanced_at: list[float] = []
         self._writing: asyncio.Task[None] | None = None
         self._watch()
 
@@ -124,87 +129,89 @@ class Worker:
 
     @property
     def _is_waiting(self) -> bool:
-        return self._index.is_waiting or any(each.is_waiting for each in self._topics)
+        return self._index.is_waiting or any(topics.is_waiting for topics in self._topics)
 
     async def work(self) -> None:
-        """Read, fold and write; comes back only by an exception."""
+        """Read, fold and write; returns only by an exception."""
         await first_of(self._provisioned(), self._tick())
         self._writing = asyncio.create_task(self._writers.run())
-        await first_of(_shielded(self._writing), self._read(), self._tick(), self._give_up(), self._stand_guard())
+        # `first_of` cancels what it runs, but writing has to continue while `_read` drains the writers at its end.
+        await first_of(_shielded(self._writing), self._read(), self._tick(), self._expire(), self._watch_progress())
 
     async def close(self) -> None:
-        """Let go of everything, within seconds."""
+        """Stop writing and close the connections, within seconds."""
         self._state.not_ready = "ending"
         if self._writing:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
-        await asyncio.gather(*(each.close() for each in self._topics))
+        await asyncio.gather(*(topics.close() for topics in self._topics))
         await self._index.close()
 
     async def _provisioned(self) -> None:
-        """Return when the index and the broker answer and have what the contract says."""
+        """Return when OpenSearch and Kafka answer and have the templates and topics of this version."""
         self._state.not_ready = "waiting for OpenSearch"
         await self._index.check()
         self._state.not_ready = "waiting for Kafka"
         await check_topics(self._settings)
 
     async def _read(self) -> None:
-        """Feed the agent. Faust ends itself on errors that it can't place: then it is started anew."""
+        """Feed the agent. Faust stops itself on errors that it does not expect: then a new app is started."""
         while True:
-            app = faust_app.create_app(self._settings, self._folder, self._decisions.fold, self._partitions_taken)
+            app = faust_app.create_app(self._settings, self._folder, self._decisions.fold, self._on_revoked)
             try:
                 await app.start()
                 self._app = app
                 await app.wait_until_stopped()
                 logger.warning("reading has ended: %r. Starting to read again.", app.crash_reason)
-            except Exception as error:  # noqa: BLE001 - whatever it is, nothing is lost by beginning again
+            except Exception as error:  # noqa: BLE001 - of any kind: a new app reads from the committed offsets, so nothing is lost
                 logger.warning("reading could not start: %r. Trying again.", error)
             finally:
                 self._app = None
                 await self._end(app)
             await asyncio.sleep(RESTART_SECONDS)
 
-    def _partitions_taken(self) -> None:
+    def _on_revoked(self) -> None:
         self._decisions.forget()
         now = time.monotonic()
-        self._taken = [when for when in self._taken if now - when < 60] + [now]
-        if len(self._taken) == MANY_REBALANCES:
-            # Kafka gives an id's partitions to whoever came last with it; the client only says it was forgotten.
+        self._rebalanced_at = [at for at in self._rebalanced_at if now - at < 60] + [now]
+        if len(self._rebalanced_at) == MANY_REBALANCES:
+            # Kafka fences a consumer when another one joins with its instance id, and the client only logs that the
+            # broker does not know its member id any more: both rejoin, and fence each other, without end.
             logger.warning(
-                "the partitions were given out anew %d times in a minute: does another worker have the instance id %s "
+                "the partitions were reassigned %d times in a minute: does another worker have the instance id %s "
                 "too? Give each its own by --instance-id or SCHEDULERLOG_INSTANCE_ID.",
                 MANY_REBALANCES, self._settings.instance_id,
             )  # fmt: skip
 
     async def _end(self, app: faust_app.App) -> None:
-        """Stop reading, write what was read, commit it."""
+        """Stop reading, write what was read, and commit it."""
         faust_app.stop_reading(app)
         if self._is_waiting:
-            logger.warning("a store is down: what was read and is not written will be read again")
+            logger.warning("a store is down: records that are not written will be read again")
         else:
             await self._in_time("written", self._writers.drained())
         await self._in_time("committed", app.stop())
         self._decisions.forget()
 
-    async def _in_time(self, what: str, step: Coroutine[Any, Any, object]) -> None:
+    async def _in_time(self, done: str, step: Coroutine[Any, Any, object]) -> None:
         try:
             await asyncio.wait_for(step, timeout=STOP_SECONDS)
         except TimeoutError:
-            logger.warning("not everything that was read is %s yet: it will be read again", what)
+            logger.warning("not all records that were read are %s yet: the others will be read again", done)
 
-    async def _give_up(self) -> None:
+    async def _expire(self) -> None:
         while True:
             await asyncio.sleep(min(1.0, self._settings.incomplete_after_seconds / 4))
             await self._decisions.expire()
 
     async def _tick(self) -> None:
         while True:
-            self._state.ticked = time.monotonic()
+            self._state.ticked_at = time.monotonic()
             if self._app is not None:
                 self._state.not_ready = "" if faust_app.is_reading(self._app) else "waiting for partitions"
             await asyncio.sleep(TICK_SECONDS)
 
-    async def _stand_guard(self) -> None:
+    async def _watch_progress(self) -> None:
         watchdog = Watchdog(self._settings.stuck_after_seconds)
         while True:
             await asyncio.sleep(1.0)
@@ -213,11 +220,11 @@ class Worker:
             positions = faust_app.positions(self._app)
             self._state.lag = lag(positions)
             if stuck := watchdog.check(positions, time.monotonic(), is_excused=self._is_waiting):
-                raise StuckError(f"no progress: {stuck}. Nothing is lost; ending, to be started again.")
+                raise StuckError(f"no progress: {stuck}. Nothing is lost; the worker ends, to be started again.")
 
 
 async def _shielded(task: asyncio.Task[None]) -> None:
-    """Wait for a task that goes on when this waiting is given up."""
+    """Wait for a task that continues when this waiting is cancelled."""
     await asyncio.shield(task)
 
 
@@ -225,14 +232,14 @@ def _policy(settings: Settings) -> WriterPolicy:
     return WriterPolicy(
         linger_seconds=settings.linger_seconds,
         queue_bytes=settings.queue_bytes,
-        remembered_bytes=settings.remembered_bytes,
+        summary_cache_bytes=settings.summary_cache_bytes,
         count_seconds=settings.count_seconds,
         node_pools=settings.node_pools,
     )
 
 
 async def check_topics(settings: Settings) -> None:
-    """Return when a broker answers and has our topics. Raises ``NotProvisionedError``."""
+    """Return when Kafka answers and has the topics that the worker needs. Raises ``NotProvisionedError``."""
     backoff = Backoff("Kafka", settings.max_backoff_seconds)
     while True:
         try:

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from broker.record import Outgoing
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.opensearch import WriteResult
+from pipeline.sinks.bulk_result import WriteResult
 from pipeline.worker.batch import WriteBatch
 from pipeline.worker.batch_builder import BatchBuilder
 from pipeline.worker.byte_budget import ByteBudget

@@ -1,4 +1,4 @@
-"""The writers of a worker, side by side: while the index takes a batch of one, the other makes its next one."""
+"""The writers of a worker, side by side: while the index processes a batch of one, the other builds its next one."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,9 +12,9 @@ from process.signals import first_of
 
 
 class WriterPool:
-    """As many as there are ``topics``, with equal shares of what ``policy`` allows to be remembered.
+    """A writer for each of ``topics``. They share the budget of ``policy``, and each has an equal part of its caches.
 
-    A partition is always written by the same one, so no two of them remember anything of one attempt or pod.
+    A partition always has the same writer, so everything about an attempt or a pod is in the caches of one writer.
     """
 
     def __init__(
@@ -23,13 +23,14 @@ class WriterPool:
         self._budget = ByteBudget(policy.queue_bytes)
         share = replace(
             policy,
-            remembered_bytes=policy.remembered_bytes // len(topics),
+            summary_cache_bytes=policy.summary_cache_bytes // len(topics),
             compared_bytes=policy.compared_bytes // len(topics),
         )
-        self._writers = [Writer(index, each, metrics, self._budget, share) for each in topics]
+        self._writers = [Writer(index, publisher, metrics, self._budget, share) for publisher in topics]
 
     @property
     def queued_bytes(self) -> int:
+        """Bytes that wait to be written."""
         return self._budget.used_bytes
 
     @property
@@ -37,17 +38,18 @@ class WriterPool:
         return sum(writer.cached_summaries for writer in self._writers)
 
     def of(self, partition: int) -> Writer:
+        """The writer of a partition."""
         return self._writers[partition % len(self._writers)]
 
     def forget(self) -> None:
-        """Partitions have moved: what was remembered of their attempts may be out of date when they come back."""
-        for each in self._writers:
-            each.forget()
+        """Drop all caches: partitions have moved, and another worker may write their attempts now."""
+        for writer in self._writers:
+            writer.forget()
 
     async def drained(self) -> None:
-        """Return when all that was handed over is written."""
-        await asyncio.gather(*(each.drained() for each in self._writers))
+        """Return when everything that was put is written and counted."""
+        await asyncio.gather(*(writer.drained() for writer in self._writers))
 
     async def run(self) -> None:
-        """Write for ever. Raises what can't be waited for: ``NotProvisionedError``."""
-        await first_of(*(each.run() for each in self._writers))
+        """Write until cancelled. Raises ``NotProvisionedError``, which waiting does not cure."""
+        await first_of(*(writer.run() for writer in self._writers))

@@ -19,7 +19,7 @@ class WriterPolicy:
 
     linger_seconds: float = 0.015
     queue_bytes: int = 32 * 1024 * 1024
-    remembered_bytes: int = 64 * 1024 * 1024
+    summary_cache_bytes: int = 64 * 1024 * 1024
     compared_bytes: int = 16 * 1024 * 1024
     """Memory for whole summaries that the next attempt of the pod may be compared with, to name what changed."""
     count_seconds: float = 0.0

@@ -16,7 +16,7 @@ import orjson
 
 from broker.record import Outgoing, Record
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.opensearch import WriteResult
+from pipeline.sinks.bulk_result import WriteResult
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer_pool import WriterPool

@@ -9,7 +9,7 @@ import orjson
 
 from broker.record import Outgoing, Record
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.opensearch import WriteResult
+from pipeline.sinks.bulk_result import WriteResult
 from schemas.codec.records import encode
 from schemas.events import Event
 from schemas.topics import DECISIONS

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
 from pipeline.sinks.bulk import Document, batches, body, source
-from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, of_bulk, of_item, of_status
+from pipeline.sinks.bulk_result import BulkOutcome, BulkResult, WriteResult, of_bulk, of_item, of_status
 from pipeline.sinks.metrics import IndexMetrics
-from pipeline.sinks.opensearch import OpenSearchSink, WriteResult, client
+from pipeline.sinks.opensearch import OpenSearchSink, client
 from process.errors import NotProvisionedError
 from schemas.indices import MAPPING_VERSION
 from tests.support.builders.index_documents import INDEX, a_document

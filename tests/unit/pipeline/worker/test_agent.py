@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from broker.record import Record
 from pipeline.dead_letters.codec import original
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.opensearch import WriteResult
+from pipeline.sinks.bulk_result import WriteResult
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.writer_pool import WriterPool
