@@ -50,11 +50,11 @@ def serve(
 
 
 class ListenError(Exception):
-    """The address can't be listened on."""
+    """The socket can't be opened; the message names the address, the cause and the option."""
 
 
 def _listen_and_serve(settings: Settings) -> None:
-    # The topic's own log says once what aiokafka repeats several times a second.
+    # aiokafka logs every failed connection, several times a second; the consumer logs a failure once.
     logs.configure(silent=["aiokafka"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
     listening = _listen(settings.api_listen)

@@ -50,7 +50,7 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
     metrics = Metrics()
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cached_bytes)
     topic = AttemptsTopic(settings.kafka_bootstrap_servers, latest, settings.api_replayed_records)
-    _export_gauges(metrics, latest, topic.state)
+    _export(metrics, latest, topic.state)
     client = httpx.AsyncClient(
         base_url=settings.opensearch_url, timeout=settings.opensearch_timeout_seconds, transport=transport
     )
@@ -79,15 +79,16 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
     return app
 
 
-def _export_gauges(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None:
+def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None:
+    """Let ``metrics`` read what memory and consumer hold."""
     pods = latest.pods
-    metrics.cache_pods.set_function(lambda: len(pods))
-    metrics.cache_bytes.set_function(lambda: pods.size_bytes)
-    metrics.cache_evicted.set_function(lambda: pods.evicted)
-    metrics.topic_lag.set_function(lambda: topic.lag)
-    metrics.topic_following.set_function(lambda: float(topic.is_following(time.monotonic())))
-    metrics.topic_records.set_function(lambda: topic.records)
-    metrics.topic_rejected.set_function(lambda: topic.rejected)
+    metrics.watch("cached_pods", lambda: len(pods))
+    metrics.watch("cache_bytes", lambda: pods.size_bytes)
+    metrics.watch("cache_evicted_pods", lambda: pods.evicted)
+    metrics.watch("topic_lag_records", lambda: topic.lag_records)
+    metrics.watch("topic_following", lambda: float(topic.is_following(time.monotonic())))
+    metrics.watch("topic_records", lambda: topic.records)
+    metrics.watch("topic_rejected_records", lambda: topic.rejected)
 
 
 def _lifespan(topic: AttemptsTopic, client: httpx.AsyncClient) -> Any:

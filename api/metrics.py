@@ -1,59 +1,81 @@
 """Every metric of the API, in one list. Names of pods and nodes are never labels."""
 
+from collections.abc import Callable, Iterator
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client.registry import Collector
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
+PREFIX: Final = "schedulerlog_api_"
 _BUCKETS_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+
+GAUGES: Final = {
+    "cached_pods": "Pods in memory.",
+    "cache_bytes": "Size of their attempts, as JSON.",
+    "topic_lag_records": "Records on the attempts topic that are not read yet.",
+    "topic_following": "1 while memory is as current as the attempts topic.",
+}
+"""Gauges that are read at each scrape."""
+
+COUNTERS: Final = {
+    "cache_evicted_pods": "Pods evicted to keep the bounds of memory.",
+    "topic_records": "Records read from the attempts topic.",
+    "topic_rejected_records": "Of these, records that are not attempts.",
+}
+"""Counters that are read at each scrape; exported with the suffix `_total`."""
+
+
+class _ReadAtScrape(Collector):
+    """Values that other objects hold; each is read when Prometheus asks."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, Callable[[], float]] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        for name, read in self.sources.items():
+            if name in COUNTERS:
+                yield CounterMetricFamily(PREFIX + name, COUNTERS[name], value=read())
+            else:
+                yield GaugeMetricFamily(PREFIX + name, GAUGES[name], value=read())
 
 
 class Metrics:
-    """The application gives each gauge the function that reads its value (``set_function``)."""
+    """One registry per application, so that two in one process do not count together."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self.requests = Counter(
-            "schedulerlog_api_requests", "Requests answered.", ["route", "status"], registry=self.registry
-        )
+        self.requests = Counter(PREFIX + "requests", "Requests answered.", ["route", "status"], registry=self.registry)
         self.seconds = Histogram(
-            "schedulerlog_api_request_seconds",
-            "From the request to the end of its answer.",
+            PREFIX + "request_seconds",
+            "From a request to the end of its answer.",
             ["route"],
             buckets=_BUCKETS_SECONDS,
             registry=self.registry,
         )
         self.lookups = Counter(
-            "schedulerlog_api_lookups",
-            "Pods looked up in memory: hit or miss.",
-            ["outcome"],
-            registry=self.registry,
+            PREFIX + "lookups", "Pods looked up in memory: hit or miss.", ["outcome"], registry=self.registry
         )
         # A ratio of hits needs both series from the start.
         for outcome in ("hit", "miss"):
             self.lookups.labels(outcome)
         self.index_seconds = Histogram(
-            "schedulerlog_api_opensearch_seconds",
+            PREFIX + "opensearch_seconds",
             "Requests to OpenSearch.",
             ["request", "outcome"],
             buckets=_BUCKETS_SECONDS,
             registry=self.registry,
         )
-        self.cache_pods = self._gauge("schedulerlog_api_cache_pods", "Pods in memory.")
-        self.cache_bytes = self._gauge("schedulerlog_api_cache_bytes", "Size of their attempts as JSON.")
-        self.cache_evicted = self._gauge("schedulerlog_api_cache_evicted", "Pods evicted to keep the bounds of memory.")
-        self.topic_lag = self._gauge(
-            "schedulerlog_api_topic_lag_records", "Records on the attempts topic that are not read yet."
-        )
-        self.topic_following = self._gauge(
-            "schedulerlog_api_topic_following", "1 while memory is as current as the attempts topic."
-        )
-        self.topic_records = self._gauge("schedulerlog_api_topic_records", "Records read from the attempts topic.")
-        self.topic_rejected = self._gauge("schedulerlog_api_topic_rejected", "Of these, records that are not attempts.")
+        self._read_at_scrape = _ReadAtScrape()
+        self.registry.register(self._read_at_scrape)
 
-    def _gauge(self, name: str, description: str) -> Gauge:
-        return Gauge(name, description, registry=self.registry)
+    def watch(self, name: str, read: Callable[[], float]) -> None:
+        """Export ``read()`` as ``name``, one of ``GAUGES`` and ``COUNTERS``, at each scrape."""
+        if name not in GAUGES | COUNTERS:
+            raise ValueError(f"{name} is not in the list of the API's metrics")
+        self._read_at_scrape.sources[name] = read
 
     def observe_index(self, request: str, outcome: str, seconds: float) -> None:
         """Count one request to OpenSearch; a ``RequestObserver`` of ``api.index.client``."""

@@ -13,7 +13,7 @@ class Switch(EnvironmentSettings):
     """Read first: an API that is switched off needs no other setting."""
 
     api_enabled: bool = True
-    """false: `serve` says so in one line and ends with status 0. Where something restarts it then, scale it to none."""
+    """false: `serve` prints that it is switched off and ends with status 0. Where a supervisor restarts it, scale to zero."""
 
 
 def _without_path(url: str) -> str:
@@ -24,16 +24,16 @@ def _without_path(url: str) -> str:
 
 class Settings(Switch):
     kafka_bootstrap_servers: BootstrapServers
-    """``host:port``, several with commas between. The topic of attempts is read from there."""
+    """Kafka brokers of the attempts topic: ``host:port``, several separated by commas."""
     opensearch_url: Annotated[Url, AfterValidator(_without_path)]
-    """Base URL; name and password may stand in it."""
+    """Base URL, with user name and password where OpenSearch needs them."""
     opensearch_timeout_seconds: float = Field(default=10.0, gt=0, le=300)
-    """After which a request to OpenSearch counts as failed."""
+    """How long a request to OpenSearch may take."""
     api_listen: ListenAddress = HostPort(LOOPBACK, 9090)
     """The address to listen on; port 0 takes a free one and prints it."""
     api_cached_pods: int = Field(default=1000, ge=1)
-    """How many pods are answered from memory: those decided or asked for last."""
+    """How many pods are answered from memory: those decided or requested last."""
     api_cached_bytes: int = Field(default=256 * 1024 * 1024, ge=1024 * 1024)
-    """What their attempts may take together, in bytes of JSON; an attempt on 5,000 nodes takes about 200 kB."""
+    """The size of their attempts together, in bytes of JSON; an attempt on 5,000 nodes takes about 200 kB."""
     api_replayed_records: int = Field(default=50_000, ge=0)
     """How many of the topic's last records are read at the start, of all partitions together."""

@@ -82,7 +82,7 @@ def topic_part(topic: TopicState, now: float) -> TopicPart:
     """``now`` is a time of the monotonic clock, in seconds."""
     following = topic.is_following(now)
     why_not = "" if following else topic.trouble or "not replayed to its end yet"
-    return TopicPart(ready=following, why_not=why_not, replayed=topic.replayed, lag_records=topic.lag)
+    return TopicPart(ready=following, why_not=why_not, replayed=topic.replayed, lag_records=topic.lag_records)
 
 
 async def _opensearch_part(index: OpenSearch) -> Part:

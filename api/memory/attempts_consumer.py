@@ -1,7 +1,7 @@
-"""Reads the topic of attempts into the memory, from a bounded number of records back and then as they come.
+"""Reads the attempts topic into memory: first a bounded number of its last records, then every new one.
 
-No consumer group: every API process reads everything, and keeps its own positions only while it runs. Reading a record
-twice changes nothing, so a new session may always begin earlier than needed.
+There is no consumer group: every API process reads all partitions, and keeps its offsets only while it runs. Reading a
+record twice changes nothing, so a new session may begin earlier than necessary.
 """
 
 import asyncio
@@ -27,39 +27,45 @@ from schemas.topics import ATTEMPTS
 log = logging.getLogger(__name__)
 
 POLL_MS: Final = 250
-BATCH: Final = 500
+MAX_POLL_RECORDS: Final = 500
 SLICE_SECONDS: Final = 0.005
-"""Records are decoded for so long before waiting requests get their turn."""
-HEARTBEAT_SECONDS: Final = 2.0
-REPLAY_HEARTBEAT_SECONDS: Final = 0.1
-PATIENCE_SECONDS: Final = 60.0
-"""A session that does not hear from the brokers for so long is given up for a new one, with new metadata."""
-FRESH_SECONDS: Final = 10.0
+"""How long records are decoded before the event loop may serve waiting requests."""
+LAG_CHECK_SECONDS: Final = 2.0
+REPLAY_LAG_CHECK_SECONDS: Final = 0.1
+"""During the replay, so that the process is ready soon after its end."""
+SESSION_TIMEOUT_SECONDS: Final = 60.0
+"""A session in which the brokers do not answer for so long is closed, and a new one opened with fresh metadata."""
+CURRENT_SECONDS: Final = 10.0
+"""Memory counts as current for so long after the last answer of the brokers."""
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 5.0
 
 
 @dataclass(slots=True)
 class TopicState:
-    """How far reading is; for readiness, metrics, and answers that depend on how fresh the memory is."""
+    """How far the topic has been read; for readiness, metrics, and the lookup of attempts."""
 
     replayed: bool = False
     """True once everything that was on the topic at the start has been read."""
     trouble: str = ""
-    """Why nothing can be read at the moment; empty while it can, and before the first try."""
-    lag: int = 0
-    """Records on the topic that are still to be read."""
+    """Why the topic can't be read; empty while it can, and before the first try."""
+    lag_records: int = 0
+    """Records on the topic that are not read yet."""
     records: int = 0
+    """Records read."""
     rejected: int = 0
-    heard: float = field(default=float("-inf"))
-    """When the brokers last answered, on the monotonic clock."""
+    """Of these, records that are not attempts."""
+    answered_at: float = field(default=float("-inf"))
+    """When the brokers last answered, in seconds of the monotonic clock."""
 
     def is_following(self, now: float) -> bool:
-        """Is the memory as fresh as the topic?"""
-        return self.replayed and not self.trouble and now - self.heard < FRESH_SECONDS
+        """Is memory as current as the topic at ``now``, in seconds of the monotonic clock?"""
+        return self.replayed and not self.trouble and now - self.answered_at < CURRENT_SECONDS
 
 
 class AttemptsTopic:
+    """Fills ``latest`` from the topic. ``max_records`` bounds the replay, all partitions together."""
+
     def __init__(self, bootstrap_servers: str, latest: LatestAttempts, max_records: int) -> None:
         self.state = TopicState()
         self._servers = bootstrap_servers
@@ -72,14 +78,14 @@ class AttemptsTopic:
         )
 
     async def follow(self) -> None:
-        """Read until cancelled. What goes wrong is logged once, and tried again."""
+        """Read until cancelled. A failure is logged once, and the session is opened again after a pause."""
         waits = self._pauses()
         while True:
             try:
                 await self._session()
                 waits = self._pauses()
             except NotProvisionedError as error:
-                # Nothing is wrong with the broker: it is asked again soon.
+                # The brokers answer, so the pauses need not grow.
                 self._note(str(error))
                 waits = self._pauses()
             except UNAVAILABLE as error:
@@ -95,7 +101,8 @@ class AttemptsTopic:
         self.state.trouble = trouble
 
     async def _session(self) -> None:
-        # Asking for one topic by its name would create it on brokers that do so; asking for all does not.
+        # A request for the metadata of one topic creates it on brokers with auto.create.topics.enable; one for all topics
+        # does not.
         async with connected(self._consumer()) as consumer:
             require([ATTEMPTS.name], await consumer.topics())
         async with connected(self._consumer(ATTEMPTS.name)) as consumer:
@@ -109,8 +116,10 @@ class AttemptsTopic:
         partitions = consumer.assignment()
         first = await consumer.beginning_offsets(partitions)
         end = await consumer.end_offsets(partitions)
-        share = -(-self._max_records // max(len(partitions), 1))
+        share = -(-self._max_records // max(len(partitions), 1))  # rounded up
         for partition in partitions:
+            # A session after the first continues where the one before it stopped, unless retention has deleted those
+            # records, or the topic was created again.
             offset = self._positions.get(partition, -1)
             if not first[partition] <= offset <= end[partition]:
                 offset = max(first[partition], end[partition] - share)
@@ -119,36 +128,43 @@ class AttemptsTopic:
 
     async def _read(self, consumer: Any) -> None:
         partitions = consumer.assignment()
-        self.state.heard = time.monotonic()
-        beat = float("-inf")
-        while time.monotonic() - self.state.heard < PATIENCE_SECONDS:
-            if time.monotonic() - beat > (HEARTBEAT_SECONDS if self.state.replayed else REPLAY_HEARTBEAT_SECONDS):
-                await self._beat(consumer, partitions)
-                beat = time.monotonic()
+        self.state.answered_at = time.monotonic()
+        checked_at = float("-inf")
+        while time.monotonic() - self.state.answered_at < SESSION_TIMEOUT_SECONDS:
+            pause = LAG_CHECK_SECONDS if self.state.replayed else REPLAY_LAG_CHECK_SECONDS
+            if time.monotonic() - checked_at > pause:
+                await self._check_lag(consumer, partitions)
+                checked_at = time.monotonic()
             if consumer.assignment() != partitions:
                 return  # partitions were added: a new session reads all of them
-            for partition, records in (await consumer.getmany(timeout_ms=POLL_MS, max_records=BATCH)).items():
+            polled = await consumer.getmany(timeout_ms=POLL_MS, max_records=MAX_POLL_RECORDS)
+            for partition, records in polled.items():
                 await self._take(records)
                 self._positions[partition] = records[-1].offset + 1
 
-    async def _beat(self, consumer: Any, partitions: Iterable[Any]) -> None:
-        """Ask how far the topic has grown: shows the lag, and that the brokers are there at all."""
+    async def _check_lag(self, consumer: Any, partitions: Iterable[Any]) -> None:
+        """Compare the ends of the partitions with what was read.
+
+        Polling alone would not do: aiokafka returns no records, and no error, while the brokers are away.
+        """
         try:
-            end = await asyncio.wait_for(consumer.end_offsets(partitions), FRESH_SECONDS / 2)
+            end = await asyncio.wait_for(consumer.end_offsets(partitions), CURRENT_SECONDS / 2)
         except UNAVAILABLE as error:
             self._note(f"Kafka at {self._servers} does not answer ({type(error).__name__})")
             return
         self._note("")
-        self.state.heard = time.monotonic()
-        self.state.lag = await self._lag(consumer, end)
-        self.state.replayed = self.state.replayed or self.state.lag == 0
+        self.state.answered_at = time.monotonic()
+        self.state.lag_records = await self._lag(consumer, end)
+        self.state.replayed = self.state.replayed or self.state.lag_records == 0
 
     async def _lag(self, consumer: Any, end: Mapping[Any, int]) -> int:
-        # The consumer's own position, because the last offset of a partition may hold no record.
+        # The consumer's own position, not the offset of the last record: a transaction marker at the end of a partition
+        # has an offset and is not a record.
         positions = {partition: await consumer.position(partition) for partition in end}
         return sum(max(end[partition] - position, 0) for partition, position in positions.items())
 
     async def _take(self, records: Iterable[Any]) -> None:
+        """Put ``records`` into memory; requests are served in between."""
         until = time.monotonic() + SLICE_SECONDS
         for record in records:
             take_record(record.value, record.headers, self._latest, self.state, time.time)
@@ -164,7 +180,10 @@ def take_record(
     state: TopicState,
     clock: Callable[[], float],
 ) -> None:
-    """Put one record into the memory; one that holds no attempt is counted and passed over."""
+    """Put one record into memory; a record that is not an attempt is counted and skipped.
+
+    ``clock`` returns Unix time in seconds.
+    """
     state.records += 1
     event = decode(value, headers)
     if isinstance(event, AttemptSummarized) and value is not None:
@@ -174,4 +193,7 @@ def take_record(
         latest.add_retry(event, clock())
         return
     state.rejected += 1
-    log.debug("attempts topic: a record holds no attempt: %s", event if isinstance(event, Rejected) else event.TYPE)
+    log.debug(
+        "attempts topic: skipped a record, not an attempt: %s",
+        event if isinstance(event, Rejected) else event.TYPE,
+    )

@@ -47,11 +47,11 @@ def test_an_attempt_on_the_topic_is_answered_before_the_index_has_it(filling: Fi
 
 
 def test_garbage_between_attempts_is_counted_and_passed_over(filling: Filling, api: Served) -> None:
-    before = api.metric("schedulerlog_api_topic_rejected")
+    before = api.metric("schedulerlog_api_topic_rejected_records_total")
     filling.publish(raw=[(b"api-topic/b", b"\xff\x00not json"), (b"api-topic/b", b"{}")])
     filling.publish(an_attempt("api-topic/b"))
     assert until(lambda: api.schedulerlog("api-topic/b").status_code == 200)
-    assert api.metric("schedulerlog_api_topic_rejected") == before + 2
+    assert api.metric("schedulerlog_api_topic_rejected_records_total") == before + 2
 
 
 def test_an_attempt_on_five_thousand_nodes_comes_whole(filling: Filling, api: Served) -> None:
@@ -76,7 +76,7 @@ def test_a_replay_is_bounded(filling: Filling, api: Served) -> None:
     filling.publish(*(an_attempt(f"api-bounded/{number}") for number in range(60)))
     with serving(filling.bootstrap_servers, filling.url, SCHEDULERLOG_API_REPLAYED_RECORDS="12") as bounded:
         assert until(bounded.is_ready)
-        assert 0 < bounded.metric("schedulerlog_api_topic_records") <= 12
+        assert 0 < bounded.metric("schedulerlog_api_topic_records_total") <= 12
 
 
 def test_an_older_pod_comes_from_the_index_by_its_latest_attempt(filling: Filling, api: Served) -> None:

@@ -48,7 +48,7 @@ class Caller:
         for part in (part for summary in summaries for part in split(summary)):
             self.app.state.latest.add(part, encode(part).value, time.time())
         self.app.state.topic.replayed = True
-        self.app.state.topic.heard = time.monotonic() if following else float("-inf")
+        self.app.state.topic.answered_at = time.monotonic() if following else float("-inf")
         self.app.state.topic.trouble = "" if following else "Kafka does not answer"
 
     async def get(self, path: str, **headers: str) -> httpx.Response:

@@ -278,7 +278,7 @@ async def test_metrics_count_requests_by_route_and_never_by_pod(caller: Caller) 
     assert f'schedulerlog_api_requests_total{{route="{route}",status="400"}} 1.0' in text
     assert 'schedulerlog_api_requests_total{route="unmatched",status="404"} 1.0' in text
     assert 'schedulerlog_api_lookups_total{outcome="hit"} 2.0' in text
-    assert "schedulerlog_api_cache_pods 1.0" in text
+    assert "schedulerlog_api_cached_pods 1.0" in text
     assert "deepseek" not in text
 
 
