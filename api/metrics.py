@@ -14,7 +14,7 @@ _BUCKETS_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,
 
 GAUGES: Final = {
     "cached_pods": "Pods in memory.",
-    "cache_bytes": "Size of their attempts, as JSON.",
+    "cache_bytes": "Size of the attempts in memory, as JSON.",
     "topic_lag_records": "Records on the attempts topic that are not read yet.",
     "topic_following": "1 while memory is as current as the attempts topic.",
 }
@@ -23,7 +23,7 @@ GAUGES: Final = {
 COUNTERS: Final = {
     "cache_evicted_pods": "Pods evicted to keep the bounds of memory.",
     "topic_records": "Records read from the attempts topic.",
-    "topic_rejected_records": "Of these, records that are not attempts.",
+    "topic_rejected_records": "Records on the attempts topic that are not attempts.",
 }
 """Counters that are read at each scrape; exported with the suffix `_total`."""
 

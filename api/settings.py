@@ -13,7 +13,7 @@ class Switch(EnvironmentSettings):
     """Read first: an API that is switched off needs no other setting."""
 
     api_enabled: bool = True
-    """false: `serve` prints that it is switched off and ends with status 0. Where a supervisor restarts it, scale to zero."""
+    """false: `serve` prints that and ends with status 0; where a supervisor would restart it, scale it to zero."""
 
 
 def _without_path(url: str) -> str:

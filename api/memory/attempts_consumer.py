@@ -101,7 +101,7 @@ class AttemptsTopic:
         self.state.trouble = trouble
 
     async def _session(self) -> None:
-        # A request for the metadata of one topic creates it on brokers with auto.create.topics.enable; one for all topics
+        # With auto.create.topics.enable a request for the metadata of one topic creates it; a request for all topics
         # does not.
         async with connected(self._consumer()) as consumer:
             require([ATTEMPTS.name], await consumer.topics())

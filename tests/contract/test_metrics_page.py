@@ -7,6 +7,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
+import api.metrics
 import pipeline.alerts.metrics
 import pipeline.kube_events.metrics
 import pipeline.placements.metrics
@@ -66,6 +67,13 @@ def of_the_events() -> CollectorRegistry:
     return metrics.registry
 
 
+def of_the_api() -> CollectorRegistry:
+    metrics = api.metrics.Metrics()
+    for name in (*api.metrics.GAUGES, *api.metrics.COUNTERS):
+        metrics.watch(name, lambda: 0)
+    return metrics.registry
+
+
 def of_the_alertmanager_bridge() -> CollectorRegistry:
     return pipeline.alerts.metrics.BridgeMetrics().registry
 
@@ -77,6 +85,7 @@ PROCESSES: dict[str, Callable[[], CollectorRegistry]] = {
     "Alerts": of_the_alerts,
     "Alertmanager bridge": of_the_alertmanager_bridge,
     "Kubernetes events": of_the_events,
+    "API": of_the_api,
 }
 
 
