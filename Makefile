@@ -26,7 +26,7 @@ test: install  ## Run every test, with the real broker, index and Kubernetes, on
 unit: install  ## Run the tests that start no servers: tests/unit and tests/contract, within a minute on two cores
 	@$(PYTEST) tests/unit tests/contract $(ARGS)
 
-# A test of a million examples may take more than the five minutes that every other test is given.
+# A test of a million examples may take more than the ten minutes that every other test is given.
 stress: install  ## Run the tests that take a slice of their examples in the suite with all of them (ARGS="-k races")
 	@$(RUN) embedded install
 	@SCHEDULERLOG_TEST_STRESS=1 $(PYTEST) -m stress --timeout 3600 -v $(ARGS)
