@@ -12,12 +12,10 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._source = source
-        self._lines = self._counter(
-            "lines", "Lines by what became of them: event, noise, unknown.", "source", "outcome"
-        )
-        self._events = self._counter("events", "Events told.", "source")
+        self._lines = self._counter("lines", "Lines by outcome: event, noise, unknown.", "source", "outcome")
+        self._events = self._counter("events", "Events that the reader emitted.", "source")
         self._attempts = self._counter(
-            "attempts", "Attempts told, by whether the log says all of them.", "source", "complete"
+            "attempts", "Attempts, by whether the log reports all of them.", "source", "complete"
         )
         self._seen: dict[tuple[str, ...], int] = {}
 
