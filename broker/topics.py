@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
-from aiokafka.errors import TopicAlreadyExistsError, for_code
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
+from process.backoff import Backoff
 from process.errors import NotProvisionedError
 from schemas.topics import TOPICS, Topic
 
@@ -29,6 +30,19 @@ async def topic_names(bootstrap_servers: str) -> list[str]:
     """All topics that the broker has. Raises ``KafkaError``, ``OSError``."""
     async with administration(bootstrap_servers) as admin:
         return list(await admin.list_topics())
+
+
+async def wait_for_topics(bootstrap_servers: str, wanted: Iterable[str], backoff: Backoff) -> None:
+    """Return when Kafka answers and has these topics. Raises ``NotProvisionedError`` where it lacks one."""
+    while True:
+        try:
+            known = await topic_names(bootstrap_servers)
+        except (KafkaError, OSError) as error:
+            await backoff.failed(f"{type(error).__name__}: {error}")
+        else:
+            backoff.worked()
+            require(wanted, known)
+            return
 
 
 async def partitions_of(

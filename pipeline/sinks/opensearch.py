@@ -121,9 +121,9 @@ class OpenSearchSink:
         while True:
             response = await self._request("POST", "/_msearch", absent=(), body=body)
             answers = (response or {}).get("responses", [])
-            failed = next((each for each in answers if "hits" not in each), None)
+            failed = next((answer for answer in answers if "hits" not in answer), None)
             if failed is None:
-                return [each["hits"]["hits"] for each in answers]
+                return [answer["hits"]["hits"] for answer in answers]
             await self._backoff.failed(f"POST /_msearch: {str(failed.get('error'))[:300]}")
 
     def forget(self) -> None:
@@ -134,9 +134,9 @@ class OpenSearchSink:
         with self._metrics.bulk_seconds.time():
             answer, response = await self._try("POST", "/_bulk", body=body(batch), params={"filter_path": _FILTER})
         answers = of_bulk(response, len(batch)) if answer.outcome is BulkOutcome.DONE else [answer] * len(batch)
-        for outcome, count in Counter(each.outcome for each in answers).items():
+        for outcome, count in Counter(result.outcome for result in answers).items():
             self._metrics.documents(outcome.value).inc(count)
-        retried = next((each for each in answers if each.outcome is BulkOutcome.RETRY), None)
+        retried = next((result for result in answers if result.outcome is BulkOutcome.RETRY), None)
         if retried:
             self._metrics.retries.inc()
             await self._backoff.failed(retried.cause)

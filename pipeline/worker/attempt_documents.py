@@ -1,7 +1,6 @@
-"""The document and the records of an attempt, and the searches for what was written before. Pure but for a cache."""
+"""The document and the records of an attempt, and the searches for what was written before. Pure."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -115,39 +114,6 @@ def new_messages(lines: Sequence[MessageEmitted], written: AttemptSummarized | N
 def may_get_more(summary: AttemptSummarized) -> bool:
     """Can another record about the attempt come? None can about a pod that fits nowhere: it is never bound."""
     return not summary.complete or summary.status == "pending"
-
-
-class SummaryCache:
-    """The latest summaries that ``is_kept`` accepts, within ``max_bytes``."""
-
-    def __init__(self, max_bytes: int, is_kept: Callable[[AttemptSummarized], bool] = may_get_more) -> None:
-        self._max_bytes = max_bytes
-        self._is_kept = is_kept
-        self._summaries: OrderedDict[str, AttemptSummarized] = OrderedDict()
-        self.bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._summaries)
-
-    def get(self, attempt_id: str) -> AttemptSummarized | None:
-        return self._summaries.get(attempt_id)
-
-    def put(self, summary: AttemptSummarized) -> None:
-        self._forget(summary.attempt_id)
-        if not self._is_kept(summary):
-            return
-        self._summaries[summary.attempt_id] = summary
-        self.bytes += size_of(summary)
-        while self.bytes > self._max_bytes:
-            self._forget(next(iter(self._summaries)))
-
-    def clear(self) -> None:
-        self._summaries.clear()
-        self.bytes = 0
-
-    def _forget(self, attempt_id: str) -> None:
-        if (summary := self._summaries.pop(attempt_id, None)) is not None:
-            self.bytes -= size_of(summary)
 
 
 def size_of(summary: AttemptSummarized) -> int:

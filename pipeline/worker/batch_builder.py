@@ -13,7 +13,7 @@ from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.node_pools import pools_of
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
-from pipeline.worker import attempt_documents
+from pipeline.worker.attempt_documents import may_get_more, size_of
 from pipeline.worker.batch import Comparison, WriteBatch
 from pipeline.worker.device_documents import DeviceDocuments
 from pipeline.worker.metrics import Metrics
@@ -28,6 +28,7 @@ from pipeline.worker.writes import (
     RejectedRecord,
     WriterPolicy,
 )
+from process.bounded_cache import BoundedCache
 from schemas.documents.attempts import Digests, EpisodeRef, MinuteContribution, verdict_digest
 from schemas.events import AttemptSummarized, MessageEmitted
 from summaries.episodes import PreviousAttempt, continues_episode, differences, repeats
@@ -38,14 +39,19 @@ from summaries.trends import contribution
 logger = logging.getLogger(__name__)
 
 
+def _summaries(max_bytes: int) -> BoundedCache[str, AttemptSummarized]:
+    """A cache of summaries by the id of their attempt."""
+    return BoundedCache(max_bytes=max_bytes, size_of=size_of)
+
+
 class BatchBuilder:
     """Builds the batches of one writer, one after the other."""
 
     def __init__(self, index: ReadableIndex, metrics: Metrics, policy: WriterPolicy) -> None:
         self._stored = StoredAttempts(index)
         self._metrics = metrics
-        self._incomplete = attempt_documents.SummaryCache(policy.summary_cache_bytes)
-        self._whole = attempt_documents.SummaryCache(policy.compared_bytes, lambda _: True)
+        self._incomplete = _summaries(policy.summary_cache_bytes)
+        self._whole = _summaries(policy.compared_bytes)
         self._device_documents = DeviceDocuments()
         self._pods = PodHistory()
         self._minutes = MinuteCounts(pools_of(policy.node_pools))
@@ -132,10 +138,12 @@ class BatchBuilder:
         on_document = MinuteContribution(write.partition, counted.plain())
         self._count(summary, batch.add_attempt(summary, written, comparison, write, on_document))
         self._minutes.put(write.partition, summary.started_at, counted)
-        self._incomplete.put(summary)
+        self._incomplete.pop(summary.attempt_id)
+        if may_get_more(summary):
+            self._incomplete.put(summary.attempt_id, summary)
         self._pods.put(summary, comparison.attempt, comparison.previous)
         if not comparison.is_repetition:
-            self._whole.put(summary)
+            self._whole.put(summary.attempt_id, summary)
 
     async def _compare(self, summary: AttemptSummarized, predecessor: Predecessor | None) -> Comparison:
         """The attempt beside the previous one of its pod: does it repeat that one, does it continue its episode?"""

@@ -1,10 +1,10 @@
 """The documents of device records: the verdicts with every attempt, the inventory of the devices once a day."""
 
-from collections import OrderedDict
 from typing import Final
 
 from pipeline.sinks.bulk import Document, source
 from pipeline.worker.open_attempts import DeviceRecord
+from process.bounded_cache import BoundedCache
 from schemas.codec.device_record_layout import as_object, divided
 from schemas.documents.devices import devices_document, inventory_document
 from schemas.indices import DEVICES, INVENTORIES
@@ -17,7 +17,7 @@ class DeviceDocuments:
     """Makes the documents of device records. It remembers which inventories are in the index: pure but for that."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[tuple[str, str], None] = OrderedDict()
+        self._known: BoundedCache[tuple[str, str], None] = BoundedCache(_KNOWN_INVENTORIES)
 
     def of(self, record: DeviceRecord) -> list[Document]:
         """The documents of the record: its verdicts, and its inventory where that is not stored yet.
@@ -37,10 +37,7 @@ class DeviceDocuments:
     def _is_new(self, index: str, inventory: str) -> bool:
         key = index, inventory
         is_new = key not in self._known
-        self._known[key] = None
-        self._known.move_to_end(key)
-        if len(self._known) > _KNOWN_INVENTORIES:
-            self._known.popitem(last=False)
+        self._known.put(key, None)
         return is_new
 
     def clear(self) -> None:

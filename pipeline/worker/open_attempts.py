@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from process.bounded_cache import BoundedCache
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded
 from summaries.fold import AttemptFold, summarize
 from summaries.tally import CountedRecord
@@ -58,7 +59,7 @@ class OpenAttempts:
         self._incomplete_after_seconds = incomplete_after_seconds
         self._open: OrderedDict[str, _Open] = OrderedDict()
         self._complete: OrderedDict[str, float] = OrderedDict()
-        self._expired: OrderedDict[str, AttemptFold] = OrderedDict()
+        self._expired: BoundedCache[str, AttemptFold] = BoundedCache(REMEMBERED_FOLDS)
         self.held_bytes = 0
         """Bytes of the device records of open attempts."""
 
@@ -93,8 +94,7 @@ class OpenAttempts:
         return None
 
     def _begin(self, attempt_id: str, now: float) -> _Open:
-        known = self._expired.pop(attempt_id) if attempt_id in self._expired else AttemptFold()
-        return _Open(known, now)
+        return _Open(self._expired.pop(attempt_id) or AttemptFold(), now)
 
     def _remember_complete(self, attempt_id: str, now: float) -> None:
         self._complete[attempt_id] = now
@@ -111,14 +111,9 @@ class OpenAttempts:
             if now - attempt.last_record_at < self._incomplete_after_seconds:
                 return
             del self._open[attempt_id]
-            self._remember_fold(attempt_id, attempt.fold)
+            self._expired.put(attempt_id, attempt.fold)
             yield self._close(attempt)
 
     def _close(self, attempt: _Open) -> ClosedAttempt:
         self.held_bytes -= sum(len(record.value) for record in attempt.device_records)
         return attempt.close()
-
-    def _remember_fold(self, attempt_id: str, fold: AttemptFold) -> None:
-        self._expired[attempt_id] = fold
-        if len(self._expired) > REMEMBERED_FOLDS:
-            self._expired.popitem(last=False)

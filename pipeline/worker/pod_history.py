@@ -1,9 +1,9 @@
 """The latest attempt of each pod, reduced to the fields that the next one is compared with. No I/O; bounded in pods."""
 
-from collections import OrderedDict
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
+from process.bounded_cache import BoundedCache
 from schemas.documents.attempts import Digests, EpisodeRef
 from schemas.events import AttemptSummarized
 from summaries.episodes import PreviousAttempt
@@ -29,8 +29,7 @@ class PodHistory:
     """The latest attempts, by pod and scheduler."""
 
     def __init__(self, max_pods: int = MAX_PODS) -> None:
-        self._max_pods = max_pods
-        self._pods: OrderedDict[Key, _Pod] = OrderedDict()
+        self._pods: BoundedCache[Key, _Pod] = BoundedCache(max_pods)
 
     def __len__(self) -> int:
         return len(self._pods)
@@ -48,12 +47,10 @@ class PodHistory:
     def put(self, summary: AttemptSummarized, attempt: PreviousAttempt, previous: PreviousAttempt | None) -> None:
         """Note an attempt that is written, and the one before it."""
         key = _key(summary)
-        pod = self._pods.pop(key, None)
+        pod = self._pods.get(key)
         # A late record can complete an older attempt when the next one is written already.
         is_outdated = pod is not None and pod.latest.started_at > attempt.started_at
-        self._pods[key] = pod if pod is not None and is_outdated else _Pod(previous, attempt)
-        if len(self._pods) > self._max_pods:
-            self._pods.popitem(last=False)
+        self._pods.put(key, pod if pod is not None and is_outdated else _Pod(previous, attempt))
 
     def clear(self) -> None:
         self._pods.clear()

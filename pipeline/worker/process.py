@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, over the first attempt
 
-from broker.errors import KafkaError
-from broker.topics import require, topic_names
+from broker.topics import wait_for_topics
 from pipeline.settings import Settings
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink, client
@@ -39,6 +38,7 @@ MANY_REBALANCES: Final = 6
 """In a minute: as many as two workers with one instance id cause."""
 WRITERS: Final = 2
 """Two keep an index on one core busy nearly all the time; with more, batches would be smaller."""
+_TOPICS: Final = [topic.name for topic in (DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, DEAD_LETTERS)]
 _DEAD_AFTER_SECONDS: Final = 20.0
 """Without a tick the event loop then counts as dead."""
 
@@ -152,7 +152,9 @@ class Worker:
         self._state.not_ready = "waiting for OpenSearch"
         await self._index.check()
         self._state.not_ready = "waiting for Kafka"
-        await check_topics(self._settings)
+        await wait_for_topics(
+            self._settings.kafka_bootstrap_servers, _TOPICS, Backoff("Kafka", self._settings.max_backoff_seconds)
+        )
 
     async def _read(self) -> None:
         """Feed the agent. Faust stops itself on errors that it does not expect: then a new app is started."""
@@ -236,18 +238,3 @@ def _policy(settings: Settings) -> WriterPolicy:
         count_seconds=settings.count_seconds,
         node_pools=settings.node_pools,
     )
-
-
-async def check_topics(settings: Settings) -> None:
-    """Return when Kafka answers and has the topics that the worker needs. Raises ``NotProvisionedError``."""
-    backoff = Backoff("Kafka", settings.max_backoff_seconds)
-    while True:
-        try:
-            known = await topic_names(settings.kafka_bootstrap_servers)
-        except (KafkaError, OSError) as error:
-            await backoff.failed(f"{type(error).__name__}: {error}")
-            continue
-        backoff.worked()
-        wanted = (DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, DEAD_LETTERS)
-        require([topic.name for topic in wanted], known)
-        return

@@ -62,7 +62,8 @@ class StoredAttempts:
         """By attempt id, the previous attempt of the pod."""
         if not summaries:
             return {}
-        answers = await self._index.search([attempt_documents.previous_attempt_search(each) for each in summaries])
+        searches = [attempt_documents.previous_attempt_search(summary) for summary in summaries]
+        answers = await self._index.search(searches)
         found = (previous_attempt_of(hits[0].get("_source") or {}) if hits else None for hits in answers)
         return {summary.attempt_id: Predecessor(previous) for summary, previous in zip(summaries, found, strict=True)}
 
