@@ -20,7 +20,7 @@ from demo.processes import Processes, free_ports
 from schemas.codec.records import Record
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES
 from tests.chaos.ledger import Seen
-from tests.support.builders.kube_objects import a_card, a_node
+from tests.support.builders.kube_objects import a_device, a_node
 
 NODES = 6
 PACE: dict[str, str] = {
@@ -252,7 +252,7 @@ def _json(record: Any) -> Any:
 
 def a_roomy_node(name: str) -> dict[str, Any]:
     """Pods whose bind failed are not tried again here and go on holding what they were given: there is room for all."""
-    return a_node(name, [a_card(f"GPU-{name}-{index}", index=index, count=10_000) for index in range(8)])
+    return a_node(name, [a_device(f"GPU-{name}-{index}", index=index, count=10_000) for index in range(8)])
 
 
 @contextmanager

@@ -78,8 +78,8 @@ def test_from_the_command_line_it_runs_until_it_is_stopped(control_plane: Contro
             ["etcd", "up"], ["kube-apiserver", "up"], ["kube-controller-manager", "up"], ["kube-scheduler", "up"],
         ]  # fmt: skip
         shell = f"{embedded('env', *place).stdout}\nkubectl create namespace from-a-shell --output name"
-        said = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
-        assert said.stdout == "namespace/from-a-shell\n"
+        done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+        assert done.stdout == "namespace/from-a-shell\n"
     finally:
         down = embedded("down", *place)
     assert "kube-apiserver" in down.stderr

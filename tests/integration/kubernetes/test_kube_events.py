@@ -21,7 +21,7 @@ from schemas.events import Event, NodeObserved, NodeRegistered, PodObserved
 from tests.support.backends import Addresses, chosen
 from tests.support.builders.api_server_objects import a_pod_group
 from tests.support.control_plane.objects import Json, a_gpu_node, create, created_nodes
-from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, attempts, told
+from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, attempts, read_events
 from tests.support.harness.ingest_process import all_taken, versions
 from tests.support.harness.pipeline_process import pipeline
 from tests.support.harness.scheduler_process import create_topics
@@ -87,22 +87,24 @@ def tried_at(client: httpx.Client, namespace: str, pod: str) -> set[str]:
     return {stamp for pair in stamps for stamp in pair if stamp}
 
 
-async def told_of(kafka: str, namespace: str, names: set[str], log: Path) -> list[Event]:
+async def events_of_namespace(kafka: str, namespace: str, names: set[str], log: Path) -> list[Event]:
     """All events of the namespace, when there are attempts of all these pods."""
     for _ in range(60):
-        found = await told(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace)
+        found = await read_events(
+            kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace
+        )
         if names <= {each.pod.name for each in attempts(found)}:
             return found
         await asyncio.sleep(0.5)
     raise AssertionError(f"only {sorted({each.pod.name for each in attempts(found)})} of {names}; see {log}")
 
 
-async def test_refusals_are_told_by_reason_and_once_also_after_a_kill(
+async def test_refusals_are_recorded_by_reason_and_once_also_after_a_kill(
     control_plane: ControlPlane, refused_pods: str, kafka: str, namespace: str, tmp_path: Path
 ) -> None:
     log = tmp_path / "kube-events.log"
     with watching(control_plane, namespace, kafka, log) as process:
-        first = attempts(await told_of(kafka, namespace, set(PODS), log))
+        first = attempts(await events_of_namespace(kafka, namespace, set(PODS), log))
         process.kill()
     counts = {each.pod.name: each for each in first}
     cpu, extended, selector = (counts[name] for name in ("cpu", "extended", "selector"))
@@ -118,19 +120,21 @@ async def test_refusals_are_told_by_reason_and_once_also_after_a_kill(
 
 
 async def _eventually_equal(client: httpx.Client, kafka: str, namespace: str, name: str) -> None:
-    """As many attempts as the API server's events tell of, each once."""
+    """As many attempts as the API server's events show, each once."""
     for _ in range(60):
-        found = await told(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace)
+        found = await read_events(
+            kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace
+        )
         starts = [each.started_at for each in attempts(found) if each.pod.name == name]
-        said = {datetime.fromisoformat(stamp) for stamp in tried_at(client, namespace, name)}
-        if said <= set(starts):
+        tried = {datetime.fromisoformat(stamp) for stamp in tried_at(client, namespace, name)}
+        if tried <= set(starts):
             break
         await asyncio.sleep(0.5)
-    assert said <= set(starts)
+    assert tried <= set(starts)
     assert len(starts) == len(set(starts))
 
 
-async def test_a_preemption_is_told_of_both_pods_and_nodes_are_observed(
+async def test_a_preemption_is_recorded_of_both_pods_and_nodes_are_observed(
     control_plane: ControlPlane, refused_pods: str, kafka: str, namespace: str, tmp_path: Path
 ) -> None:
     pods, important = f"/api/v1/namespaces/{namespace}/pods", f"{namespace}-important"
@@ -149,8 +153,8 @@ async def test_a_preemption_is_told_of_both_pods_and_nodes_are_observed(
         )
         create(client, pods, high_pod)
         eventually(lambda: client.get(f"{pods}/high").json()["spec"].get("nodeName"), "nothing made room")
-        found = await told_of(kafka, namespace, {"low", "high"}, log)
-        about_nodes = await told(kafka, lambda event: getattr(event, "node", "") == refused_pods)
+        found = await events_of_namespace(kafka, namespace, {"low", "high"}, log)
+        about_nodes = await read_events(kafka, lambda event: getattr(event, "node", "") == refused_pods)
         client.delete(f"/apis/scheduling.k8s.io/v1/priorityclasses/{important}")
     high = [each for each in attempts(found) if each.pod.name == "high"]
     assert high[0].refused_nodes["Insufficient cpu"] >= 1
@@ -169,7 +173,7 @@ def test_watching_a_cluster_twice_leaves_the_index_as_it_was(
     log, mine = tmp_path / "kube-events.log", {"term": {"namespace": namespace}}
     with embedded.backends() as servers, pipeline(tmp_path, servers) as running, control_plane.client() as client:
         events = f"/apis/events.k8s.io/v1/namespaces/{namespace}/events"
-        eventually(lambda: len(client.get(events).json()["items"]) >= len(PODS), "kube-scheduler said nothing")
+        eventually(lambda: len(client.get(events).json()["items"]) >= len(PODS), "kube-scheduler tried nothing")
         # From here on nothing is tried again, so that both watches see the same.
         control_plane.scheduler.stop()
         running.start()
@@ -218,7 +222,7 @@ async def test_kais_pod_groups_are_watched_where_the_cluster_has_them(
             kind = {"apiVersion": "scheduling.run.ai/v2alpha2", "kind": "PodGroup"}
             create(client, groups, kind | group)
             with watching(control_plane, namespace, kafka, log := tmp_path / "kube-events.log"):
-                found = attempts(await told_of(kafka, namespace, {"infer-0"}, log))
+                found = attempts(await events_of_namespace(kafka, namespace, {"infer-0"}, log))
         finally:
             client.delete(f"{definitions}/{POD_GROUPS['metadata']['name']}")
     assert [(each.scheduler, each.scheduler_message) for each in found] == [("kai-scheduler", why)]

@@ -13,7 +13,7 @@ from tests.support.control_plane.bookkeeping import agreed, astray, overbooked, 
 from tests.support.control_plane.device_plugins import DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration
 from tests.support.control_plane.objects import (
-    CARDS,
+    DEVICES_PER_NODE,
     Json,
     a_gpu_node,
     a_gpu_pod,
@@ -27,8 +27,8 @@ from tests.support.waiting import eventually
 
 NAME = "hami-two"
 NODES = 20
-PODS_OF_A_CARD = 3
-PODS = NODES * CARDS * PODS_OF_A_CARD
+PODS_PER_DEVICE = 3
+PODS = NODES * DEVICES_PER_NODE * PODS_PER_DEVICE
 LEASE = (
     "--leader-elect", "--leader-elect-lease-duration", "3s", "--leader-elect-renew-deadline", "2s",
     "--leader-elect-retry-period", "500ms",
@@ -74,7 +74,7 @@ def leader_port(extenders: Sequence[Extender]) -> Callable[[], int | None]:
     return find
 
 
-async def test_leaders_are_killed_under_load_and_no_card_is_booked_twice(
+async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
     control_plane: ControlPlane,
     both: list[Extender],
     backends: Addresses,

@@ -22,7 +22,7 @@ from tests.support.waiting import eventually
 
 NAME = "hami-many"
 NODES = examples(50)
-CARDS = 8
+DEVICES_PER_NODE = 8
 PODS = 2 * NODES
 
 
@@ -44,7 +44,7 @@ async def test_twice_as_many_pods_as_nodes_are_scheduled_over_all_of_them(
     figure: Callable[[str], None],
 ) -> None:
     await create_topics(backends.bootstrap_servers)
-    nodes = [a_gpu_node(f"{namespace}-{number}", cards=CARDS) for number in range(NODES)]
+    nodes = [a_gpu_node(f"{namespace}-{number}", devices=DEVICES_PER_NODE) for number in range(NODES)]
     pods = [a_gpu_pod(f"pod-{number}", NAME, gpumem=20000, gpucores=40) for number in range(PODS)]
     authority = Authority.new("the tests' authority")
     # Spread, for a node is locked while its device plugin hands out one pod's cards.
@@ -69,10 +69,10 @@ async def test_twice_as_many_pods_as_nodes_are_scheduled_over_all_of_them(
         behind = time.monotonic() - began - took
         found = list_pods(client, namespace)
         assert overbooked(shown(found).values()) == {}
-        books = await agreed(backends.bootstrap_servers, namespace, found)
-        attempts = sum(len(book.chosen) for book in books.values())
+        records = await agreed(backends.bootstrap_servers, namespace, found)
+        attempts = sum(len(pod_records.chosen) for pod_records in records.values())
     figure(
-        f"{PODS} pods over {NODES} nodes x {CARDS} cards: {PODS / took:.0f} pods/s on {os.cpu_count()} cores "
-        f"({took:.0f} s, of which {written:.0f} s writing pods; {attempts} attempts; "
+        f"{PODS} pods over {NODES} nodes x {DEVICES_PER_NODE} devices: {PODS / took:.0f} pods/s "
+        f"on {os.cpu_count()} cores ({took:.0f} s, of which {written:.0f} s writing pods; {attempts} attempts; "
         f"our process {1000 * cpu / attempts:.1f} ms of CPU an attempt; Kafka had the last one {behind:.1f} s later)"
     )

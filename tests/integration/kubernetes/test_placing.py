@@ -14,8 +14,8 @@ from tests.support.control_plane.device_plugins import DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration
 from tests.support.control_plane.objects import (
     ALLOCATED,
-    CARD_MEMORY_MIB,
     CHOSEN,
+    DEVICE_MEMORY_MIB,
     LOCK,
     Json,
     a_gpu_node,
@@ -67,7 +67,7 @@ def events_of(cluster: ControlPlane, namespace: str, pod: str, reason: str) -> l
     return [event["message"] for event in found["items"]]
 
 
-async def test_a_pod_is_placed_with_hamis_annotations_and_kafka_tells_the_same(
+async def test_a_pod_is_placed_with_hamis_annotations_and_kafka_has_the_same(
     control_plane: ControlPlane,
     extender: Extender,
     kafka: str,
@@ -82,16 +82,16 @@ async def test_a_pod_is_placed_with_hamis_annotations_and_kafka_tells_the_same(
             eventually(lambda: pod_of("placed")["status"]["phase"] == "Running", extender.log.read_text)
             found = pod_of("placed")
             eventually(lambda: LOCK not in annotations_of(client.get(f"/api/v1/nodes/{node}").json()), "still locked")
-        said = annotations_of(found)
-        assert found["spec"]["nodeName"] == said[CHOSEN] == found["metadata"]["labels"][CHOSEN] == node
-        assert said["hami.io/vgpu-time"].isdecimal()
-        assert said["hami.io/bind-time"].isdecimal()
-        assert said["hami.io/bind-phase"] in {"allocating", "success"}
-        shares = shares_in(said[ALLOCATED])
+        annotations = annotations_of(found)
+        assert found["spec"]["nodeName"] == annotations[CHOSEN] == found["metadata"]["labels"][CHOSEN] == node
+        assert annotations["hami.io/vgpu-time"].isdecimal()
+        assert annotations["hami.io/bind-time"].isdecimal()
+        assert annotations["hami.io/bind-phase"] in {"allocating", "success"}
+        shares = shares_in(annotations[ALLOCATED])
         assert {(share.memory_mib, share.cores_percent) for share in shares} == {(20480, 20)}
-        assert len({share.card for share in shares}) == 2
-        assert said[ALLOCATED].endswith(":;")
-        assert said["hami.io/vgpu-devices-to-allocate"] == said[ALLOCATED]
+        assert len({share.device for share in shares}) == 2
+        assert annotations[ALLOCATED].endswith(":;")
+        assert annotations["hami.io/vgpu-devices-to-allocate"] == annotations[ALLOCATED]
         await agreed(kafka, namespace, [found])
 
 
@@ -99,7 +99,7 @@ async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
     control_plane: ControlPlane, extender: Extender, kafka: str, namespace: str, pod_of: Callable[[str], Json]
 ) -> None:
     small, few = f"{namespace}-small", f"{namespace}-few"
-    nodes = [a_gpu_node(small, cards=4, devmem=8192), a_gpu_node(few, cards=1)]
+    nodes = [a_gpu_node(small, devices=4, devmem=8192), a_gpu_node(few, devices=1)]
     with created_nodes(control_plane, nodes), control_plane.client() as client:
         create_pods(client, namespace, [a_gpu_pod("refused", NAME, gpus=2, gpumem=30000)])
         (message, *_) = eventually(
@@ -113,8 +113,8 @@ async def test_a_refused_pod_reads_our_reasons_in_its_own_event(
         assert [(one["type"], one["status"], one["reason"]) for one in conditions] == [
             ("PodScheduled", "False", "Unschedulable")
         ]
-        books = await agreed(kafka, namespace, list_pods(client, namespace))
-        assert set(books["refused"].chosen.values()) == {None}
+        records = await agreed(kafka, namespace, list_pods(client, namespace))
+        assert set(records["refused"].chosen.values()) == {None}
 
 
 async def test_a_pod_is_not_bound_to_a_node_that_another_has_locked_until_the_lock_is_gone(
@@ -123,12 +123,12 @@ async def test_a_pod_is_not_bound_to_a_node_that_another_has_locked_until_the_lo
     node = f"{namespace}-locked"
     # The owner must be there, or its lock would be taken over.
     owner = a_gpu_pod("owner", "nobody", gpumem=1000)
-    with created_nodes(control_plane, [a_gpu_node(node, cards=1)]), control_plane.client() as client:
+    with created_nodes(control_plane, [a_gpu_node(node, devices=1)]), control_plane.client() as client:
         create_pods(client, namespace, [owner])
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         annotate(client, f"/api/v1/nodes/{node}", {LOCK: f"{now},{namespace},owner"})
         # All of the card: a reservation that the failed bind left behind would keep it from being placed later.
-        create_pods(client, namespace, [a_gpu_pod("waits", NAME, gpumem=CARD_MEMORY_MIB, gpucores=100)])
+        create_pods(client, namespace, [a_gpu_pod("waits", NAME, gpumem=DEVICE_MEMORY_MIB, gpucores=100)])
         (message, *_) = eventually(
             lambda: events_of(control_plane, namespace, "waits", "FailedScheduling"), extender.log.read_text
         )
@@ -138,8 +138,8 @@ async def test_a_pod_is_not_bound_to_a_node_that_another_has_locked_until_the_lo
 
         annotate(client, f"/api/v1/nodes/{node}", {LOCK: None})
         eventually(lambda: pod_of("waits")["spec"].get("nodeName") == node, extender.log.read_text)
-        books = await agreed(kafka, namespace, list_pods(client, namespace))
-        assert f"node {node} has been locked within 5m0s: node lock contention" in books["waits"].bind_errors
+        records = await agreed(kafka, namespace, list_pods(client, namespace))
+        assert f"node {node} has been locked within 5m0s: node lock contention" in records["waits"].bind_errors
 
 
 async def test_nodes_sent_whole_lead_to_the_same_placement(
@@ -157,8 +157,8 @@ async def test_nodes_sent_whole_lead_to_the_same_placement(
             create_pods(client, namespace, [a_gpu_pod("whole", NAME, gpumem=2000, gpucores=10)])
             eventually(lambda: pod_of("whole")["status"]["phase"] == "Running", extender.log.read_text)
             (share,) = shown([pod_of("whole")])["whole"].shares
-            assert share == Share(share.card, 2000, 10)
-            assert share.card.startswith(f"GPU-{node}-")
+            assert share == Share(share.device, 2000, 10)
+            assert share.device.startswith(f"GPU-{node}-")
             await agreed(kafka, namespace, list_pods(client, namespace))
     finally:
         control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
@@ -215,7 +215,7 @@ async def test_the_webhook_makes_a_pod_that_asks_for_memory_ours_and_it_is_place
 ) -> None:
     node = f"{namespace}-hooked"
     with (
-        created_nodes(control_plane, [a_gpu_node(node, cards=1)]),
+        created_nodes(control_plane, [a_gpu_node(node, devices=1)]),
         DevicePlugins(control_plane, namespace),
         control_plane.client() as client,
     ):

@@ -21,7 +21,7 @@ from schemas.events import AttemptSummarized
 from tests.support.backends import Addresses
 from tests.support.builders.hami_lines import a_line, failed, requested, started, unfit
 from tests.support.control_plane.kubelet import Kubelet, serving_the_log_of
-from tests.support.control_plane.plain_scheduler import attempts, told
+from tests.support.control_plane.plain_scheduler import attempts, read_events
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
 from tests.support.harness.scheduler_process import create_topics
 from tests.support.waiting import eventually
@@ -48,10 +48,10 @@ def kafka(backends: Addresses) -> str:
 
 
 def an_attempt(name: str, namespace: str) -> list[bytes]:
-    """Of a pod that is refused by one node, said in five lines and one of several lines."""
+    """Of a pod that is refused by one node, written in five lines and one of several lines."""
     pod = f"{namespace}/{name}"
-    said = [started(name, namespace), requested(1, pod=pod), unfit("node-a", REFUSAL, pod)]
-    return [*said, *TWO_LINES, failed(1, pod)]
+    text = [started(name, namespace), requested(1, pod=pod), unfit("node-a", REFUSAL, pod)]
+    return [*text, *TWO_LINES, failed(1, pod)]
 
 
 class Reader:
@@ -112,8 +112,10 @@ def count_of(kubelet: Kubelet) -> int:
     return len(kubelet.written) - 3 * sum(line == b"\tone" for line in kubelet.written)
 
 
-def told_of(kafka: str, namespace: str) -> list[AttemptSummarized]:
-    events = asyncio.run(told(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace))
+def summaries_of(kafka: str, namespace: str) -> list[AttemptSummarized]:
+    events = asyncio.run(
+        read_events(kafka, lambda event: getattr(getattr(event, "pod", None), "namespace", "") == namespace)
+    )
     return attempts(events)
 
 
@@ -155,25 +157,25 @@ def test_a_reader_that_is_killed_goes_on_behind_what_kafka_took(
                     reader.process.kill()
         with reading(kubeconfig, pod, kafka, tmp_path) as reader:
             eventually(
-                lambda: {each.pod.name for each in told_of(kafka, namespace)} >= set(names), "attempts are missing"
+                lambda: {each.pod.name for each in summaries_of(kafka, namespace)} >= set(names), "attempts are missing"
             )
             assert reader.lines() < count_of(kubelet) / 2, "the last one did not read it all again"
-    found = told_of(kafka, namespace)
+    found = summaries_of(kafka, namespace)
     assert sorted(each.pod.name for each in found) == sorted(names)
     assert {each.status for each in found} == {"failed"}
 
 
 @pytest.mark.parametrize(
-    ("pod", "said"),
+    ("pod", "text"),
     [
         (f"{POD}/sidecar", "container sidecar is not valid for pod"),
         ("nobody", 'pods "nobody" not found'),
     ],
 )
-def test_what_is_not_there_is_said_and_ends_the_reader(
-    control_plane: ControlPlane, kubeconfig: Path, namespace: str, kafka: str, tmp_path: Path, pod: str, said: str
+def test_what_is_not_there_is_reported_and_ends_the_reader(
+    control_plane: ControlPlane, kubeconfig: Path, namespace: str, kafka: str, tmp_path: Path, pod: str, text: str
 ) -> None:
     with serving_the_log_of(control_plane, namespace, POD, tmp_path / "log"):
         reader = Reader(kubeconfig, f"{namespace}/{pod}", kafka, tmp_path)
         assert reader.process.wait(timeout=120) == 2
-    assert said in reader.log.read_text()
+    assert text in reader.log.read_text()

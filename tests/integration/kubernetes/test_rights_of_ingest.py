@@ -107,8 +107,8 @@ async def test_every_right_that_is_missing_is_named(
 
         def is_named(right: tuple[str, str]) -> bool:
             user = f"system:serviceaccount:{namespace}:{names[right]}"
-            said = f'User "{user}" cannot {right[0]} resource "{right[1]}"'
-            return any(said in record.getMessage() and record.levelno == logging.WARNING for record in caplog.records)
+            text = f'User "{user}" cannot {right[0]} resource "{right[1]}"'
+            return any(text in record.getMessage() and record.levelno == logging.WARNING for record in caplog.records)
 
         await asyncio.gather(*(watched(folder, Sink(), partial(is_named, right)) for right, folder in folders.items()))
         assert all(map(is_named, RIGHTS))

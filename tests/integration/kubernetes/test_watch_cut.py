@@ -13,8 +13,8 @@ from tests.support.control_plane.bookkeeping import agreed, overbooked, shown
 from tests.support.control_plane.device_plugins import DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration
 from tests.support.control_plane.objects import (
-    CARD_MEMORY_MIB,
-    CARDS,
+    DEVICE_MEMORY_MIB,
+    DEVICES_PER_NODE,
     Json,
     a_gpu_node,
     a_gpu_pod,
@@ -52,8 +52,8 @@ async def extender(
         yield running
 
 
-def whole_card(name: str) -> Json:
-    return a_gpu_pod(name, NAME, gpumem=CARD_MEMORY_MIB, gpucores=100)
+def whole_device(name: str) -> Json:
+    return a_gpu_pod(name, NAME, gpumem=DEVICE_MEMORY_MIB, gpucores=100)
 
 
 async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
@@ -61,16 +61,16 @@ async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
 ) -> None:
     old, new = f"{namespace}-old", f"{namespace}-new"
     with (
-        created_nodes(control_plane, [a_gpu_node(old, cards=1)]),
+        created_nodes(control_plane, [a_gpu_node(old, devices=1)]),
         DevicePlugins(control_plane, namespace),
         control_plane.client() as client,
     ):
-        create_pods(client, namespace, [whole_card("first")])
+        create_pods(client, namespace, [whole_device("first")])
         eventually(lambda: "first" in shown(list_pods(client, namespace)), extender.log.read_text)
         wire.sever()
         client.delete(f"/api/v1/namespaces/{namespace}/pods/first").raise_for_status()
-        with created_nodes(control_plane, [a_gpu_node(new, cards=1)]):
-            create_pods(client, namespace, [whole_card("second"), whole_card("third")])
+        with created_nodes(control_plane, [a_gpu_node(new, devices=1)]):
+            create_pods(client, namespace, [whole_device("second"), whole_device("third")])
             wire.mend()
 
             def both_are_bound() -> bool:
@@ -85,17 +85,17 @@ async def test_what_happened_while_the_watch_was_cut_counts_when_it_resumes(
             await agreed(backends.bootstrap_servers, namespace, found)
 
 
-async def test_connections_that_break_again_and_again_cost_no_card_and_no_pod(
+async def test_connections_that_break_again_and_again_cost_no_device_and_no_pod(
     control_plane: ControlPlane, extender: Extender, wire: TcpProxy, backends: Addresses, namespace: str
 ) -> None:
     nodes = [a_gpu_node(f"{namespace}-{number}") for number in range(5)]
-    count = len(nodes) * CARDS
+    count = len(nodes) * DEVICES_PER_NODE
     with (
         created_nodes(control_plane, nodes),
         DevicePlugins(control_plane, namespace),
         control_plane.client() as client,
     ):
-        create_pods(client, namespace, [whole_card(f"pod-{number}") for number in range(count)])
+        create_pods(client, namespace, [whole_device(f"pod-{number}") for number in range(count)])
 
         def all_are_bound() -> bool:
             wire.cut()
@@ -112,15 +112,15 @@ async def test_an_api_server_that_is_killed_and_comes_back_finds_a_scheduler_tha
     control_plane: ControlPlane, extender: Extender, backends: Addresses, namespace: str
 ) -> None:
     with (
-        created_nodes(control_plane, [a_gpu_node(f"{namespace}-a", cards=2)]),
+        created_nodes(control_plane, [a_gpu_node(f"{namespace}-a", devices=2)]),
         DevicePlugins(control_plane, namespace),
         control_plane.client() as client,
     ):
-        create_pods(client, namespace, [whole_card("before")])
+        create_pods(client, namespace, [whole_device("before")])
         eventually(lambda: "before" in shown(list_pods(client, namespace)), extender.log.read_text)
         control_plane.api_server.kill()
         control_plane.api_server.start()
-        create_pods(client, namespace, [whole_card("after")])
+        create_pods(client, namespace, [whole_device("after")])
         eventually(lambda: "after" in shown(list_pods(client, namespace)), extender.log.read_text)
         found = list_pods(client, namespace)
         assert overbooked(shown(found).values()) == {}

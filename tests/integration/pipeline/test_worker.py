@@ -314,7 +314,7 @@ def test_provisioning_again_corrects_what_differs(running: Pipeline) -> None:
 
 
 def test_provisioning_corrects_a_topic_that_somebody_made_by_hand(running: Pipeline) -> None:
-    running.make_topic_anew("schedulerlog.nodes", partitions=3, configuration={"retention.ms": "1000"})
+    running.recreate_topic("schedulerlog.nodes", partitions=3, configuration={"retention.ms": "1000"})
     running.processes.run("provision", "pipeline", "provision")
     output = running.processes.log("provision").read_text()
     assert "topic schedulerlog.nodes: 3 partitions are now 12" in output

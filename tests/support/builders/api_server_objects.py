@@ -74,8 +74,8 @@ def a_pod_group(why: str, *, pod: str = "ml/gpu8", at: str = "2026-11-21T03:13:3
 
 def read(*objects: tuple[Any, Json], reader: KubeEvents | None = None) -> list[Event]:
     reader = reader or KubeEvents()
-    told = [event for kind, found in objects for event in reader.changed(kind, found, 0.0)]
-    return told + reader.settle(60.0)
+    events = [event for kind, found in objects for event in reader.changed(kind, found, 0.0)]
+    return events + reader.settle(60.0)
 
 
 def attempts(events: Sequence[Event]) -> list[AttemptSummarized]:

@@ -50,13 +50,13 @@ def an_attempt(
     scores: Mapping[str, float] | None = None,
     nodes_a_record: int = 3,
     error: str = "",
-    **said: Any,
+    **fields: Any,
 ) -> list[AttemptEvent]:
     """The records of an attempt in the order in which a scheduler tells them.
 
     A node fits when every container has a picked device there; else the first container without one refuses it.
     """
-    common = about() | said
+    common = about() | fields
     names = [*devices, *unregistered]
     containers = max((len(each) for each in devices.values()), default=1)
     records = [
@@ -128,7 +128,7 @@ def a_device_record(
         node_index=[names.index(name) for name in verdicts],
         devices=[len(each) for each in verdicts.values()],
         rows=[len(each) for each in verdicts.values()],
-        uuid=[f"GPU-{name}-{card}" for name, each in verdicts.items() for card in range(len(each))],
+        uuid=[f"GPU-{name}-{index}" for name, each in verdicts.items() for index in range(len(each))],
         verdict=[words.index(word) for word in rows],
         kind=[0] * len(rows),
         numa=[0] * len(rows),
@@ -176,7 +176,7 @@ def _node_records(
         )
 
 
-def a_bind(*, bound: bool = True, node: str = "node1", after_ms: int = 20, **said: Any) -> BindConcluded:
+def a_bind(*, bound: bool = True, node: str = "node1", after_ms: int = 20, **fields: Any) -> BindConcluded:
     ended = STARTED + timedelta(milliseconds=after_ms)
     plain = {"node": node, "bound": bound, "error": "" if bound else "no", "bind_started_at": ENDED, "ended_at": ended}
-    return BindConcluded(**(about() | plain | said))
+    return BindConcluded(**(about() | plain | fields))

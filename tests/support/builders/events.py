@@ -26,16 +26,16 @@ ATTEMPT: dict[str, Any] = {
 }
 
 
-def a_request(**said: Any) -> Request:
-    return Request.model_validate({"container": "worker", "vendor": "NVIDIA", "count": 2, "memory_mib": 20480} | said)
+def a_request(**fields: Any) -> Request:
+    return Request.model_validate({"container": "worker", "vendor": "NVIDIA", "count": 2, "memory_mib": 20480} | fields)
 
 
 def a_refusal(devices: int = 8, **counts: int) -> Refusal:
     return Refusal(counts=counts, devices=devices)
 
 
-def a_summary(nodes: Sequence[str] = ("node1", "node2"), **said: Any) -> AttemptSummarized:
-    """All nodes refused for the first of ``refusals``, unless said otherwise."""
+def a_summary(nodes: Sequence[str] = ("node1", "node2"), **fields: Any) -> AttemptSummarized:
+    """All nodes refused for the first of ``refusals``, unless ``fields`` change that."""
     count = len(nodes)
     plain = {
         "version": 1,
@@ -52,10 +52,10 @@ def a_summary(nodes: Sequence[str] = ("node1", "node2"), **said: Any) -> Attempt
         "refused_by": [0] * count,
         "refusal": [0] * count,
     }
-    return AttemptSummarized.model_validate(ATTEMPT | plain | said)
+    return AttemptSummarized.model_validate(ATTEMPT | plain | fields)
 
 
-def a_repetition(**said: Any) -> AttemptRepeated:
+def a_repetition(**fields: Any) -> AttemptRepeated:
     """Of an attempt that began a minute earlier and was the first of its episode."""
     earlier = STARTED - timedelta(minutes=1)
     plain = {
@@ -67,16 +67,16 @@ def a_repetition(**said: Any) -> AttemptRepeated:
         "episode": "1e" * 16,
         "episode_started_at": earlier,
     }
-    return AttemptRepeated.model_validate(ATTEMPT | plain | said)
+    return AttemptRepeated.model_validate(ATTEMPT | plain | fields)
 
 
-def some_trends(**said: Any) -> TrendsCounted:
+def some_trends(**fields: Any) -> TrendsCounted:
     names = ("namespace", "result", "dimension", "value", "attempts", "pods", "nodes", "devices")
     plain: dict[str, Any] = {"started_at": STARTED.replace(second=0, microsecond=0), "partition": 0, "version": 1}
-    return TrendsCounted.model_validate(plain | {name: [] for name in names} | said)
+    return TrendsCounted.model_validate(plain | {name: [] for name in names} | fields)
 
 
-def nodes_judged(nodes: Sequence[str] = ("node1",), **said: Any) -> NodesJudged:
+def nodes_judged(nodes: Sequence[str] = ("node1",), **fields: Any) -> NodesJudged:
     count = len(nodes)
     plain = {
         "part": 0,
@@ -90,10 +90,10 @@ def nodes_judged(nodes: Sequence[str] = ("node1",), **said: Any) -> NodesJudged:
         "refused_by": [0] * count,
         "refusal": [0] * count,
     }
-    return NodesJudged.model_validate(ATTEMPT | plain | said)
+    return NodesJudged.model_validate(ATTEMPT | plain | fields)
 
 
-def devices_judged(nodes: Sequence[str] = ("node1",), *, each: int = 8, seed: int = 0, **said: Any) -> DevicesJudged:
+def devices_judged(nodes: Sequence[str] = ("node1",), *, each: int = 8, seed: int = 0, **fields: Any) -> DevicesJudged:
     """``each`` devices on every node with random UUIDs and random use, refused for various reasons."""
     draw = random.Random(seed)
     rows = len(nodes) * each
@@ -118,4 +118,4 @@ def devices_judged(nodes: Sequence[str] = ("node1",), *, each: int = 8, seed: in
         "cores_used_percent": [10 * draw.randrange(11) for _ in range(rows)],
         "slots_used": [draw.randrange(11) for _ in range(rows)],
     }
-    return DevicesJudged.model_validate(ATTEMPT | plain | said)
+    return DevicesJudged.model_validate(ATTEMPT | plain | fields)

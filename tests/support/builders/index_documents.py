@@ -11,5 +11,5 @@ from schemas.indices import ATTEMPTS
 INDEX = ATTEMPTS.name(datetime(2026, 11, 21, tzinfo=UTC))
 
 
-def a_document(name: str, version: int | None = 1, **said: Any) -> Document:
-    return Document(INDEX, name, orjson.dumps({"name": name, "version": version} | said), version, origin=name)
+def a_document(name: str, version: int | None = 1, **fields: Any) -> Document:
+    return Document(INDEX, name, orjson.dumps({"name": name, "version": version} | fields), version, origin=name)

@@ -12,21 +12,27 @@ Json = dict[str, Any]
 STARTED = datetime(2026, 11, 21, 3, 0, 0, 123456, tzinfo=UTC)
 
 
-def a_card(uuid: str, **fields: Any) -> Json:
-    card = {"id": uuid, "count": 10, "devmem": 45912, "devcore": 100, "type": "NVIDIA A40", "health": True}
-    return card | {"mode": "hami-core"} | fields
+def a_device(uuid: str, **fields: Any) -> Json:
+    device = {"id": uuid, "count": 10, "devmem": 45912, "devcore": 100, "type": "NVIDIA A40", "health": True}
+    return device | {"mode": "hami-core"} | fields
 
 
-def a_node(name: str = "node1", cards: int | Sequence[Json] = 8, annotations: Mapping[str, str] | None = None) -> Json:
-    listed = [a_card(f"GPU-{name}-{index}", index=index) for index in range(cards)] if isinstance(cards, int) else cards
-    said = {REGISTER: json.dumps(listed)} | dict(annotations or {})
-    metadata = {"name": name, "annotations": said}
+def a_node(
+    name: str = "node1", devices: int | Sequence[Json] = 8, annotations: Mapping[str, str] | None = None
+) -> Json:
+    listed = (
+        [a_device(f"GPU-{name}-{index}", index=index) for index in range(devices)]
+        if isinstance(devices, int)
+        else devices
+    )
+    all_annotations = {REGISTER: json.dumps(listed)} | dict(annotations or {})
+    metadata = {"name": name, "annotations": all_annotations}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata, "status": {}}
 
 
 def a_container(name: str = "main", gpus: int = 1, **limits: int) -> Json:
-    asked: Json = {f"nvidia.com/{word}": amount for word, amount in limits.items()}
-    return {"name": name, "resources": {"limits": asked | ({"nvidia.com/gpu": gpus} if gpus else {})}}
+    amounts: Json = {f"nvidia.com/{word}": amount for word, amount in limits.items()}
+    return {"name": name, "resources": {"limits": amounts | ({"nvidia.com/gpu": gpus} if gpus else {})}}
 
 
 def a_pod(

@@ -1,4 +1,4 @@
-"""Nodes, cards and pods in which a test names only what it is about."""
+"""Nodes, devices and pods of which a test names only what matters to it."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,23 +27,25 @@ A100_PROFILES: list[dict[str, Any]] = [
 ]
 
 
-def a_card(uuid: str = "GPU-0", **said: Any) -> dict[str, Any]:
+def a_device(uuid: str = "GPU-0", **fields: Any) -> dict[str, Any]:
     """One entry of a register annotation: healthy, 24 GiB, ten slots, whole cores."""
-    card = {"id": uuid, "count": 10, "devmem": 24576, "devcore": 100, "type": "NVIDIA A30", "mode": "hami-core"}
-    return {**card, "health": True, **said}
+    device = {"id": uuid, "count": 10, "devmem": 24576, "devcore": 100, "type": "NVIDIA A30", "mode": "hami-core"}
+    return {**device, "health": True, **fields}
 
 
-def a_mig_card(uuid: str = "GPU-0", **said: Any) -> dict[str, Any]:
-    return a_card(
+def a_mig_device(uuid: str = "GPU-0", **fields: Any) -> dict[str, Any]:
+    return a_device(
         uuid,
-        **{"mode": "mig", "devmem": 40960, "count": 7, "type": "NVIDIA A100", "migProfiles": A100_PROFILES, **said},
+        **{"mode": "mig", "devmem": 40960, "count": 7, "type": "NVIDIA A100", "migProfiles": A100_PROFILES, **fields},
     )
 
 
-def a_node(name: str = "node-a", cards: Sequence[Mapping[str, Any]] | str | None = None, **said: str) -> dict[str, Any]:
-    """A Node object; `cards` may be the annotation's text; `said` are more `hami.io/` annotations, `_` for `-`."""
-    text = cards if isinstance(cards, str) else json.dumps([a_card()] if cards is None else list(cards))
-    more = {f"hami.io/{key.replace('_', '-')}": value for key, value in said.items()}
+def a_node(
+    name: str = "node-a", devices: Sequence[Mapping[str, Any]] | str | None = None, **fields: str
+) -> dict[str, Any]:
+    """A Node; `devices` may be the annotation's text; `fields` are further `hami.io/` annotations, `_` for `-`."""
+    text = devices if isinstance(devices, str) else json.dumps([a_device()] if devices is None else list(devices))
+    more = {f"hami.io/{key.replace('_', '-')}": value for key, value in fields.items()}
     return {
         "metadata": {"name": name, "annotations": {"hami.io/node-nvidia-register": text, **more}},
         "status": {"allocatable": {"nvidia.com/gpu": "10"}},
@@ -51,7 +53,7 @@ def a_node(name: str = "node-a", cards: Sequence[Mapping[str, Any]] | str | None
 
 
 def asks(count: int = 1, **amounts: Any) -> dict[str, Any]:
-    """A container that asks for cards: `asks(2, gpumem=3000, gpucores=30)`."""
+    """A container that asks for devices: `asks(2, gpumem=3000, gpucores=30)`."""
     limits = {"nvidia.com/gpu": count, **{f"nvidia.com/{key.replace('_', '-')}": v for key, v in amounts.items()}}
     return {"name": "main", "resources": {"limits": limits}}
 
@@ -73,9 +75,9 @@ def a_pod(
     }
 
 
-def a_running_pod(devices: str, node: str = "node-a", uid: str = "uid-running", **said: Any) -> dict[str, Any]:
+def a_running_pod(devices: str, node: str = "node-a", uid: str = "uid-running", **fields: Any) -> dict[str, Any]:
     """A pod that holds `devices` (the annotation's text) on `node`."""
-    pod = a_pod(SIDECAR, uid=uid, **said)
+    pod = a_pod(SIDECAR, uid=uid, **fields)
     pod["metadata"]["annotations"] |= {"hami.io/vgpu-node": node, "hami.io/vgpu-devices-allocated": devices}
     pod["status"] = {"phase": "Running"}
     return pod

@@ -22,7 +22,7 @@ def a_pod(name: str = "trainer", uid: str | None = None) -> PodRef:
 
 
 def a_placed(
-    name: str = "trainer", node: str = "node1", *, started_at: float = 0, bound: float = 1, **said: Any
+    name: str = "trainer", node: str = "node1", *, started_at: float = 0, bound: float = 1, **fields: Any
 ) -> Placed:
     """A pod that was judged at one time and bound at another, with the first card of its node."""
     plain: dict[str, Any] = {
@@ -35,16 +35,16 @@ def a_placed(
         "devices": (f"GPU-{node}-0",),
         "vendors": frozenset({"NVIDIA"}),
     }
-    return Placed(**(plain | said))
+    return Placed(**(plain | fields))
 
 
-def seen(time: float, node: str = "node1", name: str = "trainer", **said: Any) -> PodObserved:
+def seen(time: float, node: str = "node1", name: str = "trainer", **fields: Any) -> PodObserved:
     plain = {"pod": a_pod(name), "observed_at": at(time), "phase": "Running" if node else "Pending", "node": node}
-    return PodObserved(**(plain | said))
+    return PodObserved(**(plain | fields))
 
 
-def a_problem(code: str = "HandshakeTooOld", vendor: str = "NVIDIA", **said: Any) -> NodeProblem:
-    return NodeProblem(code=code, vendor=vendor, message=f"the message of {code}", **said)
+def a_problem(code: str = "HandshakeTooOld", vendor: str = "NVIDIA", **fields: Any) -> NodeProblem:
+    return NodeProblem(code=code, vendor=vendor, message=f"the message of {code}", **fields)
 
 
 def checked(time: float, *problems: NodeProblem, node: str = "node1", scheduler: str = SCHEDULER) -> NodeChecked:

@@ -16,15 +16,16 @@ def record(
     stamp = at.isoformat().replace("+00:00", "Z")
     if form == "fluent-bit":
         kubernetes = {"namespace_name": namespace, "pod_name": pod, "container_name": container, "labels": {"app": "x"}}
-        said: object = {"@timestamp": at.timestamp(), "time": stamp, "stream": "stderr", "_p": tag, "log": text + "\n",
+        shipped: object = {"@timestamp": at.timestamp(), "time": stamp, "stream": "stderr", "_p": tag,
+                           "log": text + "\n",
                         "kubernetes": kubernetes}  # fmt: skip
     elif form == "vector":
         kubernetes = {"pod_namespace": namespace, "pod_name": pod, "container_name": container}
-        said = {"message": text, "timestamp": stamp, "source_type": "kubernetes_logs", "kubernetes": kubernetes | {
+        shipped = {"message": text, "timestamp": stamp, "source_type": "kubernetes_logs", "kubernetes": kubernetes | {
             "pod_labels": {"app": "x"}}}  # fmt: skip
     else:
-        said = {"resourceLogs": [otel_resource([text], at, names, tag)]}
-    return json.dumps(said).encode()
+        shipped = {"resourceLogs": [otel_resource([text], at, names, tag)]}
+    return json.dumps(shipped).encode()
 
 
 def otel_resource(texts: Sequence[str], at: datetime, names: tuple[str, str, str], tag: str = "F") -> dict[str, object]:

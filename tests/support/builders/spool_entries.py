@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 21, 3, 0, 0, tzinfo=UTC)
 
 
 class Clock:
-    """Stands still until it is told otherwise."""
+    """Stands still until a test advances it."""
 
     def __init__(self) -> None:
         self.now = NOW
@@ -32,9 +32,9 @@ def a_verdict(name: str = "a", size: int = 10) -> Entry:
     return Entry(EntryKind.VERDICT, DECISIONS.name, record, microseconds(NOW))
 
 
-def detail(pod: str = "pod1", part: int = 0, cards: int = 2, started_at: datetime = NOW) -> Entry:
+def detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at: datetime = NOW) -> Entry:
     """Device rows of one attempt on one node."""
-    numbers = np.zeros(cards, np.int64)
+    numbers = np.zeros(devices, np.int64)
     event = DevicesJudged(
         attempt_id=attempt_id("s", pod, started_at),
         pod=PodRef(namespace="default", name=pod, uid=pod),
@@ -47,9 +47,9 @@ def detail(pod: str = "pod1", part: int = 0, cards: int = 2, started_at: datetim
         kinds=[DeviceKind()],
         nodes=["node1"],
         node_index=np.zeros(1, np.int64),
-        devices=np.array([cards]),
-        rows=np.array([cards]),
-        uuid=[f"GPU-{card}" for card in range(cards)],
+        devices=np.array([devices]),
+        rows=np.array([devices]),
+        uuid=[f"GPU-{device}" for device in range(devices)],
         verdict=numbers,
         kind=numbers,
         numa=numbers,
@@ -57,4 +57,4 @@ def detail(pod: str = "pod1", part: int = 0, cards: int = 2, started_at: datetim
         cores_used_percent=numbers,
         slots_used=numbers,
     )
-    return Entry(EntryKind.DETAIL, DECISIONS.name, encode(event), microseconds(started_at), cards)
+    return Entry(EntryKind.DETAIL, DECISIONS.name, encode(event), microseconds(started_at), devices)

@@ -1,6 +1,6 @@
-"""Two books of what was placed where: what the API server shows, and what the records in Kafka tell.
+"""Who was placed where, from two sources: the API server, and the records in Kafka.
 
-Each is read by rules of its own, so that they can be held against each other. Nothing of the scheduler is used here.
+Each is read by its own rules, so that a test can compare them. Nothing of the scheduler is used here.
 """
 
 import asyncio
@@ -18,10 +18,10 @@ from schemas.events.base import PICKED, Event
 from schemas.topics import DECISIONS
 from tests.support.control_plane.objects import (
     ALLOCATED,
-    CARD_CORES,
-    CARD_MEMORY_MIB,
-    CARD_SLOTS,
     CHOSEN,
+    DEVICE_CORES,
+    DEVICE_MEMORY_MIB,
+    DEVICE_SLOTS,
     Json,
     annotations_of,
 )
@@ -29,9 +29,9 @@ from tests.support.control_plane.objects import (
 
 @dataclass(frozen=True, slots=True, order=True)
 class Share:
-    """What one container holds of one card."""
+    """What one container holds of one device."""
 
-    card: str
+    device: str
     memory_mib: int
     cores_percent: int
 
@@ -45,13 +45,13 @@ class Placement:
 
 
 def shares_in(annotation: str) -> tuple[Share, ...]:
-    """``GPU-a,NVIDIA,20480,20:GPU-b,NVIDIA,20480,20:;``: cards end with a colon, containers with a semicolon."""
+    """``GPU-a,NVIDIA,20480,20:GPU-b,NVIDIA,20480,20:;``: devices end with a colon, containers with a semicolon."""
     words = [device.split(",") for slot in annotation.split(";") for device in slot.split(":") if device]
     return tuple(sorted(Share(uuid, int(memory), int(cores)) for uuid, _, memory, cores in words))
 
 
 def shown(pods: Iterable[Json]) -> dict[str, Placement]:
-    """By pod name, what the API server says of the pods that are bound."""
+    """By pod name, the placement that the API server shows for each bound pod."""
     bound = [pod for pod in pods if pod["spec"].get("nodeName")]
     return {
         pod["metadata"]["name"]: Placement(pod["spec"]["nodeName"], shares_in(annotations_of(pod).get(ALLOCATED, "")))
@@ -66,40 +66,42 @@ def astray(pods: Iterable[Json]) -> list[str]:
 
 
 def overbooked(placements: Iterable[Placement]) -> dict[str, str]:
-    """By card, what it holds more than it has; a card is as the tests' nodes register it."""
+    """By device, the use that exceeds its size; a device is as the tests' nodes register it."""
     held: dict[str, list[Share]] = defaultdict(list)
     for placement in placements:
         for share in placement.shares:
-            held[share.card].append(share)
+            held[share.device].append(share)
     sums = {
-        card: (sum(s.memory_mib for s in shares), sum(s.cores_percent for s in shares), len(shares))
-        for card, shares in held.items()
+        device: (sum(s.memory_mib for s in shares), sum(s.cores_percent for s in shares), len(shares))
+        for device, shares in held.items()
     }
-    room = (CARD_MEMORY_MIB, CARD_CORES, CARD_SLOTS)
+    capacity = (DEVICE_MEMORY_MIB, DEVICE_CORES, DEVICE_SLOTS)
     return {
-        card: f"{used} of {room}" for card, used in sums.items() if any(u > r for u, r in zip(used, room, strict=True))
+        device: f"{used} of {capacity}"
+        for device, used in sums.items()
+        if any(u > r for u, r in zip(used, capacity, strict=True))
     }
 
 
 @dataclass(slots=True)
-class Told:
-    """What Kafka says about one pod."""
+class PodRecords:
+    """The records in Kafka about one pod."""
 
     chosen: dict[str, str | None] = field(default_factory=dict)
     """By attempt: the node that the filter chose; None where none fits."""
     picked: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
-    """By attempt: node and card of every device that was picked; on nodes that were not chosen too."""
+    """By attempt: node and device of every device that was picked; on nodes that were not chosen too."""
     bound: dict[str, str] = field(default_factory=dict)
     """By attempt that ended with the pod being bound: the node."""
     bind_errors: list[str] = field(default_factory=list)
 
 
-async def told(bootstrap_servers: str, namespace: str) -> dict[str, Told]:
-    """By pod name, what Kafka holds by now about the pods of a namespace."""
-    found: dict[str, Told] = defaultdict(Told)
+async def read_pod_records(bootstrap_servers: str, namespace: str) -> dict[str, PodRecords]:
+    """By pod name, the records that Kafka has now about the pods of a namespace."""
+    found: dict[str, PodRecords] = defaultdict(PodRecords)
     prefix = f"{namespace}/".encode()
     async for record in _records(bootstrap_servers):
-        # Only records that say which device was taken are read as a whole: thousands of nodes were judged in the rest.
+        # Only records with a picked device are decoded: the rest are about thousands of refused nodes.
         if record.key.startswith(prefix) and (_type_of(record) != DevicesJudged.TYPE or b'"picked"' in record.value):
             _enter(found, decode(record.value, record.headers))
     return dict(found)
@@ -123,7 +125,7 @@ def _type_of(record: ConsumerRecord) -> str:
     return str(types[0])
 
 
-def _enter(found: dict[str, Told], event: Event | Rejected) -> None:
+def _enter(found: dict[str, PodRecords], event: Event | Rejected) -> None:
     match event:
         case AttemptConcluded():
             found[event.pod.name].chosen[event.attempt_id] = event.chosen
@@ -136,32 +138,34 @@ def _enter(found: dict[str, Told], event: Event | Rejected) -> None:
             found[event.pod.name].bind_errors.append(event.error)
 
 
-def differences(pods: list[Json], books: Mapping[str, Told]) -> list[str]:
-    """Where the two books disagree about these pods; none when each bound pod is told with its node and its cards."""
+def differences(pods: list[Json], records_of: Mapping[str, PodRecords]) -> list[str]:
+    """Where the two sources disagree about these pods; empty if each bound pod has its records."""
     placements = shown(pods)
     found = []
     for name, placement in placements.items():
-        book = books.get(name, Told())
-        if sorted(book.bound.values()) != [placement.node]:
-            found.append(f"{name} is on {placement.node}, told to be bound to {sorted(book.bound.values())}")
-        cards = {share.card for share in placement.shares}
-        picked = [{card for node, card in book.picked[attempt] if node == placement.node} for attempt in book.bound]
-        if cards not in picked:
-            found.append(f"{name} holds {sorted(cards)}, told {picked}")
+        records = records_of.get(name, PodRecords())
+        if sorted(records.bound.values()) != [placement.node]:
+            found.append(f"{name} is on {placement.node}, but its records say {sorted(records.bound.values())}")
+        devices = {share.device for share in placement.shares}
+        picked = [
+            {device for node, device in records.picked[attempt] if node == placement.node} for attempt in records.bound
+        ]
+        if devices not in picked:
+            found.append(f"{name} holds {sorted(devices)}, but its records show {picked}")
     waiting = {pod["metadata"]["name"] for pod in pods} - set(placements)
     return found + [
-        f"{name} is not bound, told to be on {books[name].bound}"
+        f"{name} is not bound, but its records say {records_of[name].bound}"
         for name in waiting
-        if name in books and books[name].bound
+        if name in records_of and records_of[name].bound
     ]
 
 
 async def agreed(
     bootstrap_servers: str, namespace: str, pods: list[Json], timeout_seconds: float = 40
-) -> dict[str, Told]:
-    """Kafka's book as soon as it agrees with what the API server shows; fails with the differences after the time."""
+) -> dict[str, PodRecords]:
+    """The records as soon as they agree with what the API server shows; fails with the differences after the time."""
     deadline = time.monotonic() + timeout_seconds
-    while differs := differences(pods, books := await told(bootstrap_servers, namespace)):
+    while differs := differences(pods, records_of := await read_pod_records(bootstrap_servers, namespace)):
         assert time.monotonic() < deadline, f"{len(differs)} differences:\n" + "\n".join(differs[:20])
         await asyncio.sleep(0.5)
-    return books
+    return records_of

@@ -55,7 +55,7 @@ class Extender:
 
     def start(self, *, until_ready: bool = True) -> None:
         """Return when it answers, and by default when it is ready too."""
-        said = self.log.stat().st_size if self.log.exists() else 0
+        log_start = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as log:
             command = [sys.executable, "-m", "scheduler", "serve", *self._flags]
             self._process = subprocess.Popen(
@@ -63,7 +63,7 @@ class Extender:
             )
         deadline = time.monotonic() + READY_SECONDS
         while time.monotonic() < deadline:
-            self.url = self._address(said) or self.url
+            self.url = self._address(log_start) or self.url
             if self.url and (self.is_ready() or not until_ready):
                 return
             assert self._process.poll() is None, self.log.read_text()
@@ -109,8 +109,8 @@ class Extender:
             self.kill()
             raise
 
-    def _address(self, said: int) -> str:
-        lines = self.log.read_bytes()[said:].decode(errors="replace").splitlines()
+    def _address(self, log_start: int) -> str:
+        lines = self.log.read_bytes()[log_start:].decode(errors="replace").splitlines()
         return next((line.rsplit(" ", 1)[1] for line in lines if "answering kube-scheduler on" in line), "")
 
 

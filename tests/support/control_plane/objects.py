@@ -17,10 +17,10 @@ Json = dict[str, Any]
 MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 PARALLEL = 8
 
-CARDS = 4
-CARD_MEMORY_MIB = 40960
-CARD_CORES = 100
-CARD_SLOTS = 10
+DEVICES_PER_NODE = 4
+DEVICE_MEMORY_MIB = 40960
+DEVICE_CORES = 100
+DEVICE_SLOTS = 10
 
 LOCK = "hami.io/mutex.lock"
 ALLOCATED = "hami.io/vgpu-devices-allocated"
@@ -92,14 +92,14 @@ def annotations_of(found: Json) -> dict[str, str]:
     return annotations
 
 
-def a_gpu_node(name: str, cards: int = CARDS, **card: Any) -> Json:
-    """A node as HAMi's device plugin registers it; ``card`` changes all of its cards."""
+def a_gpu_node(name: str, devices: int = DEVICES_PER_NODE, **device: Any) -> Json:
+    """A node as HAMi's device plugin registers it; ``device`` changes all of its devices."""
     common = {
-        "count": CARD_SLOTS, "devmem": CARD_MEMORY_MIB, "devcore": CARD_CORES, "type": "NVIDIA-NVIDIA A100",
+        "count": DEVICE_SLOTS, "devmem": DEVICE_MEMORY_MIB, "devcore": DEVICE_CORES, "type": "NVIDIA-NVIDIA A100",
         "numa": 0, "mode": "hami-core", "health": True,
     }  # fmt: skip
-    registered = [common | {"id": f"GPU-{name}-{index}", "index": index} | card for index in range(cards)]
-    amounts = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": str(cards * CARD_SLOTS)}
+    registered = [common | {"id": f"GPU-{name}-{index}", "index": index} | device for index in range(devices)]
+    amounts = {"cpu": "64", "memory": "512Gi", "pods": "110", "nvidia.com/gpu": str(devices * DEVICE_SLOTS)}
     return {
         "metadata": {"name": name, "annotations": {"hami.io/node-nvidia-register": json.dumps(registered)}},
         "status": {"allocatable": amounts, "capacity": amounts},
@@ -107,7 +107,7 @@ def a_gpu_node(name: str, cards: int = CARDS, **card: Any) -> Json:
 
 
 def a_gpu_pod(name: str, scheduler: str, *, gpus: int = 1, **amounts: int) -> Json:
-    """``amounts``: gpumem (MiB), gpucores (percent), … of each container's card."""
+    """``amounts``: gpumem (MiB), gpucores (percent), … of each container's device."""
     limits = {"nvidia.com/gpu": gpus} | {f"nvidia.com/{word}": amount for word, amount in amounts.items()}
     container = {"name": "main", "image": "none", "resources": {"limits": {key: str(n) for key, n in limits.items()}}}
     spec = {"schedulerName": scheduler, "containers": [container], "terminationGracePeriodSeconds": 0}

@@ -16,7 +16,7 @@ SCHEDULER = "plain"
 """kube-scheduler without an extender."""
 
 
-async def told(kafka: str, mine: Callable[[Event], bool]) -> list[Event]:
+async def read_events(kafka: str, mine: Callable[[Event], bool]) -> list[Event]:
     """Every record on the topics that is ``mine``, in order."""
     names = [topic.name for topic in (DECISIONS, NODES, SEEN)]
     consumer = AIOKafkaConsumer(*names, bootstrap_servers=kafka, auto_offset_reset="earliest")

@@ -41,12 +41,12 @@ def service_account(cluster: ControlPlane, namespace: str, rules: Sequence[Json]
 
 def a_kubeconfig(folder: Path, cluster: ControlPlane) -> Path:
     """Of the account whose token lies in ``folder``."""
-    said = {
+    document = {
         "clusters": [{"name": "c", "cluster": {"server": cluster.url, "certificate-authority": str(cluster.ca)}}],
         "users": [{"name": "u", "user": {"tokenFile": "token"}}],
         "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
         "current-context": "x",
     }
     path = folder / "kubeconfig"
-    path.write_text(yaml.safe_dump(said))
+    path.write_text(yaml.safe_dump(document))
     return path

@@ -45,15 +45,15 @@ class FakeApi:
         before = self.objects.get(path, {}).get("metadata", {})
         metadata = {"name": name, "uid": before.get("uid", f"uid-{name}-{self.version}"), **found.get("metadata", {})}
         self.objects[path] = {**found, "metadata": metadata | {"resourceVersion": str(self.version)}}
-        return self._tell(kind, path)
+        return self._notify_watches(kind, path)
 
     def drop(self, path: str) -> None:
         self.version += 1
         self.objects[path]["metadata"]["resourceVersion"] = str(self.version)
-        self._tell("DELETED", path)
+        self._notify_watches("DELETED", path)
         del self.objects[path]
 
-    def _tell(self, kind: str, path: str) -> Json:
+    def _notify_watches(self, kind: str, path: str) -> Json:
         found = deepcopy(self.objects[path])
         self.history.append((self.version, path, {"type": kind, "object": found}))
         self._news.set()
@@ -84,8 +84,8 @@ class FakeApi:
     # HTTP
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        said = f"{request.method} {request.path}"
-        self.requests.append(said + (" watch" if "watch" in request.query else ""))
+        request_line = f"{request.method} {request.path}"
+        self.requests.append(request_line + (" watch" if "watch" in request.query else ""))
         for fault in self.faults:
             if self.requests[-1].startswith(fault[0]):
                 self.faults.remove(fault)
@@ -96,10 +96,10 @@ class FakeApi:
             return self._get(request)
         await asyncio.sleep(self.delay_seconds)
         reply = self._write(request.method, request.path, orjson.loads(await request.read()))
-        if held := self.held_answers.pop(said, None):
+        if held := self.held_answers.pop(request_line, None):
             await held.wait()
-        if said in self.lost_answers:
-            self.lost_answers.remove(said)
+        if request_line in self.lost_answers:
+            self.lost_answers.remove(request_line)
             assert request.transport
             request.transport.abort()
         return reply
@@ -139,27 +139,27 @@ class FakeApi:
                 wait.cancel()
         return response
 
-    def _write(self, method: str, path: str, said: Json) -> web.Response:
+    def _write(self, method: str, path: str, body: Json) -> web.Response:
         if path.endswith("/binding"):
             pod = self.objects[path.removesuffix("/binding")]
             self.put(
-                path.removesuffix("/binding"), {**pod, "spec": {**pod["spec"], "nodeName": said["target"]["name"]}}
+                path.removesuffix("/binding"), {**pod, "spec": {**pod["spec"], "nodeName": body["target"]["name"]}}
             )
             return _json({"kind": "Status", "status": "Success"}, 201)
         if method == "POST":
-            path = f"{path}/{said['metadata']['name']}"
+            path = f"{path}/{body['metadata']['name']}"
             if path in self.objects:
                 return _status(409, "already exists")
-            return _json(self.put(path, said), 201)
+            return _json(self.put(path, body), 201)
         if path not in self.objects:
             return _status(404, f'pods "{path.rsplit("/", 1)[1]}" not found')
         for field in ("resourceVersion", "uid"):
             if (
-                said["metadata"].get(field, self.objects[path]["metadata"][field])
+                body["metadata"].get(field, self.objects[path]["metadata"][field])
                 != self.objects[path]["metadata"][field]
             ):
                 return _status(409, "the object has been modified")
-        return _json(self.put(path, said if method == "PUT" else _merged(self.objects[path], said)))
+        return _json(self.put(path, body if method == "PUT" else _merged(self.objects[path], body)))
 
 
 def _is_of(collection: str, path: str) -> bool:
@@ -175,8 +175,8 @@ def _merged(into: Any, change: Any) -> Any:
     return kept | {key: _merged(old.get(key), value) for key, value in change.items() if value is not None}
 
 
-def _json(said: Json, status: int = 200) -> web.Response:
-    return web.Response(body=orjson.dumps(said), status=status, content_type="application/json")
+def _json(body: Json, status: int = 200) -> web.Response:
+    return web.Response(body=orjson.dumps(body), status=status, content_type="application/json")
 
 
 def _status(status: int, message: str) -> web.Response:

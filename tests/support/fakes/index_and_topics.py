@@ -81,8 +81,8 @@ class FakeIndex:
 
 
 def _matches(clause: dict[str, Any], document: dict[str, Any]) -> bool:
-    (kind, said) = next(iter(clause.items()))
-    (field, wanted) = next(iter(said.items()))
+    (kind, condition) = next(iter(clause.items()))
+    (field, wanted) = next(iter(condition.items()))
     if kind == "term":
         return bool(document[field] == wanted)
     if kind == "terms":

@@ -27,7 +27,7 @@ class Cut(Exception):  # noqa: N818 - a signal, not an error
 @dataclass
 class FakeOpenSearch:
     trouble: Iterator[Trouble] = field(default_factory=lambda: iter(()))
-    most_bytes: int = 100_000
+    max_bytes: int = 100_000
     documents: dict[tuple[str, str], tuple[int, dict[str, Any]]] = field(default_factory=dict)
     indices: dict[str, dict[str, Any]] = field(default_factory=dict)
     templates: dict[str, Any] = field(default_factory=lambda: {each.alias: each.template() for each in INDICES})
@@ -65,7 +65,7 @@ class FakeOpenSearch:
 
     def _bulk(self, body: bytes) -> tuple[int, Any]:
         trouble = next(self.trouble, "none")
-        if len(body) > self.most_bytes:
+        if len(body) > self.max_bytes:
             return 413, "too long"
         if trouble in ("429", "503", "403", "401"):
             return int(trouble), {"error": {"type": "trouble", "reason": trouble}, "status": int(trouble)}
@@ -127,9 +127,10 @@ async def _one(fake: FakeOpenSearch, reader: asyncio.StreamReader, writer: async
     headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
     body = await reader.readexactly(int(headers.get("content-length", "0")))
     status, answer = fake.answer(method, target.partition("?")[0], body)
-    said = answer.encode() if isinstance(answer, str) else orjson.dumps(answer)
+    encoded = answer.encode() if isinstance(answer, str) else orjson.dumps(answer)
     writer.write(
-        f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(said)}\r\n\r\n".encode() + said
+        f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(encoded)}\r\n\r\n".encode()
+        + encoded
     )
     await writer.drain()
     return True

@@ -17,9 +17,9 @@ def ingest(running: Pipeline, *arguments: str) -> "subprocess.Popen[str]":
 def read(running: Pipeline, *arguments: str) -> str:
     """What it says when it has read to the end."""
     process = ingest(running, *arguments)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 0, said
-    return said
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    return errors
 
 
 def all_taken(running: Pipeline) -> None:

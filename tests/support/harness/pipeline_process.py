@@ -98,8 +98,8 @@ class Pipeline:
             command, env=os.environ | self.servers.environment, capture_output=True, text=True, timeout=120, check=True
         ).stdout
 
-    def make_topic_anew(self, name: str, partitions: int, configuration: dict[str, str]) -> None:
-        asyncio.run(_make_anew(self.servers.bootstrap_servers, NewTopic(name, partitions, 1, None, configuration)))
+    def recreate_topic(self, name: str, partitions: int, configuration: dict[str, str]) -> None:
+        asyncio.run(_recreate(self.servers.bootstrap_servers, NewTopic(name, partitions, 1, None, configuration)))
 
     def metric(self, name: str) -> float:
         lines = httpx.get(f"http://127.0.0.1:{self.port}/metrics", timeout=5).text.splitlines()
@@ -144,7 +144,7 @@ async def _unacknowledged(servers: str, group: str, topics: Sequence[Topic]) -> 
         return sum([end - (await consumer.committed(each) or 0) for each, end in ends.items()])
 
 
-async def _make_anew(servers: str, topic: NewTopic) -> None:
+async def _recreate(servers: str, topic: NewTopic) -> None:
     admin = AIOKafkaAdminClient(bootstrap_servers=servers)
     await admin.start()
     try:

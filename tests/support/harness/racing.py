@@ -1,4 +1,4 @@
-"""Callers that race for scarce cards, an API server that takes its time, and a ledger kept by the callers alone."""
+"""Callers that race for scarce devices, an API server that takes its time, and a ledger kept by the callers alone."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
-from tests.support.builders.kube_objects import Json, a_card, a_container, a_node, a_pod
+from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
 
 MEMORY_MIB, CORES, SLOTS = 10_000, 100, 3
@@ -34,11 +34,13 @@ NODES = ("node1", "node2")
 
 
 def a_small_node(name: str) -> Json:
-    return a_node(name, cards=[a_card(f"GPU-{name}-{card}", devmem=MEMORY_MIB, count=SLOTS) for card in range(2)])
+    return a_node(
+        name, devices=[a_device(f"GPU-{name}-{device}", devmem=MEMORY_MIB, count=SLOTS) for device in range(2)]
+    )
 
 
 def a_random_pod(draw: random.Random, name: str) -> Json:
-    """Often more than half of a card, sometimes two cards or an init container."""
+    """Often more than half of a device, sometimes two devices or an init container."""
     asked = a_container(
         gpus=draw.choice([1, 1, 1, 2]), gpumem=draw.randrange(500, 9_000), gpucores=draw.choice([0, 10, 30, 60, 100])
     )
@@ -55,8 +57,8 @@ class Ledger:
     def drop(self, uid: str) -> None:
         self._held.pop(uid, None)
 
-    def book(self, uid: str, devices: str) -> None:
-        """`devices` is the annotation's text. Fails where a card is given away twice."""
+    def hold(self, uid: str, devices: str) -> None:
+        """`devices` is the annotation's text. Fails where a device is given away twice."""
         parts = (part.split(",") for part in devices.replace(";", "").split(":") if part)
         self._held[uid] = [(uuid, int(memory), int(cores)) for uuid, _, memory, cores in parts]
         self.placed += 1
@@ -136,7 +138,7 @@ async def _turns(draw: random.Random) -> None:
 
 
 class Race:
-    """A scheduler with four small cards, and the pods that want them."""
+    """A scheduler with four small devices, and the pods that want them."""
 
     def __init__(self, seed: int) -> None:
         self.draw, self.ledger, clock, metrics = random.Random(seed), Ledger(), Clock(), Metrics()
@@ -170,7 +172,7 @@ class Race:
         answer = json.loads(await self.scheduler.filter(FilterRequest(_asked(pod), NODES)))
         for node in answer["NodeNames"] or ():
             found = self.cluster.known_pod(about["namespace"], about["name"]) or {}
-            self.ledger.book(about["uid"], annotation(found, DEVICES_ALLOCATED) or "")
+            self.ledger.hold(about["uid"], annotation(found, DEVICES_ALLOCATED) or "")
             if self.draw.random() < 0.3:
                 await self._bind(pod, node)
         pod["busy"] = pod.get("bound", False)
@@ -182,7 +184,7 @@ class Race:
         self.ledger.drop(about["uid"])
         if not json.loads(await self.scheduler.bind(asked))["Error"]:
             found = self.cluster.known_pod(about["namespace"], about["name"]) or {}
-            self.ledger.book(about["uid"], annotation(found, DEVICES_ALLOCATED) or "")
+            self.ledger.hold(about["uid"], annotation(found, DEVICES_ALLOCATED) or "")
 
     def _end(self, uid: str) -> None:
         self.cluster.end(self.pods.pop(uid))

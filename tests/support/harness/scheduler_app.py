@@ -88,8 +88,8 @@ class Serving:
         answer: Json = response.json()
         return answer
 
-    def told(self) -> list[Event]:
-        """The events that were told since the last call."""
+    def new_events(self) -> list[Event]:
+        """The events that were recorded since the last call."""
         found: list[Event] = []
         while batch := self.spool.next_batch():
             for entry in batch.entries:

@@ -36,17 +36,17 @@ class Nursery:
         return pipe
 
     def begin(self, arguments: list[str], log: Path) -> "Child":
-        requests, said = self._pipe(self._parent.stdin), self._pipe(self._parent.stdout)
+        requests, answers = self._pipe(self._parent.stdin), self._pipe(self._parent.stdout)
         requests.write(json.dumps([str(log), *arguments]) + "\n")
         requests.flush()
-        return Child(int(said.readline()), said)
+        return Child(int(answers.readline()), answers)
 
 
 class Child:
     """What `SchedulerProcess` asks of a process."""
 
-    def __init__(self, pid: int, said: IO[str]) -> None:
-        self.pid, self._said = pid, said
+    def __init__(self, pid: int, answers: IO[str]) -> None:
+        self.pid, self._answers = pid, answers
         self._code: int | None = None
 
     def poll(self) -> int | None:
@@ -58,7 +58,7 @@ class Child:
 
     def wait(self, timeout: float | None = None) -> int:
         if self._code is None:
-            self._code = os.waitstatus_to_exitcode(int(self._said.readline()))
+            self._code = os.waitstatus_to_exitcode(int(self._answers.readline()))
         return self._code
 
 

@@ -42,13 +42,13 @@ def node_path(name: str) -> str:
     return f"/api/v1/nodes/{name}"
 
 
-def a_cluster(*pods: str, cards: int = 2, slots: int = 10) -> FakeApi:
-    """node1 with cards, and pods that ask for one each."""
+def a_cluster(*pods: str, devices: int = 2, slots: int = 10) -> FakeApi:
+    """node1 with devices, and pods that ask for one each."""
     api = FakeApi()
-    node = a_node("node1", cards=cards)
+    node = a_node("node1", devices=devices)
     (register,) = node["metadata"]["annotations"]
-    said = json.loads(node["metadata"]["annotations"][register])
-    node["metadata"]["annotations"][register] = json.dumps([card | {"count": slots} for card in said])
+    registered = json.loads(node["metadata"]["annotations"][register])
+    node["metadata"]["annotations"][register] = json.dumps([device | {"count": slots} for device in registered])
     api.put(node_path("node1"), node)
     for name in pods:
         api.put(pod_path(name), a_pod(name))
@@ -78,8 +78,10 @@ class OnApi:
         return answer
 
     async def bind(self, pod: Json, node: str = "node1") -> str:
-        said = pod["metadata"]
-        answer = json.loads(await self.scheduler.bind(BindRequest(said["namespace"], said["name"], said["uid"], node)))
+        metadata = pod["metadata"]
+        answer = json.loads(
+            await self.scheduler.bind(BindRequest(metadata["namespace"], metadata["name"], metadata["uid"], node))
+        )
         return str(answer["Error"])
 
     def slots_used(self) -> int:

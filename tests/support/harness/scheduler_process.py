@@ -78,11 +78,11 @@ class SchedulerProcess:
         """Return when it is ready."""
         flags = ["--cluster", str(self.cluster), "--spool", str(self.spool), "--listen", "0", *self._flags]
         flags += [] if "--cert-file" in flags else ["--insecure-http"]
-        said = self.log.stat().st_size if self.log.exists() else 0
+        log_start = self.log.stat().st_size if self.log.exists() else 0
         self._process = self.spawn(["serve", *flags])
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
-            lines = self.log.read_bytes()[said:].decode().splitlines()
+            lines = self.log.read_bytes()[log_start:].decode().splitlines()
             address = next((line.rsplit(" ", 1)[1] for line in lines if "answering kube-scheduler on" in line), "")
             if address and self._is_ready(address):
                 self.url = address

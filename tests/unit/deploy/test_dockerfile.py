@@ -31,7 +31,7 @@ def environment() -> dict[str, str]:
     return dict(pair.split("=", 1) for arguments in arguments_of("ENV") for pair in arguments.split())
 
 
-def test_the_user_is_a_number_that_a_kubelet_can_tell_from_root() -> None:
+def test_the_user_is_a_number_that_a_kubelet_can_distinguish_from_root() -> None:
     user, group = re.fullmatch(r"(\d+):(\d+)", arguments_of("USER")[-1]).groups()  # type: ignore[union-attr]
     assert int(user) > 0
     assert int(group) > 0

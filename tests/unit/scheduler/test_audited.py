@@ -26,7 +26,7 @@ from schemas.events import AttemptEvent, FindingReported, NodeChecked, NodeRegis
 from summaries.fold import summarize
 from summaries.placement_audit import placed_of
 from summaries.placement_auditor import PlacementAuditor
-from tests.support.builders.kube_objects import Json, a_card, a_node, a_pod
+from tests.support.builders.kube_objects import Json, a_device, a_node, a_pod
 from tests.support.builders.spool_entries import Clock
 from tests.support.harness.scheduler_app import manifest_of
 
@@ -89,14 +89,14 @@ def shaken(at: str) -> dict[str, str]:
 
 
 async def test_a_placement_that_is_right_is_no_finding(audited: Audited) -> None:
-    audited.edit(a_node("node1", cards=2, annotations=shaken("2026-11-21 02:59:50")))
+    audited.edit(a_node("node1", devices=2, annotations=shaken("2026-11-21 02:59:50")))
     await audited.filter(a_pod())
     await audited.bind(a_pod())
     assert audited.found() == []
 
 
 async def test_a_node_that_fell_silent_and_was_chosen_is_found_with_the_age_of_its_handshake(audited: Audited) -> None:
-    audited.edit(a_node("node1", cards=2, annotations=shaken("2026-11-21 02:59:50")))
+    audited.edit(a_node("node1", devices=2, annotations=shaken("2026-11-21 02:59:50")))
     audited.clock.advance(600)
     await audited.checks.check()
     await audited.filter(a_pod())
@@ -108,9 +108,9 @@ async def test_a_node_that_fell_silent_and_was_chosen_is_found_with_the_age_of_i
 
 
 async def test_a_card_that_is_registered_with_less_memory_before_the_bind_is_found(audited: Audited) -> None:
-    audited.edit(a_node("node1", [a_card("GPU-1", devmem=46_000)]))
+    audited.edit(a_node("node1", [a_device("GPU-1", devmem=46_000)]))
     await audited.filter(a_pod())
-    audited.edit(a_node("node1", [a_card("GPU-1", devmem=23_000)]))
+    audited.edit(a_node("node1", [a_device("GPU-1", devmem=23_000)]))
     await audited.bind(a_pod())
     (finding,) = audited.found()
     assert (finding.finding, finding.device) == ("MemoryChanged", "GPU-1")

@@ -102,7 +102,7 @@ class Checked:
         self.checks = NodeChecks("hami-scheduler", CheckPolicy(), columns, event_writer, self.clock, self.metrics)
         self.observer = Observer("hami-scheduler", columns, Claims(), event_writer, self.clock, self.checks)
 
-    def told(self) -> list[tuple[str, list[str]]]:
+    def new_events(self) -> list[tuple[str, list[str]]]:
         """(node, codes) of each event since the last call."""
         found = []
         while batch := self.spool.next_batch():
@@ -129,16 +129,16 @@ def reported(clock: Clock) -> dict[str, str]:
 async def test_a_node_that_falls_silent_is_told_of_once_and_again_when_it_is_back(checked: Checked) -> None:
     checked.observer.node_changed(a_node("node1", annotations=reported(checked.clock)))
     await checked.checks.check()
-    assert (checked.told(), checked.count("HandshakeTooOld")) == ([], 0)
+    assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([], 0)
     checked.clock.advance(310)
     for _ in range(3):
         await checked.checks.check()
         checked.clock.advance(15)
-    assert (checked.told(), checked.count("HandshakeTooOld")) == ([("node1", ["HandshakeTooOld"])], 1)
+    assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([("node1", ["HandshakeTooOld"])], 1)
     assert checked.metrics.registry.get_sample_value("schedulerlog_scheduler_handshake_oldest_age_seconds") == 340
     checked.observer.node_changed(a_node("node1", annotations=reported(checked.clock)))
     await checked.checks.check()
-    assert (checked.told(), checked.count("HandshakeTooOld")) == ([("node1", [])], 0)
+    assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([("node1", [])], 0)
 
 
 async def test_what_is_wrong_with_a_handshake_is_told_with_its_numbers(checked: Checked) -> None:
@@ -157,7 +157,7 @@ async def test_what_is_wrong_with_a_handshake_is_told_with_its_numbers(checked: 
 
 async def test_a_registration_that_breaks_is_told_at_once(checked: Checked) -> None:
     checked.observer.node_changed(a_node("node1", annotations={REGISTER: "[{"}))
-    assert checked.told() == [("node1", ["RegistrationUnusable"])]
+    assert checked.new_events() == [("node1", ["RegistrationUnusable"])]
     await checked.checks.check()
     assert checked.count("RegistrationUnusable") == 1
 
@@ -166,5 +166,5 @@ async def test_a_node_that_is_gone_has_no_problems(checked: Checked) -> None:
     checked.observer.node_changed(a_gpu_node(register=None))
     checked.observer.node_gone("node1")
     await checked.checks.check()
-    assert checked.told() == [("node1", ["RegistrationMissing"]), ("node1", [])]
+    assert checked.new_events() == [("node1", ["RegistrationMissing"]), ("node1", [])]
     assert checked.count("RegistrationMissing") == 0

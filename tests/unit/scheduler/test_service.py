@@ -26,7 +26,7 @@ from schemas.events import (
     PodRef,
 )
 from schemas.ids import attempt_id
-from tests.support.builders.kube_objects import Json, a_card, a_container, a_node, a_pod
+from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
 from tests.support.harness.scheduler_app import Serving
 from tests.support.stress import examples
 
@@ -49,8 +49,8 @@ async def serve(tmp_path: Path) -> AsyncIterator[Callable[..., Serving]]:
 
 @pytest.fixture
 def serving(serve: Callable[..., Serving]) -> Serving:
-    found = serve(a_node("node1", cards=2), a_node("node2", cards=2))
-    found.told()
+    found = serve(a_node("node1", devices=2), a_node("node2", devices=2))
+    found.new_events()
     return found
 
 
@@ -68,13 +68,13 @@ async def test_a_pod_that_fits_nowhere_gets_every_reason(serving: Serving) -> No
 async def test_a_pod_without_devices_gets_all_nodes_back_and_nothing_is_told(serving: Serving) -> None:
     pod = a_pod(containers=[a_container(gpus=0)])
     assert await serving.filter(pod, ["a", "b"]) == EMPTY | {"NodeNames": ["a", "b"]}
-    assert serving.told() == []
+    assert serving.new_events() == []
 
 
 async def test_an_attempt_that_can_not_be_judged_says_so_in_error_and_in_its_conclusion(serving: Serving) -> None:
     answer = await serving.filter(a_pod(annotations={"hami.io/device-scoring-weights": "x"}))
     assert answer["Error"].startswith("calcScore failed invalid hami.io/device-scoring-weights annotation")
-    (event,) = serving.told()
+    (event,) = serving.new_events()
     assert isinstance(event, AttemptConcluded)
     assert event.error == answer["Error"]
 
@@ -84,7 +84,7 @@ async def test_what_is_told_about_a_placed_pod_is_under_one_attempt_id(serving: 
     await serving.filter(pod)
     began = serving.clock()
     await serving.bind(pod)
-    told = serving.told()
+    told = serving.new_events()
     assert {type(event) for event in told} >= {DevicesJudged, AttemptConcluded, BindConcluded}
     assert {event.attempt_id for event in told if isinstance(event, AttemptEvent)} == {
         attempt_id("hami-scheduler", "uid-pod1", began)
@@ -111,7 +111,7 @@ async def test_two_pods_are_bound_to_one_node_one_after_the_other(serving: Servi
 
 async def test_a_failed_bind_frees_the_devices_at_once(serve: Callable[..., Serving]) -> None:
     lock = {NODE_LOCK: "2026-11-21T02:59:59Z,default,other"}
-    serving = serve(a_node("node1", cards=1, annotations=lock), a_pod("other"))
+    serving = serve(a_node("node1", devices=1, annotations=lock), a_pod("other"))
     whole = [a_container(gpucores=100)]
     first, second = a_pod("first", whole), a_pod("second", whole)
     assert (await serving.filter(first))["NodeNames"] == ["node1"]
@@ -120,14 +120,14 @@ async def test_a_failed_bind_frees_the_devices_at_once(serve: Callable[..., Serv
     assert await serving.bind(first) == error
     assert serving.cluster.locked_nodes() == 1
     assert (await serving.filter(second))["NodeNames"] == ["node1"]
-    (failed,) = [event for event in serving.told() if isinstance(event, BindConcluded)]
+    (failed,) = [event for event in serving.new_events() if isinstance(event, BindConcluded)]
     assert (failed.bound, failed.error, failed.node) == (False, error, "node1")
 
 
 async def test_a_bind_after_a_restart_is_an_attempt_of_its_own(serving: Serving) -> None:
     serving.cluster.offered(a_pod())
     await serving.bind(a_pod())
-    (event,) = serving.told()
+    (event,) = serving.new_events()
     assert isinstance(event, BindConcluded)
     assert event.started_at == event.bind_started_at
     assert event.attempt_id == attempt_id("hami-scheduler", "uid-pod1", event.bind_started_at)
@@ -158,9 +158,9 @@ async def test_a_pod_that_fits_no_more_lets_go_of_what_it_held(serving: Serving)
 async def test_a_pod_that_ends_frees_its_devices(serve: Callable[..., Serving]) -> None:
     holds = {ASSIGNED_NODE: "node1", DEVICES_ALLOCATED: "GPU-node1-0,NVIDIA,45912,100:;"}
     running = a_pod("running", annotations=holds) | {"status": {"phase": "Running"}}
-    serving = serve(a_node("node1", cards=1), running)
+    serving = serve(a_node("node1", devices=1), running)
     assert (await serving.filter(a_pod()))["NodeNames"] is None
-    serving.edit(a_node("node1", cards=1), running | {"status": {"phase": "Succeeded"}})
+    serving.edit(a_node("node1", devices=1), running | {"status": {"phase": "Succeeded"}})
     assert (await serving.filter(a_pod()))["NodeNames"] == ["node1"]
 
 
@@ -170,20 +170,20 @@ def whole(pod: Json, *nodes: Json) -> Json:
 
 
 async def test_a_pod_is_placed_for_real_where_whole_nodes_are_sent(serving: Serving) -> None:
-    sent = [a_node(name, cards=2, annotations={"sent": "as it was"}) for name in ("node2", "node1")]
+    sent = [a_node(name, devices=2, annotations={"sent": "as it was"}) for name in ("node2", "node1")]
     answer = await serving.post("/filter", whole(a_pod(), *sent))
     assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": [sent[1]]}}
     pod = serving.cluster.known_pod("default", "pod1")
     assert pod
     assert annotation(pod, ASSIGNED_NODE) == "node1"
-    assert AttemptConcluded in {type(event) for event in serving.told()}
+    assert AttemptConcluded in {type(event) for event in serving.new_events()}
     assert await serving.bind(a_pod()) == ""
 
 
 async def test_what_runs_counts_where_whole_nodes_are_sent(serving: Serving) -> None:
     both = [a_container(gpus=2, gpucores=100)]
     await serving.filter(a_pod("first", both))
-    answer = await serving.post("/filter", whole(a_pod("second", both), a_node("node1", cards=2), a_node("stranger")))
+    answer = await serving.post("/filter", whole(a_pod("second", both), a_node("node1", devices=2), a_node("stranger")))
     assert answer == EMPTY | {"FailedNodes": {"node1": "2/2 CardInsufficientMemory", "stranger": "node unregistered"}}
 
 
@@ -194,12 +194,12 @@ async def test_a_pod_without_devices_gets_whole_nodes_back(serving: Serving) -> 
 
 
 async def test_whole_nodes_are_judged_without_a_trace_where_that_is_asked_for(serve: Callable[..., Serving]) -> None:
-    serving = serve(a_node("node1", cards=2), simulates_whole_nodes=True)
-    serving.told()
-    nodes = [a_node("elsewhere", cards=1), a_node("other", cards=1)]
+    serving = serve(a_node("node1", devices=2), simulates_whole_nodes=True)
+    serving.new_events()
+    nodes = [a_node("elsewhere", devices=1), a_node("other", devices=1)]
     answer = await serving.post("/filter", whole(a_pod(), *nodes))
     assert answer == EMPTY | {"Nodes": {"metadata": {}, "items": [nodes[0]]}}
-    assert serving.told() == []
+    assert serving.new_events() == []
     assert serving.cluster.known_pod("default", "pod1") is None
 
 
@@ -280,16 +280,16 @@ async def test_metrics_count_decisions_and_reasons(serving: Serving) -> None:
 
 async def test_registrations_are_told_when_they_change_and_only_then(serve: Callable[..., Serving]) -> None:
     serving = serve(a_node("node1"), a_node("cpu", annotations={"hami.io/node-nvidia-register": ""}))
-    first = [event for event in serving.told() if isinstance(event, NodeRegistered)]
+    first = [event for event in serving.new_events() if isinstance(event, NodeRegistered)]
     assert {event.node: event.registered for event in first} == {"node1": True, "cpu": False}
     serving.edit(a_node("node1", annotations={"unrelated": "1"}))
-    assert serving.told() == []
-    serving.edit(a_node("node1", cards=3))
-    (changed,) = serving.told()
+    assert serving.new_events() == []
+    serving.edit(a_node("node1", devices=3))
+    (changed,) = serving.new_events()
     assert isinstance(changed, NodeRegistered)
     assert len(changed.uuid) == 3
     serving.edit()
-    (gone,) = serving.told()
+    (gone,) = serving.new_events()
     assert isinstance(gone, NodeRegistered)
     assert (gone.registered, gone.cause) == (False, "the node is gone")
 
@@ -311,8 +311,8 @@ async def test_calls_at_the_same_time_never_give_one_device_away_twice(
     serve: Callable[..., Serving], seed: int
 ) -> None:
     draw = random.Random(seed)
-    cards = [a_card(f"GPU-{card}", devmem=10_000, count=3) for card in range(4)]
-    serving = serve(a_node("node1", cards=cards[:2]), a_node("node2", cards=cards[2:]))
+    cards = [a_device(f"GPU-{card}", devmem=10_000, count=3) for card in range(4)]
+    serving = serve(a_node("node1", devices=cards[:2]), a_node("node2", devices=cards[2:]))
     pods = [
         a_pod(
             f"pod{n}",
@@ -387,7 +387,7 @@ async def test_a_decision_that_the_api_server_refuses_is_not_reserved_and_says_w
     whole = [a_container(gpus=2, gpucores=100)]
     monkeypatch.setattr(serving.cluster, "patch_pod", refuse)
     assert await serving.filter(a_pod("pod1", whole)) == EMPTY | {"Error": 'pods "pod1" not found'}
-    last = serving.told()[-1]
+    last = serving.new_events()[-1]
     assert isinstance(last, AttemptConcluded)
     assert (last.chosen, last.error) == (None, 'pods "pod1" not found')
     monkeypatch.undo()
@@ -396,18 +396,18 @@ async def test_a_decision_that_the_api_server_refuses_is_not_reserved_and_says_w
 
 async def test_a_pod_that_held_devices_is_told_as_gone_once_and_others_are_not(serving: Serving) -> None:
     nodes, plain = (
-        [a_node("node1", cards=2)],
+        [a_node("node1", devices=2)],
         a_pod("plain", [a_container(gpus=0)], uid="u2") | {"spec": {"nodeName": "node1"}},
     )
     serving.edit(*nodes, a_pod(uid="u1"), plain)
     await serving.filter(a_pod(uid="u1"))
     assert await serving.bind(a_pod(uid="u1")) == ""
-    serving.told()
+    serving.new_events()
     serving.clock.advance(60)
     serving.edit(*nodes)
     serving.edit(*nodes)
     ref = PodRef(namespace="default", name="pod1", uid="u1")
-    assert serving.told() == [
+    assert serving.new_events() == [
         PodObserved(pod=ref, observed_at=serving.clock(), phase="Running", node="node1", deleted=True)
     ]
 
@@ -419,5 +419,5 @@ async def test_a_pod_that_has_ended_is_told_with_its_phase(serving: Serving) -> 
     serving.cluster._watcher.pod_changed(running)
     serving.cluster._watcher.pod_changed(running | {"status": {"phase": "Failed"}})
     serving.cluster._watcher.pod_gone("uid-pod1")
-    told = [event for event in serving.told() if isinstance(event, PodObserved)]
+    told = [event for event in serving.new_events() if isinstance(event, PodObserved)]
     assert [(event.phase, event.node, event.deleted) for event in told] == [("Failed", "node1", False)]

@@ -64,7 +64,7 @@ async def one(store: AsyncOpenSearch, chance: random.Random, name: str) -> None:
     todo = [*versions, *records, a_document("poisoned", poison=True)]
     chance.shuffle(todo)
     troubles = chance.choices(TROUBLES, k=chance.randrange(25))
-    fake = NoSocket.fake = FakeOpenSearch(iter(troubles), most_bytes=chance.choice([500, 10**6]))
+    fake = NoSocket.fake = FakeOpenSearch(iter(troubles), max_bytes=chance.choice([500, 10**6]))
     sink = OpenSearchSink(
         store,
         IndexMetrics("test", CollectorRegistry()),

@@ -68,7 +68,7 @@ async def test_a_refused_document_does_not_stop_the_others() -> None:
 
 
 async def test_a_request_that_is_too_long_is_halved_until_it_fits() -> None:
-    fake = FakeOpenSearch(most_bytes=2_000)
+    fake = FakeOpenSearch(max_bytes=2_000)
     many = [a_document(f"d{i}", text="x" * 300) for i in range(16)]
     result = await written(fake, [*many, a_document("huge", text="x" * 5_000)])
     assert ids(fake) == {f"d{i}" for i in range(16)}
@@ -122,9 +122,7 @@ async def _troubled(chance: random.Random) -> None:
     poisoned = [a_document(f"p{i}", poison=True) for i in range(2)]
     todo = [*versions, *records, *poisoned]
     chance.shuffle(todo)
-    fake = FakeOpenSearch(
-        iter(chance.choices(TROUBLES, k=chance.randrange(25))), most_bytes=chance.choice([500, 10**6])
-    )
+    fake = FakeOpenSearch(iter(chance.choices(TROUBLES, k=chance.randrange(25))), max_bytes=chance.choice([500, 10**6]))
     result = await written(fake, todo, batch_documents=chance.choice([1, 3, 100]))
     newest = {each.id: max(other.version or 0 for other in versions if other.id == each.id) for each in versions}
     assert {name: version for (_, name), (version, _) in fake.documents.items() if name in newest} == newest

@@ -76,7 +76,7 @@ def test_only_the_difference_of_an_edit_is_told() -> None:
     quota = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "ml"}, "spec": {"hard": {"a": "1"}}}
     cluster, seen = a_cluster_of(a_node("same"), a_node("changed"), a_node("gone"), a_pod("ended"), quota)
     ended = a_pod("ended") | {"status": {"phase": "Succeeded"}}
-    cluster.apply(a_file(a_node("same"), a_node("changed", cards=4), a_node("new"), ended, a_pod("fresh")))
+    cluster.apply(a_file(a_node("same"), a_node("changed", devices=4), a_node("new"), ended, a_pod("fresh")))
     assert sorted(seen.news()) == [
         ("node changed", "changed"),
         ("node changed", "new"),
@@ -148,9 +148,9 @@ async def test_a_pod_that_was_made_anew_is_not_bound_for_the_old_one() -> None:
 async def test_an_edit_keeps_our_lock_unless_it_speaks_of_the_lock() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
     await cluster.patch_node("node1", {NODE_LOCK: "ours"}, version(cluster, "node1"))
-    cluster.apply(a_file(a_node("node1", cards=4)))
+    cluster.apply(a_file(a_node("node1", devices=4)))
     assert node_annotation(cluster, "node1", NODE_LOCK) == "ours"
-    cluster.apply(a_file(a_node("node1", cards=4, annotations={NODE_LOCK: "theirs"})))
+    cluster.apply(a_file(a_node("node1", devices=4, annotations={NODE_LOCK: "theirs"})))
     assert node_annotation(cluster, "node1", NODE_LOCK) == "theirs"
 
 

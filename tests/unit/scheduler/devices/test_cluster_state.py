@@ -7,7 +7,16 @@ import pytest
 
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.node_columns import TOTAL, USED
-from tests.support.builders.nodes_to_judge import a_card, a_cluster, a_node, a_pod, a_running_pod, asks, decided, reason
+from tests.support.builders.nodes_to_judge import (
+    a_cluster,
+    a_device,
+    a_node,
+    a_pod,
+    a_running_pod,
+    asks,
+    decided,
+    reason,
+)
 
 NOON = datetime(2026, 11, 21, 12, 0, 0)  # noqa: DTZ001 - handshakes are local times without a zone
 
@@ -44,7 +53,7 @@ def test_a_pod_that_came_before_its_node_counts_when_the_node_comes() -> None:
 
 def test_a_node_that_registers_other_cards_keeps_what_its_pods_hold() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,3000,30:;")])
-    columns.apply_node(a_node(cards=[a_card("GPU-1"), a_card("GPU-0")]))
+    columns.apply_node(a_node(devices=[a_device("GPU-1"), a_device("GPU-0")]))
     assert used(columns, "node-a") == [(0, 0, 0), (1, 30, 3000)]
 
 
@@ -76,7 +85,7 @@ def test_a_malformed_annotation_unregisters_only_its_node_and_says_where() -> No
 
 def test_a_registered_node_survives_a_malformed_annotation_and_says_so() -> None:
     columns = a_cluster()
-    columns.apply_node(a_node(cards="{"))
+    columns.apply_node(a_node(devices="{"))
     assert columns.node_names == ("node-a",)
     assert columns.unregistered_cause("node-a") is not None
     columns.apply_node(a_node())
@@ -90,7 +99,7 @@ def test_a_node_without_annotation_is_unregistered_without_a_cause() -> None:
 
 
 def test_the_form_of_old_device_plugins_is_read_and_marked() -> None:
-    columns = a_cluster(a_node(cards="GPU-0,10,24576,100,NVIDIA-Tesla T4,0,true:"))
+    columns = a_cluster(a_node(devices="GPU-0,10,24576,100,NVIDIA-Tesla T4,0,true:"))
     registration = columns.registration("node-a")
     assert registration is not None
     assert registration.form == "colon"
@@ -111,11 +120,11 @@ def test_a_node_that_leaves_the_handshake_open_with_no_gpu_allocatable_is_given_
 
 
 def test_a_fragment_is_encoded_once_and_stays_with_old_decisions() -> None:
-    columns = a_cluster(a_node(cards=[a_card("GPU-0"), a_card("GPU-1")]))
+    columns = a_cluster(a_node(devices=[a_device("GPU-0"), a_device("GPU-1")]))
     fragment = columns.node_fragment("node-a")
     assert fragment is not None
     assert (fragment.name_json, fragment.uuids_json) == (b'"node-a"', b'"GPU-0","GPU-1"')
-    columns.apply_node(a_node(cards=[a_card("GPU-0"), a_card("GPU-1")]))
+    columns.apply_node(a_node(devices=[a_device("GPU-0"), a_device("GPU-1")]))
     assert columns.node_fragment("node-a") is fragment
 
 
@@ -136,7 +145,7 @@ def test_increments_in_any_order_end_where_a_fresh_start_does(seed: int) -> None
         name, uid = rnd.choice(names), f"uid-{rnd.randrange(12)}"
         match rnd.randrange(6):
             case 0:
-                cards = [a_card(f"{name}-{i}", devmem=rnd.choice([1000, 2000])) for i in range(rnd.randrange(1, 5))]
+                cards = [a_device(f"{name}-{i}", devmem=rnd.choice([1000, 2000])) for i in range(rnd.randrange(1, 5))]
                 nodes[name] = a_node(name, cards)
                 columns.apply_node(nodes[name])
             case 1:

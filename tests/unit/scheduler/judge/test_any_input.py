@@ -23,7 +23,7 @@ from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, SchedulingPolicy
 from scheduler.judge.reservation import reserve
-from tests.support.builders.nodes_to_judge import a_card, a_mig_card, a_node, a_pod, a_quota, a_running_pod, asks
+from tests.support.builders.nodes_to_judge import a_device, a_mig_device, a_node, a_pod, a_quota, a_running_pod, asks
 from tests.support.stress import examples
 
 HUGE = [2**31, 2**63, -(2**63) - 1, 10**40, -1, 1.5, float("1e308")]
@@ -33,8 +33,8 @@ VALUES = st.recursive(
     max_leaves=6,
 )
 NUMBERS = st.one_of(st.integers(), st.sampled_from(HUGE), VALUES)
-FIELDS = [*a_mig_card(), "index", "numa", "extra"]
-CARDS = st.dictionaries(st.sampled_from(FIELDS), NUMBERS, max_size=3).map(lambda said: {**a_mig_card(), **said})
+FIELDS = [*a_mig_device(), "index", "numa", "extra"]
+CARDS = st.dictionaries(st.sampled_from(FIELDS), NUMBERS, max_size=3).map(lambda said: {**a_mig_device(), **said})
 QUANTITIES = st.one_of(
     NUMBERS,
     st.from_regex(r"[+-]?[0-9]{0,30}(\.[0-9]{0,5})?([eE][+-]?[0-9]{1,9}|[numkMGTPE]i?)?", fullmatch=True),
@@ -54,7 +54,7 @@ KEYS = st.sampled_from(
 
 def survives(node: Any, running: Any, quota: Any, pod: Any) -> None:
     columns = ClusterColumns()
-    for applied in (node, a_node("node-b", [a_card("GPU-9")])):
+    for applied in (node, a_node("node-b", [a_device("GPU-9")])):
         columns.apply_node(applied)
     columns.apply_pod(running)
     columns.apply_quota(quota)
@@ -67,27 +67,27 @@ def survives(node: Any, running: Any, quota: Any, pod: Any) -> None:
 @given(st.lists(st.one_of(CARDS, VALUES), max_size=3))
 @settings(max_examples=examples(50))
 def test_any_registration(cards: list[Any]) -> None:
-    survives(a_node(cards=json.dumps(cards)), a_running_pod("GPU-0,NVIDIA,1,1:;"), a_quota(gpumem=100), a_pod())
+    survives(a_node(devices=json.dumps(cards)), a_running_pod("GPU-0,NVIDIA,1,1:;"), a_quota(gpumem=100), a_pod())
 
 
 @given(st.text(max_size=40))
 @settings(max_examples=examples(50))
 def test_any_registration_text(text: str) -> None:
-    survives(a_node(cards=text), a_running_pod(text), a_quota(gpumem=text), a_pod())
+    survives(a_node(devices=text), a_running_pod(text), a_quota(gpumem=text), a_pod())
 
 
 @given(DEVICES, VALUES)
 @settings(max_examples=examples(50))
 def test_any_pod_annotation(devices: str, mig: Any) -> None:
     running = a_running_pod(devices, annotations={MIG_ALLOCATIONS: json.dumps(mig)})
-    survives(a_node(cards=[a_mig_card()]), running, a_quota(), a_pod())
+    survives(a_node(devices=[a_mig_device()]), running, a_quota(), a_pod())
 
 
 @given(st.dictionaries(st.sampled_from(["gpu", "gpumem", "gpucores", "gpumem-percentage"]), QUANTITIES), QUANTITIES)
 @settings(max_examples=examples(60))
 def test_any_quantity(amounts: dict[str, Any], hard: Any) -> None:
     container = {"name": "main", "resources": {"limits": {f"nvidia.com/{key}": v for key, v in amounts.items()}}}
-    survives(a_node(cards=[a_mig_card()]), a_running_pod(""), a_quota(gpumem=hard, gpucores=hard), a_pod(container))
+    survives(a_node(devices=[a_mig_device()]), a_running_pod(""), a_quota(gpumem=hard, gpucores=hard), a_pod(container))
 
 
 @given(QUANTITIES)

@@ -7,9 +7,9 @@ from scheduler.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from scheduler.judge.reservation import release, reserve
 from tests.support.builders.nodes_to_judge import (
     SIDECAR,
-    a_card,
     a_cluster,
-    a_mig_card,
+    a_device,
+    a_mig_device,
     a_node,
     a_pod,
     a_quota,
@@ -48,22 +48,22 @@ def test_malformed_weights_fail_the_attempt_with_hamis_words() -> None:
 @pytest.mark.parametrize(
     ("card", "container", "expected"),
     [
-        (a_card(health=False), asks(), "1/1 CardNotHealth"),
-        (a_card(devmem=1000), asks(gpumem=1001), "1/1 CardInsufficientMemory"),
-        (a_card(devcore=50), asks(gpumem=1, gpucores=60), "1/1 CardInsufficientCore"),
-        (a_card(devcore=50), asks(gpumem=1, gpucores=400), "1/1 CardInsufficientCore"),
-        (a_card(count=0), asks(), "1/1 CardTimeSlicingExhausted"),
-        (a_card(), asks(2), "NodeInsufficientDevice"),
-        (a_card(type="Tesla P4"), asks(), "NodeInsufficientDevice"),
+        (a_device(health=False), asks(), "1/1 CardNotHealth"),
+        (a_device(devmem=1000), asks(gpumem=1001), "1/1 CardInsufficientMemory"),
+        (a_device(devcore=50), asks(gpumem=1, gpucores=60), "1/1 CardInsufficientCore"),
+        (a_device(devcore=50), asks(gpumem=1, gpucores=400), "1/1 CardInsufficientCore"),
+        (a_device(count=0), asks(), "1/1 CardTimeSlicingExhausted"),
+        (a_device(), asks(2), "NodeInsufficientDevice"),
+        (a_device(type="Tesla P4"), asks(), "NodeInsufficientDevice"),
     ],
 )
 def test_a_card_is_refused_for_its_first_failing_check(card: dict, container: dict, expected: str) -> None:  # type: ignore[type-arg]
-    assert reason(decided(a_cluster(a_node(cards=[card])), a_pod(container))) == expected
+    assert reason(decided(a_cluster(a_node(devices=[card])), a_pod(container))) == expected
 
 
 def test_an_unhealthy_cordoned_card_of_the_wrong_type_is_not_healthy_first() -> None:
-    cards = [a_card("GPU-0", health=False), a_card("GPU-1")]
-    node = a_node(cards=cards, device_cordon="GPU-0,GPU-1")
+    cards = [a_device("GPU-0", health=False), a_device("GPU-1")]
+    node = a_node(devices=cards, device_cordon="GPU-0,GPU-1")
     pod = a_pod(annotations={"nvidia.com/use-gputype": "H100"})
     assert reason(decided(a_cluster(node), pod)) == "1/2 CardCordoned, 1/2 CardNotHealth"
 
@@ -75,7 +75,7 @@ def test_a_lifted_cordon_counts_at_once() -> None:
 
 
 def test_type_and_uuid_lists_refuse_cards() -> None:
-    columns = a_cluster(a_node(cards=[a_card("GPU-0"), a_card("GPU-1", type="NVIDIA H100")]))
+    columns = a_cluster(a_node(devices=[a_device("GPU-0"), a_device("GPU-1", type="NVIDIA H100")]))
     pod = a_pod(annotations={"nvidia.com/use-gputype": "h100", "nvidia.com/nouse-gpuuuid": "GPU-1"})
     assert reason(decided(columns, pod)) == "1/2 CardTypeMismatch, 1/2 CardUuidMismatch"
 
@@ -91,19 +91,19 @@ def test_a_card_without_cores_left_takes_no_pod_that_asks_for_none() -> None:
 
 
 def test_cards_found_but_too_few_are_counted_as_such() -> None:
-    cards = [a_card(f"GPU-{i}", health=i != 1) for i in range(3)]
-    decision = decided(a_cluster(a_node(cards=cards)), a_pod(asks(3)))
+    cards = [a_device(f"GPU-{i}", health=i != 1) for i in range(3)]
+    decision = decided(a_cluster(a_node(devices=cards)), a_pod(asks(3)))
     assert reason(decision) == "1/3 CardNotHealth, 2/3 AllocatedCardsInsufficientRequest"
 
 
 def test_the_walk_ends_when_there_are_enough_and_says_so() -> None:
-    cards = [a_card(f"GPU-{i}", health=i != 3) for i in range(4)]
-    decision = decided(a_cluster(a_node(cards=cards)), a_pod())
+    cards = [a_device(f"GPU-{i}", health=i != 3) for i in range(4)]
+    decision = decided(a_cluster(a_node(devices=cards)), a_pod())
     assert verdicts(decision) == ["not reached", "not reached", "picked", "CardNotHealth"]
 
 
 def test_verdicts_are_kept_for_nodes_that_refuse_while_another_fits() -> None:
-    columns = a_cluster(a_node("node-a", [a_card(devmem=10)]), a_node("node-b", [a_card("GPU-1")]))
+    columns = a_cluster(a_node("node-a", [a_device(devmem=10)]), a_node("node-b", [a_device("GPU-1")]))
     decision = decided(columns, a_pod(asks(gpumem=100)))
     assert decision.chosen == "node-b"
     assert reason(decision) == "1/1 CardInsufficientMemory"
@@ -111,28 +111,30 @@ def test_verdicts_are_kept_for_nodes_that_refuse_while_another_fits() -> None:
 
 
 def test_a_change_of_numa_node_drops_what_was_taken() -> None:
-    cards = [a_card(f"GPU-{i}", numa=int(i > 0)) for i in range(3)]
+    cards = [a_device(f"GPU-{i}", numa=int(i > 0)) for i in range(3)]
     pod = a_pod(asks(3), annotations={"nvidia.com/numa-bind": "true"})
-    decision = decided(a_cluster(a_node(cards=cards)), pod)
+    decision = decided(a_cluster(a_node(devices=cards)), pod)
     assert reason(decision) == "1/3 AllocatedCardsInsufficientRequest, 2/3 NumaNotFit"
     assert verdicts(decision) == ["AllocatedCardsInsufficientRequest", "NumaNotFit", "NumaNotFit"]
 
 
 def test_binpack_fills_the_fullest_node_and_spread_the_emptiest() -> None:
-    nodes = [a_node("node-a"), a_node("node-b", [a_card("GPU-1")])]
+    nodes = [a_node("node-a"), a_node("node-b", [a_device("GPU-1")])]
     columns = a_cluster(*nodes, pods=[a_running_pod("GPU-1,NVIDIA,100,10:;", "node-b")])
     assert decided(columns, a_pod(asks(gpumem=1)), policy=SchedulingPolicy(node="binpack")).chosen == "node-b"
     assert decided(columns, a_pod(asks(gpumem=1)), policy=SchedulingPolicy(node="spread")).chosen == "node-a"
 
 
 def test_the_node_score_adds_the_used_shares_before_the_pod_itself() -> None:
-    columns = a_cluster(a_node(cards=[a_card(devmem=1000, count=10)]), pods=[a_running_pod("GPU-0,NVIDIA,500,20:;")])
+    columns = a_cluster(
+        a_node(devices=[a_device(devmem=1000, count=10)]), pods=[a_running_pod("GPU-0,NVIDIA,500,20:;")]
+    )
     (score,) = decided(columns, a_pod(asks(gpumem=1))).score.tolist()
     assert score == pytest.approx(10 * (1 / 10 + 20 / 100 + 500 / 1000))
 
 
 def test_among_equal_nodes_the_first_name_wins() -> None:
-    columns = a_cluster(a_node("node-b", [a_card("GPU-1")]), a_node("node-a"))
+    columns = a_cluster(a_node("node-b", [a_device("GPU-1")]), a_node("node-a"))
     assert decided(columns, a_pod(), "node-b", "node-a").chosen == "node-a"
 
 
@@ -147,7 +149,7 @@ def test_a_container_without_gpu_keeps_its_place_in_the_annotation() -> None:
 
 
 def test_app_containers_add_up_and_init_containers_do_not() -> None:
-    columns = a_cluster(a_node(cards=[a_card(devmem=1000)]))
+    columns = a_cluster(a_node(devices=[a_device(devmem=1000)]))
     fits = a_pod(asks(gpumem=600), init=[asks(gpumem=900), asks(gpumem=900)])
     assert decided(columns, fits).chosen == "node-a"
     too_much = decided(columns, a_pod(asks(gpumem=600), asks(gpumem=600)))
@@ -169,7 +171,7 @@ def test_a_decision_keeps_its_numbers_when_the_cluster_changes() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,7000,0:;")])
     decision = decided(columns, a_pod(asks(gpumem=20000)))
     columns.delete_node("node-a")
-    columns.apply_node(a_node("node-z", [a_card("GPU-9", devmem=5)]))
+    columns.apply_node(a_node("node-z", [a_device("GPU-9", devmem=5)]))
     assert decision.judgements[0].used_memory_mib.tolist() == [7000]
     assert decision.fragments[0] is not None
     assert decision.fragments[0].uuids == ("GPU-0",)
@@ -192,7 +194,7 @@ def test_a_node_offered_twice_is_judged_twice() -> None:
 
 
 def test_nodes_of_very_different_sizes_are_judged_in_one_decision() -> None:
-    big = [a_card(f"BIG-{i}", health=False) for i in range(100)]
+    big = [a_device(f"BIG-{i}", health=False) for i in range(100)]
     columns = a_cluster(a_node("node-a", big), a_node("node-b"))
     decision = decided(columns, a_pod())
     assert reason(decision) == "100/100 CardNotHealth"
@@ -200,7 +202,7 @@ def test_nodes_of_very_different_sizes_are_judged_in_one_decision() -> None:
 
 
 def test_reserving_takes_the_cards_and_releasing_gives_them_back() -> None:
-    columns = a_cluster(a_node(cards=[a_card(devmem=1000)]))
+    columns = a_cluster(a_node(devices=[a_device(devmem=1000)]))
     first = a_pod(asks(gpumem=600), uid="uid-1")
     reserve(columns, decided(columns, first), first)
     assert reason(decided(columns, a_pod(asks(gpumem=600), uid="uid-2"))) == "1/1 CardInsufficientMemory"
@@ -209,7 +211,7 @@ def test_reserving_takes_the_cards_and_releasing_gives_them_back() -> None:
 
 
 def test_a_pod_is_not_in_its_own_way_when_it_is_tried_again() -> None:
-    columns = a_cluster(a_node(cards=[a_card(devmem=1000)]))
+    columns = a_cluster(a_node(devices=[a_device(devmem=1000)]))
     pod = a_pod(asks(gpumem=600))
     reserve(columns, decided(columns, pod), pod)
     again = decided(columns, pod)
@@ -220,7 +222,7 @@ def test_a_pod_is_not_in_its_own_way_when_it_is_tried_again() -> None:
 
 
 def test_a_late_telling_of_the_pod_without_annotations_does_not_free_its_reservation() -> None:
-    columns = a_cluster(a_node(cards=[a_card(devmem=1000)]))
+    columns = a_cluster(a_node(devices=[a_device(devmem=1000)]))
     pod = a_pod(asks(gpumem=600))
     reserve(columns, decided(columns, pod), pod)
     columns.apply_pod(pod)
@@ -229,7 +231,7 @@ def test_a_late_telling_of_the_pod_without_annotations_does_not_free_its_reserva
 
 class TestQuota:
     def test_what_is_over_the_quota_is_refused_card_by_card(self) -> None:
-        columns = a_cluster(a_node(cards=[a_card(f"GPU-{i}") for i in range(3)]))
+        columns = a_cluster(a_node(devices=[a_device(f"GPU-{i}") for i in range(3)]))
         columns.apply_quota(a_quota(gpumem="5000"))
         decision = decided(columns, a_pod(asks(2, gpumem=3000)))
         assert reason(decision) == "1/3 AllocatedCardsInsufficientRequest, 2/3 ResourceQuotaNotFit"
@@ -253,7 +255,7 @@ class TestQuota:
         assert reason(decided(columns, pod)) == "1/1 ResourceQuotaNotFit"
 
     def test_amounts_beyond_32_bits_do_not_wrap_around_a_quota(self) -> None:
-        columns = a_cluster(a_node(cards=[a_card(f"GPU-{i}", devmem=2**31 - 1) for i in range(3)]))
+        columns = a_cluster(a_node(devices=[a_device(f"GPU-{i}", devmem=2**31 - 1) for i in range(3)]))
         columns.apply_quota(a_quota(gpumem="100000"))
         decision = decided(columns, a_pod(asks(3, gpumem=2**31 - 1)))
         assert reason(decision) == "3/3 ResourceQuotaNotFit"
@@ -267,7 +269,7 @@ class TestQuota:
 
 class TestMig:
     def columns(self) -> ClusterColumns:
-        return a_cluster(a_node(cards=[a_mig_card()]))
+        return a_cluster(a_node(devices=[a_mig_device()]))
 
     def test_one_card_may_give_several_instances(self) -> None:
         decision = decided(self.columns(), a_pod(asks(2, gpumem=10_000)))
@@ -304,9 +306,9 @@ class TestMig:
 
 
 def test_topology_aware_takes_the_cards_that_talk_best() -> None:
-    cards = [a_card(f"GPU-{i}") for i in range(3)]
+    cards = [a_device(f"GPU-{i}") for i in range(3)]
     scores = '[{"uuid":"GPU-0","score":{"GPU-2":9,"GPU-1":1}},{"uuid":"GPU-2","score":{"GPU-0":9,"GPU-1":1}}]'
-    columns = a_cluster(a_node(cards=cards, node_nvidia_score=scores))
+    columns = a_cluster(a_node(devices=cards, node_nvidia_score=scores))
     decision = decided(columns, a_pod(asks(2)), policy=SchedulingPolicy(device="topology-aware"))
     assert sorted(given_uuids(decision)[0]) == ["GPU-0", "GPU-2"]
     assert verdicts(decision) == ["picked", "fits", "picked"]

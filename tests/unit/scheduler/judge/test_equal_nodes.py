@@ -17,9 +17,9 @@ from scheduler.judge.request import container_requests
 from scheduler.judge.results import PartialJudgement
 from tests.support.builders.nodes_to_judge import (
     A100_PROFILES,
-    a_card,
     a_cluster,
-    a_mig_card,
+    a_device,
+    a_mig_device,
     a_node,
     a_pod,
     a_running_pod,
@@ -46,7 +46,11 @@ def clusters(draw: st.DrawFn) -> ClusterColumns:
         *(
             a_node(
                 name,
-                [a_mig_card(f"{name}-0", migProfiles=draw(profiles)), a_mig_card(f"{name}-1"), a_card(f"{name}-2")],
+                [
+                    a_mig_device(f"{name}-0", migProfiles=draw(profiles)),
+                    a_mig_device(f"{name}-1"),
+                    a_device(f"{name}-2"),
+                ],
             )
             for name in NODES
         )
@@ -110,7 +114,7 @@ def holding(columns: ClusterColumns, card: str, *starts: int) -> None:
 
 
 def test_nodes_of_equal_use_differ_where_their_instances_stand_elsewhere() -> None:
-    columns = a_cluster(*(a_node(name, [a_mig_card(f"{name}-0")]) for name in NODES))
+    columns = a_cluster(*(a_node(name, [a_mig_device(f"{name}-0")]) for name in NODES))
     holding(columns, "n0-0", 0, 1)
     holding(columns, "n1-0", 0, 4)
     holding(columns, "n2-0", 2, 3)
@@ -119,7 +123,7 @@ def test_nodes_of_equal_use_differ_where_their_instances_stand_elsewhere() -> No
 
 
 def test_what_the_pod_itself_took_counts_on_each_node_for_its_next_container() -> None:
-    columns = a_cluster(*(a_node(name, [a_mig_card(f"{name}-0")]) for name in NODES))
+    columns = a_cluster(*(a_node(name, [a_mig_device(f"{name}-0")]) for name in NODES))
     holding(columns, "n1-0", 0)
     said = judged(columns, a_pod(asks(1, gpumem=15000), asks(1, gpumem=15000)), NODES)
     assert [said[1, name][0] for name in NODES if (1, name) in said] == [True, False, True]

@@ -16,7 +16,7 @@ from scheduler.judge.pod_annotations import read_pod_annotations
 from scheduler.judge.pod_constraints import PodConstraints, pod_constraints
 from scheduler.judge.request import container_requests
 from scheduler.judge.results import PartialJudgement
-from tests.support.builders.nodes_to_judge import a_card, a_cluster, a_node, a_pod, a_quota, a_running_pod, asks
+from tests.support.builders.nodes_to_judge import a_cluster, a_device, a_node, a_pod, a_quota, a_running_pod, asks
 from tests.support.stress import examples
 
 POLICIES = [
@@ -36,7 +36,7 @@ POLICIES = [
 @st.composite
 def cards(draw: st.DrawFn, node: str) -> list[dict[str, Any]]:
     return [
-        a_card(
+        a_device(
             f"{node}-{place}",
             index=draw(st.integers(0, 3)),
             numa=draw(st.integers(0, 2)),

@@ -15,7 +15,7 @@ from scheduler.klog import lines
 from scheduler.klog.writer import KlogWriter, headed
 from scheduler.publish.attempt import AttemptRef
 from schemas.events import PodRef
-from tests.support.builders.kube_objects import STARTED, Json, a_card, a_cluster, a_container, a_node, a_pod
+from tests.support.builders.kube_objects import STARTED, Json, a_cluster, a_container, a_device, a_node, a_pod
 
 ASKING = a_container(gpus=2, gpumem=20480, gpucores=20)
 A40, V100 = 45912, 32768
@@ -47,18 +47,18 @@ def using(device: str, memory: int, cores: int, node: str = "node1") -> Json:
 def mixed() -> Decision:
     """node1 refuses for many reasons, node2 fits, node3 has too few cards, node4 is not registered."""
     cards = [
-        a_card("GPU-dead", health=False),
-        a_card("GPU-out"),
-        a_card("GPU-old", type="NVIDIA-Tesla V100-PCIE-32GB", devmem=V100),
-        a_card("GPU-full"),
-        a_card("GPU-busy"),
-        a_card("GPU-shared", count=1),
-        a_card("GPU-free"),
+        a_device("GPU-dead", health=False),
+        a_device("GPU-out"),
+        a_device("GPU-old", type="NVIDIA-Tesla V100-PCIE-32GB", devmem=V100),
+        a_device("GPU-full"),
+        a_device("GPU-busy"),
+        a_device("GPU-shared", count=1),
+        a_device("GPU-free"),
     ]
     nodes = [
-        a_node("node1", cards=cards, annotations={"hami.io/device-cordon": "GPU-out"}),
-        a_node("node2", cards=2),
-        a_node("node3", cards=1),
+        a_node("node1", devices=cards, annotations={"hami.io/device-cordon": "GPU-out"}),
+        a_node("node2", devices=2),
+        a_node("node3", devices=1),
     ]
     pods = (using("GPU-full", 41645, 10), using("GPU-busy", 1000, 90), using("GPU-shared", 1000, 10))
     wishes = {"nvidia.com/use-gputype": "A40"}
@@ -125,12 +125,12 @@ def test_level_5_says_every_device_with_the_numbers_behind_its_verdict(mixed: De
 
 
 def one_card(card: Json, pod: Json, *pods: Json) -> list[str]:
-    found = a_decision(a_node("node1", cards=[card]), pods=pods, pod=pod)
+    found = a_decision(a_node("node1", devices=[card]), pods=pods, pod=pod)
     return [line for line in told(found, 5) if "device=" in line]
 
 
 def test_a_card_without_cores_left_names_its_index() -> None:
-    lines_said = one_card(a_card("GPU-a"), a_pod(containers=[a_container(gpumem=100)]), using("GPU-a", 100, 100))
+    lines_said = one_card(a_device("GPU-a"), a_pod(containers=[a_container(gpumem=100)]), using("GPU-a", 100, 100))
     assert lines_said == ['"CardComputeUnitsExhausted" pod="llm/deepseek" node="node1" device="GPU-a" device index=0']
 
 
@@ -138,14 +138,14 @@ def test_a_card_that_would_have_to_be_alone_names_how_many_use_it() -> None:
     pod = a_pod(
         containers=[a_container(gpumem=100, gpucores=100)], annotations={"hami.io/gpu-scheduler-policy": "mutex"}
     )
-    assert one_card(a_card("GPU-a"), pod, using("GPU-a", 100, 10)) == [
+    assert one_card(a_device("GPU-a"), pod, using("GPU-a", 100, 10)) == [
         '"ExclusiveDeviceAllocateConflict" pod="llm/deepseek" node="node1" device="GPU-a" device index=0 used=1'
     ]
 
 
 def test_a_card_that_was_not_wanted_is_described() -> None:
     pod = a_pod(annotations={"nvidia.com/use-gpuuuid": "GPU-b"})
-    assert one_card(a_card("GPU-a"), pod) == [
+    assert one_card(a_device("GPU-a"), pod) == [
         (
             '"CardUuidMismatch" pod="llm/deepseek" node="node1" device="GPU-a" current device info is:='
             '{"Index":0,"Used":0,'
@@ -156,13 +156,13 @@ def test_a_card_that_was_not_wanted_is_described() -> None:
 
 def test_what_stands_in_annotations_never_makes_a_line_of_its_own() -> None:
     evil = 'GPU-a"\nE1121 00:00:00.000000 1 x.go:1] "forged"'
-    found = a_decision(a_node("node1", cards=[a_card(evil, type="NVIDIA A40\nX", health=False)]), pod=a_pod())
+    found = a_decision(a_node("node1", devices=[a_device(evil, type="NVIDIA A40\nX", health=False)]), pod=a_pod())
     said = b"".join(headed(lines.decided(an_attempt(), found, STARTED, "", 5), STARTED, 1))
     assert all(re.match(rb"I\d{4} ", line) for line in said.splitlines())
 
 
 def test_reasons_that_count_no_devices_have_no_event_of_their_own() -> None:
-    found = a_decision(a_node("node1", cards=1), offered=("node2",), pod=a_pod(containers=[ASKING]))
+    found = a_decision(a_node("node1", devices=1), offered=("node2",), pod=a_pod(containers=[ASKING]))
     (event,) = [line for line in told(found, 5) if line.startswith('"Event occurred"')]
     assert event.endswith('reason="FilteringFailed" message="no available node, 2 nodes do not meet"')
 

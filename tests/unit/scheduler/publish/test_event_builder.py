@@ -25,7 +25,7 @@ from schemas.events import (
     NodesJudged,
     PodRef,
 )
-from tests.support.builders.kube_objects import STARTED, Json, a_card, a_cluster, a_container, a_node, a_pod
+from tests.support.builders.kube_objects import STARTED, Json, a_cluster, a_container, a_device, a_node, a_pod
 from tests.support.stress import examples
 
 ATTEMPT = AttemptRef.of("hami-scheduler", PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED)
@@ -75,7 +75,7 @@ def conclusion(events: list[Event]) -> AttemptConcluded:
 
 
 def test_every_card_of_every_node_is_told_also_when_the_pod_fits() -> None:
-    columns = a_cluster(a_node("node1"), a_node("node2", cards=2))
+    columns = a_cluster(a_node("node1"), a_node("node2", devices=2))
     events = told(decided(columns, a_pod(), ["node1", "node2"]))
     verdicts = device_verdicts(events)
     assert [len(verdicts[0, name]) for name in ("node1", "node2")] == [8, 2]
@@ -120,7 +120,7 @@ def test_an_attempt_on_a_big_cluster_is_less_than_30_bytes_a_verdict_on_the_wire
     draw = random.Random(3)
     names = [f"node-{number:04}" for number in range(1000)]
     nodes = [
-        a_node(name, [a_card(f"GPU-{uuid.UUID(int=draw.getrandbits(128))}", index=card) for card in range(8)])
+        a_node(name, [a_device(f"GPU-{uuid.UUID(int=draw.getrandbits(128))}", index=card) for card in range(8)])
         for name in names
     ]
     decision = decided(a_cluster(*nodes), a_pod(containers=[a_container(gpus=8, gpumem=50000)]), names)
@@ -163,7 +163,7 @@ def test_a_bind_is_told_with_its_error(error: str, bound: bool) -> None:
 
 
 cards = st.builds(
-    lambda uuid, memory, cores, slots, numa, model, health: a_card(
+    lambda uuid, memory, cores, slots, numa, model, health: a_device(
         uuid, devmem=memory, devcore=cores, count=slots, numa=numa, type=model, health=health
     ),
     st.text(min_size=1, max_size=8),

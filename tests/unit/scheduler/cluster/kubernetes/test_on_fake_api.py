@@ -74,7 +74,7 @@ async def test_news_from_before_a_decision_does_not_undo_it(tmp_path: Path) -> N
 
 
 async def test_a_telling_that_arrives_while_the_decision_is_being_written_waits(tmp_path: Path) -> None:
-    api = a_cluster("pod1", "pod2", cards=2, slots=1)
+    api = a_cluster("pod1", "pod2", devices=2, slots=1)
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[pod_path("pod1")])
         uid = pod["metadata"]["uid"]
@@ -97,7 +97,7 @@ async def test_a_telling_that_arrives_while_the_decision_is_being_written_waits(
 
 
 async def test_a_failed_bind_frees_at_once_and_stays_free_whatever_the_annotations_say(tmp_path: Path) -> None:
-    api = a_cluster("pod1", "pod2", cards=1, slots=1)
+    api = a_cluster("pod1", "pod2", devices=1, slots=1)
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[pod_path("pod1")])
         await scheduler.filter(pod)
@@ -152,7 +152,7 @@ async def test_a_pod_of_the_same_name_but_another_uid_is_not_written_to(tmp_path
 
 
 async def test_after_a_restart_every_reservation_is_back_once_bound_or_not(tmp_path: Path) -> None:
-    api = a_cluster("bound", "filtered", "waiting", cards=2, slots=1)
+    api = a_cluster("bound", "filtered", "waiting", devices=2, slots=1)
     async with running(api, tmp_path / "1") as (scheduler,):
         for name in ("bound", "filtered"):
             await scheduler.filter(api.objects[pod_path(name)])
@@ -170,7 +170,7 @@ def uids(api: FakeApi) -> list[str]:
 
 
 async def test_who_does_not_lead_answers_so_at_once_and_the_next_leader_has_read_everything(tmp_path: Path) -> None:
-    api = a_cluster("pod1", "pod2", cards=1, slots=1)
+    api = a_cluster("pod1", "pod2", devices=1, slots=1)
     async with running(api, tmp_path, "a", "b") as both:
         await eventually_async(lambda: all("nobody" not in each.cluster.problem() for each in both))
         leader, other = sorted(both, key=lambda each: each.cluster.problem())
@@ -214,7 +214,7 @@ async def test_nothing_is_answered_before_the_first_list_is_whole(tmp_path: Path
 
 async def test_different_pods_are_written_at_the_same_time(tmp_path: Path) -> None:
     names = [f"pod{number}" for number in range(20)]
-    api = a_cluster(*names, cards=8)
+    api = a_cluster(*names, devices=8)
     async with running(api, tmp_path) as (scheduler,):
         api.delay_seconds = 0.2
         began = asyncio.get_running_loop().time()
