@@ -21,6 +21,7 @@ from schemas.indices import MAPPING_VERSION
 from tests.support.builders.index_documents import INDEX, a_document
 from tests.support.fakes.opensearch import TROUBLES, FakeOpenSearch, serving
 from tests.support.stress import examples
+from tests.support.waiting import eventually_async
 
 
 @asynccontextmanager
@@ -102,8 +103,7 @@ async def test_while_no_server_answers_the_sink_is_waiting() -> None:
         pass
     sink = OpenSearchSink(client(fake.url), IndexMetrics("test", CollectorRegistry()), max_backoff_seconds=0.002)
     writing = asyncio.create_task(sink.write([a_document("a")]))
-    await asyncio.sleep(0.1)
-    assert sink.is_waiting
+    await eventually_async(lambda: sink.is_waiting)
     assert not writing.done()
     writing.cancel()
     await asyncio.gather(writing, return_exceptions=True)

@@ -227,7 +227,8 @@ async def test_reading_pauses_while_the_queue_is_full() -> None:
         log.append(*an_attempt(REFUSING, **about(f"pod-{number}")))
     worker = Worker(index, FakeTopics(), queue_bytes=10_000)
     reading = asyncio.create_task(worker.decisions.fold(stream(log.records)))
-    await asyncio.sleep(0.05)
+    for _ in range(1_000):  # in a tenth of these turns it would have read everything
+        await asyncio.sleep(0)
     assert not reading.done()
     assert worker.writers.queued_bytes <= 10_000
     running = asyncio.create_task(worker.writers.run())
