@@ -41,6 +41,7 @@ async def read_events(api: EventsApi) -> EventSeries:
 
 
 async def _listed(api: EventsApi) -> AsyncIterator[Json]:
+    # In pages, since a large cluster has tens of thousands of events.
     query: dict[str, str | int] = {"labelSelector": f"{MANAGED_BY}={MANAGER}", "limit": PAGE}
     while True:
         answer = await api.page(EVENTS.collection(), **query)

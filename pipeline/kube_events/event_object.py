@@ -66,6 +66,7 @@ def counting_more(event: PublishedEvent, messages: Sequence[MessageEmitted]) -> 
     """The patch that makes an event count ``messages`` too. It conflicts if the event has changed since it was read."""
     count = event.count + len({message.attempt_id for message in messages})
     counted = event.counted.with_more(messages).write()
+    # With the resourceVersion the API server refuses the patch (409) if another process has written the event since.
     metadata = {"resourceVersion": event.version, "annotations": {COUNTED: counted}}
     latest_at = max([event.latest_at, *(message.reported_at for message in messages)])
     return {"metadata": metadata} | _series(count, latest_at)

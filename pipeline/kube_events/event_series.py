@@ -29,6 +29,7 @@ DROPPED_AFTER: Final = timedelta(hours=2)
 
 
 def _digest(*parts: str) -> str:
+    # The separator keeps ("a", "bc") and ("ab", "c") apart.
     return blake2b("\x1f".join(parts).encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
@@ -40,6 +41,7 @@ def series_of(message: MessageEmitted) -> str:
 
 def name_of(message: MessageEmitted) -> str:
     """The name of the event that a message begins: the same whenever it is derived, so a repeated create conflicts."""
+    # A name has at most 253 characters: 200 of the pod's, then the digests of series and text.
     return f"{message.pod.name[:200].rstrip('.-')}.{series_of(message)}{_digest(message.message)[:8]}"
 
 

@@ -37,6 +37,7 @@ class DeviceHoldings:
     def put(self, pod: str, holdings: Iterable[Holding]) -> None:
         """Replace all placements of the pods of that name. Devices of new or changed ones are to be checked."""
         before = self._by_pod.get(pod, [])
+        # A placement without devices can't overcommit one.
         now = [holding for holding in holdings if holding.placement.allocations]
         if before:
             self._drop(pod)

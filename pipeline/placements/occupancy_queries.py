@@ -68,6 +68,7 @@ def facts_of(document: StoredPlacement) -> list[Fact]:
 
 
 def placements_of_pod(namespace: str, name: str) -> Search:
+    # With the version of each document, which the next write has to exceed.
     body = {"query": _all({"namespace": namespace}, {"pod": name}), "sort": [by_time("desc")], "version": True}
     return in_indices(OCCUPANCY.alias), body | {"size": MAX_PLACEMENTS, "track_total_hits": False}
 

@@ -153,6 +153,7 @@ class OccupancyState:
             DocumentKey(OCCUPANCY.name(derived.placement.started_at), derived.placement.id): derived
             for derived in placements
         }
+        # False sorts before True: documents that are not written yet come first.
         for key in sorted(wanted, key=pod.written.__contains__):
             derived = wanted[key]
             json = source(placement_document(derived.placement, occupancy_queries.facts_field(derived)))
@@ -206,6 +207,7 @@ def _holdings(placements: Iterable[DerivedPlacement]) -> list[Holding]:
 
 def _observation(event: Observed, digest: str, origin: DocumentOrigin) -> Document:
     json = source(observation_document(event, digest))
+    # Without a version: an observation never changes, so the index keeps the first document of an id.
     return Document(OBSERVATIONS.name(event.observed_at), event.id, json, None, origin)
 
 

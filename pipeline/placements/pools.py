@@ -20,6 +20,7 @@ def _no_pool(_node: str) -> str:
 def _allowed(setting: str) -> Callable[[str], frozenset[str] | None]:
     """From ``team-a=a100|t4,batch-*=t4``. Nothing behind ``=``: only nodes that are in no pool."""
     pairs = [pair.partition("=") for pair in setting.split(",")]
+    # In the order of the setting: the first pattern that matches a namespace counts.
     rules = [(pattern.strip(), _pools(pools)) for pattern, _, pools in pairs]
 
     @lru_cache(maxsize=10_000)

@@ -63,6 +63,7 @@ class NodeState:
 
     def register(self, event: NodeRegistered) -> bool:
         """Take a registration; returns whether it changes which devices the node had at some time."""
+        # One that arrives late belongs between two others, and may make the later of them a change.
         in_order = sorted([*self.registrations, event], key=lambda registration: registration.observed_at)
         changes = [
             registration

@@ -41,6 +41,7 @@ class DroppedCondition(RebuiltCondition):
 
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, DetailDropped):
+            # Counted by the records it reports: one event covers all that an attempt lost.
             self._dropped.add({"scheduler": event.scheduler}, event.dropped_at, event.device_records)
 
     def firing(self, now: datetime) -> Iterator[Firing]:

@@ -45,6 +45,7 @@ class FindingCondition(RebuiltCondition):
             return
         # KAI pipelines a pod when memory is about to be released: while the pod waits for it, nothing is wrong.
         if not event.numbers.get("is_waiting"):
+            # By node, not by pod: one broken node would otherwise raise an alert for every pod on it.
             self._findings.add({"finding": event.finding, "node": event.node}, event.found_at)
 
     def firing(self, now: datetime) -> Iterator[Firing]:

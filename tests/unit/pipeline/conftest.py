@@ -1,4 +1,4 @@
-"""For tests that make thousands of failures, each of which would be said."""
+"""For tests that cause thousands of failures, each of which would be logged."""
 
 import logging
 from collections.abc import Iterator
