@@ -54,9 +54,14 @@ def _when_there(url: str) -> bytes:
 
 
 def _document_url(index_url: str) -> str:
-    httpx.post(f"{index_url}/schedulerlog-attempts*/_refresh", timeout=30)
-    hit = httpx.get(f"{index_url}/schedulerlog-attempts*/_search", timeout=30).json()["hits"]["hits"][0]
-    return f"{index_url}/{hit['_index']}/_doc/{hit['_id']}"
+    # Memory answers an attempt before the worker has written it to the index.
+    for _ in range(300):
+        httpx.post(f"{index_url}/schedulerlog-attempts*/_refresh", timeout=30)
+        hits = httpx.get(f"{index_url}/schedulerlog-attempts*/_search", timeout=30).json()["hits"]["hits"]
+        if hits:
+            return f"{index_url}/{hits[0]['_index']}/_doc/{hits[0]['_id']}"
+        time.sleep(0.1)
+    raise RuntimeError("the index has no attempt after 30 s")
 
 
 def _measure(path: str, url: str, pid: int) -> Figure:
