@@ -60,6 +60,8 @@ def _listen_and_serve(settings: Settings) -> None:
     listening = _listen(settings.api_listen)
     typer.echo(f"schedulerlog API on http://{HostPort(*listening.getsockname()[:2])} (documentation: /docs)")
     sys.stdout.flush()
+    # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines about starting
+    # would repeat the one above.
     config = uvicorn.Config(
         create_app(settings), http=JsonProtocol, access_log=False, log_level="error", timeout_graceful_shutdown=5
     )
@@ -67,11 +69,15 @@ def _listen_and_serve(settings: Settings) -> None:
 
 
 def _listen(address: HostPort) -> socket.socket:
-    """Raises ``ListenError``."""
+    """A listening socket. Raises ``ListenError``.
+
+    Opened here and not by uvicorn, which ends with a log line instead of the cause when the port is busy.
+    """
     try:
         family = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server(tuple(address), family=family, backlog=2048)
     except OSError as error:
+        # create_server appends "(while attempting to bind on address …)".
         cause = str(error.strerror).partition(" (while")[0]
         raise ListenError(f"can't listen on {address}: {cause}; --listen chooses another address") from None
 

@@ -97,6 +97,7 @@ def _lifespan(topic: AttemptsTopic, client: httpx.AsyncClient) -> Any:
         consumer_task = asyncio.create_task(topic.follow())
         consumer_task.add_done_callback(_log_failure)
         yield
+        # By now uvicorn has answered or cut off every request, so nothing uses the client any more.
         consumer_task.cancel()
         with suppress(asyncio.CancelledError):
             await consumer_task
@@ -119,6 +120,7 @@ def _exception_handlers() -> dict[Any, Any]:
         IndexDownError: _on_index_down,
         IndexRefusedError: _on_index_refused,
         PointInTimeGoneError: _on_point_in_time_gone,
+        # Starlette raises it again after the answer, and uvicorn logs the traceback.
         Exception: errors.on_failure,
     }
 

@@ -85,6 +85,7 @@ def _get(
     responses: dict[int | str, dict[str, Any]] = {
         status: {"model": Error, "description": _ERRORS[status]} for status in errors
     }
+    # Without it FastAPI documents 422, which is never answered here.
     responses["default"] = {"model": Error, "description": "Every other error."}
     if headers:
         responses[200] = {"headers": headers}
@@ -100,5 +101,6 @@ def _get(
             summary=title,
             operation_id=title.lower().replace("'", "").replace(" ", "-"),
         ),
+        # FastAPI, unlike Starlette, does not answer HEAD on a route for GET.
         APIRoute(path, handler, methods=["HEAD"], response_model=None, include_in_schema=False),
     ]

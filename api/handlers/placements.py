@@ -102,6 +102,7 @@ class PlacementHandlers:
         body = occupancy_queries.placements_on_node_query(node, query.device, at)
         answer = await self.index.search(OCCUPANCY.alias, body)
         placements = [occupancy_queries.placement_of_hit(hit) for hit in answer["hits"]["hits"]]
+        # The registrations among them have the totals of each device, and the devices that no pod holds.
         latest = await self._latest_observations(node, at)
         if not placements and not latest:
             await self._require_record_of(node, at)
@@ -152,6 +153,7 @@ class PlacementHandlers:
         """
         namespace, name = pod
         page, response = await answer_page(self.index, request, definition, query, filters, pod=f"{namespace}/{name}")
+        # An attempt without placements is a pending pod, which is no error.
         if not page.total and await self.attempts.latest(namespace, name) is None:
             raise not_found(namespace, name)
         return response

@@ -54,6 +54,7 @@ class SchedulerlogHandlers:
         if query.detail and query.node:
             return await self._with_devices(request, attempt, query)
         etag = f'"{attempt.attempt_id}-{attempt.version}"'
+        # Looked up as a text, because the header may list several tags, and proxies mark them as weak (W/"…").
         if etag in request.headers.get("if-none-match", ""):
             return Response(status_code=304, headers={"ETag": etag})
         response = _schedulerlog_response(request, attempt.summary(), query)
@@ -82,10 +83,12 @@ class SchedulerlogHandlers:
         refuse_repeated(request)
         scope = token_scope("history", query, namespace=namespace, name=name)
         position = requested_position(query.continue_, scope, HistoryPosition)
+        # The index shows an attempt about a second late; the history would lack the one that was just answered.
         cached = self.attempts.current_in_memory(namespace, name)
         page = await read_history(
             self.index, (namespace, name), query.limit, position, cached.summary() if cached else None
         )
+        # A later page may be empty: its episodes may have passed their retention since the page before.
         if not page.episodes and position is None:
             raise no_attempt_of_pod(namespace, name)
         token = encode_token(scope, page.next_position) if page.next_position else None

@@ -21,7 +21,7 @@ from schemas.answers.attempts import Error
 
 SEE_DOCS: Final = "GET /docs lists every path with its parameters."
 RETRY_AFTER_SECONDS: Final = "5"
-_MAX_ERROR_CHARACTERS: Final = 2000
+_MAX_ERROR_CHARACTERS: Final = 2000  # a query can hold thousands of wrong values
 
 
 class ApiError(Exception):

@@ -34,6 +34,7 @@ def next_page_headers(request: Request, token: str | None) -> dict[str, str]:
     """Headers of an answer with a next page: the token alone, and the whole link to it. Empty on the last page."""
     if token is None:
         return {}
+    # As a list of pairs: ``node`` may be repeated.
     kept = [(key, value) for key, value in request.query_params.multi_items() if key != "continue"]
     link = f"{request.url.path}?{urlencode([*kept, ('continue', token)])}"
     return {CONTINUE_HEADER: token, "Link": f'<{link}>; rel="next"'}

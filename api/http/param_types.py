@@ -20,6 +20,7 @@ _QUOTED_NAME: Final = 80
 _QUOTED_TIME: Final = 60
 
 _CLOCK_SKEW: Final = timedelta(minutes=1)
+# ASCII everywhere: without it ``\d`` matches the digits of all scripts.
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?", re.ASCII)
 _DURATION: Final = re.compile(r"(\d{1,6})([smhd])", re.ASCII)
 _RFC3339: Final = re.compile(r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d:\d\d(?:\.\d{1,9})?)([Zz]|[+-]\d\d:\d\d)", re.ASCII)

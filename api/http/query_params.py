@@ -62,6 +62,7 @@ class Query(BaseModel):
 def refuse_repeated(request: Request, *repeatable: str) -> None:
     """Raise ``BadRequestError`` for a parameter given twice: FastAPI would silently drop one of the values."""
     given = request.query_params.multi_items()
+    # Most requests have no parameters: they need no counting.
     if len(given) < 2:
         return
     counts = Counter(key for key, _ in given if key not in repeatable)
@@ -81,6 +82,7 @@ class SchedulerlogQuery(Query):
     status: Literal["passed", "failed"] | None = Field(
         None, description="Only nodes that passed, or only nodes that failed."
     )
+    # No default, because the proposal's answer holds all nodes.
     limit: WholeNumber | None = Field(
         None,
         ge=1,

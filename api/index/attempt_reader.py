@@ -103,6 +103,7 @@ async def with_node_columns(
     needs_nodes: Callable[[AttemptSummarized], bool],
 ) -> list[AttemptSummarized]:
     """``summaries`` (by id) in the order of ``locations``; those that need their node columns are read again."""
+    # Two requests for a page: one for all without nodes, one for the few that need them, instead of megabytes for all.
     incomplete = [location for location in locations if needs_nodes(summaries[location[1]])]
     sources = await read_documents(index, incomplete, ["summary"])
     whole = {name: decode_document(summary_of, source, name) for name, source in sources.items()}
@@ -133,6 +134,7 @@ async def read_devices(
     # A record holds about a hundred nodes.
     requested_nodes = frozenset(nodes)
     rows = [row for record in records for row in _device_rows(record, requested_nodes)]
+    # Stable: within a node the order of containers and devices stays that of the records.
     rows.sort(key=lambda row: row.node)
     return rows, _device_note(len(records), len(hits), answer["hits"]["total"]["value"])
 

@@ -143,6 +143,7 @@ def error_of_answer(status: int, answer: Any) -> Exception:
     # OpenSearch answers 404 for an expired point in time as for a missing index; only the type of the error differs.
     if "search_context_missing_exception" in cause:
         return PointInTimeGoneError(cause)
+    # 429: a queue of OpenSearch is full, which passes. 5xx: shards or the whole node are away.
     if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.REQUEST_TIMEOUT) or status >= 500:
         return IndexDownError(f"HTTP {status}: {cause}")
     return IndexRefusedError(f"HTTP {status}: {cause}")

@@ -45,6 +45,7 @@ async def read_history(
     ``cached`` is the pod's attempt in memory, None where memory may be behind the index. Raises ``UnreadableError`` and
     what ``OpenSearch.search`` raises.
     """
+    # The attempt in memory is the newest, so it is on the first page.
     cached = cached if position is None else None
     attempts, has_more = await _attempts(index, pod, limit, position, cached)
     runs = list(group_runs(attempts))
@@ -78,6 +79,7 @@ async def _attempts(
 
 
 def _outline(cached: AttemptSummarized) -> AttemptOutline:
+    # Cut to milliseconds as OpenSearch does, so that both sort alike.
     started_ms = int(cached.started_at.timestamp() * 1000)
     return AttemptOutline(cached.attempt_id, verdict_digest(cached), cached.status, started_ms, index_name="")
 

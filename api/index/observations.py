@@ -75,6 +75,7 @@ def node_observations_query(node: str, at: datetime) -> Json:
     """
     latest = {"size": _MAX_PER_MILLISECOND, "sort": _SORT, "_source": ["kind", "event"]}
     by_scheduler = {
+        # Observations of the cluster itself have no scheduler; without ``missing`` they would be left out.
         "terms": {"field": "scheduler", "size": _MAX_SCHEDULERS, "missing": ""},
         "aggs": {"latest": {"top_hits": latest}},
     }

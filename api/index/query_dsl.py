@@ -31,5 +31,6 @@ def term_filters(values: Mapping[str, str | None]) -> list[Json]:
 
 def time_range(field: str, since: str | None, until: str | None) -> list[Json]:
     """Clauses for ``since`` or later and before ``until`` (RFC 3339), without those that are None."""
+    # Half-open, so that two ranges that meet have no item in common.
     bounds = (("gte", since), ("lt", until))
     return [{"range": {field: {operator: time}}} for operator, time in bounds if time]

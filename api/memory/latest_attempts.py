@@ -56,6 +56,7 @@ class LatestAttempts:
     def __init__(self, max_pods: int, max_bytes: int) -> None:
         self.pods: Lru[str, CachedAttempt] = Lru(max_pods, max_bytes)
         self._incomplete: Lru[tuple[str, int], dict[int, bytes]] = Lru(MAX_INCOMPLETE_ATTEMPTS, max_bytes)
+        # Held from the comparison with the cached attempt until the newer one is stored.
         self._lock = Lock()
 
     def add(self, part: AttemptSummarized, value: bytes, now: float) -> None:
