@@ -60,7 +60,7 @@ def _listen_and_serve(settings: Settings) -> None:
     listening = _listen(settings.api_listen)
     typer.echo(f"schedulerlog API on http://{HostPort(*listening.getsockname()[:2])} (documentation: /docs)")
     sys.stdout.flush()
-    # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines about starting
+    # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines at the start
     # would repeat the one above.
     config = uvicorn.Config(
         create_app(settings), http=JsonProtocol, access_log=False, log_level="error", timeout_graceful_shutdown=5
