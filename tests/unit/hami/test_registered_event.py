@@ -29,7 +29,7 @@ class Collector:
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def tell(self, events: Iterable[Event]) -> None:
+    def write(self, events: Iterable[Event]) -> None:
         self.events += events
 
 
