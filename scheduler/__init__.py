@@ -2,21 +2,31 @@
 
 The pure core, from values to values (no clock, no I/O):
 
-    devices/                           what nodes register and pods hold, as numpy columns
-    judge/                             one pod against all offered nodes -> Decision
-    events                             a Decision -> the contract's events
-    extender, node_lock, durations     bodies, locks and error texts as HAMi writes them
+    devices/               what nodes register and pods hold, as numpy columns
+    judge/                 one pod against all offered nodes -> Decision
+    webhook/               HAMi's admission webhook
 
-The edges, named for what they touch:
+What a decision passes through:
 
-    spool/                             the disk between an answer and Kafka
-    publish                            Kafka
-    cluster/                           what a cluster must offer, and one played from a YAML file
-    bind                               the cluster, when a pod is bound
-    observe, service                   what changes, and what is asked: the two ways into the columns
-    http, listen, tls                  sockets, and what is asked over them
-    klog/, profiling/                  HAMi's log lines, and where time and memory go
-    check_nodes                        what is wrong with how nodes register, as time passes
-    metrics, serve, settings           everything put together, and counted
-    simulate                           one attempt without any of it
+    http/                  sockets, certificates, kube-scheduler's protocol
+    service                answers filter and bind calls
+    bind/                  binds a pod, recovers binds that were cut off
+    publish/               a decision as events, the spool on disk, Kafka
+    klog/                  a decision as HAMi's log lines
+    cluster/               what a cluster must offer: an API server, or a YAML file
+
+Beside it:
+
+    observe                changes of the cluster into the columns, events about them
+    node_check_task        problems in how nodes register, as time passes
+    metrics                every metric by name
+    profiling/             profiles over HTTP, imported only with --profiling
+    malloc                 keeps freed memory for the next decision
+
+Put together:
+
+    settings               flags and environment, checked
+    device_config          HAMi's device configuration; device_config_keys has its keys
+    serve                  runs everything
+    simulate               one attempt without any of it
 """

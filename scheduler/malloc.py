@@ -1,4 +1,4 @@
-"""How the C library's allocator treats what a decision leaves behind."""
+"""Makes the C library keep freed memory for the next decision."""
 
 import contextlib
 import ctypes
@@ -15,7 +15,7 @@ _KEPT_BYTES: Final = 64 * 1024 * 1024
 def keep_freed() -> None:
     """Use the memory of one decision for the next.
 
-    By default glibc gives large columns back to the kernel at once and asks for them anew: a fifth of the system time
+    By default glibc returns large columns to the kernel at once and asks for them again: a fifth of the system time
     of a filter call on 5,000 nodes. Other C libraries have no such setting; there nothing happens.
     """
     with contextlib.suppress(AttributeError, OSError):

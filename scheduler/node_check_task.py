@@ -1,4 +1,4 @@
-"""Looks at what nodes say about their devices, as it changes and as time passes: node events, metrics, nothing else."""
+"""Checks how nodes register their devices, at every change and as time passes: writes node events, sets metrics."""
 
 import asyncio
 from collections import Counter
@@ -22,21 +22,21 @@ from scheduler.publish.spool_writer import SpoolWriter
 from schemas.events import NodeChecked, NodeProblem
 
 PAUSE_SECONDS: Final = 15.0
-"""As often as HAMi's scheduler looks at its nodes."""
+"""As often as HAMi's scheduler checks its nodes (register(), every 15 s)."""
 _MAX_HANDSHAKE_CHARACTERS: Final = 200
-"""Characters of a handshake that are told: none is longer, and an annotation may be anything."""
+"""A reported handshake is cut here: real ones are shorter, but an annotation may hold anything."""
 _NODES_PER_SLICE: Final = 200
-"""Nodes between two looks at what else there is to do: well below a millisecond."""
+"""Nodes that are checked before other tasks of the event loop get a turn: well below a millisecond."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckPolicy:
     handshake_timeout: timedelta = timedelta(seconds=300)
-    """Zero: a handshake is never too old."""
+    """A handshake older than this is a problem; zero switches the check off."""
 
 
 class NodeChecks:
-    """A node is told of when what is wrong with it becomes other than it was, and once more when nothing is."""
+    """Writes an event about a node whenever its problems change, and a last one when it has none left."""
 
     def __init__(
         self,
@@ -49,50 +49,52 @@ class NodeChecks:
     ) -> None:
         self._name, self._policy, self._columns, self._events = name, policy, columns, event_writer
         self._clock, self._metrics = clock, metrics
-        self._said: dict[str, Sequence[VendorRegistration]] = {}
+        self._registrations: dict[str, Sequence[VendorRegistration]] = {}
         self._oldest: dict[str, datetime] = {}
-        self._told: dict[str, list[tuple[str, str]]] = {}
+        self._reported: dict[str, list[tuple[str, str]]] = {}
 
     def node_changed(self, node: Object) -> None:
-        """Call it when the columns know the node as it is now."""
+        """Check a node; call it after the columns were updated with the same node."""
         name = node["metadata"]["name"]
-        self._said[name] = said = vendor_registrations(node, self._columns.vendors)
+        self._registrations[name] = registrations = vendor_registrations(node, self._columns.vendors)
         self._oldest.pop(name, None)
-        if (oldest := oldest_handshake(said)) is not None:
+        if (oldest := oldest_handshake(registrations)) is not None:
             self._oldest[name] = oldest
         self._check(name, self._clock())
 
     def node_gone(self, name: str) -> None:
-        self._said.pop(name, None)
+        self._registrations.pop(name, None)
         self._oldest.pop(name, None)
-        if self._told.pop(name, None):
-            self._tell(name, [], self._clock())
+        if self._reported.pop(name, None):
+            self._report(name, [], self._clock())
 
     def _check(self, name: str, now: datetime) -> None:
         cause = self._columns.unregistered_cause(name) or ""
-        found = list(registration_problems(self._said[name], cause, now, self._policy.handshake_timeout))
-        wrong = [(each.code, each.vendor) for each in found]
-        if wrong != self._told.get(name, []):
-            self._told[name] = wrong
-            self._tell(name, found, now)
+        problems = list(registration_problems(self._registrations[name], cause, now, self._policy.handshake_timeout))
+        codes = [(problem.code, problem.vendor) for problem in problems]
+        if codes != self._reported.get(name, []):
+            self._reported[name] = codes
+            self._report(name, problems, now)
 
-    def _tell(self, name: str, found: Sequence[RegistrationProblem], now: datetime) -> None:
-        told = NodeChecked(node=name, observed_at=now, scheduler=self._name, problems=list(map(_told, found)))
-        self._events.write([told])
+    def _report(self, name: str, problems: Sequence[RegistrationProblem], now: datetime) -> None:
+        event = NodeChecked(
+            node=name, observed_at=now, scheduler=self._name, problems=list(map(_node_problem, problems))
+        )
+        self._events.write([event])
 
     async def check(self) -> None:
-        """Look at every node, and set the metrics. Filter calls are answered in between."""
-        names = list(self._said)
+        """Check every node and set the metrics. Filter calls are answered in between."""
+        names = list(self._registrations)
         for start in range(0, len(names), _NODES_PER_SLICE):
             now = self._clock()
             for name in names[start : start + _NODES_PER_SLICE]:
-                if name in self._said:
+                if name in self._registrations:
                     self._check(name, now)
             await asyncio.sleep(0)
         self._count()
 
     def _count(self) -> None:
-        counts = Counter(code for wrong in self._told.values() for code in {code for code, _ in wrong})
+        counts = Counter(code for codes in self._reported.values() for code in {code for code, _ in codes})
         for code in PROBLEMS:
             self._metrics.nodes_with_problem.labels(code).set(counts[code])
         now = self._clock()
@@ -100,23 +102,22 @@ class NodeChecks:
         self._metrics.handshake_age.set(max(age.total_seconds(), 0))
 
     async def run(self) -> None:
-        """Look for ever."""
+        """Check all nodes every `PAUSE_SECONDS`, until cancelled."""
         while True:
             await self.check()
             await asyncio.sleep(PAUSE_SECONDS)
 
 
-def _told(found: RegistrationProblem) -> NodeProblem:
-    said: dict[str, Any] = {"code": found.code, "vendor": found.vendor, "message": found.message}
-    if found.handshake:
-        at = found.handshake_at
-        # The contract knows no time before 1970.
-        known = at if at and at.year >= 1970 else None
-        said |= {
-            "handshake": found.handshake.text[:_MAX_HANDSHAKE_CHARACTERS],
-            "handshake_at": known,
-            "is_asked": found.handshake.is_request,
+def _node_problem(problem: RegistrationProblem) -> NodeProblem:
+    fields: dict[str, Any] = {"code": problem.code, "vendor": problem.vendor, "message": problem.message}
+    if problem.handshake:
+        at = problem.handshake_at
+        fields |= {
+            "handshake": problem.handshake.text[:_MAX_HANDSHAKE_CHARACTERS],
+            # The contract has no time before 1970.
+            "handshake_at": at if at and at.year >= 1970 else None,
+            "is_asked": problem.handshake.is_request,
         }
-    if found.allocatable is not None:
-        said["allocatable"] = max(found.allocatable, 0)
-    return NodeProblem(**said)
+    if problem.allocatable is not None:
+        fields["allocatable"] = max(problem.allocatable, 0)
+    return NodeProblem(**fields)

@@ -1,4 +1,4 @@
-"""What the cluster says, on its way into the columns; what nodes register and which pods end, on its way to Kafka."""
+"""Applies changes of the cluster to the columns, and writes events about registrations and ended pods."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -25,10 +25,10 @@ class _Placed(NamedTuple):
 
 
 class Observer:
-    """Implements `Watcher`. A node's registration is told when it differs from what was told before; of pods that hold
-    devices, that they have ended or are gone. A pod that leaves the watch because it ended counts as gone.
+    """Implements `Watcher`. Writes an event when a node's registration changes, and when a pod with devices ends or is
+    deleted. A pod that leaves the watch because it ended counts as deleted.
 
-    `claims`: which tellings of a pod are older than what the scheduler itself decided.
+    claims: which observations of a pod are older than the scheduler's own decision.
     """
 
     def __init__(
@@ -48,28 +48,30 @@ class Observer:
             event_writer,
             clock,
         )
-        self._told: dict[str, tuple[Registration | None, str]] = {}
+        self._reported: dict[str, tuple[Registration | None, str]] = {}
         self._placed: dict[str, _Placed] = {}
 
     def node_changed(self, node: Object) -> None:
         self._columns.apply_node(node)
         name = node["metadata"]["name"]
         registration = self._columns.registration(name)
-        self._tell(name, registration, self._columns.unregistered_cause(name) or "", annotation(node, HANDSHAKE) or "")
+        self._report(
+            name, registration, self._columns.unregistered_cause(name) or "", annotation(node, HANDSHAKE) or ""
+        )
         if self._checks:
             self._checks.node_changed(node)
 
     def node_gone(self, name: str) -> None:
         self._columns.delete_node(name)
-        if self._told.get(name, (None, ""))[0]:
-            self._tell(name, None, _GONE, "")
-        self._told.pop(name, None)
+        if self._reported.get(name, (None, ""))[0]:
+            self._report(name, None, _GONE, "")
+        self._reported.pop(name, None)
         if self._checks:
             self._checks.node_gone(name)
 
-    def _tell(self, name: str, registration: Registration | None, cause: str, handshake: str) -> None:
-        if self._told.get(name, (None, "")) != (registration, cause):
-            self._told[name] = (registration, cause)
+    def _report(self, name: str, registration: Registration | None, cause: str, handshake: str) -> None:
+        if self._reported.get(name, (None, "")) != (registration, cause):
+            self._reported[name] = (registration, cause)
             now = self._clock()
             event = node_registered(name, now, registration, cause=cause, handshake=handshake, scheduler=self._name)
             self._events.write([event])
@@ -86,9 +88,9 @@ class Observer:
             ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=uid)
             self._placed[uid] = _Placed(ref, node, (pod.get("status") or {}).get("phase") or "")
         if has_ended(pod):
-            self._tell_end(uid, is_gone=False)
+            self._report_end(uid, is_gone=False)
 
-    def _tell_end(self, uid: str, *, is_gone: bool) -> None:
+    def _report_end(self, uid: str, *, is_gone: bool) -> None:
         if placed := self._placed.pop(uid, None):
             pod, node, phase = placed
             self._events.write(
@@ -98,7 +100,7 @@ class Observer:
     def pod_gone(self, uid: str) -> None:
         self._claims.forget(uid)
         self._columns.delete_pod(uid)
-        self._tell_end(uid, is_gone=True)
+        self._report_end(uid, is_gone=True)
 
     def quota_changed(self, quota: Object) -> None:
         self._columns.apply_quota(quota)

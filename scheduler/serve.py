@@ -1,4 +1,4 @@
-"""Everything that `serve` runs, put together: spool, publisher, cluster, HTTP; one event loop, ended by SIGTERM."""
+"""Runs the scheduler: spool, publisher, cluster and HTTP on one event loop, until SIGTERM."""
 
 import asyncio
 import contextlib
@@ -30,7 +30,6 @@ from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
-from scheduler.profiling.server import ProfilingServer
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, SpoolLimits, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
@@ -44,7 +43,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Cluster:
-    """Where nodes and pods come from; `run` follows it for ever, `close` ends it after that."""
+    """Where nodes and pods come from. run: follows it until cancelled. close: releases it after that."""
 
     api: ClusterApi
     locked_nodes: Callable[[], int]
@@ -54,7 +53,7 @@ class _Cluster:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What runs: the web app, and what goes on beside it."""
+    """Everything that runs: the web app and the tasks beside it."""
 
     app: Starlette
     certificates: Certificates | None
@@ -82,7 +81,7 @@ async def serve(settings: Settings, vendors: Vendors) -> None:
                 context = parts.certificates.context if parts.certificates else None
                 await server.answer(parts.app, listener, context, [following, *others])
             finally:
-                # Another may lead while the last of our records are sent.
+                # The lease is given back first: another scheduler may lead while our last records are sent.
                 await _end(following)
                 await parts.cluster.close()
             if parts.publisher:
@@ -99,6 +98,9 @@ def _profiling(settings: Settings) -> Iterator[None]:
     if not settings.profiling:
         yield
         return
+    # Imported here: what profiles need (tracemalloc, an HTTP server of its own) is absent where they are off.
+    from scheduler.profiling.server import ProfilingServer
+
     address = settings.profiling_address
     try:
         server = ProfilingServer(*address)
@@ -174,7 +176,7 @@ def _api_server(settings: Settings) -> ApiServerOptions:
 
 
 async def _nothing() -> None:
-    """A file needs no farewell."""
+    """A cluster file needs no closing."""
 
 
 def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asyncio.Task[None]]":

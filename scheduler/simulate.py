@@ -60,19 +60,19 @@ def simulated_schedulerlog(
     Raises `ManifestError`, `DeviceConfigError`.
     """
     manifest, asked = manifests.read(cluster), manifests.read_pod(pod)
-    told = simulate(manifest, asked, name, policy, now_utc(), device_config.read(device_config_file))
-    return schedulerlog(told, is_full=is_full) if told else ""
+    events = simulate(manifest, asked, name, policy, now_utc(), device_config.read(device_config_file))
+    return schedulerlog(events, is_full=is_full) if events else ""
 
 
-def _as_read(told: Iterable[AttemptEvent]) -> list[AttemptEvent]:
-    records = map(encode, told)
+def _as_read(events: Iterable[AttemptEvent]) -> list[AttemptEvent]:
+    records = map(encode, events)
     read = (decode(record.value, record.headers) for record in records)
     return [event for event in read if isinstance(event, AttemptEvent)]
 
 
-def schedulerlog(told: Sequence[AttemptEvent], *, is_full: bool) -> str:
+def schedulerlog(events: Sequence[AttemptEvent], *, is_full: bool) -> str:
     """The API's answer to the events of one attempt, as JSON text; `is_full` as with `?detail=full`."""
-    summary = summarize(told)
+    summary = summarize(events)
     answer = schedulerlog_json(summary, beside={"detail": detail(summary)} if is_full else None)
     text: bytes = orjson.dumps(orjson.loads(answer), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     return text.decode()

@@ -1,1 +1,7 @@
-"""The HTTP side: the extender protocol of kube-scheduler, the server and its certificates."""
+"""The HTTP side: what kube-scheduler, Prometheus and probes ask.
+
+app                  the routes
+extender_protocol    bodies of kube-scheduler's extender protocol (pure)
+server               the socket and uvicorn on it
+tls                  certificates that may be replaced while connections are open
+"""

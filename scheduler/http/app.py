@@ -70,9 +70,9 @@ def create_app(
         return Response()
 
     async def readyz(_: Request) -> Response:
-        said = problems()
-        is_ready = not any(said.values())
-        body = {"ready": is_ready} | {part: problem or "ok" for part, problem in said.items()}
+        problems_by_part = problems()
+        is_ready = not any(problems_by_part.values())
+        body = {"ready": is_ready} | {part: problem or "ok" for part, problem in problems_by_part.items()}
         return Response(orjson.dumps(body), 200 if is_ready else 503, media_type="application/json")
 
     async def show_metrics(_: Request) -> Response:

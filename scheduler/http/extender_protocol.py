@@ -31,14 +31,14 @@ class FilterRequest:
     nodes: Mapping[str, Json] | None = None
 
     def hand_back(self, names: Sequence[str]) -> bytes:
-        """The reply that these nodes will do, in the form in which they were offered."""
+        """The reply with these nodes, as names or whole nodes, in the form in which they were offered."""
         if self.nodes is None:
             return filter_reply(names)
         return filter_reply(nodes=[self.nodes[name] for name in names])
 
 
 def read_filter(body: bytes) -> FilterRequest:
-    """Raises `UnusableBodyError`."""
+    """The arguments of a filter call. Raises `UnusableBodyError`."""
     fields = _fields(body)
     pod = fields.get("pod")
     if pod is None:
@@ -52,27 +52,27 @@ def read_filter(body: bytes) -> FilterRequest:
 
 
 def read_bind(body: bytes) -> BindRequest:
-    """Raises `UnusableBodyError`."""
-    fields = _fields(body)
-    said = {name: fields.get(name.lower()) or "" for name in ("PodNamespace", "PodName", "PodUID", "Node")}
-    for name, value in said.items():
+    """The arguments of a bind call. Raises `UnusableBodyError`."""
+    outer = _fields(body)
+    fields = {name: outer.get(name.lower()) or "" for name in ("PodNamespace", "PodName", "PodUID", "Node")}
+    for name, value in fields.items():
         if not isinstance(value, str):
             raise UnusableBodyError(f"{name} is not a string")
         if not value and name != "PodUID":
             raise UnusableBodyError(f"{name} is empty")
-    uid = said["PodUID"] or derived_uid(said["PodNamespace"], said["PodName"])
-    return BindRequest(said["PodNamespace"], said["PodName"], uid, said["Node"])
+    uid = fields["PodUID"] or derived_uid(fields["PodNamespace"], fields["PodName"])
+    return BindRequest(fields["PodNamespace"], fields["PodName"], uid, fields["Node"])
 
 
 def _fields(body: bytes) -> Json:
     """The outer object by lower-case names."""
     try:
-        said = orjson.loads(body)
+        fields = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         raise UnusableBodyError(f"the body is not JSON: {error}") from None
-    if not isinstance(said, dict):
+    if not isinstance(fields, dict):
         raise UnusableBodyError("the body is not a JSON object")
-    return {name.lower(): value for name, value in said.items()}
+    return {name.lower(): value for name, value in fields.items()}
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -88,18 +88,18 @@ def _pod(pod: Any) -> Json:
     metadata = pod.get("metadata") if isinstance(pod, dict) else None
     if not isinstance(metadata, dict):
         raise UnusableBodyError("Pod has no metadata")
-    said = {field: metadata.get(field) or "" for field in ("name", "namespace", "uid")}
-    for field, value in said.items():
+    fields = {field: metadata.get(field) or "" for field in ("name", "namespace", "uid")}
+    for field, value in fields.items():
         if not isinstance(value, str):
             raise UnusableBodyError(f"Pod.metadata.{field} is not a string")
-    if not said["name"]:
+    if not fields["name"]:
         raise UnusableBodyError("Pod.metadata.name is empty")
     for field in ("annotations", "labels"):
         if not isinstance(metadata.get(field) or {}, dict):
             raise UnusableBodyError(f"Pod.metadata.{field} is not a mapping")
-    said["namespace"] = said["namespace"] or "default"
-    said["uid"] = said["uid"] or derived_uid(said["namespace"], said["name"])
-    return {**pod, "metadata": {**metadata, **said}}
+    fields["namespace"] = fields["namespace"] or "default"
+    fields["uid"] = fields["uid"] or derived_uid(fields["namespace"], fields["name"])
+    return {**pod, "metadata": {**metadata, **fields}}
 
 
 def _node_objects(nodes: Any) -> dict[str, Json]:
@@ -111,7 +111,7 @@ def _node_objects(nodes: Any) -> dict[str, Json]:
     for item in items:
         metadata = item.get("metadata") if isinstance(item, dict) else None
         if not isinstance(metadata, dict) or not isinstance(metadata.get("name"), str):
-            raise UnusableBodyError("Nodes.items holds what is no Node with a name")
+            raise UnusableBodyError("Nodes.items has an item that is not a Node with a name")
     return {item["metadata"]["name"]: item for item in items}
 
 
@@ -121,6 +121,7 @@ def filter_reply(
     nodes: Sequence[Json] | None = None,
     error: str = "",
 ) -> bytes:
+    """The reply to a filter call: nodes that fit (by name or whole), reasons by refused node, or an error."""
     reply: bytes = orjson.dumps(
         {
             "Nodes": None if nodes is None else {"metadata": {}, "items": nodes},
@@ -134,5 +135,6 @@ def filter_reply(
 
 
 def bind_reply(error: str) -> bytes:
+    """The reply to a bind call; an empty error means that the pod is bound."""
     reply: bytes = orjson.dumps({"Error": error})
     return reply

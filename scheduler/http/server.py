@@ -20,9 +20,9 @@ from process.errors import SettingError
 log = logging.getLogger(__name__)
 
 HEADER_SECONDS: Final = 10.0
-"""A client that connects has so long to say what it wants."""
+"""Seconds that a client gets to send the headers of a request."""
 LINGER_SECONDS: Final = 3.0
-"""And so long to stop sending a body that was refused."""
+"""Seconds that a client gets to stop sending a body that was refused."""
 
 
 class HttpServer(uvicorn.Server):
@@ -33,7 +33,7 @@ class HttpServer(uvicorn.Server):
 
 
 class _Protocol(HttpToolsProtocol):
-    """uvicorn would wait for ever for the headers of a request, and for the rest of a body that was refused."""
+    """Adds two timeouts that uvicorn lacks: for the headers of a request, and for the rest of a refused body."""
 
     _patience: asyncio.TimerHandle | None = None
     _is_whole = True

@@ -1,7 +1,7 @@
 """HTTPS with a certificate that may be replaced while connections are open.
 
-A new pair counts for every handshake from then on; connections that stand keep the one they began with. Files are read
-through whatever symlinks lead to them, so a Kubernetes secret, whose folder is swapped as a whole, is noticed too.
+A new pair is used for every handshake from then on; open connections keep theirs. Symlinks are followed at each look,
+so the swap of a Kubernetes secret, whose folder is replaced as a whole, is noticed too.
 """
 
 import asyncio
@@ -110,7 +110,7 @@ class Certificates:
         self._trouble.note("")
 
     async def run(self) -> None:
-        """Look at the files for ever."""
+        """Reload the files when they change, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             self.reload()

@@ -17,7 +17,7 @@ from scheduler.judge.fit import Checks, Fit, check, collect, fit, gate
 from scheduler.judge.per_node import fit_node_by_node
 from scheduler.judge.pod_constraints import PodConstraints, give_back
 from scheduler.judge.reference_fit import Pick, ReferenceFit
-from scheduler.judge.request import ContainerRequest
+from scheduler.judge.request import VendorRequest
 from scheduler.judge.results import PartialJudgement, join, part_of_matrix, part_of_node_fits
 from scheduler.judge.scoring import device_scores, trying_order
 from scheduler.judge.sequential_fit import QuotaColumns, fit_sequentially
@@ -52,7 +52,7 @@ class BatchEvaluation:
         """Positions, among the offered nodes, of those that passed all containers so far; shape (n,)."""
         return self._matrix.nodes
 
-    def judge(self, request: ContainerRequest) -> PartialJudgement:
+    def judge(self, request: VendorRequest) -> PartialJudgement:
         """Judge one container on the nodes that passed so far, and keep only the nodes that pass it too."""
         if request.vendor != self._constraints.vendor.word:
             self._switch_vendor(self._by_vendor[request.vendor])
@@ -92,7 +92,7 @@ class BatchEvaluation:
         return short
 
     def _judge_together(
-        self, request: ContainerRequest, device_request: DeviceRequest, checks: Checks, is_short: Bools, where: Ints
+        self, request: VendorRequest, device_request: DeviceRequest, checks: Checks, is_short: Bools, where: Ints
     ) -> PartialJudgement:
         matrix = self._matrix if request.is_init else self._apps
         if where.size < matrix.ids.size:
@@ -149,7 +149,7 @@ class BatchEvaluation:
         self._taken.cores[where] += picked.sum(axis=0) * device_request.cores
 
     def _judge_one_by_one(
-        self, request: ContainerRequest, device_request: DeviceRequest, checks: Checks, where: Ints
+        self, request: VendorRequest, device_request: DeviceRequest, checks: Checks, where: Ints
     ) -> PartialJudgement:
         matrix = (self._matrix if request.is_init else self._apps).only(where)
         some = checks.only(where)

@@ -28,7 +28,7 @@ from scheduler.judge.device_matrix import Ints, batches
 from scheduler.judge.pod_annotations import WeightsError, read_pod_annotations
 from scheduler.judge.pod_constraints import PodConstraints, pod_constraints
 from scheduler.judge.reference_fit import Pick
-from scheduler.judge.request import ContainerRequest, container_requests
+from scheduler.judge.request import VendorRequest, container_requests
 from scheduler.judge.reservation import allocation_annotations
 from scheduler.judge.results import PartialJudgement, join, judgement, refusals_of
 from scheduler.judge.scoring import node_scores
@@ -54,7 +54,7 @@ def decide(
 
 
 def _constraints(
-    columns: ClusterColumns, metadata: Mapping[str, Any], requests: Sequence[ContainerRequest], policy: SchedulingPolicy
+    columns: ClusterColumns, metadata: Mapping[str, Any], requests: Sequence[VendorRequest], policy: SchedulingPolicy
 ) -> Iterator[tuple[str, PodConstraints]]:
     """(vendor word, constraints) for each vendor whose devices the pod requests. Raises WeightsError."""
     requested = {request.vendor for request in requests if request.asks}
@@ -70,7 +70,7 @@ class _Attempt:
     """Collects the results of all batches; arrays are per offered node, shape (n,)."""
 
     def __init__(
-        self, constraints: Mapping[str, PodConstraints], requests: tuple[ContainerRequest, ...], names: tuple[str, ...]
+        self, constraints: Mapping[str, PodConstraints], requests: tuple[VendorRequest, ...], names: tuple[str, ...]
     ) -> None:
         self.by_vendor, self.requests, self.names = constraints, requests, names
         self.constraints = next(iter(constraints.values()))
@@ -167,7 +167,7 @@ class _Attempt:
         return min(fitting, key=lambda node: (sign * float(scores[node]), self.names[node]))
 
 
-def _allocate(by_vendor: Mapping[str, PodConstraints], requests: Sequence[ContainerRequest], node: str) -> Allocation:
+def _allocate(by_vendor: Mapping[str, PodConstraints], requests: Sequence[VendorRequest], node: str) -> Allocation:
     """What each container gets on the chosen node.
 
     Judging many nodes at once yields which devices are taken, but not in which order, and the order is part of the

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from scheduler.devices.node_entry import DeviceKind, NodeFragment
 from scheduler.judge import verdict_codes
-from scheduler.judge.request import ContainerRequest
+from scheduler.judge.request import VendorRequest
 from summaries.text import reason_text
 
 
@@ -103,7 +103,7 @@ class ContainerJudgement:
 class Decision:
     """One pod against n offered nodes, in the order they were offered."""
 
-    containers: tuple[ContainerRequest, ...]  # init containers first, in pod order; one each, or one per vendor
+    containers: tuple[VendorRequest, ...]  # init containers first, in pod order; one each, or one per vendor
     node_names: tuple[str, ...]  # (n,)
     fragments: tuple[NodeFragment | None, ...]  # (n,) None: unregistered
     node_verdict: NDArray[np.uint8]  # (n,) index into verdict_codes.NODE_VERDICTS
@@ -143,12 +143,12 @@ class Decision:
 class NotOurs:
     """The pod requests no device that this scheduler serves; every offered node goes back unchanged."""
 
-    containers: tuple[ContainerRequest, ...]
+    containers: tuple[VendorRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
     """The attempt ended before any node was judged. error: HAMi's text, for the reply's Error."""
 
-    containers: tuple[ContainerRequest, ...]
+    containers: tuple[VendorRequest, ...]
     error: str

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hami.requests import UNSET_PERCENT
 from scheduler.judge.pod_annotations import PodAnnotations
-from scheduler.judge.request import ContainerRequest
+from scheduler.judge.request import VendorRequest
 
 _WHOLE_DEVICE = 100
 
@@ -43,7 +43,7 @@ class DeviceRequest:
         return self.cores == _WHOLE_DEVICE
 
 
-def device_request_of(request: ContainerRequest, annotations: PodAnnotations) -> DeviceRequest:
+def device_request_of(request: VendorRequest, annotations: PodAnnotations) -> DeviceRequest:
     policies = policy_words(annotations.device_policy)
     collects_all = "topology-aware" in policies
     return DeviceRequest(

@@ -12,7 +12,7 @@ _INT32_MAX: Final = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class ContainerRequest:
+class VendorRequest:
     """What one container requests of one vendor.
 
     count: devices; 0 or less requests none. vendor: empty where the container names no vendor's resource.
@@ -34,7 +34,7 @@ class ContainerRequest:
         return self.count > 0
 
 
-def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[ContainerRequest, ...]:
+def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[VendorRequest, ...]:
     """One request per container and requested vendor, init containers first, in the pod's order.
 
     A container that requests nothing has one request too: the annotation keeps an empty slot for it.
@@ -44,7 +44,7 @@ def container_requests(pod: Mapping[str, Any], vendors: Vendors) -> tuple[Contai
     )
 
 
-def _requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[ContainerRequest]:
+def _requests(container: Mapping[str, Any], is_init: bool, vendors: Vendors) -> list[VendorRequest]:
     quantities = _Quantities(container.get("resources"))
     named = [vendor for vendor in vendors if quantities.names(vendor.resources.count)] or vendors[:1]
     requests = [container_request(container, is_init, vendor) for vendor in named]
@@ -62,7 +62,7 @@ def _containers(pod: Mapping[str, Any]) -> Iterator[tuple[bool, Mapping[str, Any
             yield is_init, container if isinstance(container, Mapping) else {}
 
 
-def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> ContainerRequest:
+def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendor) -> VendorRequest:
     """The request of one container for one vendor's devices; limits come before requests.
 
     An unusable amount of memory (not a whole number, negative, above int32) drops the whole request, as HAMi does.
@@ -71,12 +71,12 @@ def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendo
     quantities = _Quantities(container.get("resources"))
     count, memory_mib = quantities.whole(names.count), _memory(quantities, vendor)
     if count is None or memory_mib is None:
-        return ContainerRequest(name, is_init)
+        return VendorRequest(name, is_init)
     percentage = _percentage(quantities.whole(names.percentage))
     if memory_mib == 0 and percentage == UNSET_PERCENT:
         memory_mib, percentage = (rules.default_memory_mib, percentage) if rules.default_memory_mib else (0, 100)
     cores = quantities.whole(names.cores)
-    return ContainerRequest(
+    return VendorRequest(
         name, is_init, vendor.word, count, memory_mib, percentage, rules.default_cores if cores is None else cores
     )
 

@@ -11,10 +11,10 @@ from hami.vendors import Vendors
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.pod_usage import use_of
 from scheduler.judge.decision import Allocation, Decision, Grant
-from scheduler.judge.request import ContainerRequest
+from scheduler.judge.request import VendorRequest
 
 
-def allocation_annotations(given: Allocation, requests: Sequence[ContainerRequest], vendors: Vendors) -> dict[str, str]:
+def allocation_annotations(given: Allocation, requests: Sequence[VendorRequest], vendors: Vendors) -> dict[str, str]:
     """The annotations that HAMi's filter writes, each vendor's devices under its own keys; not `hami.io/vgpu-time`."""
     written = {ASSIGNED_NODE: given.node}
     for word, held in _held(given, requests).items():
@@ -25,14 +25,14 @@ def allocation_annotations(given: Allocation, requests: Sequence[ContainerReques
     return written | ({MIG_ALLOCATIONS: allocation.encode_mig(slices)} if slices else {})
 
 
-def _held(given: Allocation, requests: Sequence[ContainerRequest]) -> dict[str, list[list[AllocatedDevice]]]:
+def _held(given: Allocation, requests: Sequence[VendorRequest]) -> dict[str, list[list[AllocatedDevice]]]:
     """By vendor word: the devices that each container of the pod holds; vendors that give none are absent."""
     granted = list(zip(requests, given.containers, strict=True))
     words = dict.fromkeys(request.vendor for request, grants in granted if grants)
     return {word: _held_of(word, granted) for word in words}
 
 
-def _held_of(vendor: str, granted: Sequence[tuple[ContainerRequest, tuple[Grant, ...]]]) -> list[list[AllocatedDevice]]:
+def _held_of(vendor: str, granted: Sequence[tuple[VendorRequest, tuple[Grant, ...]]]) -> list[list[AllocatedDevice]]:
     containers: list[list[AllocatedDevice]] = []
     for request, grants in granted:
         if not request.is_further:
@@ -44,7 +44,7 @@ def _held_of(vendor: str, granted: Sequence[tuple[ContainerRequest, tuple[Grant,
     return containers
 
 
-def _mig_allocations(given: Allocation, requests: Sequence[ContainerRequest]) -> Iterator[MigAllocation]:
+def _mig_allocations(given: Allocation, requests: Sequence[VendorRequest]) -> Iterator[MigAllocation]:
     container = -1
     for request, grants in zip(requests, given.containers, strict=True):
         container += not request.is_further

@@ -1,7 +1,7 @@
-"""Lines on their way to stderr: rendered and written by a thread of their own, so that the filter only hands over.
+"""Writes HAMi's log lines to stderr, in a thread of its own: the filter only queues its decision.
 
-What is handed over waits in bounded room. When reading is slower than deciding (a full disk, a slow pipe), whole
-attempts are left out and counted, and the log says how many.
+The queue is bounded. When the lines are read more slowly than they are written (a full disk, a slow pipe), whole
+attempts are left out and counted, and the log states how many.
 """
 
 import itertools
@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from scheduler.judge.decision import Decision, Failed
 from scheduler.klog import lines
-from scheduler.klog.lines import LogLine
+from scheduler.klog.log_line import LogLine
 from scheduler.publish.attempt import AttemptRef
 
 log = logging.getLogger(__name__)
@@ -24,11 +24,11 @@ MAX_WAITING_DEVICES: Final = 400_000
 """Device rows that may wait, some 100 bytes each: ten attempts on 5,000 nodes of 8."""
 
 _ATTEMPT_WEIGHT: Final = 100
-"""What an attempt weighs beside its rows, so that tiny ones are bounded too."""
+"""The weight of an attempt beside its rows, so that the number of tiny attempts is bounded too."""
 
 _WRITE_BYTES: Final = 3_500
-"""A pipe takes up to 4,096 bytes in one piece, so lines of others never end up inside ours. It is also how long the
-interpreter is kept from the filter: each write lets go of it, every few dozen microseconds."""
+"""A pipe takes up to 4,096 bytes in one piece (PIPE_BUF), so lines of other threads never end up inside ours. Each
+write also releases the interpreter lock, so the filter gets it every few dozen microseconds."""
 
 STOP_SECONDS: Final = 2.0
 
@@ -36,7 +36,7 @@ Render = Callable[[], Iterable[LogLine]]
 
 
 class Klog(Protocol):
-    """What the scheduler tells of its calls."""
+    """Is called by the scheduler for each of its calls."""
 
     def decided(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None: ...
     def failed(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None: ...
@@ -44,7 +44,7 @@ class Klog(Protocol):
 
 
 class NoKlog:
-    """Tells nobody."""
+    """Writes nothing."""
 
     def decided(self, attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str) -> None:
         pass
@@ -57,16 +57,16 @@ class NoKlog:
 
 
 class KlogWriter:
-    """Writes to the file descriptor `to` what `level` calls for. The methods that tell never wait."""
+    """Writes lines up to klog level `level` to the file descriptor `to`. `decided`, `failed` and `bound` never wait."""
 
     def __init__(self, level: int, to: int = 2, max_waiting: int = MAX_WAITING_DEVICES) -> None:
         self.level, self._to, self._max_waiting = level, to, max_waiting
         self._queue: queue.SimpleQueue[tuple[Render, datetime, int] | None] = queue.SimpleQueue()
-        # Each is written by one thread alone, so neither needs a lock.
+        # Each of the two is written by one thread only, so neither needs a lock.
         self._taken_in = self._written = 0
         self.dropped = 0
         """Attempts and binds that were left out."""
-        self._told_dropped = 0
+        self._logged_drops = 0
         self._is_broken = False
         self._thread = threading.Thread(target=self._run, name="klog", daemon=True)
         self._thread.start()
@@ -81,28 +81,28 @@ class KlogWriter:
     def bound(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None:
         self._hand_over(lambda: lines.bound(attempt, node, error, ended_at), ended_at)
 
-    def _hand_over(self, render: Render, said: datetime, rows: int = 0) -> None:
+    def _hand_over(self, render: Render, moment: datetime, rows: int = 0) -> None:
         weight = rows + _ATTEMPT_WEIGHT
         waiting = self._taken_in - self._written
-        # One that is too heavy by itself is taken when nothing waits.
+        # An attempt above the whole limit is accepted while the queue is empty.
         if self._is_broken or (waiting and waiting + weight > self._max_waiting):
             self.dropped += 1
             return
         self._taken_in += weight
-        self._queue.put((render, said, weight))
+        self._queue.put((render, moment, weight))
 
     def close(self) -> None:
-        """Write what waits, but not for longer than `STOP_SECONDS`."""
+        """Write what is queued, for at most `STOP_SECONDS`."""
         self._queue.put(None)
         self._thread.join(STOP_SECONDS)
 
     def _run(self) -> None:
         while (handed := self._queue.get()) is not None:
-            render, said, weight = handed
+            render, moment, weight = handed
             try:
-                self._write(itertools.chain(self._left_out(), render()), said)
+                self._write(itertools.chain(self._left_out(), render()), moment)
             except OSError:
-                # Nobody reads any more, and there is no place left to say so but the metric.
+                # The reader has closed the pipe; only the metric can still show it.
                 self._is_broken = True
                 self.dropped += 1
             except Exception:
@@ -112,14 +112,14 @@ class KlogWriter:
 
     def _left_out(self) -> Iterator[LogLine]:
         dropped = self.dropped
-        if dropped != self._told_dropped:
-            count = dropped - self._told_dropped
+        if dropped != self._logged_drops:
+            count = dropped - self._logged_drops
             yield LogLine("klog.go:1", f'"Log lines left out: they are read too slowly" attempts={count}', "W")
-            self._told_dropped = dropped
+            self._logged_drops = dropped
 
-    def _write(self, said: Iterable[LogLine], moment: datetime) -> None:
+    def _write(self, log_lines: Iterable[LogLine], moment: datetime) -> None:
         waiting = bytearray()
-        for rendered in headed(said, moment, os.getpid()):
+        for rendered in headed(log_lines, moment, os.getpid()):
             if waiting and len(waiting) + len(rendered) > _WRITE_BYTES:
                 self._put(waiting)
                 waiting = bytearray()
@@ -132,9 +132,9 @@ class KlogWriter:
             rest = rest[os.write(self._to, rest) :]
 
 
-def headed(said: Iterable[LogLine], moment: datetime, pid: int) -> Iterator[bytes]:
+def headed(log_lines: Iterable[LogLine], moment: datetime, pid: int) -> Iterator[bytes]:
     """The lines with klog's header, `Lmmdd hh:mm:ss.uuuuuu threadid file:line] `, in local time."""
     when = moment.astimezone().strftime("%m%d %H:%M:%S.%f")
-    for line in said:
+    for line in log_lines:
         # Names come from annotations, which may hold half of a surrogate pair.
         yield f"{line.severity}{when} {pid:7d} {line.source}] {line.text}\n".encode(errors="replace")

@@ -1,4 +1,6 @@
-"""Where the time and the memory go: `/debug/pprof/`, as `go tool pprof` reads it, and as text.
+"""Profiles of CPU time and memory under `/debug/pprof/`, for `go tool pprof` and as text.
+
+Imported only with --profiling: nothing on the path of a call depends on it.
 
 pprof      pure: samples as a pprof file
 flame      pure: samples as a tree in plain text

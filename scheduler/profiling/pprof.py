@@ -68,8 +68,8 @@ class _Writer:
         parts += [_sub(6, text.encode(errors="replace")) for text in self.strings]
         return b"".join(parts)
 
-    def _value_type(self, said: tuple[str, str]) -> bytes:
-        return _number(1, self._string(said[0])) + _number(2, self._string(said[1]))
+    def _value_type(self, value_type: tuple[str, str]) -> bytes:
+        return _number(1, self._string(value_type[0])) + _number(2, self._string(value_type[1]))
 
     def _sample(self, sample: Sample) -> bytes:
         where = [self.locations.setdefault(frame, len(self.locations) + 1) for frame in sample.stack]

@@ -1,8 +1,8 @@
 """Which thread spends CPU time where: a look at every thread's stack a hundred times a second.
 
-A sample weighs what its thread has really used since the look before, which Linux tells to the nanosecond. Who waits
-weighs nothing, and time lost to other processes is not counted. Python lets nobody look while it runs C code that
-holds the interpreter: that time is found at the line that called it.
+A sample weighs what its thread has really used since the look before, which Linux counts in nanoseconds. A
+waiting thread weighs nothing, and time lost to other processes is not counted. While C code holds the interpreter no
+sample can be taken: that time shows at the line that called it.
 """
 
 import sys
@@ -76,8 +76,8 @@ def _samples(found: dict[_Key, list[int]]) -> Iterator[Sample]:
 def stacks() -> str:
     """Where every thread is now, innermost last."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    told = []
+    described = []
     for ident, frame in sys._current_frames().items():
         places = [f'  File "{code.co_filename}", line {line}, in {code.co_qualname}\n' for code, line in _stack(frame)]
-        told.append(f"{names.get(ident, ident)}:\n{''.join(reversed(places))}")
-    return "\n".join(told)
+        described.append(f"{names.get(ident, ident)}:\n{''.join(reversed(places))}")
+    return "\n".join(described)

@@ -1,4 +1,4 @@
-"""`/debug/pprof/` over plain HTTP, on threads of its own: it answers while the event loop is stuck, and tells where."""
+"""`/debug/pprof/` over plain HTTP, on threads of its own: it answers also while the event loop is stuck."""
 
 import logging
 import math
@@ -93,13 +93,13 @@ _TEXT: Final = "text/plain; charset=utf-8"
 
 
 def _seconds(query: Query, default: float) -> float:
-    said = query.get("seconds", str(default))
+    text = query.get("seconds", str(default))
     try:
-        seconds = float(said)
+        seconds = float(text)
     except ValueError:
         seconds = math.nan
     if not 0 < seconds <= LONGEST_SECONDS:
-        raise UnusableQueryError(f"seconds={said[:50]}: write a number above 0, at most {LONGEST_SECONDS:.0f}")
+        raise UnusableQueryError(f"seconds={text[:50]}: write a number above 0, at most {LONGEST_SECONDS:.0f}")
     return seconds
 
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from hami.requests import UNSET_PERCENT
 from scheduler.judge.decision import Decision, Failed
-from scheduler.judge.request import ContainerRequest
+from scheduler.judge.request import VendorRequest
 from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.device_records import INT64_MAX, device_records
 from scheduler.publish.node_records import node_records
@@ -81,7 +81,7 @@ def bind_of(attempt: AttemptRef, node: str, error: str, bind_started_at: datetim
     )
 
 
-def request_of(request: ContainerRequest) -> Request:
+def request_of(request: VendorRequest) -> Request:
     """A container's request as the contract has it: memory as MiB or as a percentage, never both."""
     if not request.asks:
         return Request(container=request.name, init=request.is_init)

@@ -32,7 +32,7 @@ TOPICS: Final = (DECISIONS, PODS, NODES)
 SILENCE_SECONDS: Final = 10.0
 """Without an acknowledgement for so long the log says that Kafka does not answer."""
 GIVE_UP_SECONDS: Final = 300.0
-"""And after so long a new producer looks the brokers up anew: they may have moved."""
+"""Seconds without an acknowledgement until a new producer looks the brokers up again: they may have moved."""
 FIRST_PAUSE_SECONDS: Final = 0.2
 LONGEST_PAUSE_SECONDS: Final = 15.0
 STOP_SECONDS: Final = 2.0
@@ -90,7 +90,7 @@ class Publisher:
             while True:
                 await self._send(producer, await self._next_batch())
         finally:
-            # A producer that can't reach Kafka would wait for ever to flush; the spool has what it did not send.
+            # A producer that can't reach Kafka never finishes its flush; the spool has what it did not send.
             with contextlib.suppress(TimeoutError, KafkaError):
                 await asyncio.wait_for(_stop(producer), STOP_SECONDS)
 

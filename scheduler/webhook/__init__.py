@@ -1,4 +1,6 @@
-"""The admission webhook: what pods are given before they are scheduled, and which are refused at once.
+"""HAMi's admission webhook, from values to values. Pure.
 
-`review` reads and writes AdmissionReviews, `admit` decides, `mutate` changes containers; all of it is pure.
+review    AdmissionReview in, AdmissionReview out
+admit     whether a pod is admitted: checks and changes in HAMi's order
+mutate    what changes in a container
 """

@@ -1,4 +1,4 @@
-"""Whether a pod may come in, and as what (HAMi's `webhook.Handle`): checks and changes in HAMi's order."""
+"""Whether a pod is admitted, and how it is changed (HAMi's `webhook.Handle`): checks and changes in HAMi's order."""
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
@@ -98,5 +98,5 @@ def _fits_quota(spec: Json, vendor: Vendor, namespace: str, quotas: Quotas) -> b
     asked = [container_request(container, False, vendor) for container in _containers(spec)]
     memory = sum(request.count * request.memory_mib for request in asked)
     cores = sum(request.count * request.cores for request in asked)
-    room = quotas.left(namespace, vendor)
-    return not (memory or cores) or (memory <= room.memory_mib and cores <= room.cores)
+    quota_left = quotas.left(namespace, vendor)
+    return not (memory or cores) or (memory <= quota_left.memory_mib and cores <= quota_left.cores)

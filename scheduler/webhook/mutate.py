@@ -12,15 +12,15 @@ Json = dict[str, Any]
 
 PRIORITY_VARIABLE: Final = "CUDA_TASK_PRIORITY"
 CORE_POLICY_VARIABLE: Final = "GPU_CORE_UTILIZATION_POLICY"
-_WHOLE_CARD: Final = 100
+_WHOLE_DEVICE: Final = 100
 
 
 class InvalidRequestError(ValueError):
-    """A container asks for what can't be; the text is HAMi's, and goes into a 500 answer."""
+    """A container requests an impossible amount; the text is HAMi's, and goes into an answer with code 500."""
 
 
 def mutate(pod: Json, container: Json, vendor: Vendor) -> bool:
-    """Complete one container for one vendor; whether it asks for the vendor's cards. Raises InvalidRequestError."""
+    """Complete one container for one vendor; whether it requests the vendor's devices. Raises InvalidRequestError."""
     _check_percentage(container, vendor)
     _set_variables(container, vendor)
     is_ours = _complete(container, vendor)
@@ -35,10 +35,10 @@ def mutate(pod: Json, container: Json, vendor: Vendor) -> bool:
 
 def _check_percentage(container: Json, vendor: Vendor) -> None:
     name = vendor.resources.percentage
-    said = _said(container, name)
-    if said is not None and not 0 <= rounded_up(said) <= 100:
+    quantity = _quantity(container, name)
+    if quantity is not None and not 0 <= rounded_up(quantity) <= 100:
         raise InvalidRequestError(
-            f"invalid {name} value {rounded_up(said)} in container {container.get('name', '')}: "
+            f"invalid {name} value {rounded_up(quantity)} in container {container.get('name', '')}: "
             "must be an integer between 0 and 100"
         )
 
@@ -72,25 +72,25 @@ def _complete(container: Json, vendor: Vendor) -> bool:
 
 
 def _fill_cores(container: Json, vendor: Vendor) -> bool:
-    """Whether a container that asks for whole cards, in limits or requests, was given all their cores."""
+    """Give all cores to a container that requests whole devices (limits or requests); whether it did."""
     names = vendor.resources
-    asks = _said(container, names.count) is not None and _said(container, names.cores) is None
+    asks = _quantity(container, names.count) is not None and _quantity(container, names.cores) is None
     if not (vendor.admission.fills_whole_cores and asks and _wants_whole_memory(container, vendor)):
         return False
     resources = container["resources"]
-    resources["limits"] = {**_limits(container), names.cores: str(_WHOLE_CARD)}
+    resources["limits"] = {**_limits(container), names.cores: str(_WHOLE_DEVICE)}
     return True
 
 
 def _wants_whole_memory(container: Json, vendor: Vendor) -> bool:
-    percentage = _said(container, vendor.resources.percentage)
+    percentage = _quantity(container, vendor.resources.percentage)
     if percentage is not None:
-        return rounded_up(percentage) == _WHOLE_CARD
-    return _said(container, vendor.resources.memory) is None
+        return rounded_up(percentage) == _WHOLE_DEVICE
+    return _quantity(container, vendor.resources.memory) is None
 
 
 def _check_count(container: Json, vendor: Vendor) -> None:
-    """Cards that come in packs: one becomes a pack, and what is no multiple is refused."""
+    """Devices that are allocated in packs: a count of 1 becomes a pack, and any other non-multiple is refused."""
     step, name = vendor.admission.count_step, vendor.resources.count
     count = whole(_limits(container)[name]) or 0
     if step == 1 or count % step == 0:
@@ -103,7 +103,7 @@ def _check_count(container: Json, vendor: Vendor) -> None:
 
 
 def _round_memory(container: Json, vendor: Vendor) -> None:
-    """A card that can only be cut into certain sizes: the next larger one is written down."""
+    """Devices that can only be cut into certain sizes: the memory becomes the next larger one."""
     name, amounts, limits = vendor.resources.memory, vendor.amounts, _limits(container)
     if not amounts.shares_mib:
         return
@@ -114,16 +114,16 @@ def _round_memory(container: Json, vendor: Vendor) -> None:
             raise InvalidRequestError(f"{name} {rounded_up(limits[name])} is invalid")
     count = whole(limits[vendor.resources.count]) or 0
     if vendor.admission.shares_stand_alone and count > 1 and memory != amounts.whole_mib:
-        raise InvalidRequestError(f"{name}: a part of a card can only be asked for with one {vendor.resources.count}")
+        raise InvalidRequestError(f"{name}: a part of a device can only be requested with one {vendor.resources.count}")
     limits[name] = str(memory)
     container["resources"].setdefault("requests", {})[name] = str(memory)
 
 
 def _make_whole(container: Json, vendor: Vendor) -> None:
-    """Several cards are whole cards: their cores are asked for together."""
+    """A request for several devices means whole ones: the container gets all their cores."""
     count = rounded_up(_limits(container)[vendor.resources.count])
     if vendor.admission.several_are_whole and count > 1:
-        _limits(container)[vendor.resources.cores] = str(count * _WHOLE_CARD)
+        _limits(container)[vendor.resources.cores] = str(count * _WHOLE_DEVICE)
 
 
 def _limits(container: Json) -> Json:
@@ -135,8 +135,8 @@ def _amounts(container: Json, field: str) -> Json:
     return amounts if isinstance(amounts, dict) else {}
 
 
-def _said(container: Json, name: str) -> Any:
-    """What limits say about a resource, and where they are silent what requests say; None for neither."""
+def _quantity(container: Json, name: str) -> Any:
+    """The container's quantity of a resource: of its limits, else of its requests; None where neither names it."""
     for amounts in (_limits(container), _amounts(container, "requests")):
         if name and name in amounts:
             return amounts[name]

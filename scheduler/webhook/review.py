@@ -97,7 +97,7 @@ def _review(body: bytes) -> Json:
     except orjson.JSONDecodeError as error:
         raise UnreadableReviewError(f"couldn't get version/kind; json parse error: {error}") from None
     if not isinstance(review, dict):
-        raise UnreadableReviewError("couldn't get version/kind; json parse error: is no JSON object")
+        raise UnreadableReviewError("couldn't get version/kind; json parse error: the body is not a JSON object")
     version, kind = review.get("apiVersion"), review.get("kind")
     if version not in VERSIONS or kind != "AdmissionReview":
         raise UnreadableReviewError(f"is {version} {kind}, send an AdmissionReview of {' or '.join(VERSIONS)}")
@@ -120,7 +120,7 @@ def _pod(item: Any) -> Json:
     if item is None:
         raise UnreadableReviewError(_NOTHING)
     if not isinstance(item, dict):
-        raise UnreadableReviewError("object is no JSON object")
+        raise UnreadableReviewError("object is not a JSON object")
     version, kind = item.get("apiVersion") or "v1", item.get("kind") or "Pod"
     if (version, kind) != ("v1", "Pod"):
         group, _, name = str(version).rpartition("/")

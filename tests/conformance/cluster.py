@@ -4,7 +4,7 @@ from datetime import datetime
 
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decision import SchedulingPolicy
-from scheduler.judge.request import ContainerRequest, container_requests
+from scheduler.judge.request import VendorRequest, container_requests
 from tests.conformance.configured import configured
 from tests.conformance.difference import Case
 from tests.conformance.objects import node_object, pod_object, quota_object
@@ -14,7 +14,7 @@ def policy_of(case: Case) -> SchedulingPolicy:
     return SchedulingPolicy(case["node_scheduler_policy"], case["gpu_scheduler_policy"])
 
 
-def requests_of(case: Case) -> tuple[ContainerRequest, ...]:
+def requests_of(case: Case) -> tuple[VendorRequest, ...]:
     return container_requests(pod_object(case["pod"]), (configured(case["config"]),))
 
 

@@ -10,7 +10,7 @@ from hami.annotations import ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED, DE
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, NotOurs
-from scheduler.judge.request import ContainerRequest
+from scheduler.judge.request import VendorRequest
 from summaries.text import NODE_UNREGISTERED
 from tests.conformance.cluster import cluster_of, policy_of
 from tests.conformance.difference import Case, Difference
@@ -91,7 +91,7 @@ def _about_requests(case: Case, answer: Decision | NotOurs | Failed) -> Iterator
     yield from _differs("", "requests", ours, case["out_requests"])
 
 
-def _request(asked: ContainerRequest) -> dict[str, Any]:
+def _request(asked: VendorRequest) -> dict[str, Any]:
     amounts = (asked.count, asked.vendor, asked.memory_mib, asked.memory_percentage, asked.cores)
     return {"NVIDIA": dict(zip(("Nums", "Type", "Memreq", "MemPercentagereq", "Coresreq"), amounts, strict=True))}
 

@@ -18,7 +18,7 @@ from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.device_matrix import batches
 from scheduler.judge.device_request import device_request_of
 from scheduler.judge.pod_annotations import read_pod_annotations
-from scheduler.judge.request import ContainerRequest
+from scheduler.judge.request import VendorRequest
 from scheduler.judge.scoring import device_scores
 from tests.conformance.cluster import cluster_of, requests_of
 from tests.conformance.difference import Case, Difference
@@ -137,7 +137,7 @@ def _uuids(part: str) -> list[str]:
     return [share.split(",")[0] for share in part.split(":") if share]
 
 
-def _ranks(case: Case, columns: ClusterColumns, node: str, request: ContainerRequest) -> dict[str, tuple[float, int]]:
+def _ranks(case: Case, columns: ClusterColumns, node: str, request: VendorRequest) -> dict[str, tuple[float, int]]:
     """What a node's devices are sorted by first: score and NUMA node."""
     policies = (case["node_scheduler_policy"], case["gpu_scheduler_policy"])
     annotations = read_pod_annotations(case["pod"]["annotations"] or {}, *policies, NVIDIA)

@@ -85,7 +85,7 @@ vendors:
         ("nvidia:\n\n  overwriteEnv: 3\n", "file, line 3: overwriteEnv is the number 3, write true or false"),
         ("nvidia:\n  annotations:\n    regster: x\n", "file, line 3: regster is not known here"),
         ("vendors:\n  - word: Acme\n    countStep: 0\n", "file, line 3: countStep is 0, write 1 or more"),
-        ("nvidea: {}\n", "file, line 1: nvidea is no vendor that is known"),
+        ("nvidea: {}\n", "file, line 1: nvidea is not a known vendor"),
         ("nvidia: 3\n", "file, line 1: is the number 3, write a mapping"),
         ("iluvatars:\n  - chipName: x\n", "file, line 2: commonWord is missing"),
         ("vnpus: {}\n", "file, line 1: vnpus is nothing, write a list"),

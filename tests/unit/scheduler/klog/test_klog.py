@@ -12,6 +12,7 @@ from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.klog import lines
+from scheduler.klog.log_line import LogLine, float_text
 from scheduler.klog.writer import KlogWriter, headed
 from scheduler.publish.attempt import AttemptRef
 from schemas.events import PodRef
@@ -198,12 +199,12 @@ def test_a_locked_node_is_an_error() -> None:
 )
 @pytest.mark.filterwarnings("ignore:overflow")
 def test_a_score_is_written_as_go_writes_it(number: float, text: str) -> None:
-    assert lines.float_text(number) == text
+    assert float_text(number) == text
 
 
 def test_the_header_is_klogs() -> None:
     moment = datetime(2026, 11, 21, 3, 6, 23, 218602, tzinfo=UTC)
-    (line,) = headed([lines.LogLine("score.go:275", '"NodeUnfitPod"')], moment, 32118)
+    (line,) = headed([LogLine("score.go:275", '"NodeUnfitPod"')], moment, 32118)
     local = moment.astimezone()
     assert line.decode() == f'I{local:%m%d %H:%M:%S}.218602   32118 score.go:275] "NodeUnfitPod"\n'
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
-from scheduler.judge.request import ContainerRequest
+from scheduler.judge.request import VendorRequest
 from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.event_builder import bind_of, events_of, failure_of, request_of
 from schemas.codec.records import MAX_VALUE_BYTES, decode, encode
@@ -131,7 +131,7 @@ def test_an_attempt_on_a_big_cluster_is_less_than_30_bytes_a_verdict_on_the_wire
 
 
 def test_a_share_of_the_card_is_told_as_a_percentage() -> None:
-    assert request_of(ContainerRequest("a", False, "NVIDIA", 2, 0, 50, 10)).model_dump() == {
+    assert request_of(VendorRequest("a", False, "NVIDIA", 2, 0, 50, 10)).model_dump() == {
         "container": "a",
         "init": False,
         "vendor": "NVIDIA",
@@ -143,11 +143,11 @@ def test_a_share_of_the_card_is_told_as_a_percentage() -> None:
 
 
 def test_a_container_that_asks_for_nothing_is_told_without_a_vendor() -> None:
-    assert request_of(ContainerRequest("a", True, "NVIDIA", 0, -1, 101, -7)).vendor == ""
+    assert request_of(VendorRequest("a", True, "NVIDIA", 0, -1, 101, -7)).vendor == ""
 
 
 def test_an_attempt_that_could_not_be_judged_is_concluded_with_the_cause() -> None:
-    event = failure_of(ATTEMPT, Failed((ContainerRequest("a"),), "calcScore failed"), 7, STARTED)
+    event = failure_of(ATTEMPT, Failed((VendorRequest("a"),), "calcScore failed"), 7, STARTED)
     record = encode(event)
     again = decode(record.value, record.headers)
     assert isinstance(again, AttemptConcluded)
