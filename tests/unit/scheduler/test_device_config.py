@@ -93,7 +93,7 @@ vendors:
         ("nvidia: [\n", "file, line 2: is not YAML"),
         ("", "file, line 1: holds 0 documents, write one"),
         ("vendors:\n  - word: Acme\n", "file, line 2: resourceCountName is missing for Acme"),
-        ("hygon: {resourceCountName: nvidia.com/gpu}\nnvidia: {}\n", "nvidia.com/gpu stands for two vendors"),
+        ("hygon: {resourceCountName: nvidia.com/gpu}\nnvidia: {}\n", "nvidia.com/gpu is used by two vendors"),
     ],
 )
 def test_a_mistake_is_told_with_file_and_line(text: str, told: str) -> None:
