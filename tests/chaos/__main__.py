@@ -37,7 +37,7 @@ def main() -> int:
 
 
 def _order(names: list[str], chance: random.Random, brokers: int, done: set[str]) -> list[str]:
-    """Shuffled: with several brokers first what happens to one of them, then what has not been done yet."""
+    """The faults in random order; with several brokers those of a broker first, then those that have not been run."""
     able = [name for name in names if brokers >= 3 or name != THREE_BROKERS]
     shuffled = chance.sample(able, len(able))
     return sorted(shuffled, key=lambda name: (brokers < 3 or "broker" not in name, name in done))

@@ -50,7 +50,7 @@ def _take_batches() -> None:
 
 
 def _two_agents_side_by_side() -> None:
-    """``concurrency=2``, with a state for each: the records of an attempt are dealt out to both."""
+    """``concurrency=2``, with a state for each: the records of an attempt are divided between them."""
     process = agent.DecisionsAgent._process
     others: dict[int, agent.DecisionsAgent] = {}
     turn = count()

@@ -10,7 +10,7 @@ from tests.chaos.ground import Ground
 from tests.chaos.load import Load
 
 CALM_SECONDS = 4
-"""What is not there by then is taken for lost: the sound worker needs about one."""
+"""What is not visible by then counts as lost: a worker without a bug needs about one second."""
 
 
 def _plain(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:

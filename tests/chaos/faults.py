@@ -1,4 +1,4 @@
-"""What goes wrong, by name: each while pods keep coming, and over when the function returns.
+"""The faults, by name. Each happens while pods keep coming, and is over when its function returns.
 
 A fault finds one worker, called ``worker``, and leaves at least one worker running.
 """
@@ -27,7 +27,7 @@ _WHEN: Final[dict[str, Callable[[random.Random], int]]] = {
     "after-bulk": lambda chance: chance.randint(1, 6),
     "rebalance": lambda _: 2,  # the first is its own coming into the group
 }
-"""At which time that a worker comes to a point it dies."""
+"""On which occasion a worker that reaches a point is killed there."""
 
 
 def _kill_worker_at(point: str) -> Fault:
@@ -75,7 +75,7 @@ def _kill_opensearch(ground: Ground, load: Load, chance: random.Random) -> None:
 
 
 def _kill_worker_and_opensearch(ground: Ground, load: Load, chance: random.Random) -> None:
-    """A machine with both on it is gone; the worker is back first."""
+    """The machine of both fails; the worker is back first."""
     _some_pods(load, chance)
     ground.servers.opensearch.kill()
     ground.processes.kill("worker")
@@ -103,7 +103,7 @@ def _one_broker_down(ground: Ground, load: Load, chance: random.Random) -> None:
 
 
 def _read_only(ground: Ground, load: Load, chance: random.Random) -> None:
-    """OpenSearch does this to every index when its disk is nearly full; here somebody else does."""
+    """All indices are read-only, as OpenSearch makes them when its disk is nearly full."""
     _some_pods(load, chance)
     with ground.read_only_indices():
         _some_pods(load, chance)
@@ -112,7 +112,7 @@ def _read_only(ground: Ground, load: Load, chance: random.Random) -> None:
 
 
 def _disk_full(ground: Ground, load: Load, chance: random.Random) -> None:
-    """OpenSearch itself finds that its disk is full, makes its indices read-only, and lifts that when there is room."""
+    """OpenSearch itself finds its disk full, makes its indices read-only, and writable when space is free again."""
     _some_pods(load, chance)
     with ground.full_disk():
         _some_pods(load, chance)
@@ -142,7 +142,7 @@ def _pid(ground: Ground, what: str) -> int:
 
 
 def _zombie(ground: Ground, load: Load, chance: random.Random) -> None:
-    """A worker that stood still while another took its partitions over comes back and writes on."""
+    """A worker is stopped while another takes over its partitions; then it continues to write."""
     ground.start_worker("second")
     ground.wait_ready("second")
     _some_pods(load, chance)
@@ -153,7 +153,7 @@ def _zombie(ground: Ground, load: Load, chance: random.Random) -> None:
 
 
 def _stale_bulk(ground: Ground, load: Load, chance: random.Random) -> None:
-    """A worker freezes with a request in its hands, another takes over and writes what comes later; then it thaws."""
+    """A worker is stopped during a request, another takes over and writes later versions; then the request is sent."""
     ground.start_worker("second")
     ground.wait_ready("second")
     ground.processes.stop("worker")
@@ -170,7 +170,7 @@ def _stale_bulk(ground: Ground, load: Load, chance: random.Random) -> None:
 
 
 def _garbage(ground: Ground, load: Load, chance: random.Random) -> None:
-    """Records that nobody can read between those of the pods."""
+    """Records that can't be decoded, between those of the pods."""
     for _ in range(5):
         load.wait_for(len(load.answers) + 3)
         record = Record(f"{load.namespace}/garbage".encode(), chance.randbytes(200), [("ce_type", chance.randbytes(9))])
@@ -180,7 +180,7 @@ def _garbage(ground: Ground, load: Load, chance: random.Random) -> None:
 
 
 def _scale(ground: Ground, load: Load, chance: random.Random) -> None:
-    """One worker, four, one again."""
+    """From one worker to four and back."""
     others = ["second", "third", "fourth"]
     for name in others:
         ground.start_worker(name)

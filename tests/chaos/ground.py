@@ -1,4 +1,4 @@
-"""Where the faults happen: real servers, the real services as processes, and a reader of everything they leave."""
+"""The setting of the faults: real servers, the real services as processes, and a reader of everything they write."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ PACE: dict[str, str] = {
     "SCHEDULERLOG_MAX_BACKOFF_SECONDS": "1",
     "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS": "120",
 }
-"""A fault is over in seconds; what is paused for 90 must not be taken for an attempt without an end."""
+"""Most faults last seconds; but an attempt must not count as incomplete while a process is stopped for 90."""
 
 _FLOODED: Final = "index.blocks.read_only_allow_delete"
 _WATERMARKS: Final = tuple(
@@ -48,7 +48,7 @@ class Ground:
     processes: Processes
     client: httpx.Client
     default_environment: dict[str, str] = field(default_factory=dict)
-    """What every worker is given too."""
+    """Variables of every worker."""
     ports: dict[str, str] = field(default_factory=lambda: free_ports("scheduler", "api"))
 
     @property
@@ -71,7 +71,7 @@ class Ground:
         self.wait_ready("api")
 
     def start_worker(self, name: str = "worker", **environment: str) -> None:
-        """A worker of its own name in the group, with faults or bugs as ``environment`` says; ready or not."""
+        """Start a worker called ``name``, with the faults or bugs of ``environment``. It may not be ready yet."""
         self.ports.setdefault(name, free_ports(name)[name])
         self.processes.start(
             name, "tests.chaos.worker_with_faults", "worker",
@@ -93,7 +93,7 @@ class Ground:
 
     @contextmanager
     def stopped(self, pid: int) -> Iterator[None]:
-        """The process stands still (SIGSTOP) within this context."""
+        """The process is stopped (SIGSTOP) within this context."""
         os.kill(pid, signal.SIGSTOP)
         try:
             yield
@@ -145,7 +145,7 @@ class Ground:
         _wait(lambda: self.attempts(namespace) >= count, True, f"{count} attempts in the index")
 
     def is_frozen(self, name: str) -> bool:
-        """Does the service stand still (SIGSTOP)?"""
+        """Is the service stopped (SIGSTOP)?"""
         status = Path(f"/proc/{self.processes.pid(name)}/stat").read_text()
         return status.rpartition(")")[2].split()[0] == "T"
 
@@ -153,7 +153,7 @@ class Ground:
         os.kill(self.processes.pid(name), signal.SIGCONT)
 
     def send(self, record: Record) -> None:
-        """Put a record on the topic of decisions, as a careless program would."""
+        """Send a record to the topic of decisions, as a defective producer would."""
         asyncio.run(self._send(record))
 
     async def _send(self, record: Record) -> None:
@@ -187,7 +187,7 @@ class Ground:
             return -1
 
     def _devices(self, namespace: str) -> dict[str, Any]:
-        """By id, each with what the inventory that it names says, as one record again."""
+        """Device records by id, each joined with its inventory."""
         kept = {hit["_id"]: hit["_source"]["record"] for hit in self._documents("inventories", None)}
         return {
             hit["_id"]: source | {"record": source["record"] | kept.get(source.get("inventory"), {})}
@@ -250,17 +250,17 @@ def _json(record: Any) -> Any:
     return json.loads(record.value)
 
 
-def a_roomy_node(name: str) -> dict[str, Any]:
-    """Pods whose bind failed are not tried again here and go on holding what they were given: there is room for all."""
+def a_large_node(name: str) -> dict[str, Any]:
+    """A node with devices for all pods: those whose bind failed are not tried again, and keep their devices."""
     return a_node(name, [a_device(f"GPU-{name}-{index}", index=index, count=10_000) for index in range(8)])
 
 
 @contextmanager
 def ground(folder: Path, brokers: int = 1) -> Iterator[Ground]:
-    """Servers, topics, templates, the scheduler and the API; workers are the runs' own affair."""
+    """Servers, topics, templates, the scheduler and the API; each run starts its own workers."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "cluster.yaml").write_text(
-        yaml.safe_dump_all([a_roomy_node(f"node{number}") for number in range(1, NODES + 1)])
+        yaml.safe_dump_all([a_large_node(f"node{number}") for number in range(1, NODES + 1)])
     )
     with embedded.backends(folder / "backends", brokers=brokers) as servers:
         environment = servers.environment | PACE | {"CHAOS_LEDGER": str(folder / "ledger.jsonl")}

@@ -1,6 +1,6 @@
-"""What was accepted against what can be seen: nothing missing, nothing more, and the same content.
+"""What was accepted, compared with what is visible: nothing missing, nothing more, and the same content.
 
-The ledger has the records that the scheduler's spool took; the replies are what kube-scheduler was told. Neither was
+The ledger has the records that the scheduler's spool accepted; the replies are what kube-scheduler got. Neither was
 written by the pipeline that is checked.
 """
 
@@ -21,7 +21,7 @@ BOUND = "io.schedulerlog.bind.concluded.v1"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A record that the spool took."""
+    """A record that the spool accepted."""
 
     id: str
     type: str
@@ -62,7 +62,7 @@ class Answer:
 
 @dataclass
 class Seen:
-    """What can be seen of a namespace."""
+    """What is visible of a namespace."""
 
     decisions: Mapping[str, bytes]
     """Record value by ce_id, from the topic."""
@@ -78,7 +78,7 @@ class Seen:
     """The API's answer by pod."""
     dead_letters: int = 0
     partitions: int = 0
-    """Of the decisions, that records of the namespace lie on."""
+    """Partitions of the decisions that have records of the namespace."""
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Verdict:
 
 
 def compare(entries: Sequence[Entry], answers: Iterable[Answer], seen: Seen, garbage: int = 0) -> Verdict:
-    """Everything that is not as it was accepted and answered. ``garbage``: records that had to become dead letters."""
+    """Every difference from what was accepted and answered. ``garbage``: records that had to become dead letters."""
     verdict = Verdict()
     _decisions(entries, seen, verdict)
     _attempts(entries, seen, verdict)
@@ -125,7 +125,7 @@ def _decisions(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
 
 
 def visible(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
-    """What is missing of these, however much more there is: each record on the topic, each attempt in the index."""
+    """What is missing of these: records on the topic, attempts in the index. More than these may be there."""
     verdict.missing += [f"record {entry.id}" for entry in entries if entry.id not in seen.decisions]
     indexed = {attempt for attempt, _ in seen.attempts}
     verdict.missing += [f"attempt {each}" for each in {entry.attempt for entry in entries} - indexed]
@@ -145,7 +145,7 @@ def _attempts(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
 
 
 def _devices(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
-    # A retry that ended as the attempt before it has its devices there.
+    # A repetition has no device records: those of the attempt that it repeats count for it.
     repeated = {attempt for attempt, document in seen.attempts if document.get("repeats")}
     wanted = {entry.id: entry.value for entry in entries if entry.type == DEVICES and entry.attempt not in repeated}
     verdict.missing += [f"document {each}" for each in wanted.keys() - seen.devices.keys()]
@@ -178,10 +178,10 @@ def _answer(answer: Answer, seen: Seen, verdict: Verdict) -> None:
     nodes = {node["name"]: node for node in log["filter"]["nodes"]}
     if answer.chosen is not None:
         if nodes.get(answer.chosen, {}).get("status") != "passed" or log["filter"]["status"] == "failed":
-            verdict.different.append(f"schedulerlog of {answer.pod}: {answer.chosen} is not said to have passed")
+            verdict.different.append(f"schedulerlog of {answer.pod}: {answer.chosen} did not pass")
         return
     reasons = {
         name: next(c["reason"] for c in node["containers"] if c["status"] == "failed") for name, node in nodes.items()
     }
     if reasons != dict(answer.failed):
-        verdict.different.append(f"schedulerlog of {answer.pod}: other reasons than kube-scheduler was told")
+        verdict.different.append(f"schedulerlog of {answer.pod}: other reasons than kube-scheduler got")

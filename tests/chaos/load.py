@@ -1,4 +1,4 @@
-"""Pods for the scheduler, one after the other, while things break; and what it said about each."""
+"""Pods for the scheduler, one after the other, during the faults; and its answer about each."""
 
 import random
 import threading
@@ -23,7 +23,7 @@ class Load:
         self.namespace = namespace
         self.answers: list[Answer] = []
         self.unanswered: set[str] = set()
-        """Pods that were offered when nobody answered: what became of them may be visible or not."""
+        """Pods for which no answer came: their records may be visible or not."""
         self._url = url
         self._pause = 1 / per_second
         self._chance = random.Random(seed)
@@ -31,7 +31,7 @@ class Load:
         self._numbers = count(1)
         self._to_bind: list[tuple[float, Answer, dict[str, Any]]] = []
         self.garbage = 0
-        """Records that nobody can read, sent beside the pods."""
+        """Records that can't be decoded, sent besides the pods."""
         self._thread = threading.Thread(target=self._run, name="load")
 
     def __enter__(self) -> Self:
@@ -43,7 +43,7 @@ class Load:
         self._thread.join()
 
     def wait_for(self, count: int, timeout_seconds: float = 60) -> None:
-        """Return when so many pods were answered, those that are bound to the end."""
+        """Return when so many pods were answered, including their binds."""
         deadline = time.monotonic() + timeout_seconds
         while len(self.answers) < count:
             if time.monotonic() > deadline:
@@ -88,7 +88,7 @@ class Load:
         return reply
 
     def _a_pod(self, name: str) -> dict[str, Any]:
-        """Two of three ask for more than any node has; why not differs from pod to pod."""
+        """Two pods of three request more than any node has, for different reasons."""
         ways: list[dict[str, Any]] = [
             {"gpus": 9},
             {"gpus": self._chance.randint(1, 8), "gpumem": self._chance.choice([200_000, 10**6])},

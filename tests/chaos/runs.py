@@ -1,4 +1,4 @@
-"""One run: pods, a fault, calm, and then everything that was accepted against everything that can be seen."""
+"""One run: pods, a fault, time to recover; then everything accepted is compared with everything visible."""
 
 import json
 import random
@@ -21,16 +21,16 @@ class Outcome:
     answered: int
     records: int
     partitions: int
-    """That they lie on."""
+    """Partitions that have records of the run."""
     verdict: Verdict
     calm_seconds: float
-    """From the fault's end until everything was there."""
+    """From the end of the fault until everything was visible."""
 
 
 def run(
     ground: Ground, name: str, seed: int, fault: Fault | None = None, calm_seconds: float = CALM_SECONDS
 ) -> Outcome:
-    """A fault of ``FAULTS``, or one of the caller's own, in a namespace of its own. Leaves one worker running."""
+    """Run a fault of ``FAULTS``, or one of the caller, in a new namespace. One worker runs at the end."""
     namespace, chance = f"chaos-{seed}", random.Random(seed)
     if not ground.processes.is_running("worker"):
         ground.start_worker()
@@ -43,7 +43,7 @@ def run(
 
 
 def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tuple[Verdict, int, int]:
-    """The verdict as soon as it is exact, or what it is when the time is up; of how many records and partitions."""
+    """The verdict when it is exact, or the last one at the deadline; with the numbers of records and partitions."""
     deadline = time.monotonic() + seconds
     pods = [answer.pod for answer in load.answers]
     while True:
@@ -58,7 +58,7 @@ def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tupl
 
 
 def _compared(accepted: list[ledger.Entry], load: Load, seen: ledger.Seen) -> Verdict:
-    """Pods that nobody was answered about: what the spool took of them is visible, and there may be more."""
+    """Pods for which no answer came: what the spool accepted of them is visible, and there may be more."""
     unanswered = {f"{load.namespace}/{pod}" for pod in load.unanswered}
     answered = [entry for entry in accepted if entry.key not in unanswered]
     verdict = ledger.compare(answered, load.answers, _without(seen, load.unanswered), load.garbage)
@@ -67,7 +67,7 @@ def _compared(accepted: list[ledger.Entry], load: Load, seen: ledger.Seen) -> Ve
 
 
 def _without(seen: ledger.Seen, pods: set[str]) -> ledger.Seen:
-    """What is seen of pods that nobody was answered about may be whole or not there."""
+    """Of pods for which no answer came, everything or nothing may be visible."""
     if not pods:
         return seen
     gone = {attempt for attempt, document in seen.attempts if document["pod"] in pods}

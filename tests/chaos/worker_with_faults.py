@@ -1,4 +1,4 @@
-"""The worker, killed at a point of its work or with a bug put into it: ``python -m tests.chaos.worker_with_faults``.
+"""The worker, killed at a certain point or with a bug put into it: ``python -m tests.chaos.worker_with_faults``.
 
 ``CHAOS_DIE=POINT:N`` sends SIGKILL to itself when it comes to the point for the Nth time, ``CHAOS_FREEZE=N`` SIGSTOP
 before its Nth bulk request; ``CHAOS_BUG=NAME`` breaks a promise on purpose. Arguments are those of

@@ -27,6 +27,6 @@ def provisioned(servers: embedded.Backends, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture
 def running(provisioned: Pipeline) -> Pipeline:
-    """The module's worker, ready: tests tell theirs from others' by namespaces."""
+    """The module's worker, ready. Each test has namespaces of its own."""
     provisioned.put_right()
     return provisioned
