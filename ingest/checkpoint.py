@@ -70,6 +70,7 @@ class Checkpoint:
             raise CheckpointError(f"{beside}: {error.strerror}") from None
         with file:
             try:
+                # The kernel releases the lock when the process ends, however it ends.
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise CheckpointError(f"{self.path} is in use by another process: stop it, or name another") from None
@@ -107,11 +108,13 @@ class Checkpoint:
             since=state.since,
             memory=base64.b64encode(state.memory).decode(),
         )
+        # rename() is atomic only within one file system, so the new file is written next to the old one.
         beside = self.path.with_name(self.path.name + ".new")
         try:
             with beside.open("wb") as file:
                 file.write(saved.model_dump_json().encode())
                 file.flush()
+                # Without it a crash of the machine may leave an empty file under the final name.
                 os.fsync(file.fileno())
             beside.replace(self.path)
         except OSError as error:

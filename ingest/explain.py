@@ -44,6 +44,7 @@ class Explanation:
         read = decode((record := encode(event)).value, record.headers)
         if isinstance(read, AttemptEvent):
             fold.add(read)
+        # A pending pod is tried thousands of times; the answer is about the latest attempt.
         while len(self._folds) > MAX_ATTEMPTS:
             del self._folds[next(iter(self._folds))]
 

@@ -57,11 +57,11 @@ class KafkaSink:
         try:
             async with asyncio.timeout(GIVE_UP_SECONDS):
                 outgoing = [Outgoing(_TOPIC_OF[type(event)], encode(event)) for event in events]
-                await asyncio.gather(*[await hand_over(self._producer, each) for each in outgoing])
+                await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
         except UNAVAILABLE as error:
             raise KafkaUnavailableError(
                 f"{self._servers} did not take {len(events)} events ({type(error).__name__}: {error}); "
-                "start again to continue behind the last ones it took"
+                "start again to continue after the last ones it took"
             ) from None
         else:
             self._is_taking = True

@@ -1,4 +1,4 @@
-"""A command that reads a log: into Kafka, or one pod of it explained."""
+"""A command that reads a log and publishes its events to Kafka, or explains one pod of it."""
 
 import asyncio
 import gc
@@ -35,7 +35,7 @@ from schemas.events import Event
 STANDARD_INPUT = "-"
 NODES_A_PAGE = 500
 INTERRUPTED = 130
-"""The exit code of shells for what SIGINT has ended."""
+"""The exit code of shells for a process that SIGINT ended."""
 
 _COLUMNS = (
     TextColumn("{task.description}"),
@@ -47,13 +47,13 @@ _COLUMNS = (
 
 
 def collect_seldom() -> None:
-    """Readers make many values and none in circles: looking for circles is a seventh of the time of reading."""
+    """Run the garbage collector rarely: it takes a seventh of the time, and readers make no reference cycles."""
     gc.set_threshold(200_000, 50, 100)
 
 
 def read(name: str, asked: LogOptions, reader: LogReader) -> None:
     """Read what the options ask for; ``name`` is that of the command. Raises ``ReadingError``, ``SettingError``."""
-    # What is explained is for a person, who did not ask for the log of this process.
+    # An explanation is read by a person at a terminal: the log of this process would only disturb.
     logs.configure(logging.WARNING if asked.explain else logging.INFO)
     collect_seldom()
     if bool(asked.logs) == bool(asked.pod):
@@ -92,7 +92,7 @@ def _publish_until_stopped(
         if asked.follow or asked.pod:
             return
         typer.echo(report(reader.counts), err=True)
-        again = "continue behind what Kafka took" if kept else "read the log again, whose events keep their ids"
+        again = "continue after what Kafka took" if kept else "read the log again, whose events keep their ids"
         typer.echo(f"interrupted before the end of the log; start again to {again}", err=True)
         raise typer.Exit(INTERRUPTED) from None
 
@@ -121,7 +121,7 @@ def _explain(name: str, asked: LogOptions, reader: LogReader) -> None:
         explanation.add(reader.close())
         if not explanation.pods:
             raise
-        typer.echo(f"{error}; the answer is from what stands before that", err=True)
+        typer.echo(f"{error}; the answer is from the part before that", err=True)
     answer = explanation.answer(is_full=asked.detail)
     if answer is None:
         raise MistakeError(f"{explanation.absence(reader.counts)}\n{report(reader.counts)}")
@@ -199,9 +199,9 @@ async def _pod(asked: LogOptions, state: CheckpointState) -> AsyncIterator[Lines
 
 
 def _whole(path: Path, reached: Reached) -> Iterator[LinesRead]:
-    """A file from where it was left, with a bar where somebody is looking."""
+    """The rest of a file after ``reached``, with a progress bar on a terminal."""
     with Progress(*_COLUMNS, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress:
         task = progress.add_task(path.name, total=path.stat().st_size if path.exists() else 0)
-        for lines, behind, packed_bytes in read_file(path, reached):
+        for lines, reached_there, packed_bytes in read_file(path, reached):
             progress.update(task, completed=packed_bytes)
-            yield LinesRead(lines, behind)
+            yield LinesRead(lines, reached_there)

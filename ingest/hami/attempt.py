@@ -177,6 +177,7 @@ class HamiAttempt:
 
     def accept_node(self, node: str, score: float, *, is_exact: bool) -> None:
         known = self.nodes.get(node)
+        # The event line repeats the scores rounded; the node's own line is better.
         if is_exact or not known or known.verdict != FITS:
             self.nodes[node] = NodeLine(FITS, score, is_exact)
         self.is_walking |= is_exact
@@ -220,6 +221,7 @@ def _container_request(by_vendor: Any) -> ContainerRequest:
         if isinstance(numbers, dict):
             keys = {"Nums": 0, "Memreq": 0, "MemPercentagereq": UNSET_PERCENT, "Coresreq": 0}
             values = [numbers.get(key, unset) for key, unset in keys.items()]
+            # type(), not isinstance(): JSON's true is an int for Python.
             if all(type(value) is int and abs(value) < 2**31 for value in values) and values[0] > 0:
                 return ContainerRequest(str(vendor), *values)
     return NO_REQUEST

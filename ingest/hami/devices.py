@@ -50,6 +50,7 @@ def _devices_of_node(node: Any) -> Iterator[tuple[str, RegisteredDevice]]:
     if not isinstance(metadata, dict) or not isinstance(name := metadata.get("name"), str):
         return
     annotations = metadata.get("annotations")
+    # HAMi's own reading of the registration: see hami.node_registration.
     vendors = vendors_on_node(annotations if isinstance(annotations, dict) else ())
     found = read_node(node, vendors).all_devices(vendors)
     for device in found.registration.devices if found else ():

@@ -119,6 +119,7 @@ class _EventBuilder:
         ]
         refusals, refusal = refusal_table(lines)
         sizes = np.array([_json_bytes(name) + _NODE_BYTES for name in self._names], dtype=np.int64)
+        # One record per part: an attempt on thousands of nodes exceeds the size that Kafka takes.
         for part, run in enumerate(refusal_runs(sizes, refusals, refusal, _RECORD_BYTES)):
             table, column = cut_refusals(refusals, refusal[run])
             yield NodesJudged(

@@ -41,11 +41,13 @@ class FilterLines:
 
     def start(self, text: bytes, spelling: Spelling) -> bool:
         name, uid = klog.quoted(text, b"pod"), klog.quoted(text, b"uuid")
+        # v2.5 spells the key in the plural.
         namespace = klog.quoted(text, b"namespace") or klog.quoted(text, b"namespaces")
         now = self._attempts.time_of(text)
         if not name or not namespace or not now or "/" in name + namespace:
             return False
         pod = f"{namespace}/{name}"
+        # The event line of the attempt before may still come, from another goroutine.
         if before := self._attempts.memory.open.pop(pod, None):
             self._attempts.wait(pod, before)
         self._attempts.open(namespace, name, (uid or "")[:MAX_TEXT], now).levels.add(spelling.level)
@@ -135,8 +137,10 @@ class FilterLines:
         return True
 
     def judge_device(self, text: bytes, spelling: Spelling) -> bool:
+        # Most lines at -v=5 have this form, within 600 bytes; the others take the slower way below.
         if usual := _DEVICE.search(text, 0, 600):
             attempt = self._attempts.memory.open.get(usual[1].decode(errors="replace"))
+            # NumaNotFit also gives back the devices taken before it, which the usual way does not do.
             if attempt and spelling.code != ReasonCode.NUMA_NOT_FIT:
                 attempt.levels.add(spelling.level)
                 uuid, rest = usual[2].decode(errors="replace"), usual[3].decode(errors="replace")
@@ -176,6 +180,7 @@ class FilterLines:
     def no_node_fits(self, text: bytes, spelling: Spelling) -> bool:
         name = klog.quoted(text, b"pod") or text.rpartition(b" pod ")[2].decode(errors="replace").strip()
         now = self._attempts.time_of(text)
+        # This line has the pod's name without the namespace.
         if (attempt := self._attempts.by_name(name)) and now:
             attempt.levels.add(spelling.level)
             attempt.ended_at, attempt.last_line_at, attempt.is_walking = now, now, True

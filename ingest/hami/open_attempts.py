@@ -102,6 +102,7 @@ class OpenHamiAttempts:
         """Called when an attempt starts, with the log's own time, so that the events follow from the text alone."""
         memory = self.memory
         unfinished = self._unfinished()
+        # A single attempt may be as large as the cluster; only together must they stay within bounds.
         rows = sum(len(each.devices) + len(each.nodes) for each in unfinished) if len(unfinished) > 1 else 0
 
         def is_within(oldest: datetime) -> bool:
@@ -148,6 +149,7 @@ class OpenHamiAttempts:
         else:
             self.counts.attempts_incomplete += 1
         finished = self.memory.finished
+        # Popped first, so that the newest is last and the oldest is dropped.
         finished.pop(attempt.pod, None)
         chosen = "" if attempt.error else attempt.chosen
         finished[attempt.pod] = FinishedAttempt(attempt.uid, attempt.started_at, chosen)
@@ -170,6 +172,7 @@ class OpenHamiAttempts:
     def _attempt_of_bind(self, names: tuple[str, str], pod: str, bind: Bind) -> HamiAttempt:
         """The attempt that chose the node: the latest finished one, or one that still waits for its event line."""
         for attempt in reversed(self.attempts_of(pod)):
+            # A bind follows a choice: an attempt that started after the bind is another one.
             if attempt.chosen and attempt.started_at <= bind.started_at:
                 return attempt
         if finished := self.memory.finished.get(pod):

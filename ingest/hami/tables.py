@@ -36,6 +36,7 @@ def nodes_of(attempt: HamiAttempt) -> dict[str, NodeLine]:
         for name in names:
             by_node.setdefault(name, []).append(code)
     for name, codes in by_node.items():
+        # A node's own line has counts, which are better than the codes of the event lines.
         if name not in lines or (lines[name].verdict == REFUSED and not lines[name].reason):
             container = attempt.only_container()
             lines[name] = NodeLine(REFUSED, reason="\n".join(sorted(codes)), is_exact=False, container=container)
@@ -105,6 +106,7 @@ def rows_of(attempt: HamiAttempt) -> Rows:
         rows.setdefault((int(position), line.node), {})[uuid] = line
     if attempt.chosen and not attempt.error:
         for index, uuids in attempt.picked.items():
+            # A pod with one requesting container leaves no doubt whose devices they are.
             container = index if index != UNKNOWN else attempt.only_container()
             taken = rows.setdefault((container, attempt.chosen), {})
             taken |= {uuid: DeviceLine(PICKED, attempt.chosen, "") for uuid in uuids}

@@ -28,6 +28,7 @@ def _releasing_counted(head: dict[str, Any], attempt: KaiAttempt, group: str) ->
     if device is None or not device.releasing_mib:
         return
     free, requested = device.free_mib, attempt.memory_mib
+    # It fits without the memory that is being released: nothing was counted in advance.
     if free is not None and requested is not None and requested <= free:
         return
     if not attempt.is_pipelined and (free is None or requested is None):

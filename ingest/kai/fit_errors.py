@@ -11,12 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+# Optional. KAI keeps one condition per node pool on a pod group.
 _POOL: Final = re.compile(r"Node-Pool '(?P<pool>[^']*)': ?")
 _CODE: Final = re.compile(r"(?P<code>[A-Z][A-Za-z]+)(?:: |\.?\n)")
 CODES: Final = frozenset(
     ("PodSchedulingErrors", "NonPreemptibleOverQuota", "OverLimit", "OverCapacity", "QueueDoesNotExist")
 )
 """Reasons of ``PodGroup.status.schedulingConditions[].reasons[]``; a text may begin with one."""
+# The code PodSchedulingErrors is followed by the pod and its cause, in this form or in that of a gang.
 _ALONE: Final = re.compile(r"Resources were not found for pod (?P<pod>\S+) due to: ")
 _GANG: Final = re.compile(
     r"Resources were found for (?P<found>\d+) pods while (?P<needed>\d+) are required for gang scheduling\. "
@@ -27,6 +29,7 @@ _UNEXPLAINED: Final = "Unable to schedule pod"
 _COUNT: Final = re.compile(r"(?P<count>\d+) (?P<reason>\S.*)", re.DOTALL)
 _NODE: Final = re.compile(r"<(?P<node>[^<>\n]+)>: (?P<reason>[^\n]*)")
 _RESOURCES: Final = re.compile(r"Node didn't have enough resources: (?P<what>[^,.]*)(?:, (?P<numbers>.*))?", re.DOTALL)
+# KAI spells the unit Mib; the number is the node's label, rounded down to a multiple of 100.
 _CAPACITY: Final = re.compile(
     r"Each gpu on the node has a gpu memory capacity of (?P<total>\d+) Mib\. (?P<requested>\d+) Mib of gpu memory"
 )
@@ -94,8 +97,10 @@ def _take(pattern: re.Pattern[str], text: str, name: str) -> tuple[str, str]:
 def _counts(text: str) -> dict[str, int]:
     if not text.startswith(_NONE_FOUND + ": "):
         return {}
+    # Reasons are joined by a period, a space and a line end.
     items = text[len(_NONE_FOUND) + 2 :].split(". \n")
     counted = [found for item in items if (found := _COUNT.fullmatch(item.strip().rstrip(".")))]
+    # [:18]: a log may hold any number of digits, and events have 64 bits.
     return {found["reason"]: int(found["count"][:18]) for found in counted}
 
 

@@ -49,6 +49,7 @@ class LogMessage(NamedTuple):
 
 def message_of(line: bytes, head: re.Match[bytes]) -> LogMessage | None:
     """The message of a line whose beginning ``head`` matched; None for JSON that is incomplete."""
+    # JSON may have escapes in its text, which only a parser resolves.
     if head.re is JSON:
         return _from_json(line)
     stamp, caller, session = head.group("stamp", "caller", "session")
@@ -60,6 +61,7 @@ def _from_json(line: bytes) -> LogMessage | None:
         fields: Any = orjson.loads(line)
         stamp, caller, text, session = fields["ts"], fields["caller"], fields["msg"], fields.get("sessionID", "")
         return LogMessage(stamp.encode(), caller.partition(":")[0].encode(), str(session), text.encode())
+    # A line that was cut, or JSON with a value of another type: never an error of this program.
     except (orjson.JSONDecodeError, KeyError, AttributeError, UnicodeEncodeError):
         return None
 
@@ -72,4 +74,5 @@ def time_of(stamp: bytes) -> datetime | None:
         time = time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+    # Events have no times before 1970.
     return time if time.year >= 1970 else None

@@ -114,6 +114,7 @@ def gpus_of(resources: str) -> Gpus | None:
     """
     if found := _GPUS.search(resources):
         return _gpus(float(found["share"]), int(found["devices"] or 0))
+    # v0.17: a bare vector. A request for memory has a fraction or 0 in the place of GPUs.
     numbers = resources.strip("[]<>").split()
     try:
         return _gpus(float(numbers[_VECTOR_GPUS]), 0) if len(numbers) > _VECTOR_GPUS else None
@@ -122,6 +123,7 @@ def gpus_of(resources: str) -> Gpus | None:
 
 
 def _gpus(amount: float, devices: int) -> Gpus | None:
+    # A mutated number must not become a request for a million GPUs.
     if not 0 <= amount < 1e6:
         return None
     if devices:

@@ -80,6 +80,7 @@ class KaiLog:
             if self._pending:
                 self._flush()
             start = caller, word = head.group("caller", "word")
+            # The file and the first word decide for nine of ten lines; a line number changes with every release.
             if patterns := PATTERNS.get(start):
                 if likely is CONSOLE:
                     self._read_console(patterns, head, text)
@@ -178,6 +179,7 @@ class KaiLog:
             else:
                 self.counts.unknown(text)
             return
+        # A log that lost its line ends must not grow one message without a limit.
         if len(pending.line) < MAX_LONG_TEXT:
             self._pending = pending._replace(line=pending.line + b"\n" + text[:MAX_LONG_TEXT])
         self.counts.lines[EVENT] += 1

@@ -104,6 +104,7 @@ def _full_fit_error(session: Session, message: ParsedMessage) -> None:
 
 
 def _fit_message(session: Session, message: ParsedMessage) -> None:
+    # Bounded: at level 6 a message per pod, which the condition that follows takes away again.
     if len(session.fit_messages) < _MAX_FIT_MESSAGES:
         texts = [text for text in (message.parts["text"], session.full_fit_error) if text]
         session.fit_messages[message.parts["name"]] = texts
@@ -115,6 +116,7 @@ def _job_fit_error(_session: Session, _message: ParsedMessage) -> None:
 
 
 def _pod_begins(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
+    # KAI looks for a node again in each simulation; only the first walk shows the real cluster.
     attempt.begin_walk()
     attempt.requested = gpus_of(message.parts["requested"]) or attempt.requested
     attempt.job_requested = attempt.job_requested or session.job_requested
@@ -148,6 +150,7 @@ def _score(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> Non
 def _device_fits(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
     name, group = message.parts.group("node", "group")
     node = session.node(attempt, name)
+    # gpupack and gpuspread print the same line: the first one is enough.
     if group in node.devices and group not in node.fitting:
         node.fitting.append(group)
 
@@ -169,6 +172,7 @@ def _pipelined(session: Session, attempt: KaiAttempt, message: ParsedMessage) ->
 
 
 def _pipeline_committed(_session: Session, attempt: KaiAttempt, _message: ParsedMessage) -> None:
+    # Until this line the statement may still be rolled back.
     attempt.is_committed = attempt.is_pipelined = True
 
 
@@ -181,6 +185,7 @@ def _memory_requested(session: Session, attempt: KaiAttempt, message: ParsedMess
 
 def _bind_requested(session: Session, attempt: KaiAttempt, message: ParsedMessage) -> None:
     _taken(session, attempt, message)
+    # The event Scheduled comes with this line: KAI emits it before the binder has bound the pod.
     attempt.is_committed, attempt.is_pipelined = True, False
 
 
@@ -194,6 +199,7 @@ def _condition(session: Session, attempt: KaiAttempt, _message: ParsedMessage) -
     for text in session.fit_messages.pop(attempt.pod.partition("/")[2], ()):
         attempt.add_fit_error(fit_error(text))
     for node, why in (attempt.fit_error.nodes if attempt.fit_error else {}).items():
+        # The text of a fit error is the only line with the total memory of a node's devices.
         if why.memory_total_mib is not None:
             session.devices.set_total(node, why.memory_total_mib)
         attempt.memory_mib = attempt.memory_mib or why.memory_requested_mib

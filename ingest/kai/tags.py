@@ -98,6 +98,7 @@ def _begin(session: Session, context: TagContext, line: TaggedLine, time: dateti
     attempt = session.attempt(pod, time)
     if attempt is None:
         return False
+    # The patch prints the request for memory, which released versions print as 0 GPUs.
     attempt.has_tags, attempt.memory_mib = True, memory_mib
     attempt.levels.add(GRAMMAR["tags"]["level"])
     context.pods[line.node] = pod
@@ -143,6 +144,7 @@ def _note_change(
 def _allocated(session: Session, attempt: KaiAttempt, line: TaggedLine, time: datetime) -> None:
     node = session.node(attempt, line.node)
     groups = line.fields.get("groups", "").strip("[]").replace(",", " ").split()
+    # The line has one set of numbers: with several groups it is unknown whose they are.
     if len(groups) == 1 and "allocated" in line.fields:
         _device(attempt, node, TaggedLine(line.tag, line.node, groups[0], line.fields, line.text), time)
     attempt.is_allocation_over = True

@@ -52,6 +52,7 @@ def _all_nodes(attempt: KaiAttempt) -> dict[str, JudgedNode]:
     nodes = dict(attempt.judged())
     for name, why in (attempt.fit_error.nodes if attempt.fit_error else {}).items():
         node = nodes.setdefault(name, JudgedNode())
+        # A node that took the pod after all was refused only in an earlier walk.
         if not (node.is_taken and attempt.is_placed):
             node.is_refused, node.reason, node.detail = True, why.reason, why.detail
     return nodes

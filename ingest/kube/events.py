@@ -11,6 +11,7 @@ from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import (
     REFUSED,
     AttemptConcluded,
+    AttemptEvent,
     BindConcluded,
     Condition,
     Event,
@@ -40,14 +41,16 @@ def events_of(
     """
     for event in group.of("preempted"):
         yield _preempted_pod(event, facts)
-    first = next((event for event in group.events if event.kind != "preempted"), None)
-    if first is None:
-        return
     bind = max(group.of("bound", "not bound"), key=lambda event: event.time, default=None)
     if bind and before and group.kinds <= {"bound", "not bound", "preempted"} and _is_bind_of(bind, before):
         yield _bind(_head_of(before), bind, bind.node or before.chosen or facts.node)
-        return
-    head = _head(group, first, facts, known_by)
+    elif first := next((event for event in group.events if event.kind != "preempted"), None):
+        yield from _attempt(group, facts, _head(group, first, facts, known_by), bind)
+
+
+def _attempt(
+    group: EventGroup, facts: PodFacts, head: dict[str, Any], bind: SchedulingEvent | None
+) -> Iterator[AttemptEvent]:
     nodes = node_verdicts(group, facts)
     judged = list(_nodes_judged(head, nodes))
     yield from judged

@@ -64,6 +64,7 @@ def _counted(text: str) -> FailureMessage | None:
     total, rest = _number(counted["total"]), counted["rest"]
     front, postfilter = _split_postfilter(rest)
     is_cut = not postfilter and rest.endswith(CUT_MARK)
+    # Before any node was looked at (a missing claim, a scheduling gate) there is a text and no count.
     if not _NODES["item"].match(front):
         error, _, more = front.partition(". ")
         return FailureMessage(text, total, error=error.rstrip("."), postfilter=postfilter or more)
@@ -126,6 +127,7 @@ def _kai(text: str) -> FailureMessage | None:
     nodes = {name: (why.reason, why.detail) for name, why in error.nodes.items()}
     counts = {reason: min(count, MAX_COUNT) for reason, count in error.counts.items()}
     total = max(len(nodes), max(counts.values(), default=0))
+    # Where nodes are named, the counts are of the same nodes.
     return FailureMessage(text, total, {} if nodes else counts, nodes, "" if error.is_about_nodes else text)
 
 

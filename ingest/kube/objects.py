@@ -40,6 +40,7 @@ def moment(stamp: str) -> datetime | None:
         time = datetime.fromisoformat(stamp)
     except ValueError:
         return None
+    # A year at the edge can't be converted to UTC.
     if time.tzinfo is None or time.year < 1971 or time.year > 9998:
         return None
     return time.astimezone(UTC)
@@ -60,6 +61,7 @@ def changed_at(found: Json) -> datetime | None:
     version = text(metadata, "resourceVersion")
     if not times:
         return None
+    # Kubernetes calls the version opaque; etcd's is a number that grows, and nothing else is used of it.
     micros = int(version[-6:]) % _MICROSECONDS if version[-6:].isdecimal() and version.isascii() else 0
     return max(times).replace(microsecond=micros)
 

@@ -127,6 +127,7 @@ class KubeEvents:
         name = str(observation.pod)
         scheduler = objects.text(pod, "spec", "schedulerName")
         condition = next((found for found in observation.conditions if found.type == "PodScheduled"), None)
+        # SchedulingGated is not a refusal: the pod was not tried.
         if condition is None or condition.status != "False" or condition.reason not in _REASONS_OF_CONDITION:
             self._conditions.pop(name, None)
         elif scheduler and condition.last_transition_at and condition.message and name not in self._explained:

@@ -60,6 +60,7 @@ def scheduling_events(event: Mapping[str, Any]) -> Iterator[SchedulingEvent]:
 
 def times(event: Mapping[str, Any]) -> list[datetime]:
     """The first and the last time of the event, earliest first; one time where they are the same."""
+    # The names of both forms of events; which of them are set depends on the client that wrote the event.
     stamps = (
         text(event, "eventTime"), text(event, "deprecatedFirstTimestamp"), text(event, "firstTimestamp"),
         text(event, "series", "lastObservedTime"), text(event, "deprecatedLastTimestamp"),
@@ -122,6 +123,7 @@ def _unschedulable(event: _RawEvent) -> SchedulingEvent | None:
 
 
 def _scheduled(event: _RawEvent) -> SchedulingEvent | None:
+    # Both schedulers use the reason Scheduled; only the texts differ.
     if kai := _KAI["assigned"].fullmatch(event.text):
         return event.as_kind("chosen", node=kai["node"])
     if kube := _KUBE["assigned"].fullmatch(event.text):
@@ -131,6 +133,7 @@ def _scheduled(event: _RawEvent) -> SchedulingEvent | None:
 
 
 def _preempted(event: _RawEvent) -> SchedulingEvent | None:
+    # kube-scheduler writes it on the victim.
     found = _KUBE["preempted"].fullmatch(event.text)
     return event.as_kind("preempted", node=(found["node"] or "") if found else "")
 

@@ -77,6 +77,7 @@ async def watch(
     async with AsyncExitStack() as closing:
         client = Client(await ApiCredentials.open(load))
         closing.push_async_callback(client.close)
+        # KAI's pod groups are watched only where the cluster has them: a missing resource can't be listed.
         pods, nodes, *rest = (
             Reflector(client, Selection(resource, of), _ObjectHandler(kind, reader, events), TIMEOUTS)
             for resource, kind, of in await _kinds(client, namespace)

@@ -23,6 +23,7 @@ _COLOURS: Final = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _STAMP: Final = rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d))"
 _CRI: Final = re.compile(_STAMP + rb" std(?:out|err) ([FP])(?::\w+)* ?")
 _STAMPED: Final = re.compile(_STAMP + rb" (?=[IWEF]\d{4} |\{|\S*\d{4}-\d\d-\d\dT)")
+# datetime takes microseconds; container runtimes write nanoseconds.
 _NANOSECONDS: Final = re.compile(rb"(\.\d{6})\d+")
 
 _DOCKER: Final = b'{"log":"'
@@ -121,6 +122,7 @@ class Framing:
     def _lines(self, whole: bytes) -> Lines:
         texts = whole.split(b"\n")
         if not texts[-1]:
+            # split() gives an empty text after the last line end.
             texts.pop()
         place, start = self.end, self._end_of_lines
         self._end_of_lines = Place(start.offset + len(whole) + self._dropped_bytes, start.number + len(texts))
@@ -161,6 +163,7 @@ class Framing:
         The last part returns the whole line.
         """
         stamp, is_partial = b"", False
+        # The century first: it spares most lines two expressions.
         if text[:2] == b"20":
             if cri := _CRI.match(text):
                 stamp, text, is_partial = cri[1], text[cri.end() :], cri[2] == b"P"
@@ -169,6 +172,7 @@ class Framing:
         elif text[:8] == _DOCKER and (docker := _docker(text)):
             (text, stamp), is_partial = docker, not docker[0].endswith(b"\n")
         if is_partial:
+            # A runtime that never ends a line must not fill the memory.
             if sum(map(len, self._parts)) < MAX_LINE_BYTES:
                 self._parts.append(text)
             return None, stamp
@@ -186,6 +190,7 @@ class Framing:
             self._value.append(text)
             return []
         self._value.append(text)
+        # klog closes the value with a line of its own, on which further keys may follow.
         if text[:2] == b" >":
             return self._close_value()
         if text[:1] == b"\t" and sum(map(len, self._value)) < MAX_JOINED_BYTES:

@@ -41,6 +41,7 @@ def moment(line: bytes, reference: datetime, zone: tzinfo = UTC) -> datetime | N
         return None
     month, day, hour, minute, second, micro = map(int, header.groups())
     local = reference.astimezone(zone)
+    # Eight years: 29 February may be missing for so long (1896 to 1904, 2096 to 2104).
     for year in range(local.year + 1, local.year - 8, -1):
         try:
             time = datetime(year, month, day, hour, minute, second, micro, zone)
@@ -58,6 +59,7 @@ def quoted(line: bytes, key: bytes) -> str | None:
     if start < 0:
         return None
     end = line.find(b'"', start)
+    # Go escapes a quote inside; an even number of backslashes escapes only each other.
     while end > 0 and _is_escaped(line, end):
         end = line.find(b'"', end + 1)
     return None if end < 0 else unquoted(line[start:end])

@@ -79,6 +79,7 @@ class RawLogs:
             for partition in list(self._partitions.values()):
                 if events := list(partition.readers.settle(self._clock())):
                     await self._sink.send(events)
+                # Also without new events: a closed log needs its records no more.
                 partition.acknowledge()
 
     def forget(self) -> None:

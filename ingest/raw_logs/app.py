@@ -37,9 +37,11 @@ def create_app(servers: str, folder: Path, raw_logs: RawLogs, group: str) -> App
         store="memory://",
         key_serializer="raw",
         value_serializer="raw",
+        # `pipeline provision` creates the topics; Faust would do it with settings of its own.
         topic_allow_declare=False,
         topic_disable_leader=True,
         web_enabled=False,
+        # A new group reads what shippers sent before it existed.
         consumer_auto_offset_reset="earliest",
         broker_session_timeout=SESSION_SECONDS,
         broker_heartbeat_interval=SESSION_SECONDS / 4,
@@ -47,6 +49,7 @@ def create_app(servers: str, folder: Path, raw_logs: RawLogs, group: str) -> App
         broker_commit_interval=COMMIT_SECONDS,
         stream_buffer_maxsize=_BUFFERED_RECORDS,
         stream_wait_empty=False,
+        # There are no tables to recover.
         stream_recovery_delay=0.0,
     )
     topic = app.topic(RAW_LOGS.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")

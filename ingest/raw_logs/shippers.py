@@ -13,6 +13,7 @@ import orjson
 
 _NANOSECONDS: Final = 1_000_000_000
 _LAST_SECOND: Final = 253_370_764_800  # the year 9999
+# CRI's tag for a part of a line, as shippers pass it on in `_p` or `logtag`.
 _PARTIAL_TAGS: Final = frozenset(("P", "partial"))
 
 
@@ -64,6 +65,7 @@ def _plain(fields: dict[str, Any], text: str) -> ShippedLine:
         _text(kubernetes, "pod_name"),
         _text(kubernetes, "container_name"),
     )
+    # Each shipper's default first; the names can be configured.
     stamps = (fields.get(key) for key in ("time", "timestamp", "@timestamp", "date"))
     times = [time for stamp in stamps if (time := _time(stamp))]
     labels = _object(kubernetes.get("labels")) or _object(kubernetes.get("pod_labels"))
@@ -106,6 +108,7 @@ def _nanoseconds(value: Any) -> datetime | None:
     if not (digits.isascii() and digits.isdecimal()) or len(digits) > 20 or not int(digits):
         return None
     seconds, rest = divmod(int(digits), _NANOSECONDS)
+    # datetime raises for later ones, and a shipper may send any number.
     if seconds >= _LAST_SECOND:
         return None
     return datetime.fromtimestamp(seconds, UTC).replace(microsecond=rest // 1_000)

@@ -47,6 +47,7 @@ def message_of_line(line: bytes) -> SnifferMessage | None:
 def message_of(fields: Mapping[str, Any]) -> SnifferMessage | None:
     """The message with these fields; None where they name no pod or node, or no endpoint."""
     name, pod, node = (_text(fields, key) for key in ("name", "pod", "node"))
+    # Requests over gRPC have no field `object`: their endpoint shows what they are about.
     kind: Object = "Node" if fields.get("object") == "Node" or _text(fields, "endpoint").startswith("node") else "Pod"
     about = name or (pod if kind == "Pod" else node)
     namespace, slash, short = about.rpartition("/")
@@ -66,6 +67,7 @@ def _text(fields: Mapping[str, Any], key: str) -> str:
 
 def _extra(fields: Mapping[str, Any]) -> dict[str, str]:
     extra = fields.get("extra") or fields.get("payload")
+    # The gRPC field `payload` holds JSON as text; the log has an object.
     if isinstance(extra, str):
         try:
             extra = orjson.loads(extra)

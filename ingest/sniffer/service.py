@@ -57,6 +57,7 @@ def server(address: str, take: Take) -> tuple[grpc.aio.Server, int]:
     running.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, {"Send": handler}),))
     try:
         port = running.add_insecure_port(address)
+    # grpc raises it without an errno for an address in use.
     except RuntimeError as error:
         raise OSError(f"{address} can't be listened on: {error}") from None
     return running, port

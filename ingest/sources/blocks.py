@@ -72,6 +72,7 @@ def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
     if head.startswith(_BZIP2):
         return cast("IO[bytes]", closing.enter_context(bz2.BZ2File(file)))
     if head.startswith(_ZSTD):
+        # Across frames: appended and concatenated files have several.
         return closing.enter_context(zstandard.ZstdDecompressor().stream_reader(file, read_across_frames=True))
     return file
 
@@ -99,6 +100,7 @@ def _pieces(origin: Origin, content: IO[bytes], packed_position: Callable[[], in
 
 def _block(content: IO[bytes]) -> bytes:
     """The next bytes. Of a truncated file all that can be unpacked is returned before the error is raised."""
+    # read1 returns what is unpacked already; read would raise for a truncated file and lose it.
     read = cast("io.BufferedReader", content).read1
     parts: list[bytes] = []
     size = 0

@@ -79,6 +79,7 @@ async def _one_file(
     file.seek(place.offset)
     is_rotated = False
     while True:
+        # A file that was truncated and written again has the same inode, but other first bytes.
         beginning = os.pread(file.fileno(), BEGINNING_BYTES, 0)
         if not beginning.startswith(head):
             return  # truncated and written again: what was not read is lost
@@ -93,6 +94,7 @@ async def _one_file(
             if lines := framing.close():
                 yield lines, Reached(lines.end, beginning_of(head))
             return
+        # Checked only at the end of the file: the writer may still append after the rename.
         is_rotated = _is_renamed(path, file)
         if not is_rotated:
             await asyncio.sleep(poll_seconds)
@@ -122,6 +124,7 @@ def _missed(path: Path, reached: Reached) -> Iterator[tuple[Path, Reached]]:
         return
     siblings = [file for file in path.parent.glob(path.name + "*") if file != path and file.is_file()]
     siblings.sort(key=lambda file: file.stat().st_mtime)
+    # By first bytes: logrotate names files by number or date, and may have packed them.
     known = [index for index, file in enumerate(siblings) if has_beginning(_head(file), reached.beginning)]
     for index in range(known[-1], len(siblings)) if known else ():
         yield siblings[index], reached if index == known[-1] else Reached()

@@ -127,7 +127,7 @@ def test_an_interrupted_reader_says_so_and_goes_on_where_kafka_stood(running: Pi
     process.send_signal(signal.SIGINT)
     _, output = process.communicate(timeout=120)
     assert process.returncode == 130, output
-    assert "interrupted before the end of the log; start again to continue behind what Kafka took" in output
+    assert "interrupted before the end of the log; start again to continue after what Kafka took" in output
     assert "lines: " in output
     reached = json.loads(checkpoint.read_bytes())
     read(running, *options)
