@@ -60,8 +60,8 @@ def golden(kind: type[E], number: str) -> E:
 @every_record
 def test_a_record_once_written_still_says_the_same_key_and_headers(path: Path) -> None:
     record = encode(read(path))
-    said = {"key": record.key.decode()} | {name: value.decode() for name, value in record.headers}
-    assert said == headers_of(path)
+    values = {"key": record.key.decode()} | {name: value.decode() for name, value in record.headers}
+    assert values == headers_of(path)
 
 
 @every_record
@@ -116,7 +116,7 @@ def counted(event: DevicesJudged, node: str) -> dict[str, int]:
     return {verdict: verdicts.count(verdict) for verdict in verdicts}
 
 
-def test_devices_judged_says_why_each_card_was_refused() -> None:
+def test_devices_judged_says_why_each_device_was_refused() -> None:
     event = golden(DevicesJudged, "001")
     node1 = {
         "NumaNotFit": 2,
@@ -144,7 +144,7 @@ def test_devices_judged_says_why_each_card_was_refused() -> None:
     assert (event.request.count, event.request.memory_mib, event.request.cores_percent) == (2, 20480, 20)
 
 
-def test_devices_judged_says_which_cards_were_picked() -> None:
+def test_devices_judged_says_which_devices_were_picked() -> None:
     event = golden(DevicesJudged, "002")
     assert counted(event, "node3") == {"not reached": 6, "picked": 2}
     picked = [row.uuid for row in event.each_device() if row.verdict == "picked"]
@@ -152,7 +152,7 @@ def test_devices_judged_says_which_cards_were_picked() -> None:
     assert (event.container, event.request.container) == (2, "ubuntu-container1")
 
 
-def test_a_mig_card_may_have_a_row_for_each_time_it_was_looked_at() -> None:
+def test_a_mig_device_may_have_a_row_for_each_time_it_was_looked_at() -> None:
     event = golden(DevicesJudged, "003")
     assert [(row.node, row.uuid, row.verdict, row.model) for row in event.each_device()] == [
         ("mig-1", "GPU-a", "picked", "NVIDIA A100-SXM4-40GB"),
@@ -170,9 +170,9 @@ def test_a_mig_card_may_have_a_row_for_each_time_it_was_looked_at() -> None:
 
 
 def nodes_of(event: NodesJudged | AttemptSummarized) -> dict[str, tuple[str, str]]:
-    said = [refusal_text(event.refusals[code]) if code >= 0 else "" for code in event.refusal.tolist()]
+    values = [refusal_text(event.refusals[code]) if code >= 0 else "" for code in event.refusal.tolist()]
     words = [event.verdicts[code] for code in event.verdict.tolist()]
-    return dict(zip(event.nodes, zip(words, said, strict=True), strict=True))
+    return dict(zip(event.nodes, zip(words, values, strict=True), strict=True))
 
 
 FIVE_NODES = {

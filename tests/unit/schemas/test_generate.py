@@ -25,7 +25,7 @@ def test_the_checked_in_documents_are_those_of_the_models() -> None:
     assert generate.differences() == "", "run `python -m schemas generate`"
 
 
-def test_a_document_that_differs_is_shown_and_written_anew(tmp_path: Path) -> None:
+def test_a_document_that_differs_is_shown_and_written_again(tmp_path: Path) -> None:
     generate.write(tmp_path)
     stale = tmp_path / "schemas/generated/io.schedulerlog.gone.v1.schema.json"
     stale.write_text("{}\n")
@@ -155,7 +155,7 @@ def test_a_message_names_its_headers_key_and_payload(event: Any) -> None:
 
 
 def test_the_headers_in_the_document_are_those_of_a_record() -> None:
-    said = resolved("#/components/messages/DevicesJudged/headers")
+    values = resolved("#/components/messages/DevicesJudged/headers")
     headers = {name: value.decode() for name, value in encode(devices_judged()).headers}
-    assert said["required"] == list(headers)
-    Draft202012Validator(said).validate(headers)
+    assert values["required"] == list(headers)
+    Draft202012Validator(values).validate(headers)

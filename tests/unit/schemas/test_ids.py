@@ -14,8 +14,8 @@ moments = st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31), timezones=s
 
 
 def test_an_attempt_id_is_the_one_that_b2sum_computes() -> None:
-    said = b"hami-scheduler\x1f7b6f3c0e\x1f1776824142349712"
-    by_hand = subprocess.run(["b2sum", "-l", "128"], input=said, capture_output=True, check=True).stdout.split()[0]
+    values = b"hami-scheduler\x1f7b6f3c0e\x1f1776824142349712"
+    by_hand = subprocess.run(["b2sum", "-l", "128"], input=values, capture_output=True, check=True).stdout.split()[0]
     assert attempt_id("hami-scheduler", "7b6f3c0e", AT) == by_hand.decode()
 
 
@@ -23,10 +23,10 @@ def test_the_zone_of_the_start_does_not_matter() -> None:
     assert attempt_id("s", "u", AT) == attempt_id("s", "u", AT.astimezone(timezone(timedelta(hours=8))))
 
 
-def test_scheduler_pod_and_start_each_tell_attempts_apart() -> None:
+def test_scheduler_pod_and_start_each_separate_attempts() -> None:
     ids = {
-        attempt_id(*said)
-        for said in [
+        attempt_id(*values)
+        for values in [
             ("s", "u", AT),
             ("t", "u", AT),
             ("s", "v", AT),

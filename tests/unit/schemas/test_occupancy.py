@@ -31,8 +31,8 @@ OBSERVED: list[Observed] = [
 ]  # fmt: skip
 
 
-def a_stay(**said: Any) -> PodPlacement:
-    return PodPlacement.model_validate({"id": "5d", "pod": POD, "node": "node1", "started_at": STARTED} | said)
+def a_placement(**fields: Any) -> PodPlacement:
+    return PodPlacement.model_validate({"id": "5d", "pod": POD, "node": "node1", "started_at": STARTED} | fields)
 
 
 def stored(document: dict[str, Any]) -> dict[str, Any]:
@@ -45,25 +45,30 @@ ENDED = {"ended_at": STARTED + timedelta(hours=1), "ended_by": "Succeeded", "pha
 
 
 @pytest.mark.parametrize(
-    "stay",
+    "placement",
     [
-        a_stay(),
-        a_stay(**ENDED, allocations=[HELD], scheduler="hami-scheduler", attempt_id="0f"),
-        a_stay(allocations=[DeviceAllocation(uuid="GPU-1", container="setup", init=True)]),
+        a_placement(),
+        a_placement(**ENDED, allocations=[HELD], scheduler="hami-scheduler", attempt_id="0f"),
+        a_placement(allocations=[DeviceAllocation(uuid="GPU-1", container="setup", init=True)]),
     ],
 )
-def test_a_stay_comes_back_from_its_document(stay: PodPlacement) -> None:
-    assert placement_of(stay.id, stored(placement_document(stay, {}))) == stay
+def test_a_placement_comes_back_from_its_document(placement: PodPlacement) -> None:
+    assert placement_of(placement.id, stored(placement_document(placement, {}))) == placement
 
 
 def test_a_pod_is_on_its_node_from_its_beginning_until_just_before_the_end() -> None:
-    stay = a_stay(**ENDED)
-    assert [stay.is_on(STARTED + timedelta(minutes=minute)) for minute in (-1, 0, 59, 60)] == [False, True, True, False]
-    assert a_stay().is_on(STARTED + timedelta(days=400))
+    placement = a_placement(**ENDED)
+    assert [placement.is_on(STARTED + timedelta(minutes=minute)) for minute in (-1, 0, 59, 60)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert a_placement().is_on(STARTED + timedelta(days=400))
 
 
-def test_a_stay_is_found_by_what_people_look_for() -> None:
-    document = placement_document(a_stay(allocations=[HELD, HELD]), {})
+def test_a_placement_is_found_by_what_people_look_for() -> None:
+    document = placement_document(a_placement(allocations=[HELD, HELD]), {})
     assert document["devices"] == ["GPU-1"]
     assert document["text"] == "llm/deepseek-a node1 GPU-1 A100"
 
@@ -86,7 +91,7 @@ def test_documents_of_observations_say_what_they_are_found_by() -> None:
 
 
 def test_every_field_is_declared_in_the_strict_mappings() -> None:
-    assert set(placement_document(a_stay(), {})) == set(OCCUPANCY.properties)
+    assert set(placement_document(a_placement(), {})) == set(OCCUPANCY.properties)
     assert {name for event in OBSERVED for name in observation_document(event, "")} == set(OBSERVATIONS.properties)
 
 

@@ -35,7 +35,7 @@ def names(text: str) -> list[str]:
     return [re.sub(r"<[^>]*>", "<>", name) for name in re.findall(r"`([^`]+)`", text)]
 
 
-def test_every_refusal_of_a_card_names_something_to_look_at() -> None:
+def test_every_refusal_of_a_device_names_something_to_look_at() -> None:
     refusals = [code for code, reason in catalogue().items() if reason.scope == "device"]
     assert all("`" in explain(code).remedy for code in refusals)
 

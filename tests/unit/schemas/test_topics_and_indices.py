@@ -13,8 +13,8 @@ from schemas.topics import DEAD_LETTERS, TOPICS
 
 def test_every_event_travels_on_exactly_one_topic_but_a_finding_which_is_passed_on() -> None:
     passed_on = [FindingReported.TYPE]
-    told = sorted(event.TYPE for topic in TOPICS for event in topic.events)
-    assert told == sorted([*(event.TYPE for event in EVENTS), *passed_on])
+    published = sorted(event.TYPE for topic in TOPICS for event in topic.events)
+    assert published == sorted([*(event.TYPE for event in EVENTS), *passed_on])
 
 
 def test_event_types_are_unique_and_carry_their_version() -> None:

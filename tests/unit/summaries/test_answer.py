@@ -15,7 +15,7 @@ from tests.support.builders.events import STARTED, a_refusal, a_request, a_summa
 CONTAINERS = [a_request(container="container1"), a_request(container="container2")]
 
 
-def the_proposals_attempt(**said: Any) -> AttemptSummarized:
+def the_proposals_attempt(**fields: Any) -> AttemptSummarized:
     """Three nodes as in the proposal, told out of order."""
     refusals = [
         a_refusal(CardInsufficientMemory=4, CardUuidMismatch=3, CardInsufficientCore=1),
@@ -39,7 +39,7 @@ def the_proposals_attempt(**said: Any) -> AttemptSummarized:
         "refused_by": [-1, 0, 1],
         "refusal": [-1, 1, 0],
     }
-    return a_summary(("node3", "node1", "node2"), **(plain | said))
+    return a_summary(("node3", "node1", "node2"), **(plain | fields))
 
 
 def test_the_proposals_example_comes_out_field_for_field() -> None:
@@ -93,9 +93,9 @@ def test_the_proposals_example_comes_out_field_for_field() -> None:
         }
     }
     """  # noqa: E501
-    told = schedulerlog_json(the_proposals_attempt())
+    published = schedulerlog_json(the_proposals_attempt())
     # Re-serialized, so that the order of fields and 0 against 0.0 count too.
-    assert told == orjson.dumps(orjson.loads(expected))
+    assert published == orjson.dumps(orjson.loads(expected))
 
 
 def test_a_node_that_was_never_registered_fails_at_the_first_container_that_asks_for_devices() -> None:
@@ -125,11 +125,11 @@ def test_nodes_that_were_not_reached_are_left_out_and_counted_in_the_detail() ->
 
 
 def test_an_attempt_that_failed_before_it_judged_says_the_error() -> None:
-    said = "calcScore failed boom for pod llm/deepseek-a"
-    summary = a_summary((), error=said, ended_at=STARTED, refusals=[], offered_nodes=5)
+    fields = "calcScore failed boom for pod llm/deepseek-a"
+    summary = a_summary((), error=fields, ended_at=STARTED, refusals=[], offered_nodes=5)
     assert orjson.loads(schedulerlog_json(summary)) == {
         "status": "failed",
-        "filter": {"status": "failed", "summary": said, "nodes": []},
+        "filter": {"status": "failed", "summary": fields, "nodes": []},
         "bind": {"status": "", "summary": ""},
     }
 
@@ -145,15 +145,20 @@ def test_an_attempt_known_by_its_bind_alone_has_an_empty_filter() -> None:
 
 
 def test_a_filter_that_passed_waits_for_its_bind() -> None:
-    told = schedulerlog(the_proposals_attempt(status="pending", bind=None))
-    assert (told.status, told.filter.status, told.bind.status, told.bind.summary) == ("pending", "passed", "", "")
+    published = schedulerlog(the_proposals_attempt(status="pending", bind=None))
+    assert (published.status, published.filter.status, published.bind.status, published.bind.summary) == (
+        "pending",
+        "passed",
+        "",
+        "",
+    )
 
 
 def test_an_attempt_whose_end_is_not_known_says_so_and_shows_what_was_judged() -> None:
-    told = schedulerlog(a_summary(status="pending", complete=False, missing="its conclusion", ended_at=None))
-    assert told.filter.status == ""
-    assert "its conclusion" in told.filter.summary
-    assert [node.status for node in told.filter.nodes] == ["failed", "failed"]
+    published = schedulerlog(a_summary(status="pending", complete=False, missing="its conclusion", ended_at=None))
+    assert published.filter.status == ""
+    assert "its conclusion" in published.filter.summary
+    assert [node.status for node in published.filter.nodes] == ["failed", "failed"]
 
 
 @pytest.mark.parametrize(
@@ -162,9 +167,9 @@ def test_an_attempt_whose_end_is_not_known_says_so_and_shows_what_was_judged() -
 )
 def test_a_score_is_rounded_to_two_decimals_and_written_as_go_writes_it(score: float, text: str) -> None:
     summary = a_summary(("node1",), verdict=[2], score=[score], refused_by=[-1], refusal=[-1])
-    said = schedulerlog_json(summary)
-    start = said.index(b'"score":') + 8
-    assert said[start : said.index(b",", start)].decode() == text
+    fields = schedulerlog_json(summary)
+    start = fields.index(b'"score":') + 8
+    assert fields[start : fields.index(b",", start)].decode() == text
 
 
 def test_names_narrow_the_nodes_and_unknown_ones_match_nothing() -> None:
@@ -226,16 +231,16 @@ def test_whatever_the_verdicts_are_the_answer_is_one_by_its_model(rows: list[tup
         refused_by=list(refused_by),
         refusal=list(refusal),
     )
-    told = SchedulerLog.model_validate_json(schedulerlog_json(summary))
-    assert [node.name for node in told.filter.nodes] == sorted(row[0] for row in rows if row[1] != 4)
+    published = SchedulerLog.model_validate_json(schedulerlog_json(summary))
+    assert [node.name for node in published.filter.nodes] == sorted(row[0] for row in rows if row[1] != 4)
 
 
 def test_the_detail_stands_beside_the_proposals_fields() -> None:
     paging = Paging.model_validate({"total": 3, "continue": None}).model_dump(by_alias=True)
     beside = {"detail": detail(the_proposals_attempt()), "paging": paging, "devices": None, "devices_note": ""}
-    told = orjson.loads(schedulerlog_json(the_proposals_attempt(), None, beside))
-    assert list(told) == ["status", "filter", "bind", "detail", "paging", "devices", "devices_note"]
-    full = FullSchedulerLog.model_validate(told)
+    published = orjson.loads(schedulerlog_json(the_proposals_attempt(), None, beside))
+    assert list(published) == ["status", "filter", "bind", "detail", "paging", "devices", "devices_note"]
+    full = FullSchedulerLog.model_validate(published)
     assert full.detail.reasons == {
         "CardInsufficientCore": 2,
         "CardInsufficientMemory": 2,

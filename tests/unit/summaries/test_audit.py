@@ -55,17 +55,17 @@ def test_an_end_that_counts_other_devices_than_the_rows_is_found() -> None:
     assert (finding.numbers["judged_devices"], finding.numbers["published_devices"]) == (5, 4)
 
 
-def taken(**said: Any) -> PickedDevice:
+def taken(**fields: Any) -> PickedDevice:
     plain = {
         "container": 0, "uuid": "GPU-1", "memory_mib": 2_000, "cores_percent": 30,
         "memory_total_mib": 10_000, "memory_used_mib": 8_000, "cores_total_percent": 100, "cores_used_percent": 70,
         "slots_total": 4, "slots_used": 3,
     }  # fmt: skip
-    return PickedDevice.model_validate(plain | said)
+    return PickedDevice.model_validate(plain | fields)
 
 
-def placed(*devices: PickedDevice, **said: Any) -> AttemptSummarized:
-    return a_summary(picked=list(devices), chosen="node2", status="pending", ended_at=STARTED, **said)
+def placed(*devices: PickedDevice, **fields: Any) -> AttemptSummarized:
+    return a_summary(picked=list(devices), chosen="node2", status="pending", ended_at=STARTED, **fields)
 
 
 def test_a_device_that_is_filled_to_the_last_is_right() -> None:
@@ -110,7 +110,7 @@ def test_a_bind_that_the_filter_did_not_decide_is_found() -> None:
     assert found(placed(bind=bind.model_copy(update={"bound": False}))) == []
 
 
-def test_what_was_taken_of_a_card_is_what_was_asked_for() -> None:
+def test_what_was_taken_of_a_device_is_what_was_requested() -> None:
     events = an_attempt({"node1": [["picked", "fits"]]}, chosen="node1")
     (device,) = summarize(events).picked
     rows = next(event for event in events if isinstance(event, DevicesJudged))
@@ -121,7 +121,7 @@ def test_what_was_taken_of_a_card_is_what_was_asked_for() -> None:
     assert summarize(shared).picked[0].memory_mib == 40960
 
 
-def test_a_finding_has_the_same_id_however_often_it_is_told() -> None:
+def test_a_finding_has_the_same_id_however_often_it_is_published() -> None:
     events = an_attempt(REFUSING)[1:]
     first, second = findings(summarize(events)), findings(summarize(reversed(events)))
     assert all(isinstance(each, FindingReported) for each in first)

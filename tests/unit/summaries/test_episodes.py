@@ -13,8 +13,8 @@ from tests.support.builders.events import STARTED, a_refusal, a_summary
 MEMORY = a_refusal(CardInsufficientMemory=3)
 
 
-def refused(*nodes: str, refusal: Refusal = MEMORY, **said: Any) -> Any:
-    return a_summary(nodes, refusals=[refusal], **said)
+def refused(*nodes: str, refusal: Refusal = MEMORY, **fields: Any) -> Any:
+    return a_summary(nodes, refusals=[refusal], **fields)
 
 
 def test_a_node_that_fits_now_is_named_with_what_it_was_refused_for() -> None:
@@ -50,7 +50,7 @@ def test_a_bind_and_an_error_are_changes_of_the_whole() -> None:
     assert differences(refused("node1"), broken) == ["filter: nothing became calcScore failed"]
 
 
-def test_of_an_error_that_quotes_an_object_the_beginning_is_said() -> None:
+def test_of_an_error_that_quotes_an_object_the_beginning_is_kept() -> None:
     broken = refused("node1", error="calcScore failed: " + "metadata " * 1_000)
     (line,) = differences(broken, refused("node1"))
     assert line.startswith("filter: calcScore failed: metadata ")
@@ -58,11 +58,11 @@ def test_of_an_error_that_quotes_an_object_the_beginning_is_said() -> None:
     assert len(line) < 300
 
 
-def test_of_thousands_of_changes_twenty_are_said_and_the_others_counted() -> None:
+def test_of_thousands_of_changes_twenty_are_listed_and_the_others_counted() -> None:
     names = [f"node{number:04}" for number in range(1_000)]
-    said = differences(refused(*names), refused(*names, refusal=a_refusal(NumaNotFit=8)))
-    assert len(said) == 21
-    assert said[-1] == "and 980 more"
+    fields = differences(refused(*names), refused(*names, refusal=a_refusal(NumaNotFit=8)))
+    assert len(fields) == 21
+    assert fields[-1] == "and 980 more"
 
 
 @pytest.mark.parametrize(

@@ -58,16 +58,16 @@ def without(events: list[AttemptEvent], kind: type[AttemptEvent]) -> list[Attemp
     return [event for event in events if not isinstance(event, kind)]
 
 
-def changed(events: list[AttemptEvent], kind: type[AttemptEvent], **said: Any) -> list[AttemptEvent]:
+def changed(events: list[AttemptEvent], kind: type[AttemptEvent], **fields: Any) -> list[AttemptEvent]:
     """The first event of a kind says something else."""
     place = next(place for place, event in enumerate(events) if isinstance(event, kind))
-    return [*events[:place], events[place].model_copy(update=said), *events[place + 1 :]]
+    return [*events[:place], events[place].model_copy(update=fields), *events[place + 1 :]]
 
 
 def test_a_refusal_counts_out_of_all_devices_of_the_node() -> None:
     summary = summarize(an_attempt(REFUSING))
-    said = {"CardInsufficientMemory": 3, "NumaNotFit": 2, "CardInsufficientCore": 2, "CardCordoned": 1}
-    assert refusal_of(summary, "node1") == Refusal(counts=said, devices=8)
+    fields = {"CardInsufficientMemory": 3, "NumaNotFit": 2, "CardInsufficientCore": 2, "CardCordoned": 1}
+    assert refusal_of(summary, "node1") == Refusal(counts=fields, devices=8)
     assert refusal_of(summary, "node2") == Refusal(counts={"CardInsufficientMemory": 4}, devices=4)
     assert summary.complete
     assert summary.status == "failed"
@@ -191,10 +191,10 @@ def test_a_record_of_another_attempt_is_refused() -> None:
 @given(attempts, st.randoms(use_true_random=False))
 def test_neither_order_nor_repetition_matters(devices: Any, chance: random.Random) -> None:
     events = [*an_attempt(devices, nodes_a_record=2), a_bind(), a_bind(bound=False, after_ms=30)]
-    told = summarize(events)
+    published = summarize(events)
     repeated = [*events, *chance.sample(events, len(events) // 2)]
     chance.shuffle(repeated)
-    assert same(summarize(repeated), told)
+    assert same(summarize(repeated), published)
 
 
 @given(attempts)
@@ -213,13 +213,15 @@ def test_counts_are_those_of_a_slow_count_device_by_device(devices: Any) -> None
     summary = summarize(silent)
     for node, containers in devices.items():
         by = refused_by(containers)
-        said = refusal_of(summary, node)
+        fields = refusal_of(summary, node)
         reasons = {word: x for word, x in slow.get((by, node), Counter()).items() if word not in NOT_REASONS}
-        assert dict(said.counts if said else {}) == reasons
+        assert dict(fields.counts if fields else {}) == reasons
         assert all(x <= len(containers[by]) for x in reasons.values())
     if all(verdicts for containers in devices.values() for verdicts in containers):
-        told = summarize(events)
-        assert [refusal_of(told, node) for node in told.nodes] == [refusal_of(summary, node) for node in told.nodes]
+        published = summarize(events)
+        assert [refusal_of(published, node) for node in published.nodes] == [
+            refusal_of(summary, node) for node in published.nodes
+        ]
 
 
 @given(attempts)
@@ -233,7 +235,7 @@ def test_a_summary_travels_as_a_record_and_makes_a_document(devices: Any) -> Non
 
 
 @given(attempts, st.booleans())
-def test_a_later_bind_tells_what_a_bind_in_time_would_have_told(devices: Any, bound: bool) -> None:
+def test_a_later_bind_gives_what_a_bind_in_time_would_have_given(devices: Any, bound: bool) -> None:
     events, bind = an_attempt(devices), a_bind(bound=bound)
     in_time = summarize([*events, bind])
     assert same(with_bind(summarize(events), bind), in_time)
@@ -261,7 +263,7 @@ def test_what_knows_more_has_the_greater_version(devices: Any, data: st.DataObje
 
 
 @given(attempts, st.data())
-def test_a_telling_in_part_never_takes_anything_away(devices: Any, data: st.DataObject) -> None:
+def test_a_partial_summary_never_takes_anything_away(devices: Any, data: st.DataObject) -> None:
     events = [*an_attempt(devices, nodes_a_record=2), a_bind()]
     parts = st.lists(st.sampled_from(events), min_size=1, unique_by=lambda event: event.id).map(summarize)
     one, other, whole = data.draw(parts), data.draw(parts), summarize(events)
@@ -274,7 +276,7 @@ def test_a_telling_in_part_never_takes_anything_away(devices: Any, data: st.Data
     assert both.bind == (one.bind or other.bind)
 
 
-def test_two_halves_told_apart_hold_all_nodes_together() -> None:
+def test_two_halves_published_apart_hold_all_nodes_together() -> None:
     events = an_attempt({f"node{i}": [["NumaNotFit"]] for i in range(6)}, nodes_a_record=3)
     first = [each for each in events if isinstance(each, NodesJudged) and each.part == 0]
     rest = [each for each in events if each not in first]
@@ -285,7 +287,7 @@ def test_two_halves_told_apart_hold_all_nodes_together() -> None:
     assert [refusal_of(both, node) for node in both.nodes] == [Refusal(counts={"NumaNotFit": 1}, devices=1)] * 6
 
 
-def test_a_bind_told_first_still_wins_over_a_filter_told_later() -> None:
+def test_a_bind_published_first_still_wins_over_a_filter_published_later() -> None:
     """Its version is the greater one however many nodes the filter knows; the store then says conflict and both are
     put together."""
     filtered = summarize(an_attempt({f"node{i}": [["NumaNotFit"]] for i in range(50)}))

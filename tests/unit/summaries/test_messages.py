@@ -86,12 +86,12 @@ def test_where_a_node_fits_no_reasons_are_listed() -> None:
     assert len(lines(placed(node1=1.0))) == 1
 
 
-def test_an_error_is_told_as_it_is() -> None:
+def test_an_error_is_shown_as_it_is() -> None:
     summary = summarize(an_attempt({}, error="calcScore failed boom for pod x"))
     assert lines(summary) == [("Warning", "FilteringFailed", "calcScore failed boom for pod x")]
 
 
-def test_a_bind_is_told_as_hami_tells_it() -> None:
+def test_a_bind_is_worded_as_hami_words_it() -> None:
     events = an_attempt({"node4": [["picked"]]}, chosen="node4")
     bound = summarize([*events, a_bind(node="node4")])
     failed = summarize([*events, a_bind(node="node4", bound=False, error=BOUNDS)])
@@ -100,11 +100,11 @@ def test_a_bind_is_told_as_hami_tells_it() -> None:
     assert (bind_summary(failed), bind_summary(summarize(events))) == (BOUNDS, "")
 
 
-def test_messages_stand_in_the_order_in_which_they_were_said() -> None:
+def test_messages_are_in_the_order_of_the_phases() -> None:
     summary = summarize([*an_attempt({"node1": [["picked"]]}, chosen="node1"), a_bind()])
-    said = [each.reported_at for each in messages(summary)]
-    assert said == sorted(said)
-    assert said[0] < said[1]
+    values = [each.reported_at for each in messages(summary)]
+    assert values == sorted(values)
+    assert values[0] < values[1]
 
 
 def test_an_attempt_without_its_end_says_so_and_has_no_messages() -> None:
@@ -147,10 +147,10 @@ def test_a_long_error_is_cut_between_characters() -> None:
 
 def test_every_message_travels_as_a_record_with_an_id_of_its_own() -> None:
     devices = {"node1": [["NumaNotFit", "CardCordoned"]]}
-    told = messages(summarize([*an_attempt(devices), a_bind(bound=False)]))
-    records = [encode(each) for each in told]
-    assert [decode(each.value, each.headers) for each in records] == told
-    assert len({each.id for each in told}) == len(told) == 4
+    published = messages(summarize([*an_attempt(devices), a_bind(bound=False)]))
+    records = [encode(each) for each in published]
+    assert [decode(each.value, each.headers) for each in records] == published
+    assert len({each.id for each in published}) == len(published) == 4
 
 
 @pytest.mark.parametrize(
@@ -170,7 +170,7 @@ def test_a_bare_reason_stands_with_its_cause() -> None:
     assert refusal_text(Refusal(bare="NodeInsufficientDevice")) == "NodeInsufficientDevice"
 
 
-def test_nodes_that_are_counted_and_not_named_are_told_by_reason() -> None:
+def test_nodes_that_are_counted_and_not_named_are_listed_by_reason() -> None:
     counted = summarize(an_attempt({})).model_copy(
         update={"refused_nodes": {"Insufficient cpu": 3, "node(s) had untolerated taint(s)": 2}, "offered_nodes": 5}
     )

@@ -18,19 +18,19 @@ def at(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-def held(memory_mib: int | None = 8192, uuid: str = "GPU-1", **said: Any) -> DeviceAllocation:
+def held(memory_mib: int | None = 8192, uuid: str = "GPU-1", **fields: Any) -> DeviceAllocation:
     return DeviceAllocation.model_validate(
-        {"uuid": uuid, "container": "main", "memory_mib": memory_mib, "cores_percent": 20} | said
+        {"uuid": uuid, "container": "main", "memory_mib": memory_mib, "cores_percent": 20} | fields
     )
 
 
 def a_holding(pod: str, begins: float, ends: float | None = None, *rows: DeviceAllocation) -> Holding:
-    stay = PodPlacement(
+    placement = PodPlacement(
         id=f"stay-{pod}", pod=PodRef(namespace="llm", name=pod, uid=pod), node="node1", started_at=at(begins),
         ended_at=None if ends is None else at(ends), scheduler="hami-scheduler", attempt_id=f"attempt-{pod}",
         allocations=list(rows or [held()]),
     )  # fmt: skip
-    return Holding(stay, at(begins - 1))
+    return Holding(placement, at(begins - 1))
 
 
 def a_registration(observed_at: float, uuids: tuple[str, ...] = ("GPU-1",), memory_mib: int = 16384) -> NodeRegistered:
@@ -42,10 +42,12 @@ def a_registration(observed_at: float, uuids: tuple[str, ...] = ("GPU-1",), memo
     )  # fmt: skip
 
 
-CARD = [Total(at(-100), DeviceAmounts(16384, 100, 3))]
+DEVICE = [Total(at(-100), DeviceAmounts(16384, 100, 3))]
 
 
-def found(*holdings: Holding, totals: list[Total] = CARD, until: datetime = LATER) -> list[tuple[str, dict[str, int]]]:
+def found(
+    *holdings: Holding, totals: list[Total] = DEVICE, until: datetime = LATER
+) -> list[tuple[str, dict[str, int]]]:
     return [(each.pod.name, each.numbers) for each in overcommitted("GPU-1", holdings, totals, until)]
 
 
@@ -53,9 +55,9 @@ def test_what_fits_is_no_finding() -> None:
     assert found(a_holding("a", 0), a_holding("b", 1)) == []
 
 
-def test_a_device_over_its_memory_is_told_of_the_pod_that_came_last_with_all_that_hold_it() -> None:
+def test_a_device_over_its_memory_is_reported_for_the_pod_that_came_last_with_all_that_hold_it() -> None:
     holdings = [a_holding("a", 0), a_holding("b", 10, None, held(12000)), a_holding("c", 2, 8)]
-    (finding,) = overcommitted("GPU-1", holdings, CARD, LATER)
+    (finding,) = overcommitted("GPU-1", holdings, DEVICE, LATER)
     assert (finding.finding, finding.pod.name, finding.attempt_id) == ("Overcommitted", "b", "attempt-b")
     assert (finding.node, finding.device, finding.found_at, finding.started_at) == ("node1", "GPU-1", at(10), at(9))
     assert finding.numbers == {"memory_total_mib": 16384, "memory_held_mib": 20192, "pods": 2}
@@ -82,7 +84,7 @@ def test_a_pod_that_comes_while_another_leaves_is_no_finding() -> None:
     assert [pod for pod, _ in over] == ["b"]
 
 
-def test_nothing_is_said_before_all_is_known() -> None:
+def test_nothing_is_reported_before_all_is_known() -> None:
     full = held(16384)
     holdings = [a_holding("a", 0, None, full), a_holding("b", 10, None, full)]
     assert found(*holdings, until=at(14)) == []
@@ -101,7 +103,7 @@ def test_init_containers_run_one_after_the_other_and_before_the_others() -> None
     assert found(a_holding("a", 0, None, *rows), a_holding("b", 1, None, held(7000))) == []
 
 
-def test_amounts_that_nobody_says_are_not_counted() -> None:
+def test_amounts_that_no_source_reports_are_not_counted() -> None:
     unknown = held(None, cores_percent=None)
     assert found(a_holding("a", 0, None, unknown), a_holding("b", 1, None, held(16384))) == []
 
@@ -117,7 +119,7 @@ def test_a_node_that_loses_a_device_leaves_it_as_it_was_for_those_who_hold_it() 
     assert totals_of(registrations, "GPU-9") == []
 
 
-def test_a_device_that_shrinks_under_its_pods_is_told_when_it_did() -> None:
+def test_a_device_that_shrinks_under_its_pods_is_reported_when_it_did() -> None:
     totals = totals_of([a_registration(100, memory_mib=4096), a_registration(0)], "GPU-1")
     (finding,) = overcommitted("GPU-1", [a_holding("a", 10)], totals, LATER)
     assert (finding.found_at, finding.numbers["memory_total_mib"], finding.pod.name) == (at(100), 4096, "a")
@@ -137,12 +139,12 @@ HOLDINGS = st.lists(
 
 
 @given(HOLDINGS, st.randoms())
-def test_the_order_in_which_stays_are_known_does_not_matter(holdings: list[Holding], draw: Any) -> None:
+def test_the_order_in_which_placements_are_known_does_not_matter(holdings: list[Holding], draw: Any) -> None:
     mixed = draw.sample(holdings, len(holdings))
-    assert list(overcommitted("GPU-1", mixed, CARD, LATER)) == list(overcommitted("GPU-1", holdings, CARD, LATER))
+    assert list(overcommitted("GPU-1", mixed, DEVICE, LATER)) == list(overcommitted("GPU-1", holdings, DEVICE, LATER))
 
 
 @given(HOLDINGS, st.integers(0, 300))
-def test_what_was_told_once_is_told_the_same_later_on(holdings: list[Holding], seconds: int) -> None:
-    early = list(overcommitted("GPU-1", holdings, CARD, at(seconds)))
-    assert early == list(overcommitted("GPU-1", holdings, CARD, LATER))[: len(early)]
+def test_what_was_reported_once_is_reported_the_same_later_on(holdings: list[Holding], seconds: int) -> None:
+    early = list(overcommitted("GPU-1", holdings, DEVICE, at(seconds)))
+    assert early == list(overcommitted("GPU-1", holdings, DEVICE, LATER))[: len(early)]

@@ -15,7 +15,7 @@ from summaries.placement_auditor import PlacementAuditor
 from tests.support.builders.attempts import a_bind
 from tests.support.builders.placements import a_placed, a_pod, a_problem, at, checked, registered, seen
 
-Said: TypeAlias = Placed | PodObserved | NodeChecked | NodeRegistered
+Events: TypeAlias = Placed | PodObserved | NodeChecked | NodeRegistered
 LONG_AFTER = at(10_000)
 POOLS = Pools(
     lambda node: {"node1": "a100", "node2": "t4"}.get(node, ""),
@@ -23,8 +23,8 @@ POOLS = Pools(
 )
 
 
-def tell(judge: PlacementAuditor, said: Sequence[Said]) -> PlacementAuditor:
-    for each in said:
+def publish(judge: PlacementAuditor, values: Sequence[Events]) -> PlacementAuditor:
+    for each in values:
         match each:
             case Placed():
                 judge.see_bind(each)
@@ -35,12 +35,12 @@ def tell(judge: PlacementAuditor, said: Sequence[Said]) -> PlacementAuditor:
     return judge
 
 
-def found(*said: Said, pools: Pools | None = None) -> list[FindingReported]:
-    return tell(PlacementAuditor(pools), said).settle(LONG_AFTER)
+def found(*values: Events, pools: Pools | None = None) -> list[FindingReported]:
+    return publish(PlacementAuditor(pools), values).settle(LONG_AFTER)
 
 
-def names(*said: Said, pools: Pools | None = None) -> list[str]:
-    return [each.finding for each in found(*said, pools=pools)]
+def names(*values: Events, pools: Pools | None = None) -> list[str]:
+    return [each.finding for each in found(*values, pools=pools)]
 
 
 # What a bind is
@@ -186,13 +186,13 @@ def test_a_pod_that_is_gone_is_not_seen_anywhere() -> None:
     assert names(a_placed(), seen(61, "", deleted=True)) == []
 
 
-def test_of_two_binds_that_were_told_the_one_that_the_cluster_does_not_show_is_found() -> None:
+def test_of_two_reported_binds_the_one_that_the_cluster_does_not_show_is_found() -> None:
     wrong, right = a_placed(), a_placed(node="node2", started_at=10, bound=11)
     (finding,) = found(wrong, right, seen(60, "node2"))
     assert finding.attempt_id == wrong.attempt_id
 
 
-def test_a_bind_that_nobody_told_is_found_with_the_sighting() -> None:
+def test_an_unreported_bind_is_found_with_the_sighting() -> None:
     sight = seen(61)
     finding = bind_unreported(a_placed(), Sighting(sight.id, "uid-trainer", "node1", sight.observed_at))
     assert (finding.finding, finding.numbers) == ("BindUnreported", {"seen_after_seconds": 60, "devices": 1})
@@ -209,7 +209,7 @@ some_codes = st.sets(st.sampled_from(["HandshakeTooOld", "RegistrationMissing"])
 
 
 @st.composite
-def things(draw: st.DrawFn) -> Said:
+def things(draw: st.DrawFn) -> Events:
     time, node, name = draw(a_time), draw(a_node), draw(a_name)
     match draw(st.integers(0, 3)):
         case 0:
@@ -222,55 +222,55 @@ def things(draw: st.DrawFn) -> Said:
             return registered(time, {f"GPU-{node}-0": draw(st.sampled_from([10, 20]))}, node)
 
 
-def when(said: Said) -> float:
-    return ((said.bound_at if isinstance(said, Placed) else said.observed_at) - at(0)) / timedelta(seconds=1)
+def when(values: Events) -> float:
+    return ((values.bound_at if isinstance(values, Placed) else values.observed_at) - at(0)) / timedelta(seconds=1)
 
 
-def key(said: Said) -> object:
+def key(values: Events) -> object:
     """What can be told once only: a source says one thing at a time."""
-    return said.attempt_id if isinstance(said, Placed) else said.id
+    return values.attempt_id if isinstance(values, Placed) else values.id
 
 
 # How long it takes says how busy the machine is.
 
-told = st.lists(things(), max_size=20, unique_by=key)
+published = st.lists(things(), max_size=20, unique_by=key)
 
 
-@given(told, st.randoms(use_true_random=False))
-def test_neither_order_nor_repetition_matters(said: list[Said], draw: Random) -> None:
-    again = [*said, *draw.sample(said, len(said) // 2)]
+@given(published, st.randoms(use_true_random=False))
+def test_neither_order_nor_repetition_matters(values: list[Events], draw: Random) -> None:
+    again = [*values, *draw.sample(values, len(values) // 2)]
     draw.shuffle(again)
-    assert found(*again, pools=POOLS) == found(*said, pools=POOLS)
+    assert found(*again, pools=POOLS) == found(*values, pools=POOLS)
 
 
-@given(told, st.integers(0, 14))
-def test_what_is_settled_step_by_step_is_what_is_settled_at_once(said: list[Said], late: int) -> None:
+@given(published, st.integers(0, 14))
+def test_what_is_settled_step_by_step_is_what_is_settled_at_once(values: list[Events], late: int) -> None:
     """Each record comes as late as `LATE` allows, by kinds one after the other, and half of them come twice."""
-    judge, told_by_now = PlacementAuditor(POOLS), 0
+    judge, published_by_now = PlacementAuditor(POOLS), 0
     found_by_now: list[FindingReported] = []
-    ordered = sorted(said, key=lambda each: (when(each), type(each).__name__))
+    ordered = sorted(values, key=lambda each: (when(each), type(each).__name__))
     for now in range(-50, 600, 5):
         arrived = [each for each in ordered if when(each) + late <= now]
-        judge = tell(judge, [*arrived[told_by_now:], *arrived[: told_by_now // 2]])
-        told_by_now = len(arrived)
+        judge = publish(judge, [*arrived[published_by_now:], *arrived[: published_by_now // 2]])
+        published_by_now = len(arrived)
         found_by_now += judge.settle(at(now))
     ids = [each.id for each in found_by_now]
     assert len(ids) == len(set(ids))
-    assert sorted(found_by_now, key=lambda each: each.id) == found(*said, pools=POOLS)
+    assert sorted(found_by_now, key=lambda each: each.id) == found(*values, pools=POOLS)
 
 
-def test_what_an_earlier_life_told_is_not_told_again() -> None:
-    said: list[Said] = [a_placed(node="node2"), seen(100, "")]
-    first = found(*said, pools=POOLS)
+def test_what_an_earlier_run_published_is_not_published_again() -> None:
+    values: list[Events] = [a_placed(node="node2"), seen(100, "")]
+    first = found(*values, pools=POOLS)
     assert [each.finding for each in first] == ["BoundNowhere", "OutsidePool"]
-    judge = tell(PlacementAuditor(POOLS), said)
+    judge = publish(PlacementAuditor(POOLS), values)
     judge.mark_reported([each.id for each in first])
     assert judge.settle(LONG_AFTER) == []
 
 
 def test_memory_is_bounded_by_pods_and_by_time() -> None:
     judge = PlacementAuditor(max_pods=10)
-    tell(judge, [a_placed(f"pod{number}") for number in range(100)])
+    publish(judge, [a_placed(f"pod{number}") for number in range(100)])
     judge.settle(at(2))
     assert len(judge) == 10
     judge.settle(at(3_602))

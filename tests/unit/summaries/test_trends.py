@@ -58,7 +58,7 @@ def test_results_are_counted_apart() -> None:
     }  # fmt: skip
 
 
-def test_an_attempt_that_is_told_again_counts_once_and_leaves_nothing_where_it_was() -> None:
+def test_an_attempt_that_is_published_again_counts_once_and_leaves_nothing_where_it_was() -> None:
     minute = Minute(BEGAN, 0)
     before, after = an("one", 1, free=True), an("one", 1, free=True, bound=True)
     minute.put(contribution(before, pool_of))
@@ -71,8 +71,8 @@ def test_an_attempt_that_is_told_again_counts_once_and_leaves_nothing_where_it_w
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.booleans()), max_size=12), st.randoms())
-def test_neither_order_nor_repetition_matters(said: list[tuple[str, int, bool]], chance: random.Random) -> None:
-    summaries = [an(pod, second, free=free) for pod, second, free in {each[:2]: each for each in said}.values()]
+def test_neither_order_nor_repetition_matters(values: list[tuple[str, int, bool]], chance: random.Random) -> None:
+    summaries = [an(pod, second, free=free) for pod, second, free in {each[:2]: each for each in values}.values()]
     again = [*summaries, *chance.choices(summaries, k=5)] if summaries else []
     chance.shuffle(again)
     assert counted(*summaries) == counted(*again)
@@ -88,16 +88,16 @@ def test_neither_order_nor_repetition_matters(said: list[tuple[str, int, bool]],
     ),
     st.integers(0, 30),
 )  # fmt: skip
-def test_tellings_in_any_order_count_as_the_last_ones_would_alone(
-    told: list[tuple[int, int, str, dict[tuple[str, str], int]]], asked_after: int
+def test_records_in_any_order_count_as_the_last_ones_would_alone(
+    published: list[tuple[int, int, str, dict[tuple[str, str], int]]], asked_after: int
 ) -> None:
     minute, kept = Minute(BEGAN, 0), dict[int, tuple[int, int, str, dict[tuple[str, str], int]]]()
-    for place, (number, version, result, weights) in enumerate(told):
+    for place, (number, version, result, weights) in enumerate(published):
         of_pod = {key: Weight(count, 2 * count) for key, count in weights.items()}
         put = minute.put(Contribution(str(number), f"pod-{number % 3}", version, "ml", result, of_pod))
         assert put == (number not in kept or kept[number][1] < version)
         if put:
-            kept[number] = told[place]
+            kept[number] = published[place]
         if place == asked_after:
             minute.rows()
     for (namespace, result, *key), *counts in minute.rows():
@@ -105,8 +105,8 @@ def test_tellings_in_any_order_count_as_the_last_ones_would_alone(
         nodes = sum(each[3][key[0], key[1]] for each in having)
         assert namespace == "ml"
         assert counts == [len(having), len({each[0] % 3 for each in having}), nodes, 2 * nodes]
-    told_keys = {row.key[1:] for row in minute.rows() if row.attempts}
-    assert told_keys == {(each[2], *key) for each in kept.values() for key in each[3]}
+    published_keys = {row.key[1:] for row in minute.rows() if row.attempts}
+    assert published_keys == {(each[2], *key) for each in kept.values() for key in each[3]}
     assert minute.version == sum(each[1] - microseconds(BEGAN) for each in kept.values())
 
 
@@ -121,7 +121,7 @@ def test_what_an_attempt_contributes_comes_back_from_its_document() -> None:
     assert contribution_of(document | {"counts": None}) is None
 
 
-def test_a_minute_of_many_namespaces_is_told_in_parts() -> None:
+def test_a_minute_of_many_namespaces_is_published_in_parts() -> None:
     minute = Minute(BEGAN, 0)
     for number in range(200):
         pod = an("one", 1).pod.model_copy(update={"namespace": f"team-{number:03}"})

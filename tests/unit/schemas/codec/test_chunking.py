@@ -17,7 +17,7 @@ from tests.support.builders.events import STARTED, a_request, a_summary
 from tests.support.stress import examples
 
 
-def said(summary: AttemptSummarized) -> dict[str, Any]:
+def values(summary: AttemptSummarized) -> dict[str, Any]:
     """What a summary says, whatever the order of the tables behind its codes."""
     plain = summary.model_dump(exclude={"verdict", "score", "refused_by", "refusal", "refusals", "nodes", "verdicts"})
     refusals = [summary.refusals[code] if code >= 0 else None for code in summary.refusal.tolist()]
@@ -63,7 +63,7 @@ def test_every_part_of_a_big_summary_is_a_record_that_fits(nodes: int, distinct:
     assert max(sizes) <= MAX_VALUE_BYTES
     assert sum(sizes) > 0.5 * MAX_VALUE_BYTES * (len(parts) - 1), "parts should not be half empty"
     random.Random(1).shuffle(parts)
-    assert said(join([through_kafka(part) for part in parts])) == said(summary)
+    assert values(join([through_kafka(part) for part in parts])) == values(summary)
 
 
 def test_joined_parts_say_each_refusal_once() -> None:
@@ -89,17 +89,17 @@ def test_parts_join_to_the_whole_in_any_order(data: st.DataObject) -> None:
     verdict = data.draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
     summary = a_summary(nodes, refusals=table, refusal=refusal, verdict=verdict)
     parts = data.draw(st.permutations(split(summary)))
-    assert said(join([through_kafka(part) for part in parts])) == said(summary)
+    assert values(join([through_kafka(part) for part in parts])) == values(summary)
 
 
 def test_a_short_summary_is_one_part() -> None:
     summary = a_summary()
     assert [part.parts for part in split(summary)] == [1]
-    assert said(join(split(summary))) == said(summary)
+    assert values(join(split(summary))) == values(summary)
 
 
 def test_a_summary_without_nodes_is_one_part() -> None:
-    assert said(join(split(a_summary([])))) == said(a_summary([]))
+    assert values(join(split(a_summary([])))) == values(a_summary([]))
 
 
 def test_a_long_error_is_cut_so_that_parts_fit() -> None:
@@ -109,10 +109,10 @@ def test_a_long_error_is_cut_so_that_parts_fit() -> None:
     assert max(len(encode(part).value) for part in parts) <= MAX_VALUE_BYTES
     assert all(part.error.startswith(error[:MAX_TEXT]) for part in parts)
     assert parts[0].error.endswith(" (and 398031 more characters)")
-    assert said(join(split(join(parts)))) == said(join(parts))
+    assert values(join(split(join(parts)))) == values(join(parts))
 
 
-def test_hundreds_of_containers_leave_room_for_nodes() -> None:
+def test_hundreds_of_containers_leave_space_for_nodes() -> None:
     requests = [a_request(container=f"container-{place}") for place in range(300)]
     parts = split(a_big_summary(5_000, 1_000, requests=requests))
     assert max(len(encode(part).value) for part in parts) <= MAX_VALUE_BYTES

@@ -33,7 +33,7 @@ def test_what_was_used_last_is_kept_within_its_bytes() -> None:
     assert [recent.find(key) for key in "abc"] == [1, None, 3]
 
 
-def test_what_is_remembered_anew_counts_once() -> None:
+def test_what_is_remembered_again_counts_once() -> None:
     recent: ByteBoundedLru[str, int] = ByteBoundedLru(10_000)
     for _ in range(9):
         recent.remember("a", 1, 4_000)

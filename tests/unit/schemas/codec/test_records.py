@@ -51,7 +51,7 @@ def used(event: Event) -> None:
         split(event)
 
 
-def said(value: bytes | None, headers: Any) -> None:
+def values(value: bytes | None, headers: Any) -> None:
     outcome = decode(value, headers)
     if isinstance(outcome, Rejected):
         assert outcome.cause
@@ -62,17 +62,17 @@ def said(value: bytes | None, headers: Any) -> None:
 
 @given(st.binary(), st.sampled_from(TYPES))
 def test_random_bytes_never_raise(value: bytes, kind: bytes) -> None:
-    said(value, typed(kind))
+    values(value, typed(kind))
 
 
 @given(st.none() | st.binary(), st.none() | st.lists(st.tuples(st.text(), st.none() | st.binary())))
 def test_random_headers_never_raise(value: bytes | None, headers: Any) -> None:
-    said(value, headers)
+    values(value, headers)
 
 
 @given(anything, st.sampled_from(TYPES))
 def test_random_json_never_raises(value: Any, kind: bytes) -> None:
-    said(json.dumps(value).encode("utf-8", "surrogatepass"), typed(kind))
+    values(json.dumps(value).encode("utf-8", "surrogatepass"), typed(kind))
 
 
 @settings(max_examples=examples(150))
@@ -89,7 +89,7 @@ def test_a_record_with_a_field_replaced_never_raises(record: tuple[bytes, bytes]
         del place[key]
     else:
         place[key] = data.draw(anything)
-    said(json.dumps(fields).encode("utf-8", "surrogatepass"), typed(kind))
+    values(json.dumps(fields).encode("utf-8", "surrogatepass"), typed(kind))
 
 
 @settings(max_examples=examples(100))
@@ -98,7 +98,7 @@ def test_a_record_with_bytes_replaced_never_raises(record: tuple[bytes, bytes], 
     kind, value = record
     start = data.draw(st.integers(0, len(value)))
     stop = data.draw(st.integers(start, min(start + 20, len(value))))
-    said(value[:start] + data.draw(st.binary(max_size=20)) + value[stop:], typed(kind))
+    values(value[:start] + data.draw(st.binary(max_size=20)) + value[stop:], typed(kind))
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,7 @@ def test_the_order_of_the_tables_does_not_matter_to_the_digest(refusals: list[Re
     assert verdict_digest(summary) == verdict_digest(REFERENCE)
 
 
-def test_the_order_of_counts_and_a_refusal_said_twice_do_not_matter_to_the_digest() -> None:
+def test_the_order_of_counts_and_a_repeated_refusal_do_not_matter_to_the_digest() -> None:
     turned = Refusal(counts=dict(reversed(NUMA.counts.items())), devices=8)
     table = [NUMA, MEMORY, MEMORY, turned]
     summary = a_summary(NODES, refusals=table, refusal=[2, 3, -1], verdict=[0, 0, 2], refused_by=[0, 0, -1])

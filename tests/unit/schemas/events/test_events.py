@@ -81,7 +81,7 @@ def test_a_moment_is_nothing_else(wrong: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("fields", "why"),
     [
         ({"rows": [9]}, "9 rows where 8"),
         ({"rows": [7]}, "column uuid has 8 entries where 7"),
@@ -109,9 +109,9 @@ def test_a_moment_is_nothing_else(wrong: object) -> None:
         ({"pod": {"namespace": "n", "name": "\ud800"}}, "unicode"),
     ],
 )
-def test_devices_judged_refuses_columns_that_do_not_agree(said: dict[str, Any], why: str) -> None:
+def test_devices_judged_refuses_columns_that_do_not_agree(fields: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
-        devices_judged(**said)
+        devices_judged(**fields)
 
 
 def test_rows_that_wrap_around_to_the_right_sum_are_refused() -> None:
@@ -120,7 +120,7 @@ def test_rows_that_wrap_around_to_the_right_sum_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("fields", "why"),
     [
         ({"verdict": [-1]}, "every node has a verdict"),
         ({"verdict": [2]}, "table of 2"),
@@ -131,13 +131,13 @@ def test_rows_that_wrap_around_to_the_right_sum_are_refused() -> None:
         ({"refusals": [{"counts": {"CardNotHealth": 1.5}}]}, "valid integer"),
     ],
 )
-def test_nodes_judged_refuses_columns_that_do_not_agree(said: dict[str, Any], why: str) -> None:
+def test_nodes_judged_refuses_columns_that_do_not_agree(fields: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
-        nodes_judged(**said)
+        nodes_judged(**fields)
 
 
 @pytest.mark.parametrize(
-    ("said", "why"),
+    ("fields", "why"),
     [
         ({"part": 1}, "part 1 of 1"),
         ({"parts": 0}, "greater than or equal to 1"),
@@ -149,9 +149,9 @@ def test_nodes_judged_refuses_columns_that_do_not_agree(said: dict[str, Any], wh
         ({"status": "running"}, "succeeded"),
     ],
 )
-def test_a_summary_refuses_what_no_reader_could_use(said: dict[str, Any], why: str) -> None:
+def test_a_summary_refuses_what_no_reader_could_use(fields: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
-        a_summary(**said)
+        a_summary(**fields)
 
 
 def test_events_can_not_be_changed() -> None:
@@ -165,9 +165,9 @@ def test_a_wrong_list_of_thousands_is_one_error() -> None:
     assert caught.value.error_count() == 1
 
 
-def an_alert(**said: Any) -> AlertChanged:
+def an_alert(**fields: Any) -> AlertChanged:
     common = {"rule": "Pending", "labels": {"pod": "trainer"}, "state": "firing", "severity": "warning"}
-    return AlertChanged.model_validate(common | {"started_at": STARTED, "changed_at": LATER, "summary": "…"} | said)
+    return AlertChanged.model_validate(common | {"started_at": STARTED, "changed_at": LATER, "summary": "…"} | fields)
 
 
 def different_facts() -> list[Event]:
@@ -181,7 +181,7 @@ def different_facts() -> list[Event]:
     }
     node = {"node": "node1", "observed_at": STARTED}
     pod = PodRef(namespace="llm", name="deepseek-a", uid="6e1c")
-    said = {"reported_at": STARTED, "severity": "Warning", "message": "…"}
+    fields = {"reported_at": STARTED, "severity": "Warning", "message": "…"}
     return [
         devices_judged(part=0),
         devices_judged(part=1),
@@ -202,9 +202,9 @@ def different_facts() -> list[Event]:
         some_trends(version=1),
         some_trends(version=2),
         a_repetition(version=2),
-        MessageEmitted(**attempt, **said, reason="FilteringFailed"),
-        MessageEmitted(**attempt, **said, reason="FilteringFailed", code="NumaNotFit"),
-        MessageEmitted(**attempt, **said, reason="BindingFailed"),
+        MessageEmitted(**attempt, **fields, reason="FilteringFailed"),
+        MessageEmitted(**attempt, **fields, reason="FilteringFailed", code="NumaNotFit"),
+        MessageEmitted(**attempt, **fields, reason="BindingFailed"),
         NodeRegistered(**node, **columns, registered=True, scheduler="hami-scheduler"),
         NodeRegistered(**node, **columns, registered=True, scheduler="other"),
         NodeRegistered(**(node | {"observed_at": LATER}), **columns, registered=True, scheduler="other"),
@@ -230,7 +230,7 @@ def test_different_facts_have_different_ids() -> None:
     assert same == []
 
 
-def test_the_same_fact_told_twice_has_the_same_id() -> None:
+def test_the_same_fact_published_twice_has_the_same_id() -> None:
     assert [fact.id for fact in different_facts()] == [fact.id for fact in different_facts()]
 
 
