@@ -18,7 +18,7 @@ from tests.support.harness.scheduler_nursery import ForkedScheduler, Nursery
 from tests.support.harness.scheduler_process import Read, SchedulerProcess, a_refused_pod, create_topics, read_topic
 from tests.support.stress import examples
 
-SEEDS, LIVES = examples(2), 20
+SEEDS, RESTARTS = examples(2), 20
 CALLERS = 2
 LONGEST_SECONDS = 0.25
 
@@ -80,9 +80,9 @@ def lacking(reads: list[Read], pods: list[str]) -> dict[str, str]:
 def _lacking(ids: set[str], ended: list[AttemptConcluded]) -> str:
     if len({event.id for event in ended}) != 1:
         return f"{len(ended)} conclusions"
-    told = ended[0]
-    wanted = {f"{told.attempt_id}/devices/{part}" for part in range(told.device_records)}
-    wanted |= {f"{told.attempt_id}/nodes/{part}" for part in range(told.node_records)}
+    written = ended[0]
+    wanted = {f"{written.attempt_id}/devices/{part}" for part in range(written.device_records)}
+    wanted |= {f"{written.attempt_id}/nodes/{part}" for part in range(written.node_records)}
     return ", ".join(sorted(wanted - ids))
 
 
@@ -94,10 +94,10 @@ async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
     await create_topics(backends.bootstrap_servers)
     draw, namespace = random.Random(seed), f"lives-{seed}"
     scheduler = ForkedScheduler(nursery, tmp_path, "--kafka", backends.bootstrap_servers)
-    answered = [pod for life in range(LIVES) for pod in one_life(scheduler, namespace, life, draw)]
+    answered = [pod for life in range(RESTARTS) for pod in one_life(scheduler, namespace, life, draw)]
     with scheduler:
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"{namespace}/")
-    assert len(answered) > LIVES
+    assert len(answered) > RESTARTS
     assert lacking(reads, answered) == {}

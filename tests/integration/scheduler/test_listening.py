@@ -37,7 +37,7 @@ def issuer(process: SchedulerProcess) -> str:
     return next(name for name in ("one", "two") if name.encode() in ssl.PEM_cert_to_DER_cert(shown))
 
 
-def test_an_open_connection_lives_on_when_the_certificate_is_replaced(
+def test_an_open_connection_continues_when_the_certificate_is_replaced(
     process: SchedulerProcess, secret: Secret
 ) -> None:
     trusting_the_first = ssl.create_default_context(cafile=str(secret.pair.certificate))
@@ -133,12 +133,12 @@ async def test_a_body_that_does_not_arrive_is_given_up(
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
-@pytest.mark.parametrize("said", [b"", b"POST /filter HTTP/1.1\r\nHost"])
+@pytest.mark.parametrize("value", [b"", b"POST /filter HTTP/1.1\r\nHost"])
 async def test_a_client_that_does_not_say_what_it_wants_is_hung_up_on(
-    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, said: bytes
+    address: tuple[str, int], monkeypatch: pytest.MonkeyPatch, value: bytes
 ) -> None:
     monkeypatch.setattr(server, "HEADER_SECONDS", 0.2)
-    assert await spoken(address, said) == b""
+    assert await spoken(address, value) == b""
 
 
 async def test_a_client_that_begins_a_second_request_and_stops_is_hung_up_on(

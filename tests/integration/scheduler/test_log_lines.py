@@ -27,13 +27,15 @@ def test_the_lines_of_a_level_stand_on_stderr_when_it_ends(tmp_path: Path, flag:
         assert scheduler.metric("schedulerlog_scheduler_klog_dropped_calls_total") == 0
         assert scheduler.stop() == 0
     found = [line for line in scheduler.log.read_text().splitlines() if LINE.match(line)]
-    said = {match[1] for line in found if (match := LINE.match(line))}
-    assert expected <= said
-    assert ("NodeUnfitPod" in said) == ("NodeUnfitPod" in expected)
-    assert ("find fit device" in said) == ("find fit device" in expected)
+    value = {match[1] for line in found if (match := LINE.match(line))}
+    assert expected <= value
+    assert ("NodeUnfitPod" in value) == ("NodeUnfitPod" in expected)
+    assert ("find fit device" in value) == ("find fit device" in expected)
     if "NodeUnfitPod" in expected:
-        told = {node for line in found for node in re.findall(r'"NodeUnfitPod" pod="lines/refused" node="(\w+)"', line)}
-        assert told == set(NODE_NAMES)
+        written = {
+            node for line in found for node in re.findall(r'"NodeUnfitPod" pod="lines/refused" node="(\w+)"', line)
+        }
+        assert written == set(NODE_NAMES)
 
 
 def test_without_the_flag_there_are_none(tmp_path: Path) -> None:

@@ -53,21 +53,21 @@ async def test_kafka_gets_exactly_what_was_spooled_in_the_order_of_each_pod(kafk
             if number == 19:
                 assert scheduler.bind(pod, answer["NodeNames"][0]) == {"Error": ""}
         assert scheduler.stop() == 0
-    told = [entry for entry in spooled(tmp_path / "spool") if entry.topic == DECISIONS.name]
+    written = [entry for entry in spooled(tmp_path / "spool") if entry.topic == DECISIONS.name]
     with SchedulerProcess(tmp_path, "--kafka", kafka) as scheduler:
-        found = await read_until(kafka, "equal/", {entry.ce_id for entry in told})
+        found = await read_until(kafka, "equal/", {entry.ce_id for entry in written})
     by_key: dict[bytes, list[Read]] = defaultdict(list)
     for read in found:
         by_key[read.key].append(read)
-    assert set(by_key) == {entry.record.key for entry in told}
+    assert set(by_key) == {entry.record.key for entry in written}
     for key, reads in by_key.items():
-        mine = [entry.record for entry in told if entry.record.key == key]
+        mine = [entry.record for entry in written if entry.record.key == key]
         assert [(read.value, read.headers) for read in reads] == [(record.value, record.headers) for record in mine]
     last = decode(found[-1].value, found[-1].headers) if found else None
     assert any(isinstance(decode(read.value, read.headers), BindConcluded) for read in found), last
 
 
-async def test_registrations_are_told_node_by_node(kafka: str, tmp_path: Path) -> None:
+async def test_registrations_are_reported_node_by_node(kafka: str, tmp_path: Path) -> None:
     with SchedulerProcess(tmp_path, "--kafka", kafka, "--name", "registering") as scheduler:
         assert scheduler.stop() == 0
     events = [decode(read.value, read.headers) for read in await read_topic(kafka, NODES.name)]

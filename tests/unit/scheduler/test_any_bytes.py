@@ -27,7 +27,7 @@ SIMPLE = st.none() | st.booleans() | st.integers() | st.floats() | TEXTS
 JSON = st.recursive(
     SIMPLE, lambda one: st.lists(one, max_size=4) | st.dictionaries(TEXTS, one, max_size=4), max_leaves=12
 )
-TELLINGS = {
+OBSERVATIONS = {
     "filter": {"Pod": a_pod(), "Nodes": {"items": [a_node()]}, "NodeNames": ["node1"]},
     "bind": {"PodName": "pod1", "PodNamespace": "default", "PodUID": "u", "Node": "node1"},
     "review": {
@@ -38,10 +38,10 @@ TELLINGS = {
 }
 
 
-def a_body(told: Any, place: list[int], said: Any) -> bytes:
-    """`told` as JSON, with `said` in place of what is found by going down along `place`."""
-    told = json.loads(json.dumps(told))
-    at: Any = [told]
+def a_body(written: Any, place: list[int], value: Any) -> bytes:
+    """`written` as JSON, with `value` in the place that the path `place` leads to."""
+    written = json.loads(json.dumps(written))
+    at: Any = [written]
     key: Any = 0
     for step in place:
         inner = at[key]
@@ -49,8 +49,8 @@ def a_body(told: Any, place: list[int], said: Any) -> bytes:
             break
         keys = list(inner) if isinstance(inner, dict) else list(range(len(inner)))
         at, key = inner, keys[step % len(keys)]
-    at[key] = said
-    return json.dumps(told).encode(errors="surrogatepass")
+    at[key] = value
+    return json.dumps(written).encode(errors="surrogatepass")
 
 
 def read_any(body: bytes) -> None:
@@ -72,16 +72,16 @@ def test_any_body(body: bytes) -> None:
     read_any(body)
 
 
-@given(st.sampled_from(sorted(TELLINGS)), st.lists(st.integers(0, 9), min_size=1, max_size=8), JSON)
+@given(st.sampled_from(sorted(OBSERVATIONS)), st.lists(st.integers(0, 9), min_size=1, max_size=8), JSON)
 @settings(max_examples=examples(100))
-def test_any_value_anywhere_in_a_body(kind: str, place: list[int], said: Any) -> None:
-    read_any(a_body(TELLINGS[kind], place, said))
+def test_any_value_anywhere_in_a_body(kind: str, place: list[int], value: Any) -> None:
+    read_any(a_body(OBSERVATIONS[kind], place, value))
 
 
-@given(st.sampled_from(sorted(TELLINGS)), st.data())
+@given(st.sampled_from(sorted(OBSERVATIONS)), st.data())
 @settings(max_examples=examples(60))
 def test_any_byte_of_a_body_replaced(kind: str, data: st.DataObject) -> None:
-    body = bytearray(json.dumps(TELLINGS[kind]).encode())
+    body = bytearray(json.dumps(OBSERVATIONS[kind]).encode())
     body[data.draw(st.integers(0, len(body) - 1))] = data.draw(st.integers(0, 255))
     read_any(bytes(body))
 
@@ -90,11 +90,11 @@ def test_gigantic_lists_are_read_as_any_other() -> None:
     names = [f"node{number}" for number in range(200_000)]
     assert len(read_filter(json.dumps({"Pod": a_pod(), "NodeNames": names}).encode()).node_names) == len(names)
     containers = [a_container(f"c{number}") for number in range(5_000)]
-    read_any(a_body(TELLINGS["review"], [2, 1, 3, 0], containers))
+    read_any(a_body(OBSERVATIONS["review"], [2, 1, 3, 0], containers))
     held = allocation.decode_devices("GPU-0,NVIDIA,1,1:" * 100_000 + ";")
     assert len(held[0]) == 100_000
-    cards = json.dumps([{"id": f"GPU-{n}", "count": 1, "devmem": 1, "devcore": 1, "type": "T"} for n in range(20_000)])
-    found = registration.decode_registration(cards)
+    gpus = json.dumps([{"id": f"GPU-{n}", "count": 1, "devmem": 1, "devcore": 1, "type": "T"} for n in range(20_000)])
+    found = registration.decode_registration(gpus)
     assert isinstance(found, registration.Registration)
     assert len(found.devices) == 20_000
 
@@ -108,5 +108,5 @@ def test_any_weights(text: str) -> None:
 
 @given(st.dictionaries(st.sampled_from([NVIDIA.pod.use_type, NVIDIA.pod.use_uuid, NVIDIA.pod.numa_bind]), TEXTS))
 @settings(max_examples=examples(30))
-def test_any_wish(said: dict[str, str]) -> None:
-    read_pod_annotations(said, "binpack", "spread", NVIDIA)
+def test_any_annotation(value: dict[str, str]) -> None:
+    read_pod_annotations(value, "binpack", "spread", NVIDIA)

@@ -107,7 +107,7 @@ async def test_a_node_that_fell_silent_and_was_chosen_is_found_with_the_age_of_i
     assert finding.numbers == {"handshake_age_seconds": 612, "wrong_for_seconds": 1}
 
 
-async def test_a_card_that_is_registered_with_less_memory_before_the_bind_is_found(audited: Audited) -> None:
+async def test_a_device_that_is_registered_with_less_memory_before_the_bind_is_found(audited: Audited) -> None:
     audited.edit(a_node("node1", [a_device("GPU-1", devmem=46_000)]))
     await audited.filter(a_pod())
     audited.edit(a_node("node1", [a_device("GPU-1", devmem=23_000)]))

@@ -78,7 +78,7 @@ vendors:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "written"),
     [
         ("nvidia:\n  resourceCountNam: x\n", "file, line 2: resourceCountNam is not known here"),
         ("nvidia:\n  defaultCores: many\n", "file, line 2: defaultCores is a text, write a whole number"),
@@ -96,13 +96,13 @@ vendors:
         ("hygon: {resourceCountName: nvidia.com/gpu}\nnvidia: {}\n", "nvidia.com/gpu is used by two vendors"),
     ],
 )
-def test_a_mistake_is_told_with_file_and_line(text: str, told: str) -> None:
+def test_a_mistake_is_reported_with_file_and_line(text: str, written: str) -> None:
     with pytest.raises(DeviceConfigError) as error:
         parse(text.encode(), "file")
-    assert told in str(error.value)
+    assert written in str(error.value)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DeviceConfigError, match="No such file"):
         device_config.read(tmp_path / "none.yaml")
 
@@ -122,7 +122,7 @@ def test_any_file_is_a_table_or_a_mistake(text: bytes) -> None:
     try:
         parse(text, "file")
     except DeviceConfigError as error:
-        told = str(error)
+        written = str(error)
     else:
         return
-    assert told.startswith("file, line ")
+    assert written.startswith("file, line ")

@@ -41,7 +41,7 @@ def taken() -> Iterator[int]:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "value"),
     [
         ([], "no Kafka: give --kafka HOST:PORT, set SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS, or say --no-publish"),
         (["--kafka", "broker"], "--kafka: 'broker' is not HOST:PORT: write for example 127.0.0.1:9092"),
@@ -64,15 +64,15 @@ def taken() -> Iterator[int]:
         (["--no-publish", "--listen", "192.0.2.1:0"], "--listen: can't listen on 192.0.2.1:0"),
     ],
 )
-def test_a_wrong_setting_is_one_line_that_names_it(cluster: Path, words: list[str], said: str) -> None:
+def test_a_wrong_setting_is_one_line_that_names_it(cluster: Path, words: list[str], value: str) -> None:
     result = serve(cluster, *words)
     assert result.exit_code == 2
-    assert result.stderr.startswith(said)
+    assert result.stderr.startswith(value)
     assert result.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "value"),
     [
         ([], "no certificate: give --cert-file and --key-file, or say --insecure-http"),
         (["--cert-file", "c.pem"], "--key-file: is missing, HTTPS needs both files"),
@@ -82,12 +82,12 @@ def test_a_wrong_setting_is_one_line_that_names_it(cluster: Path, words: list[st
     ],
 )
 def test_plain_http_has_to_be_asked_for_and_a_wrong_certificate_is_named(
-    cluster: Path, words: list[str], said: str
+    cluster: Path, words: list[str], value: str
 ) -> None:
     place = ["--cluster", cluster, "--spool", cluster.parent / "spool", "--listen", 0]
     result = run("serve", *place, "--no-publish", *words)
     assert result.exit_code == 2
-    assert result.stderr.startswith(said)
+    assert result.stderr.startswith(value)
     assert result.stderr.count("\n") == 1
 
 
@@ -126,7 +126,7 @@ def test_a_simulation_says_of_the_filter_what_was_worked_out_by_hand(name: str) 
     assert answer["status"] == ("pending" if expected["status"] == "succeeded" else "failed")
 
 
-def test_a_simulation_tells_more_when_asked(cluster: Path, tmp_path: Path) -> None:
+def test_a_simulation_shows_more_when_asked(cluster: Path, tmp_path: Path) -> None:
     pod = tmp_path / "pod.yaml"
     pod.write_text(yaml.safe_dump(a_pod()))
     assert set(json.loads(simulated(cluster, pod).stdout)) == {"status", "filter", "bind"}

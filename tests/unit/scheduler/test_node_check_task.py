@@ -30,8 +30,8 @@ def codes(node: Json, now: str, limit_seconds: int = 300, cause: str = "") -> li
 
 
 def a_gpu_node(handshake: str | None = None, register: str | None = "[]", allocatable: Any = "10") -> Json:
-    said = {HANDSHAKE: handshake, REGISTER: register}
-    annotations = {key: value for key, value in said.items() if value is not None}
+    content = {HANDSHAKE: handshake, REGISTER: register}
+    annotations = {key: value for key, value in content.items() if value is not None}
     status = {"allocatable": {"nvidia.com/gpu": allocatable}} if allocatable else {}
     return {"metadata": {"name": "node1", "annotations": annotations}, "status": status}
 
@@ -70,13 +70,13 @@ def test_a_node_without_gpus_is_left_alone() -> None:
     assert codes({"metadata": {"name": "cpu"}, "status": {"allocatable": {"cpu": "8"}}}, "2026-01-02") == []
 
 
-def test_a_handshake_that_can_not_be_read_is_said_to_be_that() -> None:
+def test_a_handshake_that_can_not_be_read_is_reported_as_such() -> None:
     assert codes(a_gpu_node("hello"), "2026-01-02") == ["HandshakeUnreadable"]
 
 
-def test_a_plugin_that_never_answers_is_told_apart_from_one_that_stopped() -> None:
+def test_a_plugin_that_never_answers_is_distinguished_from_one_that_stopped() -> None:
     now, limit = datetime(2026, 1, 3, tzinfo=UTC), timedelta(seconds=300)
-    told = [
+    written = [
         next(registration_problems(vendor_registrations(node, ONLY_NVIDIA, UTC), "", now, limit)).message
         for node in (
             a_gpu_node("Requesting_2026-01-02 00:00:00"),
@@ -84,12 +84,12 @@ def test_a_plugin_that_never_answers_is_told_apart_from_one_that_stopped() -> No
             a_gpu_node("Reported 2026-01-02 00:00:00 +0000 UTC"),
         )
     ]
-    assert [text.split(": ", 1)[1].split(",")[0] for text in told] == [
+    assert [text.split(": ", 1)[1].split(",")[0] for text in written] == [
         "10 devices are allocatable",
         "the device plugin does not answer",
         "the device plugin has stopped reporting",
     ]
-    assert all("is 86400 s old (limit 300 s)" in text for text in told)
+    assert all("is 86400 s old (limit 300 s)" in text for text in written)
 
 
 class Checked:
@@ -126,7 +126,7 @@ def reported(clock: Clock) -> dict[str, str]:
     return {HANDSHAKE: f"Reported {clock():%Y-%m-%d %H:%M:%S} +0000 UTC"}
 
 
-async def test_a_node_that_falls_silent_is_told_of_once_and_again_when_it_is_back(checked: Checked) -> None:
+async def test_a_node_that_falls_silent_is_reported_once_and_again_when_it_is_back(checked: Checked) -> None:
     checked.observer.node_changed(a_node("node1", annotations=reported(checked.clock)))
     await checked.checks.check()
     assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([], 0)
@@ -141,21 +141,21 @@ async def test_a_node_that_falls_silent_is_told_of_once_and_again_when_it_is_bac
     assert (checked.new_events(), checked.count("HandshakeTooOld")) == ([("node1", [])], 0)
 
 
-async def test_what_is_wrong_with_a_handshake_is_told_with_its_numbers(checked: Checked) -> None:
+async def test_what_is_wrong_with_a_handshake_is_reported_with_its_numbers(checked: Checked) -> None:
     checked.observer.node_changed(a_gpu_node("Requesting_0001-01-02 00:00:00"))
     checked.observer.node_gone("node1")
     checked.observer.node_changed(a_gpu_node("Reported 2026-01-02 00:00:00 +0000 UTC", allocatable="8"))
     batch = checked.spool.next_batch()
     assert batch
-    told = [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
-    first, second = [each.problems[0] for each in told if isinstance(each, NodeChecked) and each.problems]
+    written = [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
+    first, second = [each.problems[0] for each in written if isinstance(each, NodeChecked) and each.problems]
     # The contract knows no time before 1970.
     assert (first.handshake_at, first.is_asked) == (None, True)
     assert (second.handshake, second.is_asked) == ("Reported 2026-01-02 00:00:00 +0000 UTC", False)
     assert (second.handshake_at, second.allocatable) == (datetime(2026, 1, 2, tzinfo=UTC), 8)
 
 
-async def test_a_registration_that_breaks_is_told_at_once(checked: Checked) -> None:
+async def test_a_registration_that_breaks_is_reported_at_once(checked: Checked) -> None:
     checked.observer.node_changed(a_node("node1", annotations={REGISTER: "[{"}))
     assert checked.new_events() == [("node1", ["RegistrationUnusable"])]
     await checked.checks.check()

@@ -65,7 +65,7 @@ async def test_a_pod_that_fits_nowhere_gets_every_reason(serving: Serving) -> No
     }
 
 
-async def test_a_pod_without_devices_gets_all_nodes_back_and_nothing_is_told(serving: Serving) -> None:
+async def test_a_pod_without_devices_gets_all_nodes_back_and_nothing_is_reported(serving: Serving) -> None:
     pod = a_pod(containers=[a_container(gpus=0)])
     assert await serving.filter(pod, ["a", "b"]) == EMPTY | {"NodeNames": ["a", "b"]}
     assert serving.new_events() == []
@@ -79,17 +79,17 @@ async def test_an_attempt_that_can_not_be_judged_says_so_in_error_and_in_its_con
     assert event.error == answer["Error"]
 
 
-async def test_what_is_told_about_a_placed_pod_is_under_one_attempt_id(serving: Serving) -> None:
+async def test_what_is_reported_about_a_placed_pod_is_under_one_attempt_id(serving: Serving) -> None:
     pod = a_pod()
     await serving.filter(pod)
     began = serving.clock()
     await serving.bind(pod)
-    told = serving.new_events()
-    assert {type(event) for event in told} >= {DevicesJudged, AttemptConcluded, BindConcluded}
-    assert {event.attempt_id for event in told if isinstance(event, AttemptEvent)} == {
+    written = serving.new_events()
+    assert {type(event) for event in written} >= {DevicesJudged, AttemptConcluded, BindConcluded}
+    assert {event.attempt_id for event in written if isinstance(event, AttemptEvent)} == {
         attempt_id("hami-scheduler", "uid-pod1", began)
     }
-    assert [event.bound for event in told if isinstance(event, BindConcluded)] == [True]
+    assert [event.bound for event in written if isinstance(event, BindConcluded)] == [True]
 
 
 async def test_the_decision_is_written_into_the_pod(serving: Serving) -> None:
@@ -226,7 +226,7 @@ async def test_no_body_is_a_bad_request(serving: Serving) -> None:
         (b'{"Pod": {"metadata": {"name": "p", "annotations": 1}}}', "Pod.metadata.annotations is not a mapping"),
         (b'{"Pod": {"metadata": {"name": "p"}}, "NodeNames": "n"}', "NodeNames is not a list of strings"),
         (b'{"Pod": {"metadata": {"name": "p"}}, "NodeNames": [1]}', "NodeNames is not a list of strings"),
-        (b'{"Pod": {"metadata": {"name": "p"}}, "Nodes": {"items": [1]}}', "Nodes.items holds what is no Node"),
+        (b'{"Pod": {"metadata": {"name": "p"}}, "Nodes": {"items": [1]}}', "Nodes.items has an item that is not a Node"),
     ],
 )
 async def test_a_body_that_can_not_be_understood_is_answered_with_the_cause(
@@ -278,7 +278,7 @@ async def test_metrics_count_decisions_and_reasons(serving: Serving) -> None:
     assert "schedulerlog_scheduler_filter_seconds_count 2.0" in text
 
 
-async def test_registrations_are_told_when_they_change_and_only_then(serve: Callable[..., Serving]) -> None:
+async def test_registrations_are_reported_when_they_change_and_only_then(serve: Callable[..., Serving]) -> None:
     serving = serve(a_node("node1"), a_node("cpu", annotations={"hami.io/node-nvidia-register": ""}))
     first = [event for event in serving.new_events() if isinstance(event, NodeRegistered)]
     assert {event.node: event.registered for event in first} == {"node1": True, "cpu": False}
@@ -311,8 +311,8 @@ async def test_calls_at_the_same_time_never_give_one_device_away_twice(
     serve: Callable[..., Serving], seed: int
 ) -> None:
     draw = random.Random(seed)
-    cards = [a_device(f"GPU-{card}", devmem=10_000, count=3) for card in range(4)]
-    serving = serve(a_node("node1", devices=cards[:2]), a_node("node2", devices=cards[2:]))
+    node_devices = [a_device(f"GPU-{device}", devmem=10_000, count=3) for device in range(4)]
+    serving = serve(a_node("node1", devices=node_devices[:2]), a_node("node2", devices=node_devices[2:]))
     pods = [
         a_pod(
             f"pod{n}",
@@ -394,7 +394,7 @@ async def test_a_decision_that_the_api_server_refuses_is_not_reserved_and_says_w
     assert (await serving.filter(a_pod("pod2", whole)))["NodeNames"] == ["node1"]
 
 
-async def test_a_pod_that_held_devices_is_told_as_gone_once_and_others_are_not(serving: Serving) -> None:
+async def test_a_pod_that_held_devices_is_reported_as_gone_once_and_others_are_not(serving: Serving) -> None:
     nodes, plain = (
         [a_node("node1", devices=2)],
         a_pod("plain", [a_container(gpus=0)], uid="u2") | {"spec": {"nodeName": "node1"}},
@@ -412,12 +412,12 @@ async def test_a_pod_that_held_devices_is_told_as_gone_once_and_others_are_not(s
     ]
 
 
-async def test_a_pod_that_has_ended_is_told_with_its_phase(serving: Serving) -> None:
+async def test_a_pod_that_has_ended_is_reported_with_its_phase(serving: Serving) -> None:
     annotations = {ASSIGNED_NODE: "node1"}
     running = a_pod(annotations=annotations) | {"status": {"phase": "Running"}}
     running["spec"]["nodeName"] = "node1"
     serving.cluster._watcher.pod_changed(running)
     serving.cluster._watcher.pod_changed(running | {"status": {"phase": "Failed"}})
     serving.cluster._watcher.pod_gone("uid-pod1")
-    told = [event for event in serving.new_events() if isinstance(event, PodObserved)]
-    assert [(event.phase, event.node, event.deleted) for event in told] == [("Failed", "node1", False)]
+    written = [event for event in serving.new_events() if isinstance(event, PodObserved)]
+    assert [(event.phase, event.node, event.deleted) for event in written] == [("Failed", "node1", False)]

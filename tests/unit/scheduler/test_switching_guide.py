@@ -25,15 +25,15 @@ def flags() -> set[str]:
     return {flag for option in options for flag in (*option.opts, *option.secondary_opts)}
 
 
-def test_every_flag_that_the_guide_tells_to_use_is_one() -> None:
+def test_every_flag_that_the_guide_names_is_one() -> None:
     table = GUIDE.split("## 2.")[1].split("## 3.")[0]
     ours = " ".join(row.split("|")[2] for row in table.splitlines() if row.startswith("| `"))
-    told = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", ours + GUIDE.split("## 4.")[1].split("## 5.")[0]))
+    written = set(re.findall(r"(?<![\w-])--?[a-z][\w-]*", ours + GUIDE.split("## 4.")[1].split("## 5.")[0]))
     helms = {"--set", "-1", "-2"}
-    assert told - helms <= flags()
+    assert written - helms <= flags()
 
 
-def test_kube_scheduler_is_told_to_leave_every_nvidia_resource_to_the_extender() -> None:
+def test_kube_scheduler_leaves_every_nvidia_resource_to_the_extender() -> None:
     (configuration,) = (block for block in blocks() if block["kind"] == "KubeSchedulerConfiguration")
     managed = {resource["name"] for resource in configuration["extenders"][0]["managedResources"]}
     names = NVIDIA.resources

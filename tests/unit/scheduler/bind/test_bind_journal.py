@@ -43,14 +43,14 @@ def test_a_life_that_is_cut_anywhere_leaves_the_bind_open_until_its_end_is_durab
     asyncio.run(binds.open(bind))
     opened = (tmp_path / FILE).stat().st_size
     binds.record_end(bind, end)
-    told = (tmp_path / FILE).stat().st_size
+    written = (tmp_path / FILE).stat().st_size
     binds.done(bind)
     whole = (tmp_path / FILE).read_bytes()
     binds.close()
     for cut in range(len(whole) + 1):
         if cut < opened:
             expected = {}
-        elif cut < told:
+        elif cut < written:
             expected = {bind.key: bind}
         elif cut < len(whole):
             expected = {bind.key: OpenBind(bind.attempt, bind.node, bind.started_at, end)}
@@ -71,7 +71,7 @@ def test_a_line_that_was_cut_off_by_a_full_disk_does_not_spoil_the_next(
     assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind()]
 
 
-def test_what_is_open_stays_open_over_many_lives(tmp_path: Path) -> None:
+def test_what_is_open_remains_open_over_many_restarts(tmp_path: Path) -> None:
     asyncio.run(BindJournal(tmp_path).open(a_bind()))
     for _ in range(3):
         binds = BindJournal(tmp_path)
@@ -103,7 +103,7 @@ def test_the_file_does_not_grow_with_the_binds_that_are_over(tmp_path: Path, mon
     assert list(BindJournal(tmp_path).unresolved.values()) == [a_bind("stays")]
 
 
-def test_a_disk_that_is_full_is_said_once_and_binding_goes_on(
+def test_a_disk_that_is_full_is_reported_once_and_binding_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     binds = BindJournal(tmp_path)

@@ -19,7 +19,7 @@ READING = "GET /api/v1/namespaces/default/pods/pod1"
 STARTED = datetime(2026, 11, 21, 3, 0, 0, 123456, tzinfo=UTC)
 
 
-def binds_told(scheduler: OnApi) -> list[BindConcluded]:
+def binds_written(scheduler: OnApi) -> list[BindConcluded]:
     """By its spool, in all its lives."""
     events = []
     while batch := scheduler.spool.next_batch():
@@ -30,8 +30,8 @@ def binds_told(scheduler: OnApi) -> list[BindConcluded]:
 
 async def bind_without_a_word(scheduler: OnApi, pod: Json) -> OpenBind:
     """All that a scheduler does up to the API server's yes; then it is killed."""
-    said = pod["metadata"]
-    ref = PodRef(namespace=said["namespace"], name=said["name"], uid=said["uid"])
+    content = pod["metadata"]
+    ref = PodRef(namespace=content["namespace"], name=content["name"], uid=content["uid"])
     bind = OpenBind(AttemptRef.of("hami-scheduler", ref, STARTED), "node1", datetime.now(UTC))
     await scheduler.binds.open(bind)
     asked = BindRequest(ref.namespace, ref.name, ref.uid, bind.node)
@@ -39,36 +39,36 @@ async def bind_without_a_word(scheduler: OnApi, pod: Json) -> OpenBind:
     return bind
 
 
-async def test_a_bind_that_only_the_api_server_knows_of_is_told_by_the_next_life(tmp_path: Path) -> None:
+async def test_a_bind_that_only_the_api_server_knows_of_is_reported_by_the_next_life(tmp_path: Path) -> None:
     api = a_cluster("pod1")
     async with running(api, tmp_path) as (scheduler,):
         bind = await bind_without_a_word(scheduler, deepcopy(api.objects[pod_path("pod1")]))
     for _ in range(2):
         async with running(api, tmp_path) as (scheduler,):
             await scheduler.recovery.recover()
-            (told,) = binds_told(scheduler)
-            assert (told.attempt_id, told.bound, told.node) == (bind.attempt.id, True, "node1")
-            assert (told.bind_started_at, told.ended_at) == (bind.started_at, bind.started_at)
+            (written,) = binds_written(scheduler)
+            assert (written.attempt_id, written.bound, written.node) == (bind.attempt.id, True, "node1")
+            assert (written.bind_started_at, written.ended_at) == (bind.started_at, bind.started_at)
 
 
-async def test_one_that_was_about_to_be_told_is_told_word_for_word(tmp_path: Path) -> None:
+async def test_a_bind_whose_event_was_not_durable_gets_the_same_event_again(tmp_path: Path) -> None:
     api = a_cluster("pod1")
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[pod_path("pod1")])
         await scheduler.filter(pod)
         assert await scheduler.bind(pod) == ""
-        (first,) = binds_told(scheduler)
+        (first,) = binds_written(scheduler)
     # The last step is lost.
     journal = tmp_path / "spool" / "binds.jsonl"
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     async with running(api, tmp_path) as (scheduler,):
         await scheduler.recovery.recover()
-        again = binds_told(scheduler)
+        again = binds_written(scheduler)
     assert again == [first, first]
     assert again[0].id == again[1].id
 
 
-async def test_a_binding_without_an_answer_is_told_when_it_is_known_what_became_of_it(tmp_path: Path) -> None:
+async def test_a_binding_without_an_answer_is_reported_when_it_is_known_what_became_of_it(tmp_path: Path) -> None:
     api = a_cluster("pod1")
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[pod_path("pod1")])
@@ -77,10 +77,10 @@ async def test_a_binding_without_an_answer_is_told_when_it_is_known_what_became_
         api.fail(READING, READING)
         assert await scheduler.bind(pod) != ""
         await scheduler.recovery.recover()
-        assert binds_told(scheduler) == []
+        assert binds_written(scheduler) == []
         await scheduler.recovery.recover()
-        (told,) = binds_told(scheduler)
-        assert told.bound
+        (written,) = binds_written(scheduler)
+        assert written.bound
         assert len(scheduler.binds) == 0
 
 
@@ -96,7 +96,7 @@ async def test_a_pod_that_is_gone_settles_nothing_nor_does_another_of_its_name(
         api.put(pod_path("pod1"), a_pod("pod1", uid="of-the-one-after"))
     async with running(api, tmp_path) as (scheduler,):
         await scheduler.recovery.recover()
-        assert binds_told(scheduler) == []
+        assert binds_written(scheduler) == []
         assert len(scheduler.binds) == 0
 
 
@@ -109,4 +109,4 @@ async def test_an_api_server_that_is_away_is_asked_again(tmp_path: Path) -> None
         await scheduler.recovery.recover()
         assert len(scheduler.binds) == 1
         await scheduler.recovery.recover()
-        assert [told.bound for told in binds_told(scheduler)] == [True]
+        assert [written.bound for written in binds_written(scheduler)] == [True]

@@ -54,7 +54,7 @@ class RacingApi(ScriptedApi):
         return {"metadata": {"namespace": namespace, "name": name}}
 
 
-def test_whoever_loses_the_race_for_the_lock_leaves_it_to_the_winner() -> None:
+def test_the_pod_that_loses_the_race_for_the_lock_leaves_it_to_the_winner() -> None:
     case = next(case for case in BINDS if case["name"] == "free node")
     api = RacingApi(case)
     asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])

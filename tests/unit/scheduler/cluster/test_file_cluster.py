@@ -20,32 +20,32 @@ from tests.support.builders.kube_objects import Json, a_node, a_pod
 
 
 class Seen:
-    """Remembers what it is told, as (what, name or UID)."""
+    """Remembers the changes, as (what, name or UID)."""
 
     def __init__(self) -> None:
-        self.told: list[tuple[str, str]] = []
+        self._changes: list[tuple[str, str]] = []
 
     def node_changed(self, node: Object) -> None:
-        self.told.append(("node changed", node["metadata"]["name"]))
+        self._changes.append(("node changed", node["metadata"]["name"]))
 
     def node_gone(self, name: str) -> None:
-        self.told.append(("node gone", name))
+        self._changes.append(("node gone", name))
 
     def pod_changed(self, pod: Object) -> None:
-        self.told.append(("pod changed", pod["metadata"]["uid"]))
+        self._changes.append(("pod changed", pod["metadata"]["uid"]))
 
     def pod_gone(self, uid: str) -> None:
-        self.told.append(("pod gone", uid))
+        self._changes.append(("pod gone", uid))
 
     def quota_changed(self, quota: Object) -> None:
-        self.told.append(("quota changed", quota["metadata"]["name"]))
+        self._changes.append(("quota changed", quota["metadata"]["name"]))
 
     def quota_gone(self, namespace: str, name: str) -> None:
-        self.told.append(("quota gone", f"{namespace}/{name}"))
+        self._changes.append(("quota gone", f"{namespace}/{name}"))
 
     def news(self) -> list[tuple[str, str]]:
-        told, self.told = self.told, []
-        return told
+        changes, self._changes = self._changes, []
+        return changes
 
 
 def a_file(*objects: Json) -> Manifest:
@@ -72,7 +72,7 @@ def node_annotation(cluster: FileCluster, node: str, key: str) -> str | None:
     return annotation(found, key)
 
 
-def test_only_the_difference_of_an_edit_is_told() -> None:
+def test_only_the_difference_of_an_edit_is_reported() -> None:
     quota = {"kind": "ResourceQuota", "metadata": {"name": "q", "namespace": "ml"}, "spec": {"hard": {"a": "1"}}}
     cluster, seen = a_cluster_of(a_node("same"), a_node("changed"), a_node("gone"), a_pod("ended"), quota)
     ended = a_pod("ended") | {"status": {"phase": "Succeeded"}}
@@ -138,7 +138,7 @@ async def test_a_pod_is_bound_once() -> None:
         await cluster.bind("default", "pod1", "uid-pod1", "node2")
 
 
-async def test_a_pod_that_was_made_anew_is_not_bound_for_the_old_one() -> None:
+async def test_a_pod_that_was_made_again_is_not_bound_for_the_old_one() -> None:
     cluster, _ = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1", uid="new"))
     with pytest.raises(KubeApiError, match="UID in precondition: old, UID in object meta: new"):
@@ -154,7 +154,7 @@ async def test_an_edit_keeps_our_lock_unless_it_speaks_of_the_lock() -> None:
     assert node_annotation(cluster, "node1", NODE_LOCK) == "theirs"
 
 
-async def test_what_we_bound_stays_until_the_file_speaks_of_that_pod() -> None:
+async def test_what_we_bound_remains_until_the_file_speaks_of_that_pod() -> None:
     cluster, seen = a_cluster_of(a_node("node1"))
     cluster.offered(a_pod("pod1"))
     await cluster.patch_pod("default", "pod1", "uid-pod1", {ASSIGNED_NODE: "node1"})
@@ -186,7 +186,7 @@ async def test_pods_that_never_fit_are_forgotten_before_memory_is() -> None:
     assert cluster.known_pod("default", f"pod{MAX_OFFERED + 4}")
 
 
-def test_a_kind_that_is_not_used_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_kind_that_is_not_used_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     cluster, _ = a_cluster_of({"kind": "Service", "metadata": {"name": "s"}})
     cluster.apply(

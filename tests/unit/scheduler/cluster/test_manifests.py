@@ -58,7 +58,7 @@ def test_a_pod_without_uid_gets_the_same_one_each_time() -> None:
     assert first == again != ""
 
 
-def test_a_date_in_an_annotation_stays_text() -> None:
+def test_a_date_in_an_annotation_remains_text() -> None:
     text = "{kind: Node, metadata: {name: n, annotations: {since: 2026-11-21T03:00:00Z, day: 2026-11-21}}}"
     assert parsed(text).nodes["n"]["metadata"]["annotations"] == {"since": "2026-11-21T03:00:00Z", "day": "2026-11-21"}
 
@@ -101,9 +101,9 @@ def test_a_broken_hami_annotation_is_no_mistake_of_the_file() -> None:
     ],
 )
 def test_a_mistake_is_named_with_its_line_and_the_way_out(text: str, line: int, words: str) -> None:
-    said = mistake(text)
-    assert said.startswith(f"cluster.yaml:{line}: ")
-    assert words in said
+    content = mistake(text)
+    assert content.startswith(f"cluster.yaml:{line}: ")
+    assert words in content
 
 
 @pytest.mark.parametrize("text", [b"kind: Node\nmetadata: {name: \xff}", b"kind: Node\nmetadata: {name: \x00}"])

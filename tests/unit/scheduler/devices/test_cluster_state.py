@@ -39,7 +39,7 @@ def test_a_pod_counts_from_its_annotation_until_it_ends() -> None:
     assert used(columns, "node-a") == [(0, 0, 0)]
 
 
-def test_a_pod_told_twice_counts_once() -> None:
+def test_a_pod_reported_twice_counts_once() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,3000,30:;")] * 3)
     assert used(columns, "node-a") == [(1, 30, 3000)]
 
@@ -51,7 +51,7 @@ def test_a_pod_that_came_before_its_node_counts_when_the_node_comes() -> None:
     assert used(columns, "node-a") == [(1, 30, 3000)]
 
 
-def test_a_node_that_registers_other_cards_keeps_what_its_pods_hold() -> None:
+def test_a_node_that_registers_other_devices_keeps_what_its_pods_hold() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,3000,30:;")])
     columns.apply_node(a_node(devices=[a_device("GPU-1"), a_device("GPU-0")]))
     assert used(columns, "node-a") == [(0, 0, 0), (1, 30, 3000)]
@@ -119,7 +119,7 @@ def test_a_node_that_leaves_the_handshake_open_with_no_gpu_allocatable_is_given_
     assert "handshake" in str(columns.unregistered_cause("node-a"))
 
 
-def test_a_fragment_is_encoded_once_and_stays_with_old_decisions() -> None:
+def test_a_fragment_is_encoded_once_and_remains_with_old_decisions() -> None:
     columns = a_cluster(a_node(devices=[a_device("GPU-0"), a_device("GPU-1")]))
     fragment = columns.node_fragment("node-a")
     assert fragment is not None
@@ -145,8 +145,8 @@ def test_increments_in_any_order_end_where_a_fresh_start_does(seed: int) -> None
         name, uid = rnd.choice(names), f"uid-{rnd.randrange(12)}"
         match rnd.randrange(6):
             case 0:
-                cards = [a_device(f"{name}-{i}", devmem=rnd.choice([1000, 2000])) for i in range(rnd.randrange(1, 5))]
-                nodes[name] = a_node(name, cards)
+                gpus = [a_device(f"{name}-{i}", devmem=rnd.choice([1000, 2000])) for i in range(rnd.randrange(1, 5))]
+                nodes[name] = a_node(name, gpus)
                 columns.apply_node(nodes[name])
             case 1:
                 nodes.pop(name, None)

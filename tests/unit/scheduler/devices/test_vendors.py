@@ -43,8 +43,8 @@ def decided(columns: ClusterColumns, pod: dict[str, Any]) -> Decision:
 
 
 def reason(columns: ClusterColumns, pod: dict[str, Any]) -> str:
-    (told,) = decided(columns, pod).failed_nodes().values()
-    return told
+    (recorded,) = decided(columns, pod).failed_nodes().values()
+    return recorded
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def reason(columns: ClusterColumns, pod: dict[str, Any]) -> str:
         ("metax", "hami.io/metax-sgpu-devices", "GPU-mx-1,Metax-SGPU,16384,40:;"),
     ],
 )
-def test_a_pod_gets_a_part_of_a_card_under_its_vendors_keys(name: str, key: str, devices: str) -> None:
+def test_a_pod_gets_a_part_of_a_device_under_its_vendors_keys(name: str, key: str, devices: str) -> None:
     columns = a_cluster(name)
     decision = decided(columns, a_pod(name))
     node = decision.chosen
@@ -84,7 +84,7 @@ def test_what_a_pod_holds_is_held_until_it_is_gone(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*NAMES, "mixed"])
-def test_what_is_kept_of_a_watched_node_tells_the_same_cards(name: str) -> None:
+def test_what_is_kept_of_a_watched_node_has_the_same_devices(name: str) -> None:
     node = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
     columns = ClusterColumns(VENDORS)
     columns.apply_node(slim_node(node))
@@ -102,12 +102,12 @@ COUNTS = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_more_cards_than_the_node_has_are_refused(name: str) -> None:
+def test_more_devices_than_the_node_has_are_refused(name: str) -> None:
     assert reason(a_cluster(name), a_pod(name, limits={COUNTS[name]: 9})) == "NodeInsufficientDevice"
 
 
 @pytest.mark.parametrize(
-    ("name", "limits", "told"),
+    ("name", "limits", "recorded"),
     [
         ("ascend", {"huawei.com/Ascend910B3": 4}, "1/4 CardNotHealth, 3/4 AllocatedCardsInsufficientRequest"),
         ("hygon", {"hygon.com/dcumem": 99999}, "1/4 CardNotHealth, 1/4 CardUuidMismatch, 2/4 CardInsufficientMemory"),
@@ -116,11 +116,11 @@ def test_more_cards_than_the_node_has_are_refused(name: str) -> None:
         ("metax", {"metax-tech.com/vmemory": "65Gi"}, "2/2 CardInsufficientMemory"),
     ],
 )
-def test_health_memory_and_uuid_are_told_in_nvidias_words(name: str, limits: dict[str, Any], told: str) -> None:
-    assert reason(a_cluster(name), a_pod(name, limits=limits)) == told
+def test_health_memory_and_uuid_are_reported_in_nvidias_words(name: str, limits: dict[str, Any], recorded: str) -> None:
+    assert reason(a_cluster(name), a_pod(name, limits=limits)) == recorded
 
 
-def test_a_type_that_is_not_wanted_is_told() -> None:
+def test_a_type_that_is_not_wanted_is_reported() -> None:
     pod = a_pod("hygon")
     pod["metadata"]["annotations"] = {"hygon.com/use-dcutype": "K100"}
     assert reason(a_cluster("hygon"), pod) == "1/4 CardNotHealth, 3/4 CardTypeMismatch"
@@ -143,7 +143,7 @@ def test_cores_are_shared_out_until_there_are_none(name: str) -> None:
     assert (devices["used_cores"] <= devices["total_cores"]).all()
 
 
-def test_a_pod_for_one_vendor_does_not_see_the_cards_of_another() -> None:
+def test_a_pod_for_one_vendor_does_not_see_the_devices_of_another() -> None:
     assert reason(a_cluster("mixed"), a_pod("hygon", limits={"hygon.com/dcunum": 3})) == "NodeInsufficientDevice"
     assert reason(a_cluster("metax"), a_pod("hygon")) == "NodeInsufficientDevice"
 
@@ -194,8 +194,8 @@ def test_annotation_keys_of_nvidia_can_be_configured_too() -> None:
     text = b"nvidia: {annotations: {register: example.com/cards, allocated: example.com/held}}"
     columns = ClusterColumns(device_config.parse(text, "file"))
     node = yaml.safe_load((EXAMPLES / "mixed.yaml").read_text())
-    said = node["metadata"]["annotations"]
-    said["example.com/cards"] = said.pop("hami.io/node-nvidia-register")
+    value = node["metadata"]["annotations"]
+    value["example.com/cards"] = value.pop("hami.io/node-nvidia-register")
     columns.apply_node(node)
     pod = a_pod("mixed")
     del pod["spec"]["containers"][-1]["resources"]["limits"]["hygon.com/dcunum"]
@@ -216,23 +216,23 @@ def test_a_broken_registration_of_one_vendor_leaves_the_others() -> None:
 
 
 _WORDS = st.sampled_from(["[null]", "[]", "{}", "a,1:", "1"])
-_SAID = st.none() | st.booleans() | st.integers() | st.text(max_size=6) | _WORDS
+_VALUE = st.none() | st.booleans() | st.integers() | st.text(max_size=6) | _WORDS
 _KEYS = [key for vendor in VENDORS for key in (vendor.node.register, vendor.pod.allocated, vendor.pod.use_uuid) if key]
-_ANNOTATIONS = st.dictionaries(st.sampled_from([*_KEYS, "hami.io/vgpu-node"]), _SAID, max_size=4)
+_ANNOTATIONS = st.dictionaries(st.sampled_from([*_KEYS, "hami.io/vgpu-node"]), _VALUE, max_size=4)
 _METAX_FIELDS = st.sampled_from(["uuid", "totalDevCount", "totalVRam", "healthy", "numa"])
-_METAX = st.lists(st.dictionaries(_METAX_FIELDS, _SAID) | _SAID, max_size=3)
+_METAX = st.lists(st.dictionaries(_METAX_FIELDS, _VALUE) | _VALUE, max_size=3)
 _CAPACITY = st.dictionaries(
     st.sampled_from(["cambricon.com/mlu.smlu.vcore", "cambricon.com/mlu.smlu.vmemory"]),
-    _SAID | st.sampled_from(["200", str(10**18), "-5", "1k"]),
+    _VALUE | st.sampled_from(["200", str(10**18), "-5", "1k"]),
 )
 
 
 @given(_ANNOTATIONS, _METAX, _CAPACITY, _ANNOTATIONS, st.sampled_from([*NAMES, "mixed"]))
 def test_any_node_and_pod_of_any_vendor_is_judged(
-    said: dict[str, Any], metax: list[Any], capacity: dict[str, Any], held: dict[str, Any], name: str
+    value: dict[str, Any], metax: list[Any], capacity: dict[str, Any], held: dict[str, Any], name: str
 ) -> None:
     columns = a_cluster(name)
-    annotations = {**said, "metax-tech.com/node-gpu-devices": json.dumps(metax)}
+    annotations = {**value, "metax-tech.com/node-gpu-devices": json.dumps(metax)}
     status = {"capacity": capacity}
     columns.apply_node({"metadata": {"name": "other", "annotations": annotations}, "status": status})
     columns.apply_pod({"metadata": {"name": "held", "uid": "held", "annotations": held}})

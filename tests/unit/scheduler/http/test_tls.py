@@ -42,13 +42,13 @@ def test_a_secret_swapped_through_its_link_is_served_from_the_next_handshake_on(
     assert (certificates.problem, certificates.reloads) == ("", 1)
 
 
-def test_files_that_stay_the_same_are_not_loaded_again(tmp_path: Path) -> None:
+def test_files_that_remain_the_same_are_not_loaded_again(tmp_path: Path) -> None:
     certificates = Certificates(a_pair(tmp_path))
     certificates.reload()
     assert certificates.reloads == 0
 
 
-def test_a_pair_that_breaks_is_named_and_the_old_one_stays_until_it_is_whole_again(
+def test_a_pair_that_breaks_is_named_and_the_old_one_remains_until_it_is_whole_again(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     pair = a_pair(tmp_path)

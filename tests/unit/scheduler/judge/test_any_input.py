@@ -34,7 +34,9 @@ VALUES = st.recursive(
 )
 NUMBERS = st.one_of(st.integers(), st.sampled_from(HUGE), VALUES)
 FIELDS = [*a_mig_device(), "index", "numa", "extra"]
-CARDS = st.dictionaries(st.sampled_from(FIELDS), NUMBERS, max_size=3).map(lambda said: {**a_mig_device(), **said})
+ONE_DEVICE = st.dictionaries(st.sampled_from(FIELDS), NUMBERS, max_size=3).map(
+    lambda content: {**a_mig_device(), **content}
+)
 QUANTITIES = st.one_of(
     NUMBERS,
     st.from_regex(r"[+-]?[0-9]{0,30}(\.[0-9]{0,5})?([eE][+-]?[0-9]{1,9}|[numkMGTPE]i?)?", fullmatch=True),
@@ -64,10 +66,10 @@ def survives(node: Any, running: Any, quota: Any, pod: Any) -> None:
         reserve(columns, answer, pod)
 
 
-@given(st.lists(st.one_of(CARDS, VALUES), max_size=3))
+@given(st.lists(st.one_of(ONE_DEVICE, VALUES), max_size=3))
 @settings(max_examples=examples(50))
-def test_any_registration(cards: list[Any]) -> None:
-    survives(a_node(devices=json.dumps(cards)), a_running_pod("GPU-0,NVIDIA,1,1:;"), a_quota(gpumem=100), a_pod())
+def test_any_registration(gpus: list[Any]) -> None:
+    survives(a_node(devices=json.dumps(gpus)), a_running_pod("GPU-0,NVIDIA,1,1:;"), a_quota(gpumem=100), a_pod())
 
 
 @given(st.text(max_size=40))

@@ -46,7 +46,7 @@ def test_malformed_weights_fail_the_attempt_with_hamis_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("card", "container", "expected"),
+    ("gpu", "container", "expected"),
     [
         (a_device(health=False), asks(), "1/1 CardNotHealth"),
         (a_device(devmem=1000), asks(gpumem=1001), "1/1 CardInsufficientMemory"),
@@ -57,13 +57,13 @@ def test_malformed_weights_fail_the_attempt_with_hamis_words() -> None:
         (a_device(type="Tesla P4"), asks(), "NodeInsufficientDevice"),
     ],
 )
-def test_a_card_is_refused_for_its_first_failing_check(card: dict, container: dict, expected: str) -> None:  # type: ignore[type-arg]
-    assert reason(decided(a_cluster(a_node(devices=[card])), a_pod(container))) == expected
+def test_a_device_is_refused_for_its_first_failing_check(gpu: dict, container: dict, expected: str) -> None:  # type: ignore[type-arg]
+    assert reason(decided(a_cluster(a_node(devices=[gpu])), a_pod(container))) == expected
 
 
-def test_an_unhealthy_cordoned_card_of_the_wrong_type_is_not_healthy_first() -> None:
-    cards = [a_device("GPU-0", health=False), a_device("GPU-1")]
-    node = a_node(devices=cards, device_cordon="GPU-0,GPU-1")
+def test_an_unhealthy_cordoned_device_of_the_wrong_type_is_not_healthy_first() -> None:
+    gpus = [a_device("GPU-0", health=False), a_device("GPU-1")]
+    node = a_node(devices=gpus, device_cordon="GPU-0,GPU-1")
     pod = a_pod(annotations={"nvidia.com/use-gputype": "H100"})
     assert reason(decided(a_cluster(node), pod)) == "1/2 CardCordoned, 1/2 CardNotHealth"
 
@@ -74,31 +74,31 @@ def test_a_lifted_cordon_counts_at_once() -> None:
     assert decided(columns, a_pod()).chosen == "node-a"
 
 
-def test_type_and_uuid_lists_refuse_cards() -> None:
+def test_type_and_uuid_lists_refuse_devices() -> None:
     columns = a_cluster(a_node(devices=[a_device("GPU-0"), a_device("GPU-1", type="NVIDIA H100")]))
     pod = a_pod(annotations={"nvidia.com/use-gputype": "h100", "nvidia.com/nouse-gpuuuid": "GPU-1"})
     assert reason(decided(columns, pod)) == "1/2 CardTypeMismatch, 1/2 CardUuidMismatch"
 
 
-def test_a_whole_card_is_not_given_while_someone_uses_it() -> None:
+def test_a_whole_device_is_not_given_while_someone_uses_it() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,100,0:;")])
     assert reason(decided(columns, a_pod(asks(gpumem=100, gpucores=100)))) == "1/1 ExclusiveDeviceAllocateConflict"
 
 
-def test_a_card_without_cores_left_takes_no_pod_that_asks_for_none() -> None:
+def test_a_device_without_cores_left_takes_no_pod_that_asks_for_none() -> None:
     columns = a_cluster(pods=[a_running_pod("GPU-0,NVIDIA,100,100:;")])
     assert reason(decided(columns, a_pod(asks(gpumem=100)))) == "1/1 CardComputeUnitsExhausted"
 
 
-def test_cards_found_but_too_few_are_counted_as_such() -> None:
-    cards = [a_device(f"GPU-{i}", health=i != 1) for i in range(3)]
-    decision = decided(a_cluster(a_node(devices=cards)), a_pod(asks(3)))
+def test_devices_found_but_too_few_are_counted_as_such() -> None:
+    gpus = [a_device(f"GPU-{i}", health=i != 1) for i in range(3)]
+    decision = decided(a_cluster(a_node(devices=gpus)), a_pod(asks(3)))
     assert reason(decision) == "1/3 CardNotHealth, 2/3 AllocatedCardsInsufficientRequest"
 
 
 def test_the_walk_ends_when_there_are_enough_and_says_so() -> None:
-    cards = [a_device(f"GPU-{i}", health=i != 3) for i in range(4)]
-    decision = decided(a_cluster(a_node(devices=cards)), a_pod())
+    gpus = [a_device(f"GPU-{i}", health=i != 3) for i in range(4)]
+    decision = decided(a_cluster(a_node(devices=gpus)), a_pod())
     assert verdicts(decision) == ["not reached", "not reached", "picked", "CardNotHealth"]
 
 
@@ -111,9 +111,9 @@ def test_verdicts_are_kept_for_nodes_that_refuse_while_another_fits() -> None:
 
 
 def test_a_change_of_numa_node_drops_what_was_taken() -> None:
-    cards = [a_device(f"GPU-{i}", numa=int(i > 0)) for i in range(3)]
+    gpus = [a_device(f"GPU-{i}", numa=int(i > 0)) for i in range(3)]
     pod = a_pod(asks(3), annotations={"nvidia.com/numa-bind": "true"})
-    decision = decided(a_cluster(a_node(devices=cards)), pod)
+    decision = decided(a_cluster(a_node(devices=gpus)), pod)
     assert reason(decision) == "1/3 AllocatedCardsInsufficientRequest, 2/3 NumaNotFit"
     assert verdicts(decision) == ["AllocatedCardsInsufficientRequest", "NumaNotFit", "NumaNotFit"]
 
@@ -201,7 +201,7 @@ def test_nodes_of_very_different_sizes_are_judged_in_one_decision() -> None:
     assert decision.chosen == "node-b"
 
 
-def test_reserving_takes_the_cards_and_releasing_gives_them_back() -> None:
+def test_reserving_takes_the_devices_and_releasing_gives_them_back() -> None:
     columns = a_cluster(a_node(devices=[a_device(devmem=1000)]))
     first = a_pod(asks(gpumem=600), uid="uid-1")
     reserve(columns, decided(columns, first), first)
@@ -221,7 +221,7 @@ def test_a_pod_is_not_in_its_own_way_when_it_is_tried_again() -> None:
     assert reason(decided(columns, a_pod(asks(gpumem=401), uid="uid-2"))) == "1/1 CardInsufficientMemory"
 
 
-def test_a_late_telling_of_the_pod_without_annotations_does_not_free_its_reservation() -> None:
+def test_a_late_observation_of_the_pod_without_annotations_does_not_free_its_reservation() -> None:
     columns = a_cluster(a_node(devices=[a_device(devmem=1000)]))
     pod = a_pod(asks(gpumem=600))
     reserve(columns, decided(columns, pod), pod)
@@ -230,7 +230,7 @@ def test_a_late_telling_of_the_pod_without_annotations_does_not_free_its_reserva
 
 
 class TestQuota:
-    def test_what_is_over_the_quota_is_refused_card_by_card(self) -> None:
+    def test_what_is_over_the_quota_is_refused_device_by_device(self) -> None:
         columns = a_cluster(a_node(devices=[a_device(f"GPU-{i}") for i in range(3)]))
         columns.apply_quota(a_quota(gpumem="5000"))
         decision = decided(columns, a_pod(asks(2, gpumem=3000)))
@@ -271,7 +271,7 @@ class TestMig:
     def columns(self) -> ClusterColumns:
         return a_cluster(a_node(devices=[a_mig_device()]))
 
-    def test_one_card_may_give_several_instances(self) -> None:
+    def test_one_device_may_give_several_instances(self) -> None:
         decision = decided(self.columns(), a_pod(asks(2, gpumem=10_000)))
         assert given_uuids(decision) == [["GPU-0", "GPU-0"]]
         assert decision.allocation is not None
@@ -282,7 +282,7 @@ class TestMig:
         decision = decided(self.columns(), a_pod(asks(gpumem=100, gpucores=5)))
         assert decision.annotations["hami.io/vgpu-devices-allocated"] == "GPU-0,NVIDIA,4864,14:;"
 
-    def test_each_look_at_a_card_is_a_row(self) -> None:
+    def test_each_look_at_a_device_is_a_row(self) -> None:
         decision = decided(self.columns(), a_pod(asks(3, gpumem=10_000)))
         assert reason(decision) == "1/1 CardMigTopologyInfeasible, 2/1 AllocatedCardsInsufficientRequest"
         assert verdicts(decision) == ["AllocatedCardsInsufficientRequest"] * 2 + ["CardMigTopologyInfeasible"]
@@ -299,16 +299,16 @@ class TestMig:
         assert part is not None
         assert part.start == 0
 
-    def test_a_card_whose_instances_are_not_told_is_not_healthy(self) -> None:
+    def test_a_device_whose_instances_are_not_reported_is_not_healthy(self) -> None:
         columns = self.columns()
         columns.apply_pod(a_running_pod("GPU-0,NVIDIA,4864,14:;"))
         assert reason(decided(columns, a_pod(asks(gpumem=100)))) == "1/1 CardNotHealth"
 
 
-def test_topology_aware_takes_the_cards_that_talk_best() -> None:
-    cards = [a_device(f"GPU-{i}") for i in range(3)]
+def test_topology_aware_takes_the_best_connected_devices() -> None:
+    gpus = [a_device(f"GPU-{i}") for i in range(3)]
     scores = '[{"uuid":"GPU-0","score":{"GPU-2":9,"GPU-1":1}},{"uuid":"GPU-2","score":{"GPU-0":9,"GPU-1":1}}]'
-    columns = a_cluster(a_node(devices=cards, node_nvidia_score=scores))
+    columns = a_cluster(a_node(devices=gpus, node_nvidia_score=scores))
     decision = decided(columns, a_pod(asks(2)), policy=SchedulingPolicy(device="topology-aware"))
     assert sorted(given_uuids(decision)[0]) == ["GPU-0", "GPU-2"]
     assert verdicts(decision) == ["picked", "fits", "picked"]

@@ -78,15 +78,15 @@ def pods(draw: st.DrawFn) -> dict[str, Any]:
 
 def judged(columns: ClusterColumns, pod: dict[str, Any], names: list[str]) -> dict[tuple[int, str], list[Any]]:
     """By container and node, all that is said of it."""
-    wishes = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
+    annotations = read_pod_annotations(pod["metadata"]["annotations"], "binpack", "spread", NVIDIA)
     (batch,) = batches(columns, np.array([columns.ids([name])[0] for name in names]))
-    trial = BatchEvaluation({NVIDIA.word: pod_constraints(columns, pod["metadata"], wishes, NVIDIA)}, batch)
-    said: dict[tuple[int, str], list[Any]] = {}
+    trial = BatchEvaluation({NVIDIA.word: pod_constraints(columns, pod["metadata"], annotations, NVIDIA)}, batch)
+    value: dict[tuple[int, str], list[Any]] = {}
     for place, request in enumerate(container_requests(pod, ONLY_NVIDIA)):
         if not trial.is_over:
             part = trial.judge(request)
-            said |= {(place, names[node]): rows for node, rows in _by_node(part)}
-    return said
+            value |= {(place, names[node]): rows for node, rows in _by_node(part)}
+    return value
 
 
 def _by_node(part: PartialJudgement) -> list[tuple[int, list[Any]]]:
@@ -106,10 +106,10 @@ def test_a_node_is_judged_among_others_as_it_is_alone(columns: ClusterColumns, p
     assert together == {key: rows for each in alone for key, rows in each.items()}
 
 
-def holding(columns: ClusterColumns, card: str, *starts: int) -> None:
+def holding(columns: ClusterColumns, gpu: str, *starts: int) -> None:
     for start in starts:
-        pod = a_running_pod(f"{card},NVIDIA,4864,14:;", card.split("-")[0], f"uid-{card}-{start}")
-        pod["metadata"]["annotations"]["hami.io/vgpu-mig-allocations"] = an_instance(card, start, 1)
+        pod = a_running_pod(f"{gpu},NVIDIA,4864,14:;", gpu.split("-")[0], f"uid-{gpu}-{start}")
+        pod["metadata"]["annotations"]["hami.io/vgpu-mig-allocations"] = an_instance(gpu, start, 1)
         columns.apply_pod(pod)
 
 
@@ -118,12 +118,12 @@ def test_nodes_of_equal_use_differ_where_their_instances_stand_elsewhere() -> No
     holding(columns, "n0-0", 0, 1)
     holding(columns, "n1-0", 0, 4)
     holding(columns, "n2-0", 2, 3)
-    said = judged(columns, a_pod(asks(1, gpumem=15000)), NODES)
-    assert [said[0, name][0] for name in NODES] == [True, False, True]
+    value = judged(columns, a_pod(asks(1, gpumem=15000)), NODES)
+    assert [value[0, name][0] for name in NODES] == [True, False, True]
 
 
 def test_what_the_pod_itself_took_counts_on_each_node_for_its_next_container() -> None:
     columns = a_cluster(*(a_node(name, [a_mig_device(f"{name}-0")]) for name in NODES))
     holding(columns, "n1-0", 0)
-    said = judged(columns, a_pod(asks(1, gpumem=15000), asks(1, gpumem=15000)), NODES)
-    assert [said[1, name][0] for name in NODES if (1, name) in said] == [True, False, True]
+    value = judged(columns, a_pod(asks(1, gpumem=15000), asks(1, gpumem=15000)), NODES)
+    assert [value[1, name][0] for name in NODES if (1, name) in value] == [True, False, True]

@@ -34,7 +34,7 @@ POLICIES = [
 
 
 @st.composite
-def cards(draw: st.DrawFn, node: str) -> list[dict[str, Any]]:
+def gpus(draw: st.DrawFn, node: str) -> list[dict[str, Any]]:
     return [
         a_device(
             f"{node}-{place}",
@@ -63,12 +63,12 @@ def pair_scores(draw: st.DrawFn, node: str) -> dict[str, str]:
 def clusters(draw: st.DrawFn) -> ClusterColumns:
     names = [f"n{i}" for i in range(draw(st.integers(1, 5)))]
     columns = a_cluster(
-        *(a_node(name, draw(cards(name)), device_cordon="n0-1,n1-0", **draw(pair_scores(name))) for name in names)
+        *(a_node(name, draw(gpus(name)), device_cordon="n0-1,n1-0", **draw(pair_scores(name))) for name in names)
     )
     for number in range(draw(st.integers(0, 8))):
         node = draw(st.sampled_from(names))
-        card, memory, cores = draw(st.integers(0, 8)), draw(st.integers(0, 3000)), draw(st.sampled_from([0, 30, 100]))
-        columns.apply_pod(a_running_pod(f"{node}-{card},NVIDIA,{memory},{cores}:;", node, f"uid-{number}"))
+        device, memory, cores = draw(st.integers(0, 8)), draw(st.integers(0, 3000)), draw(st.sampled_from([0, 30, 100]))
+        columns.apply_pod(a_running_pod(f"{node}-{device},NVIDIA,{memory},{cores}:;", node, f"uid-{number}"))
     if draw(st.booleans()):
         columns.apply_quota(a_quota(gpumem=draw(st.integers(0, 12000)), gpucores=draw(st.integers(0, 400))))
     return columns

@@ -24,12 +24,12 @@ def test_of_several_the_best_bond_wins(count: int, seed: int) -> None:
     assert best_devices(uuids, count, scores) == list(best)
 
 
-def test_of_one_the_card_that_talks_worst_is_taken() -> None:
+def test_of_one_the_worst_connected_device_is_taken() -> None:
     scores = {"a": {"b": 9, "c": 9}, "b": {"a": 9, "c": 1}, "c": {"a": 9, "b": 1}}
     assert best_devices(["a", "b", "c"], 1, scores) == [1]
 
 
-def test_without_scores_the_first_cards_are_taken() -> None:
+def test_without_scores_the_first_devices_are_taken() -> None:
     assert best_devices(["a", "b", "c"], 2, {}) == [0, 1]
 
 

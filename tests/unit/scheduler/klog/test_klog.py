@@ -35,7 +35,7 @@ def a_decision(*nodes: Json, pods: tuple[Json, ...] = (), offered: tuple[str, ..
     return answer
 
 
-def told(decision: Decision, level: int, error: str = "") -> list[str]:
+def written(decision: Decision, level: int, error: str = "") -> list[str]:
     return [line.text for line in lines.decided(an_attempt(), decision, STARTED, error, level)]
 
 
@@ -47,7 +47,7 @@ def using(device: str, memory: int, cores: int, node: str = "node1") -> Json:
 @pytest.fixture
 def mixed() -> Decision:
     """node1 refuses for many reasons, node2 fits, node3 has too few cards, node4 is not registered."""
-    cards = [
+    node_devices = [
         a_device("GPU-dead", health=False),
         a_device("GPU-out"),
         a_device("GPU-old", type="NVIDIA-Tesla V100-PCIE-32GB", devmem=V100),
@@ -57,18 +57,18 @@ def mixed() -> Decision:
         a_device("GPU-free"),
     ]
     nodes = [
-        a_node("node1", devices=cards, annotations={"hami.io/device-cordon": "GPU-out"}),
+        a_node("node1", devices=node_devices, annotations={"hami.io/device-cordon": "GPU-out"}),
         a_node("node2", devices=2),
         a_node("node3", devices=1),
     ]
     pods = (using("GPU-full", 41645, 10), using("GPU-busy", 1000, 90), using("GPU-shared", 1000, 10))
-    wishes = {"nvidia.com/use-gputype": "A40"}
-    asking = a_pod("deepseek", [ASKING], wishes, namespace="llm")
+    annotations = {"nvidia.com/use-gputype": "A40"}
+    asking = a_pod("deepseek", [ASKING], annotations, namespace="llm")
     return a_decision(*nodes, pods=pods, offered=("node4",), pod=asking)
 
 
 def test_level_0_says_what_is_asked_and_what_kubectl_describe_shows(mixed: Decision) -> None:
-    assert told(mixed, 0) == [
+    assert written(mixed, 0) == [
         '"Starting schedule filter process" pod="deepseek" uuid="uid-deepseek" namespace="llm"',
         (
             '"Allocating device for container request" pod="llm/deepseek" card request='
@@ -82,7 +82,7 @@ def test_level_0_says_what_is_asked_and_what_kubectl_describe_shows(mixed: Decis
 
 
 def test_level_2_says_the_score_of_every_node_that_fits(mixed: Decision) -> None:
-    assert set(told(mixed, 2)) - set(told(mixed, 0)) == {"node node2 computer default score is 0.000000"}
+    assert set(written(mixed, 2)) - set(written(mixed, 0)) == {"node node2 computer default score is 0.000000"}
 
 
 def test_level_4_says_every_node_with_its_reasons_or_its_score(mixed: Decision) -> None:
@@ -90,7 +90,7 @@ def test_level_4_says_every_node_with_its_reasons_or_its_score(mixed: Decision) 
         "1/7 AllocatedCardsInsufficientRequest, 1/7 CardCordoned, 1/7 CardInsufficientCore, "
         "1/7 CardInsufficientMemory, 1/7 CardNotHealth, 1/7 CardTimeSlicingExhausted, 1/7 CardTypeMismatch"
     )
-    assert [line for line in told(mixed, 4) if line not in told(mixed, 2)] == [
+    assert [line for line in written(mixed, 4) if line not in written(mixed, 2)] == [
         f'"NodeUnfitPod" pod="llm/deepseek" node="node1" reason="{reasons}"',
         '"NodeFitPod" pod="llm/deepseek" node="node2" score=0',
         '"NodeUnfitPod" pod="llm/deepseek" node="node3" reason="NodeInsufficientDevice"',
@@ -122,31 +122,31 @@ def test_level_5_says_every_device_with_the_numbers_behind_its_verdict(mixed: De
             'type="NVIDIA"'
         ),
     }
-    assert set(told(mixed, 5)) - set(told(mixed, 4)) == expected
+    assert set(written(mixed, 5)) - set(written(mixed, 4)) == expected
 
 
-def one_card(card: Json, pod: Json, *pods: Json) -> list[str]:
-    found = a_decision(a_node("node1", devices=[card]), pods=pods, pod=pod)
-    return [line for line in told(found, 5) if "device=" in line]
+def one_device(gpu: Json, pod: Json, *pods: Json) -> list[str]:
+    found = a_decision(a_node("node1", devices=[gpu]), pods=pods, pod=pod)
+    return [line for line in written(found, 5) if "device=" in line]
 
 
-def test_a_card_without_cores_left_names_its_index() -> None:
-    lines_said = one_card(a_device("GPU-a"), a_pod(containers=[a_container(gpumem=100)]), using("GPU-a", 100, 100))
-    assert lines_said == ['"CardComputeUnitsExhausted" pod="llm/deepseek" node="node1" device="GPU-a" device index=0']
+def test_a_device_without_cores_left_names_its_index() -> None:
+    lines_value = one_device(a_device("GPU-a"), a_pod(containers=[a_container(gpumem=100)]), using("GPU-a", 100, 100))
+    assert lines_value == ['"CardComputeUnitsExhausted" pod="llm/deepseek" node="node1" device="GPU-a" device index=0']
 
 
-def test_a_card_that_would_have_to_be_alone_names_how_many_use_it() -> None:
+def test_a_device_that_would_have_to_be_alone_names_how_many_use_it() -> None:
     pod = a_pod(
         containers=[a_container(gpumem=100, gpucores=100)], annotations={"hami.io/gpu-scheduler-policy": "mutex"}
     )
-    assert one_card(a_device("GPU-a"), pod, using("GPU-a", 100, 10)) == [
+    assert one_device(a_device("GPU-a"), pod, using("GPU-a", 100, 10)) == [
         '"ExclusiveDeviceAllocateConflict" pod="llm/deepseek" node="node1" device="GPU-a" device index=0 used=1'
     ]
 
 
-def test_a_card_that_was_not_wanted_is_described() -> None:
+def test_a_device_that_was_not_wanted_is_described() -> None:
     pod = a_pod(annotations={"nvidia.com/use-gpuuuid": "GPU-b"})
-    assert one_card(a_device("GPU-a"), pod) == [
+    assert one_device(a_device("GPU-a"), pod) == [
         (
             '"CardUuidMismatch" pod="llm/deepseek" node="node1" device="GPU-a" current device info is:='
             '{"Index":0,"Used":0,'
@@ -158,31 +158,31 @@ def test_a_card_that_was_not_wanted_is_described() -> None:
 def test_what_stands_in_annotations_never_makes_a_line_of_its_own() -> None:
     evil = 'GPU-a"\nE1121 00:00:00.000000 1 x.go:1] "forged"'
     found = a_decision(a_node("node1", devices=[a_device(evil, type="NVIDIA A40\nX", health=False)]), pod=a_pod())
-    said = b"".join(headed(lines.decided(an_attempt(), found, STARTED, "", 5), STARTED, 1))
-    assert all(re.match(rb"I\d{4} ", line) for line in said.splitlines())
+    value = b"".join(headed(lines.decided(an_attempt(), found, STARTED, "", 5), STARTED, 1))
+    assert all(re.match(rb"I\d{4} ", line) for line in value.splitlines())
 
 
 def test_reasons_that_count_no_devices_have_no_event_of_their_own() -> None:
     found = a_decision(a_node("node1", devices=1), offered=("node2",), pod=a_pod(containers=[ASKING]))
-    (event,) = [line for line in told(found, 5) if line.startswith('"Event occurred"')]
+    (event,) = [line for line in written(found, 5) if line.startswith('"Event occurred"')]
     assert event.endswith('reason="FilteringFailed" message="no available node, 2 nodes do not meet"')
 
 
 def test_a_decision_that_could_not_be_written_says_why(mixed: Decision) -> None:
-    assert told(mixed, 0, error='pods "deepseek" not found')[-1].endswith(
+    assert written(mixed, 0, error='pods "deepseek" not found')[-1].endswith(
         'type="Warning" reason="FilteringFailed" message="pods \\"deepseek\\" not found"'
     )
 
 
 def test_an_attempt_that_could_not_be_judged_says_why() -> None:
-    said = [line.text for line in lines.failed(an_attempt(), Failed((), "calcScore failed"), STARTED)]
-    assert said[-1].endswith('reason="FilteringFailed" message="calcScore failed"')
+    value = [line.text for line in lines.failed(an_attempt(), Failed((), "calcScore failed"), STARTED)]
+    assert value[-1].endswith('reason="FilteringFailed" message="calcScore failed"')
 
 
-def test_a_bind_is_told_with_its_event() -> None:
-    said = [line.text for line in lines.bound(an_attempt(), "node3", "", STARTED)]
-    assert said[0] == '"Successfully bound pod to node" pod="deepseek" namespace="llm" node="node3"'
-    assert said[1].endswith('reason="BindingSucceed" message="Successfully binding node [node3] to llm/deepseek"')
+def test_a_bind_is_reported_with_its_event() -> None:
+    value = [line.text for line in lines.bound(an_attempt(), "node3", "", STARTED)]
+    assert value[0] == '"Successfully bound pod to node" pod="deepseek" namespace="llm" node="node3"'
+    assert value[1].endswith('reason="BindingSucceed" message="Successfully binding node [node3] to llm/deepseek"')
 
 
 def test_a_locked_node_is_an_error() -> None:
@@ -218,10 +218,10 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 def read_until(end: int, is_enough: Callable[[bytes], bool]) -> bytes:
-    said = b""
-    while not is_enough(said):
-        said += os.read(end, 65536)
-    return said
+    value = b""
+    while not is_enough(value):
+        value += os.read(end, 65536)
+    return value
 
 
 def test_lines_come_out_whole_and_in_order(pipe: tuple[int, int], mixed: Decision) -> None:
@@ -229,11 +229,11 @@ def test_lines_come_out_whole_and_in_order(pipe: tuple[int, int], mixed: Decisio
     for number in range(5):
         writer.decided(an_attempt(f"pod{number}"), mixed, STARTED, "")
     writer.close()
-    said = read_until(pipe[0], lambda said: said.count(b"Event occurred") == 5).decode().splitlines()
-    assert [line.split('uuid="uid-')[1].split('"')[0] for line in said if "Starting" in line] == [
+    value = read_until(pipe[0], lambda value: value.count(b"Event occurred") == 5).decode().splitlines()
+    assert [line.split('uuid="uid-')[1].split('"')[0] for line in value if "Starting" in line] == [
         f"pod{number}" for number in range(5)
     ]
-    assert all(re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ \w+\.go:\d+\] .+", line) for line in said)
+    assert all(re.fullmatch(r"I\d{4} \d\d:\d\d:\d\d\.\d{6} +\d+ \w+\.go:\d+\] .+", line) for line in value)
 
 
 def test_who_does_not_read_costs_lines_and_never_the_filter(pipe: tuple[int, int], mixed: Decision) -> None:
@@ -243,14 +243,14 @@ def test_who_does_not_read_costs_lines_and_never_the_filter(pipe: tuple[int, int
     # It came to its end although nobody read: what did not fit was left out.
     assert writer.dropped > 300
     # As soon as somebody reads on, what was left out is told.
-    read_until(pipe[0], lambda said: b'"Log lines left out: they are read too slowly" attempts=' in said)
+    read_until(pipe[0], lambda value: b'"Log lines left out: they are read too slowly" attempts=' in value)
     while True:
         before = writer.dropped
         writer.decided(an_attempt("late"), mixed, STARTED, "")
         if writer.dropped == before:
             break
         os.read(pipe[0], 65536)
-    read_until(pipe[0], lambda said: b"uid-late" in said)
+    read_until(pipe[0], lambda value: b"uid-late" in value)
     writer.close()
 
 

@@ -59,11 +59,11 @@ class Decoded:
         self.functions = {number: self.strings[name] for number, name in self._pairs(5, 1, 2)}
         self.lines = {}
         for location in self.all(4):
-            said = dict(fields(location))
-            line = said[4]
+            expected_text = dict(fields(location))
+            line = expected_text[4]
             assert isinstance(line, bytes)
             where = dict(fields(line))
-            self.lines[said[1]] = (self.functions[where[1]], where[2])
+            self.lines[expected_text[1]] = (self.functions[where[1]], where[2])
 
     def all(self, number: int) -> list[bytes]:
         return [value for found, value in self._fields if found == number and isinstance(value, bytes)]
@@ -75,10 +75,10 @@ class Decoded:
 
     def _pairs(self, field: int, first: int, second: int) -> Iterator[tuple[int | bytes, int]]:
         for each in self.all(field):
-            said = dict(fields(each))
-            value = said[second]
+            expected_text = dict(fields(each))
+            value = expected_text[second]
             assert isinstance(value, int)
-            yield said[first], value
+            yield expected_text[first], value
 
     @property
     def types(self) -> list[tuple[str, str]]:
@@ -86,8 +86,8 @@ class Decoded:
 
     @property
     def samples(self) -> list[tuple[list[tuple[str, int | bytes]], list[int]]]:
-        said = [dict(fields(each)) for each in self.all(2)]
-        return [([self.lines[at] for at in packed(bytes(each[1]))], packed(bytes(each[2]))) for each in said]
+        expected_text = [dict(fields(each)) for each in self.all(2)]
+        return [([self.lines[at] for at in packed(bytes(each[1]))], packed(bytes(each[2]))) for each in expected_text]
 
 
 def test_a_profile_reads_back_by_the_published_field_numbers() -> None:
@@ -187,6 +187,6 @@ def test_memory_is_found_where_it_was_allocated_and_the_sum_is_what_the_process_
 
 def test_the_stack_of_every_thread_can_be_read() -> None:
     with running("burns"):
-        said = sampler.stacks()
-    assert "burns:\n" in said
-    assert "in test_the_stack_of_every_thread_can_be_read" in said
+        expected_text = sampler.stacks()
+    assert "burns:\n" in expected_text
+    assert "in test_the_stack_of_every_thread_can_be_read" in expected_text

@@ -37,7 +37,7 @@ def decided(columns: ClusterColumns, pod: Json, names: list[str]) -> Decision:
     return answer
 
 
-def told(decision: Decision, error: str = "") -> list[Event]:
+def written(decision: Decision, error: str = "") -> list[Event]:
     """The events as a reader of Kafka gets them."""
     records = [encode(event) for event in events_of(ATTEMPT, decision, STARTED, error)]
     assert all(len(record.value) < MAX_VALUE_BYTES for record in records)
@@ -74,9 +74,9 @@ def conclusion(events: list[Event]) -> AttemptConcluded:
     return last
 
 
-def test_every_card_of_every_node_is_told_also_when_the_pod_fits() -> None:
+def test_every_device_of_every_node_is_reported_also_when_the_pod_fits() -> None:
     columns = a_cluster(a_node("node1"), a_node("node2", devices=2))
-    events = told(decided(columns, a_pod(), ["node1", "node2"]))
+    events = written(decided(columns, a_pod(), ["node1", "node2"]))
     verdicts = device_verdicts(events)
     assert [len(verdicts[0, name]) for name in ("node1", "node2")] == [8, 2]
     assert {word for rows in verdicts.values() for _, word in rows} == {"picked", "not reached"}
@@ -84,9 +84,9 @@ def test_every_card_of_every_node_is_told_also_when_the_pod_fits() -> None:
     assert conclusion(events).judged_devices == 10
 
 
-def test_a_node_that_is_not_registered_is_told_with_what_is_wrong_with_it() -> None:
+def test_a_node_that_is_not_registered_is_reported_with_what_is_wrong_with_it() -> None:
     columns = a_cluster(a_node("good"), a_node("bad", annotations={"hami.io/node-nvidia-register": "[{]"}))
-    events = told(decided(columns, a_pod(), ["bad", "good", "unheard-of"]))
+    events = written(decided(columns, a_pod(), ["bad", "good", "unheard-of"]))
     judged = next(event for event in events if isinstance(event, NodesJudged))
     causes = {
         name: judged.refusals[code].cause for name, code in zip(judged.nodes, judged.refusal, strict=True) if code >= 0
@@ -97,7 +97,7 @@ def test_a_node_that_is_not_registered_is_told_with_what_is_wrong_with_it() -> N
 
 
 def test_a_decision_that_could_not_be_written_to_the_pod_chooses_nothing_and_keeps_its_verdicts() -> None:
-    events = told(decided(a_cluster(a_node()), a_pod(), ["node1"]), error='pods "pod1" not found')
+    events = written(decided(a_cluster(a_node()), a_pod(), ["node1"]), error='pods "pod1" not found')
     assert conclusion(events).chosen is None
     assert conclusion(events).error == 'pods "pod1" not found'
     assert node_verdicts(events)["node1"][0] == "fits"
@@ -105,7 +105,7 @@ def test_a_decision_that_could_not_be_written_to_the_pod_chooses_nothing_and_kee
 
 def test_the_conclusion_counts_the_records_before_it() -> None:
     nodes = [a_node(f"node{number}") for number in range(400)]
-    events = told(decided(a_cluster(*nodes), a_pod(), [f"node{number}" for number in range(400)]))
+    events = written(decided(a_cluster(*nodes), a_pod(), [f"node{number}" for number in range(400)]))
     kinds = Counter(type(event) for event in events)
     assert conclusion(events).device_records == kinds[DevicesJudged] > 1
     assert conclusion(events).node_records == kinds[NodesJudged]
@@ -120,7 +120,7 @@ def test_an_attempt_on_a_big_cluster_is_less_than_30_bytes_a_verdict_on_the_wire
     draw = random.Random(3)
     names = [f"node-{number:04}" for number in range(1000)]
     nodes = [
-        a_node(name, [a_device(f"GPU-{uuid.UUID(int=draw.getrandbits(128))}", index=card) for card in range(8)])
+        a_node(name, [a_device(f"GPU-{uuid.UUID(int=draw.getrandbits(128))}", index=device) for device in range(8)])
         for name in names
     ]
     decision = decided(a_cluster(*nodes), a_pod(containers=[a_container(gpus=8, gpumem=50000)]), names)
@@ -130,7 +130,7 @@ def test_an_attempt_on_a_big_cluster_is_less_than_30_bytes_a_verdict_on_the_wire
     assert sum(len(compress(record.value)) for record in records) < 30 * 8000
 
 
-def test_a_share_of_the_card_is_told_as_a_percentage() -> None:
+def test_a_share_of_the_device_is_reported_as_a_percentage() -> None:
     assert request_of(VendorRequest("a", False, "NVIDIA", 2, 0, 50, 10)).model_dump() == {
         "container": "a",
         "init": False,
@@ -142,7 +142,7 @@ def test_a_share_of_the_card_is_told_as_a_percentage() -> None:
     }
 
 
-def test_a_container_that_asks_for_nothing_is_told_without_a_vendor() -> None:
+def test_a_container_that_asks_for_nothing_is_reported_without_a_vendor() -> None:
     assert request_of(VendorRequest("a", True, "NVIDIA", 0, -1, 101, -7)).vendor == ""
 
 
@@ -155,14 +155,14 @@ def test_an_attempt_that_could_not_be_judged_is_concluded_with_the_cause() -> No
 
 
 @pytest.mark.parametrize(("error", "bound"), [("", True), ("node node5 has been locked", False)])
-def test_a_bind_is_told_with_its_error(error: str, bound: bool) -> None:
+def test_a_bind_is_reported_with_its_error(error: str, bound: bool) -> None:
     record = encode(bind_of(ATTEMPT, "node5", error, STARTED, STARTED))
     again = decode(record.value, record.headers)
     assert isinstance(again, BindConcluded)
     assert (again.bound, again.error, again.attempt_id) == (bound, error, ATTEMPT.id)
 
 
-cards = st.builds(
+node_devices = st.builds(
     lambda uuid, memory, cores, slots, numa, model, health: a_device(
         uuid, devmem=memory, devcore=cores, count=slots, numa=numa, type=model, health=health
     ),
@@ -176,7 +176,7 @@ cards = st.builds(
 )
 node_names = st.text(st.characters(codec="utf-8"), min_size=1, max_size=12)
 clusters = st.dictionaries(
-    node_names, st.lists(cards, min_size=1, max_size=5, unique_by=lambda card: card["id"]), max_size=5
+    node_names, st.lists(node_devices, min_size=1, max_size=5, unique_by=lambda device: device["id"]), max_size=5
 )
 containers = st.builds(
     lambda gpus, memory, cores: a_container(gpus=gpus, gpumem=memory, gpucores=cores),
@@ -195,17 +195,17 @@ def test_what_is_decoded_is_what_was_decided(cluster: dict[str, list[Json]], ask
     answer = decide(columns, a_pod(containers=asked, annotations=annotations), names, SchedulingPolicy())
     if not isinstance(answer, Decision):
         return
-    events = told(answer)
+    events = written(answer)
     rows, nodes = device_verdicts(events), node_verdicts(events)
     reasons = answer.failed_nodes()
     assert list(nodes) == names
     assert conclusion(events).chosen == answer.chosen
     for name, (verdict, counts, bare) in nodes.items():
         assert (verdict in ("refused", "unregistered")) == (name in reasons)
-        said = ", ".join(sorted(f"{x}/{len(cluster.get(name, []))} {code}" for code, x in counts.items()))
-        assert (bare or said) == reasons.get(name, "")
+        content = ", ".join(sorted(f"{x}/{len(cluster.get(name, []))} {code}" for code, x in counts.items()))
+        assert (bare or content) == reasons.get(name, "")
     for (_, name), judged in rows.items():
-        assert [uuid for uuid, _ in judged] == [card["id"] for card in cluster[name]]
+        assert [uuid for uuid, _ in judged] == [device["id"] for device in cluster[name]]
     for name in cluster:
         last = max((container for container, node in rows if node == name), default=None)
         if last is not None and name in reasons and not nodes[name][2]:

@@ -131,7 +131,7 @@ async def test_nothing_moves_on_before_the_acknowledgement(publishing: Publishin
     assert publishing.spool.unsent_bytes == waiting
 
 
-async def test_brokers_that_stay_silent_are_looked_up_anew(
+async def test_brokers_that_remain_silent_are_looked_up_again(
     publishing: Publishing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kafka_publisher, "GIVE_UP_SECONDS", 0.05)
@@ -160,7 +160,7 @@ async def test_a_missing_topic_is_named_with_the_way_out(
     await publishing.until_sent()
 
 
-async def test_a_broker_that_is_away_is_said_once(publishing: Publishing, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_broker_that_is_away_is_reported_once(publishing: Publishing, caplog: pytest.LogCaptureFixture) -> None:
     publishing.kafka.refuses_start = [KafkaConnectionError("refused") for _ in range(4)]
     publishing.append("a")
     publishing.start()

@@ -17,8 +17,8 @@ from scheduler.webhook.review import answer
 RULES = AdmissionRules("hami-scheduler", True, ONLY_NVIDIA)
 
 
-def a_container(name: str = "main", limits: dict[str, Any] | None = None, **said: Any) -> dict[str, Any]:
-    return {"name": name, "image": "busybox", "resources": {"limits": limits or {}}, **said}
+def a_container(name: str = "main", limits: dict[str, Any] | None = None, **value: Any) -> dict[str, Any]:
+    return {"name": name, "image": "busybox", "resources": {"limits": limits or {}}, **value}
 
 
 def a_pod(*containers: dict[str, Any], **spec: Any) -> dict[str, Any]:
@@ -51,12 +51,12 @@ ONE_GPU = {"nvidia.com/gpu": "1"}
 
 @pytest.mark.parametrize("version", ["admission.k8s.io/v1", "admission.k8s.io/v1beta1"])
 def test_the_answer_is_of_the_version_that_asked(version: str) -> None:
-    told = orjson.loads(answer(a_review(a_pod(a_container()), version), RULES, Quotas()))
-    assert told["apiVersion"] == version
-    assert told["response"]["uid"] == "u"
+    written = orjson.loads(answer(a_review(a_pod(a_container()), version), RULES, Quotas()))
+    assert written["apiVersion"] == version
+    assert written["response"]["uid"] == "u"
 
 
-def test_a_pod_that_asks_for_a_card_gets_our_scheduler_and_all_cores_of_it() -> None:
+def test_a_pod_that_asks_for_a_device_gets_our_scheduler_and_all_cores_of_it() -> None:
     pod = patched(a_pod(a_container(limits=ONE_GPU)))
     assert pod["spec"]["schedulerName"] == "hami-scheduler"
     assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpucores"] == "100"
@@ -66,12 +66,12 @@ def test_a_pod_without_devices_is_left_alone() -> None:
     assert "patch" not in reviewed(a_pod(a_container(limits={"cpu": "1"})))
 
 
-def test_memory_without_a_count_asks_for_one_card() -> None:
+def test_memory_without_a_count_asks_for_one_device() -> None:
     pod = patched(a_pod(a_container(limits={"nvidia.com/gpumem": "3000"})))
     assert pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
 
-def test_a_privileged_container_may_not_have_a_card() -> None:
+def test_a_privileged_container_may_not_have_a_device() -> None:
     response = reviewed(a_pod(a_container(limits=ONE_GPU, securityContext={"privileged": True})))
     assert (response["allowed"], response["status"]["code"]) == (False, 403)
     assert response["status"]["message"] == "container main is privileged"
@@ -87,7 +87,7 @@ def test_a_pod_of_another_scheduler_is_left_to_it() -> None:
     assert "patch" not in response
 
 
-def test_the_default_scheduler_is_overwritten_only_if_so_told() -> None:
+def test_the_default_scheduler_is_overwritten_only_with_the_flag() -> None:
     pod = a_pod(a_container(limits=ONE_GPU), schedulerName="default-scheduler")
     assert patched(pod)["spec"]["schedulerName"] == "hami-scheduler"
     assert "patch" not in reviewed(pod, AdmissionRules("hami-scheduler", False))

@@ -15,9 +15,9 @@ from tests.support.waiting import eventually_async
 
 def calls(api: FakeApi) -> list[str]:
     """What a scheduler did since the last look, watches and lists apart."""
-    found = [said for said in api.requests if not said.startswith("GET /api/v1/") or said.count("/") > 3]
+    found = [value for value in api.requests if not value.startswith("GET /api/v1/") or value.count("/") > 3]
     api.requests.clear()
-    return [said.replace("/api/v1/", "").replace("namespaces/default/", "") for said in found]
+    return [value.replace("/api/v1/", "").replace("namespaces/default/", "") for value in found]
 
 
 async def test_a_pod_takes_four_calls(tmp_path: Path) -> None:
@@ -73,7 +73,7 @@ async def test_news_from_before_a_decision_does_not_undo_it(tmp_path: Path) -> N
         assert scheduler.columns.pod_use(pod["metadata"]["uid"])
 
 
-async def test_a_telling_that_arrives_while_the_decision_is_being_written_waits(tmp_path: Path) -> None:
+async def test_an_observation_that_arrives_while_the_decision_is_being_written_waits(tmp_path: Path) -> None:
     api = a_cluster("pod1", "pod2", devices=2, slots=1)
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[pod_path("pod1")])
@@ -82,8 +82,8 @@ async def test_a_telling_that_arrives_while_the_decision_is_being_written_waits(
         was = scheduler.columns.pod_use(uid)
         scheduler.claims.begin(uid)
         other = deepcopy(api.objects[pod_path("pod1")])
-        said = other["metadata"]["annotations"]
-        said[DEVICES_ALLOCATED] = said[DEVICES_ALLOCATED].replace("-0,", "-9,").replace("-1,", "-9,")
+        value = other["metadata"]["annotations"]
+        value[DEVICES_ALLOCATED] = value[DEVICES_ALLOCATED].replace("-0,", "-9,").replace("-1,", "-9,")
         api.put(pod_path("pod1"), other)
         version = api.objects[pod_path("pod1")]["metadata"]["resourceVersion"]
 
@@ -96,7 +96,7 @@ async def test_a_telling_that_arrives_while_the_decision_is_being_written_waits(
         assert "still being written" in (await scheduler.filter(pod))["Error"]
 
 
-async def test_a_failed_bind_frees_at_once_and_stays_free_whatever_the_annotations_say(tmp_path: Path) -> None:
+async def test_a_failed_bind_frees_at_once_and_remains_free_whatever_the_annotations_say(tmp_path: Path) -> None:
     api = a_cluster("pod1", "pod2", devices=1, slots=1)
     async with running(api, tmp_path) as (scheduler,):
         pod = deepcopy(api.objects[pod_path("pod1")])

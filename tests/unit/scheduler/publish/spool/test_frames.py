@@ -23,21 +23,21 @@ entries = st.builds(
 )
 
 
-def written(*said: Entry) -> bytes:
-    return b"".join(frames(said))
+def written(*content: Entry) -> bytes:
+    return b"".join(frames(content))
 
 
 @given(st.lists(entries, max_size=5))
-def test_what_was_written_is_read(said: list[Entry]) -> None:
-    data = written(*said)
+def test_what_was_written_is_read(content: list[Entry]) -> None:
+    data = written(*content)
     found = scan(data, is_end=True)
-    assert [entry for entry, _ in found.found] == said
+    assert [entry for entry, _ in found.found] == content
     assert (found.consumed, found.damaged) == (len(data), 0)
 
 
 @given(st.lists(entries, max_size=5))
-def test_the_size_is_told_before_anything_is_written(said: list[Entry]) -> None:
-    assert size_of(said) == len(written(*said))
+def test_the_size_is_reported_before_anything_is_written(content: list[Entry]) -> None:
+    assert size_of(content) == len(written(*content))
 
 
 def test_the_last_record_cut_at_every_byte_costs_nothing_but_itself() -> None:
@@ -89,12 +89,12 @@ def test_no_bytes_make_it_fail(garbage: bytes) -> None:
 
 def test_random_damage_never_yields_what_was_not_written() -> None:
     draw = random.Random(11)
-    said = [a_verdict(str(number), size=draw.randrange(200)) for number in range(50)]
+    content = [a_verdict(str(number), size=draw.randrange(200)) for number in range(50)]
     for _ in range(300):
-        data = bytearray(written(*said))
+        data = bytearray(written(*content))
         for _ in range(draw.randrange(1, 6)):
             start = draw.randrange(len(data))
             data[start : start + draw.randrange(80)] = draw.randbytes(draw.randrange(80))
         found = [entry for entry, _ in scan(bytes(data), is_end=True).found]
-        assert all(entry in said for entry in found)
+        assert all(entry in content for entry in found)
         assert len(found) >= 50 - 20

@@ -149,7 +149,7 @@ async def test_answers_at_the_same_time_share_one_sync(tmp_path: Path, monkeypat
     spool.close()
 
 
-async def test_nothing_waits_for_the_disk_when_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_nothing_waits_for_the_disk_with_sync_interval(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     syncs: list[int] = []
     spool = Spool(tmp_path, SpoolLimits(sync="interval"))
     monkeypatch.setattr(os, "fdatasync", syncs.append)
@@ -226,11 +226,11 @@ def test_whatever_happens_in_between_every_verdict_is_handed_out_in_order(
     limits = SpoolLimits(max_bytes=one * 12, segment_bytes=one * 2)
     seen: list[Entry] = []
     flying: list[Batch] = []
-    spool, told = Spool(folder, limits), 0
+    spool, written = Spool(folder, limits), 0
     for step in [*steps, "rewind"]:
         if step == "append":
-            spool.append(attempt(told))
-            told += 1
+            spool.append(attempt(written))
+            written += 1
         elif step == "read" and (batch := spool.next_batch(600)):
             flying.append(batch)
         elif step == "acknowledge" and flying:
@@ -246,7 +246,7 @@ def test_whatever_happens_in_between_every_verdict_is_handed_out_in_order(
     seen += rest_of(spool)
     spool.close()
     verdicts = [entry.ce_id for entry in seen if entry.ce_id.endswith("/concluded")]
-    assert verdicts == [f"pod{number:03}/concluded" for number in range(told)]
+    assert verdicts == [f"pod{number:03}/concluded" for number in range(written)]
 
 
 class FailingDisk:
@@ -339,7 +339,7 @@ def test_a_folder_that_is_deleted_under_it_loses_nothing_that_is_read_in_time(tm
     spool.close()
 
 
-def test_a_disk_that_stays_full_leaves_no_heap_of_empty_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_leaves_no_heap_of_empty_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, disk = Clock(), FailingDisk(monkeypatch)
     spool = Spool(tmp_path, clock=clock)
     disk.is_full = True
@@ -351,7 +351,7 @@ def test_a_disk_that_stays_full_leaves_no_heap_of_empty_files(tmp_path: Path, mo
     spool.close()
 
 
-def test_what_is_lost_with_the_memory_is_said_at_the_end(
+def test_what_is_lost_with_the_memory_is_reported_at_the_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     disk = FailingDisk(monkeypatch)
