@@ -1,12 +1,12 @@
 """Every metric of the API, in one list. Names of pods and nodes are never labels."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
-from prometheus_client.registry import Collector
+
+from process.read_at_scrape import ReadAtScrape
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 PREFIX: Final = "schedulerlog_api_"
@@ -26,20 +26,6 @@ COUNTERS: Final = {
     "topic_rejected_records": "Records on the attempts topic that are not attempts.",
 }
 """Counters that are read at each scrape; exported with the suffix `_total`."""
-
-
-class _ReadAtScrape(Collector):
-    """Values that other objects hold; each is read when Prometheus asks."""
-
-    def __init__(self) -> None:
-        self.sources: dict[str, Callable[[], float]] = {}
-
-    def collect(self) -> Iterator[Metric]:
-        for name, read in self.sources.items():
-            if name in COUNTERS:
-                yield CounterMetricFamily(PREFIX + name, COUNTERS[name], value=read())
-            else:
-                yield GaugeMetricFamily(PREFIX + name, GAUGES[name], value=read())
 
 
 class Metrics:
@@ -68,14 +54,12 @@ class Metrics:
             buckets=_BUCKETS_SECONDS,
             registry=self.registry,
         )
-        self._read_at_scrape = _ReadAtScrape()
+        self._read_at_scrape = ReadAtScrape(PREFIX, GAUGES, COUNTERS)
         self.registry.register(self._read_at_scrape)
 
     def watch(self, name: str, read: Callable[[], float]) -> None:
         """Export ``read()`` as ``name``, one of ``GAUGES`` and ``COUNTERS``, at each scrape."""
-        if name not in GAUGES | COUNTERS:
-            raise ValueError(f"{name} is not in the list of the API's metrics")
-        self._read_at_scrape.sources[name] = read
+        self._read_at_scrape.add(name, read)
 
     def observe_index(self, request: str, outcome: str, seconds: float) -> None:
         """Count one request to OpenSearch; a ``RequestObserver`` of ``api.index.client``."""

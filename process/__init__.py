@@ -9,6 +9,7 @@
 ``errors``           what ends a command with one line
 ``signals``          work until SIGTERM or SIGINT
 ``health``           /metrics, /healthz and /readyz
+``read_at_scrape``   metrics whose values other objects hold
 ``logs``             the format of the log, and how often libraries may repeat a complaint
 ``log_once``         log a problem when it changes, not while it lasts
 ``backoff``          pauses between tries, and waiting for a store that is down

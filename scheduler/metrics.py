@@ -1,13 +1,12 @@
 """Every metric of the scheduler, by name, unit and what it counts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
+from process.read_at_scrape import ReadAtScrape
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import Decision
 
@@ -39,28 +38,13 @@ COUNTERS: Final = {
 PREFIX: Final = "schedulerlog_scheduler_"
 
 
-class _ReadAtScrape(Collector):
-    """Values that live elsewhere: each is read when Prometheus asks."""
-
-    def __init__(self) -> None:
-        self.sources: dict[str, Callable[[], float]] = {}
-
-    def collect(self) -> Iterator[Metric]:
-        """A gauge or a counter for each source."""
-        for name, read in self.sources.items():
-            if name in COUNTERS:
-                yield CounterMetricFamily(PREFIX + name, COUNTERS[name], value=read())
-            else:
-                yield GaugeMetricFamily(PREFIX + name, GAUGES[name], value=read())
-
-
 class Metrics:
     """One registry per scheduler, so that two in one process do not count together."""
 
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
-        self._read_at_scrape = _ReadAtScrape()
+        self._read_at_scrape = ReadAtScrape(PREFIX, GAUGES, COUNTERS)
         self.registry.register(self._read_at_scrape)
         self.filter_seconds = self._histogram("filter_seconds", "From the body of POST /filter to its answer.")
         self.bind_seconds = self._histogram("bind_seconds", "From the body of POST /bind to its answer.")
@@ -101,7 +85,7 @@ class Metrics:
 
     def watch(self, name: str, read: Callable[[], float]) -> None:
         """Export a metric of `GAUGES` or `COUNTERS` from now on."""
-        self._read_at_scrape.sources[name] = read
+        self._read_at_scrape.add(name, read)
 
     def count(self, decision: Decision, *, is_placed: bool) -> None:
         """Count one decision, and every refused device by its reason."""
