@@ -36,9 +36,10 @@ conformance: install  ## Replay recorded answers of HAMi and say where ours diff
 
 check: lint types contracts  ## Run lint, types and import contracts
 
-lint: install  ## Check style and format
+lint: install  ## Check style, format and words (.ci/words.toml)
 	@$(RUN) ruff check .
 	@$(RUN) ruff format --check .
+	@.venv/bin/python .ci/words.py
 
 types: install  ## Check types (mypy, strict)
 	@.venv/bin/mypy

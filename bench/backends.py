@@ -8,7 +8,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from demo.processes import Processes
-from schemas.codec.records import Record
+from schemas.codec.records import EncodedRecord
 
 FOLDER = Path(".run/bench")
 
@@ -21,12 +21,12 @@ def start_bare(processes: Processes, port: str, body: bytes) -> None:
     processes.wait_ready("bare", f"http://127.0.0.1:{port}/")
 
 
-def send(servers: str, topic: str, records: Iterable[Record]) -> int:
+def send(servers: str, topic: str, records: Iterable[EncodedRecord]) -> int:
     """Write the records as the scheduler does (zstd, all replicas); returns how many there were."""
     return asyncio.run(_send(servers, topic, records))
 
 
-async def _send(servers: str, topic: str, records: Iterable[Record]) -> int:
+async def _send(servers: str, topic: str, records: Iterable[EncodedRecord]) -> int:
     await _make(servers, topic)
     sent = 0
     async with AIOKafkaProducer(

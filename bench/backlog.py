@@ -19,7 +19,7 @@ from bench.report import Figure, Result, against_first
 from demo.processes import Processes, free_ports
 from demo.stack import provisioned
 from pipeline.sinks.bulk import Document, batches, body
-from schemas.codec.records import Record
+from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS
 
 SIZES = {10: 4_000, 500: 1_000, 5_000: 160}
@@ -49,9 +49,9 @@ def indexing() -> Result:
     )
 
 
-def _made(nodes: int, attempts: int) -> tuple[list[Record], list[Document]]:
+def _made(nodes: int, attempts: int) -> tuple[list[EncodedRecord], list[Document]]:
     """The records of attempts between which every device changes, and the documents that a worker makes from them."""
-    records: list[Record] = []
+    records: list[EncodedRecord] = []
     documents: list[Document] = []
     alone = InProcess()
     for one in cluster.attempts(nodes, attempts, changing=True):
@@ -61,7 +61,7 @@ def _made(nodes: int, attempts: int) -> tuple[list[Record], list[Document]]:
 
 
 def _indexed(
-    where: str, records: Sequence[Record], documents: Sequence[Document], is_apart: bool
+    where: str, records: Sequence[EncodedRecord], documents: Sequence[Document], is_apart: bool
 ) -> tuple[Figure, ...]:
     with provisioned(FOLDER / "indexing") as (backends, processes):
         jvm, brokers = backends.opensearch.pid, [each.pid for each in backends.kafka]

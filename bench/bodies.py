@@ -19,8 +19,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from broker.record import Outgoing
 from broker.record import Record as ReadRecord
+from broker.record import Outgoing
 from pipeline.settings import Settings
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.bulk_result import WriteResult
@@ -35,7 +35,7 @@ from pipeline.worker.record_decoder import RecordDecoder
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy
 from process.settings import read
-from schemas.codec.records import Record, Rejected
+from schemas.codec.records import EncodedRecord, Rejected
 from schemas.documents.attempts import Digests, EpisodeRef, verdict_digest
 from summaries.messages import messages
 from summaries.retries import detail_digest
@@ -78,7 +78,7 @@ class InProcess:
         """Forget the times of the warm-up."""
         self.spent = Stages()
 
-    def attempt(self, records: Sequence[Record]) -> list[Document]:
+    def attempt(self, records: Sequence[EncodedRecord]) -> list[Document]:
         """The documents of one attempt; ``records`` are all its records."""
         began = time.process_time()
         events = [self._decoder.decode(each.value, each.headers) for each in records]
@@ -101,7 +101,7 @@ class InProcess:
         spent.attempts += 1
         return documents
 
-    def _fold(self, records: Sequence[Record], events: Iterable[Any]) -> ClosedAttempt:
+    def _fold(self, records: Sequence[EncodedRecord], events: Iterable[Any]) -> ClosedAttempt:
         ended = None
         for record, event in zip(records, events, strict=True):
             if isinstance(event, Rejected):

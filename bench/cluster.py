@@ -17,7 +17,7 @@ from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, SchedulingPolicy
 from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.event_builder import events_of
-from schemas.codec.records import Record, encode
+from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodRef
 
 Object = dict[str, Any]
@@ -105,14 +105,14 @@ WARM_UP: Final = 1_000_000
 """The number of the first pod of the warm-up."""
 
 
-def warm_up(nodes: int, count: int, *, changing: bool = False) -> Iterator[list[Record]]:
+def warm_up(nodes: int, count: int, *, changing: bool = False) -> Iterator[list[EncodedRecord]]:
     """Attempts for the warm-up. With ``changing`` no device has a state that occurs in ``attempts``."""
     return attempts(nodes, count, changing=changing, first=WARM_UP, less=5_000 if changing else 0)
 
 
 def attempts(
     nodes: int, count: int, *, changing: bool = False, first: int = 0, less: int = 0
-) -> Iterator[list[Record]]:
+) -> Iterator[list[EncodedRecord]]:
     """The records of ``count`` attempts of different pods (from number ``first`` on), refused by all ``nodes`` nodes.
 
     ``changing``: between two attempts the free memory of every device shrinks by 1 MiB, so that no two records are
@@ -126,7 +126,7 @@ def attempts(
             whole.devices["used_memory"][1:] += 1
 
 
-def attempt(whole: ClusterColumns, number: int) -> list[Record]:
+def attempt(whole: ClusterColumns, number: int) -> list[EncodedRecord]:
     """The records of an attempt at this moment to schedule the hopeless pod of this number."""
     pod = a_hopeless_pod(number)
     decision = decide(whole, pod, whole.node_names, SchedulingPolicy())

@@ -11,7 +11,7 @@ from bench.backends import FOLDER
 from bench.report import Figure, Result
 from bench.worker import PATIENT, WARM_UP_ATTEMPTS, feed, start_worker
 from demo.stack import provisioned
-from schemas.codec.records import Record
+from schemas.codec.records import EncodedRecord
 
 SIZES = {10: 500, 500: 60, 5_000: 20}
 """Pods by nodes."""
@@ -52,7 +52,7 @@ def _at(nodes: int, pods: int) -> Iterator[Figure]:
             done += pods
             first_cpu += feed(processes, backends, worker, _records(nodes, pods, number), done)
             after_first = _bytes(backends.opensearch_url) if not number else 0
-            again: list[Record] = []
+            again: list[EncodedRecord] = []
             for _ in range(TIMES):
                 again += _records(nodes, pods, number)
             done += tries
@@ -70,7 +70,7 @@ def _against(path: str, value: float, first: float, unit: str) -> Figure:
     return Figure(path, value, unit, round(value / first, 4), f"1/{first / max(value, 0.001):,.1f}")
 
 
-def _records(nodes: int, pods: int, round_number: int) -> list[Record]:
+def _records(nodes: int, pods: int, round_number: int) -> list[EncodedRecord]:
     """The records of one round; every round has other pods and other states of the devices."""
     first = pods * round_number
     return list(chain.from_iterable(cluster.attempts(nodes, pods, changing=True, first=first, less=first)))

@@ -12,7 +12,7 @@ from bench.bodies import InProcess
 from bench.report import Figure, Result, against_first
 from bench.worker import PATIENT, WARM_UP_ATTEMPTS, read, run_worker
 from demo.stack import provisioned
-from schemas.codec.records import Record
+from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS
 
 SIZES = {10: 1_500, 500: 240, 5_000: 60}
@@ -67,7 +67,9 @@ def _ms(alone: InProcess) -> str:
     return f"ms an attempt: {alone.spent}"
 
 
-def made_bodies(servers: str, warm_up: Sequence[Record], records: Sequence[Record], attempts: int) -> float:
+def made_bodies(
+    servers: str, warm_up: Sequence[EncodedRecord], records: Sequence[EncodedRecord], attempts: int
+) -> float:
     """CPU seconds of a process that takes ``records`` from Kafka to bulk bodies, after a warm-up with other records."""
     command = [sys.executable, "-m", "bench.bodies", servers, str(WARM_UP_ATTEMPTS), str(attempts)]
     send(servers, DECISIONS.name, warm_up)

@@ -20,7 +20,7 @@ from bench.cpu import cpu_seconds, resident_mib
 from bench.report import Figure, Result, against_first
 from demo.processes import Processes, free_ports
 from demo.stack import provisioned
-from schemas.codec.records import Record, decode
+from schemas.codec.records import EncodedRecord, decode
 from schemas.events import DevicesJudged
 from schemas.topics import DECISIONS
 
@@ -65,7 +65,7 @@ def worker(attempts: int = 120) -> Result:
 
 
 def run_worker(
-    processes: Processes, backends: embedded.Backends, records: list[Record], attempts: int
+    processes: Processes, backends: embedded.Backends, records: list[EncodedRecord], attempts: int
 ) -> tuple[float, str]:
     """CPU seconds of a worker from the first record to the last document, and a note.
 
@@ -90,7 +90,7 @@ def start_worker(processes: Processes, name: str = "worker") -> int:
 
 
 def feed(
-    processes: Processes, backends: embedded.Backends, worker: int, records: Iterable[Record], attempts: int
+    processes: Processes, backends: embedded.Backends, worker: int, records: Iterable[EncodedRecord], attempts: int
 ) -> float:
     """CPU seconds of the worker, which is ``PATIENT``, until the index has ``attempts`` attempts in total."""
     before = cpu_seconds(worker)
@@ -140,13 +140,13 @@ def columns(attempts: int = 20, rows: int = 40_000) -> Result:
     )
 
 
-def one_per_device(records: list[Record], rows: int) -> Iterator[Record]:
+def one_per_device(records: list[EncodedRecord], rows: int) -> Iterator[EncodedRecord]:
     left = rows
     for record in records:
         event = decode(record.value, record.headers)
         if isinstance(event, DevicesJudged):
             for row in event.each_device():
-                yield Record(record.key, orjson.dumps(row._asdict()), [("ce_type", b"bench.device")])
+                yield EncodedRecord(record.key, orjson.dumps(row._asdict()), [("ce_type", b"bench.device")])
                 left -= 1
                 if not left:
                     return

@@ -24,4 +24,4 @@ class Outgoing(NamedTuple):
     """An encoded event on its way to a topic."""
 
     topic: str
-    record: records.Record
+    record: records.EncodedRecord

@@ -18,7 +18,7 @@ Json = Any
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ScenarioAnswer:
     """The answer that a reader got, beside the one it should have got."""
 
     title: str
@@ -43,7 +43,7 @@ def expected(name: str) -> Json:
     return json.loads((EXAMPLES / "expected" / f"{name}.json").read_text())
 
 
-def play(stack: Stack) -> Iterator[Answer]:
+def play(stack: Stack) -> Iterator[ScenarioAnswer]:
     """Run all five in order on one cluster; yield each answer as soon as the API gives it."""
     yield _once(stack, "1-gpu-pod", "A pod of three containers, one without GPU, is placed")
     yield _once(stack, "2-gpu-pod-default", "Five devices on one node: every node refuses, each for its own reasons")
@@ -52,25 +52,25 @@ def play(stack: Stack) -> Iterator[Answer]:
     yield from _refused_then_placed(stack)
 
 
-def _once(stack: Stack, name: str, title: str, nodes: list[str] = ALL_NODES) -> Answer:
+def _once(stack: Stack, name: str, title: str, nodes: list[str] = ALL_NODES) -> ScenarioAnswer:
     pod = read_pod(EXAMPLES / "pods" / f"{name}.yaml")
     stack.kube_scheduler.schedule_once(pod, nodes)
     return _answer(stack, title, pod, name)
 
 
-def _answer(stack: Stack, title: str, pod: Json, name: str) -> Answer:
+def _answer(stack: Stack, title: str, pod: Json, name: str) -> ScenarioAnswer:
     label = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
     actual = until(lambda: stack.reader.schedulerlog(label), expected(name))
-    return Answer(title, label, actual, expected(name))
+    return ScenarioAnswer(title, label, actual, expected(name))
 
 
-def _locked(stack: Stack) -> Answer:
+def _locked(stack: Stack) -> ScenarioAnswer:
     stack.cluster.lock_node("node4", "llm/trainer-0")
     stack.wait_until_cluster_applied()
     return _once(stack, "4-pinned", "The filter passes, but another pod holds the node's lock")
 
 
-def _refused_then_placed(stack: Stack) -> Iterator[Answer]:
+def _refused_then_placed(stack: Stack) -> Iterator[ScenarioAnswer]:
     pod = read_pod(EXAMPLES / "pods" / "5-finetune.yaml")
     for _ in range(3):
         stack.kube_scheduler.schedule_once(pod, ALL_NODES)
@@ -81,24 +81,24 @@ def _refused_then_placed(stack: Stack) -> Iterator[Answer]:
     yield _answer(stack, "Placed, now that llm/pretrain has ended", pod, "5-finetune-placed")
     outline = [{"status": "succeeded", "attempts": 1}, {"status": "failed", "attempts": 3}]
     history = until(lambda: _outline(stack.reader, "llm/finetune"), outline)
-    yield Answer("Its history shows both, latest first", "llm/finetune", history, outline)
+    yield ScenarioAnswer("Its history shows both, latest first", "llm/finetune", history, outline)
 
 
 def _outline(reader: Reader, pod: str) -> list[Json]:
     return [{key: episode[key] for key in ("status", "attempts")} for episode in reader.episodes(pod)]
 
 
-def messages(stack: Stack) -> Iterator[Answer]:
+def messages(stack: Stack) -> Iterator[ScenarioAnswer]:
     """The event messages of every pod, in the order of their time."""
     wanted: dict[str, list[list[str]]] = expected("messages")
     actual: dict[str, list[list[str]]] = {pod: [] for pod in wanted}
     for message in stack.reader.messages(sum(map(len, wanted.values()))):
         actual.setdefault(str(message.pod), []).append([message.severity, message.reason, message.message])
     for pod, lines in actual.items():
-        yield Answer("Event messages", pod, lines, wanted.get(pod, []))
+        yield ScenarioAnswer("Event messages", pod, lines, wanted.get(pod, []))
 
 
-def search(stack: Stack) -> Answer:
+def search(stack: Stack) -> ScenarioAnswer:
     """All attempts that met a device whose slots are all taken."""
 
     def found() -> list[list[str]]:
@@ -106,4 +106,4 @@ def search(stack: Stack) -> Answer:
         return [[item["namespace"], item["name"], item["status"]] for item in items]
 
     wanted = [["default", "gpu-pod-default", "failed"]]
-    return Answer(f"Search: reason={SEARCHED_REASON}", "every namespace", until(found, wanted), wanted)
+    return ScenarioAnswer(f"Search: reason={SEARCHED_REASON}", "every namespace", until(found, wanted), wanted)

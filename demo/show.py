@@ -7,12 +7,12 @@ from rich.markup import escape
 from rich.table import Column, Table
 
 from demo.reader import schedulerlog_path
-from demo.scenarios import Answer
+from demo.scenarios import ScenarioAnswer
 
 COLOURS = {"passed": "green", "succeeded": "green", "failed": "red", "pending": "yellow"}
 
 
-def show_answer(console: Console, answer: Answer) -> None:
+def show_answer(console: Console, answer: ScenarioAnswer) -> None:
     console.rule(f"[bold]{answer.pod}[/]: {answer.title}")
     if isinstance(answer.actual, dict) and "filter" in answer.actual:
         _show_schedulerlog(console, answer)
@@ -21,7 +21,7 @@ def show_answer(console: Console, answer: Answer) -> None:
     show_verdict(console, answer)
 
 
-def show_verdict(console: Console, answer: Answer) -> None:
+def show_verdict(console: Console, answer: ScenarioAnswer) -> None:
     if answer.is_right:
         console.print("[green]as expected[/]")
         return
@@ -29,7 +29,7 @@ def show_verdict(console: Console, answer: Answer) -> None:
     console.print(answer.difference(), markup=False, highlight=False)
 
 
-def _show_schedulerlog(console: Console, answer: Answer) -> None:
+def _show_schedulerlog(console: Console, answer: ScenarioAnswer) -> None:
     log = answer.actual
     colour = COLOURS.get(log["status"], "white")
     console.print(f"status [bold {colour}]{log['status']}[/]   GET {schedulerlog_path(answer.pod)}", highlight=False)
@@ -53,7 +53,7 @@ def console() -> Console:
     return terminal if terminal.is_terminal else Console(width=160)
 
 
-def show_messages(console: Console, answer: Answer) -> None:
+def show_messages(console: Console, answer: ScenarioAnswer) -> None:
     console.print(f"[bold]{answer.pod}[/]")
     table = Table("type", "reason", Column("message", overflow="fold"), box=None, pad_edge=False)
     for severity, reason, message in answer.actual:

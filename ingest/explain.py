@@ -20,7 +20,7 @@ SHOWN_PODS: Final = 8
 
 
 @dataclass(slots=True)
-class Explanation:
+class PodExplanation:
     """Collects the attempts of one pod. ``pod`` is ``namespace/name``, or a name in any namespace."""
 
     pod: str

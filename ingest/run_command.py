@@ -16,7 +16,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeR
 
 from ingest.checkpoint import Checkpoint, CheckpointState
 from ingest.errors import MistakeError
-from ingest.explain import Explanation
+from ingest.explain import PodExplanation
 from ingest.kafka import KafkaSink
 from ingest.metrics import Metrics
 from ingest.options import LogOptions
@@ -114,7 +114,7 @@ def _checkpoint(name: str, asked: LogOptions) -> Checkpoint | None:
 
 
 def _explain(name: str, asked: LogOptions, reader: LogReader) -> None:
-    explanation = Explanation(asked.explain or "")
+    explanation = PodExplanation(asked.explain or "")
     try:
         asyncio.run(run(_found(asked, CheckpointState()), reader, _Explaining(explanation), Metrics(name)))
     except UnreadableFileError as error:
@@ -133,7 +133,7 @@ def _explain(name: str, asked: LogOptions, reader: LogReader) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Explaining:
-    explanation: Explanation
+    explanation: PodExplanation
 
     async def send(self, events: Sequence[Event]) -> None:
         self.explanation.add(events)

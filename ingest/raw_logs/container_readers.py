@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from ingest.lines.blocks import Lines, Origin, Place
-from ingest.raw_logs.shippers import ContainerLog, ShippedLine
+from ingest.raw_logs.shippers import ShippedLine, ShippedLog
 from ingest.readers import WaitingReader, source_of
 from schemas.events import Event
 
@@ -52,7 +52,7 @@ class ContainerReaders:
     """``lines`` counts by source and outcome; a line of a log that is not read counts as ``other`` of source ``""``."""
 
     def __init__(self) -> None:
-        self._logs: OrderedDict[ContainerLog, _OpenLog] = OrderedDict()
+        self._logs: OrderedDict[ShippedLog, _OpenLog] = OrderedDict()
         """The one that was silent longest first."""
         self.lines: Counter[tuple[str, str]] = Counter()
 

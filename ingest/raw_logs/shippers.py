@@ -17,7 +17,7 @@ _LAST_SECOND: Final = 253_370_764_800  # the year 9999
 _PARTIAL_TAGS: Final = frozenset(("P", "partial"))
 
 
-class ContainerLog(NamedTuple):
+class ShippedLog(NamedTuple):
     """The container that wrote a line; parts that the shipper leaves out are empty."""
 
     namespace: str
@@ -29,7 +29,7 @@ class ContainerLog(NamedTuple):
 
 
 class ShippedLine(NamedTuple):
-    container: ContainerLog
+    container: ShippedLog
     text: bytes
     time: datetime | None
     labels: tuple[tuple[str, str], ...] = ()
@@ -60,7 +60,7 @@ def _lines(fields: dict[str, Any]) -> Iterator[ShippedLine]:
 
 def _plain(fields: dict[str, Any], text: str) -> ShippedLine:
     kubernetes = _object(fields.get("kubernetes"))
-    container = ContainerLog(
+    container = ShippedLog(
         _text(kubernetes, "namespace_name") or _text(kubernetes, "pod_namespace"),
         _text(kubernetes, "pod_name"),
         _text(kubernetes, "container_name"),
@@ -77,7 +77,7 @@ def _otlp(fields: dict[str, Any]) -> Iterator[ShippedLine]:
     for resource in _objects(fields.get("resourceLogs")):
         attributes = _attributes(_object(resource.get("resource")).get("attributes"))
         names = ("k8s.namespace.name", "k8s.pod.name", "k8s.container.name")
-        container = ContainerLog(*(attributes.get(name, "") for name in names))
+        container = ShippedLog(*(attributes.get(name, "") for name in names))
         start = "k8s.pod.label."
         alternative = "k8s.pod.labels."
         labels = {

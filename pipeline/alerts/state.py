@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
-from pipeline.alerts.conditions.condition import Condition
+from pipeline.alerts.conditions.condition import RuleCondition
 from pipeline.alerts.firing import Firing
 from pipeline.alerts.inputs import AlertInput
 from pipeline.alerts.rules import Rule
@@ -25,7 +25,7 @@ class AlertState:
     """
 
     def __init__(self, rules: Sequence[Rule], published: Iterable[AlertChanged], published_until: datetime) -> None:
-        self._rules: list[tuple[Rule, Condition]] = [(rule, rule.condition()) for rule in rules]
+        self._rules: list[tuple[Rule, RuleCondition]] = [(rule, rule.condition()) for rule in rules]
         self._published_until = published_until
         self._firing: dict[str, AlertChanged] = {}
         # A run that was killed may have published more than it committed: these changes come up again at the same

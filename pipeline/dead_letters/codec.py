@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final, Protocol
 
 from broker.record import Outgoing
-from schemas.codec.records import Record, rfc3339
+from schemas.codec.records import EncodedRecord, rfc3339
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 
 _MAX_CAUSE_CHARACTERS: Final = 2_000
@@ -34,11 +34,11 @@ def dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
     values = (source.topic, str(source.partition), str(source.offset), cause[:_MAX_CAUSE_CHARACTERS], rfc3339(time))
     why = [(name, text.encode(errors="replace")) for name, text in zip(DEAD_LETTER_HEADERS, values, strict=True)]
     # A record of any producer may lack a key or a value; the records of the contract never do.
-    bare = Record(source.key, source.value, [*why, *source.headers])  # type: ignore[arg-type]
+    bare = EncodedRecord(source.key, source.value, [*why, *source.headers])  # type: ignore[arg-type]
     return Outgoing(DEAD_LETTERS.name, bare)
 
 
-def original(record: Source) -> tuple[str, Record]:
+def original(record: Source) -> tuple[str, EncodedRecord]:
     """The topic that the dead letter ``record`` came from, and the record as it was there.
 
     Raises ``ValueError`` for a record that lacks the headers of a dead letter.
@@ -50,4 +50,4 @@ def original(record: Source) -> tuple[str, Record]:
             f"offset {record.offset} is not a dead letter: its first headers are {[name for name, _ in headers]}"
         )
     own = headers[len(DEAD_LETTER_HEADERS) :]
-    return why["dead_letter_topic"].decode(), Record(record.key, record.value, own)  # type: ignore[arg-type]
+    return why["dead_letter_topic"].decode(), EncodedRecord(record.key, record.value, own)  # type: ignore[arg-type]

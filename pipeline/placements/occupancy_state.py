@@ -19,10 +19,10 @@ from pipeline.placements.observation_dedup import ObservationDigest, RecentObser
 from pipeline.placements.occupancy_queries import StoredPlacement
 from pipeline.placements.subjects import (
     DocumentKey,
-    NodeState,
     PodKey,
     PodState,
     Subject,
+    TrackedNode,
     WrittenDocument,
     subject_of,
 )
@@ -51,7 +51,7 @@ class OccupancyState:
         self.holdings = DeviceHoldings()
         self._max_pods = max_pods
         self._pods: OrderedDict[PodKey, PodState] = OrderedDict()
-        self._nodes: dict[str, NodeState] = {}
+        self._nodes: dict[str, TrackedNode] = {}
         self._version = 0
 
     def __len__(self) -> int:
@@ -86,7 +86,7 @@ class OccupancyState:
 
     def load_node(self, node: str, observations: Iterable[tuple[ObservationDigest, Observed]]) -> None:
         """Take the node as the index has it."""
-        state = self._nodes[node] = NodeState()
+        state = self._nodes[node] = TrackedNode()
         for digest, event in sorted(observations, key=lambda pair: pair[0]):
             state.recent.setdefault(_stream(event), RecentObservations()).remember(digest)
             if isinstance(event, NodeRegistered):

@@ -55,7 +55,7 @@ class PodState:
 
 
 @dataclass(slots=True)
-class NodeState:
+class TrackedNode:
     recent: dict[tuple[str, str], RecentObservations] = field(default_factory=dict)
     """By kind of observation and scheduler: several schedulers may observe one node."""
     registrations: list[NodeRegistered] = field(default_factory=list)

@@ -19,7 +19,7 @@ from hami.registration import Malformed, Registration
 from hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, code_of, find_vendor
 from scheduler.devices import node_columns
 from scheduler.devices.node_columns import DeviceKinds
-from scheduler.devices.node_entry import DeviceKind, NodeEntry, NodeFragment, fragment_of
+from scheduler.devices.node_entry import NodeEntry, NodeFragment, RegisteredKind, fragment_of
 from scheduler.devices.pod_usage import PodUse, has_ended, is_leaving, pod_use
 from scheduler.devices.quota import Quotas
 from scheduler.devices.registration_step import LastLook, RegistrationStep, next_step, unregistered_cause
@@ -170,7 +170,7 @@ class ClusterColumns:
         return np.fromiter(map(self._ids.get, names, repeat(-1)), np.int64, len(names))
 
     @property
-    def kinds(self) -> tuple[DeviceKind, ...]:
+    def kinds(self) -> tuple[RegisteredKind, ...]:
         """What the numbers in the column `kind` stand for."""
         return self._kinds.all
 

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from scheduler.devices.column_table import Table
-from scheduler.devices.node_entry import MIG_MODE, DeviceKind, NodeEntry
+from scheduler.devices.node_entry import MIG_MODE, NodeEntry, RegisteredKind
 from scheduler.devices.pod_usage import PodUse
 
 USED: Final = ("used_slots", "used_cores", "used_memory")
@@ -46,11 +46,11 @@ class DeviceKinds:
     """The distinct kinds of devices, numbered in the order in which they were first seen; none is ever removed."""
 
     def __init__(self) -> None:
-        self._codes: dict[DeviceKind, int] = {}
-        self.all: tuple[DeviceKind, ...] = ()
+        self._codes: dict[RegisteredKind, int] = {}
+        self.all: tuple[RegisteredKind, ...] = ()
         """By number. A new tuple whenever a kind is added, so that a decision keeps the table it was made with."""
 
-    def code(self, kind: DeviceKind) -> int:
+    def code(self, kind: RegisteredKind) -> int:
         """The number of a kind, new or known."""
         code = self._codes.setdefault(kind, len(self._codes))
         if len(self.all) != len(self._codes):
@@ -68,7 +68,7 @@ def fill_device_rows(table: Table, entry: NodeEntry, kinds: DeviceKinds) -> None
     table["numa"][block] = [device.numa for device in devices]
     # The index only orders the devices of one node; where it exceeds 63 bits, it only has to remain the largest.
     table["index"][block] = [min(device.index, _INT64_MAX) for device in devices]
-    table["kind"][block] = [kinds.code(DeviceKind.of(device)) for device in devices]
+    table["kind"][block] = [kinds.code(RegisteredKind.of(device)) for device in devices]
     table["is_healthy"][block] = [device.is_healthy for device in devices]
     table["vendor"][block] = entry.devices.vendors
     table["is_mig"][block] = [device.mode == MIG_MODE for device in devices]

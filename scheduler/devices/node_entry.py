@@ -31,7 +31,7 @@ class NodeFragment:
     uuids: tuple[str, ...]
 
 
-class DeviceKind(NamedTuple):
+class RegisteredKind(NamedTuple):
     """The properties that a device shares with many others; type filters depend on them. Units as in `Device`."""
 
     model: str
@@ -41,7 +41,7 @@ class DeviceKind(NamedTuple):
     slots: int
 
     @classmethod
-    def of(cls, device: Device) -> "DeviceKind":
+    def of(cls, device: Device) -> "RegisteredKind":
         return cls(device.model, device.mode, device.memory_mib, device.cores, device.slots)
 
 

@@ -20,8 +20,8 @@ from scheduler.judge.decision import (
     Failed,
     Grant,
     MigSlice,
+    NodeRefusal,
     NotOurs,
-    Refusal,
     SchedulingPolicy,
 )
 from scheduler.judge.device_matrix import Ints, batches
@@ -79,7 +79,7 @@ class _Attempt:
         self.score = np.zeros(len(names), np.float32)
         self.refused_by = np.full(len(names), -1, np.int64)
         self.refusal = np.full(len(names), -1, np.int64)
-        self.refusals: list[Refusal] = []
+        self.refusals: list[NodeRefusal] = []
 
     def conclude(self) -> Decision:
         judgements = self._judge()
@@ -137,7 +137,7 @@ class _Attempt:
         unknown = self.ids < 0
         if unknown.any():
             self.refusal[unknown] = len(self.refusals)
-            self.refusals.append(Refusal((), 0, ReasonCode.NODE_UNREGISTERED.value))
+            self.refusals.append(NodeRefusal((), 0, ReasonCode.NODE_UNREGISTERED.value))
 
     def _causes(self) -> dict[str, str]:
         unknown = np.flatnonzero(self.ids < 0).tolist()

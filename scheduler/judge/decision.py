@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from scheduler.devices.node_entry import DeviceKind, NodeFragment
+from scheduler.devices.node_entry import NodeFragment, RegisteredKind
 from scheduler.judge import verdict_codes
 from scheduler.judge.request import VendorRequest
 from summaries.text import reason_text
@@ -57,7 +57,7 @@ class Allocation:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class NodeRefusal:
     """Why a node was refused: counts (reason code, X) out of Y devices, or one bare code without counts.
 
     bare: NodeInsufficientDevice or "node unregistered"; then counts is empty and devices is the node's device count.
@@ -110,9 +110,9 @@ class Decision:
     score: NDArray[np.float32]  # (n,) HAMi's node score; 0 where the node does not fit
     refused_by: NDArray[np.int64]  # (n,) index of the container that refused the node, -1
     refusal: NDArray[np.int64]  # (n,) index into refusals, -1 for nodes that fit
-    refusals: tuple[Refusal, ...]  # distinct
+    refusals: tuple[NodeRefusal, ...]  # distinct
     judgements: tuple[ContainerJudgement, ...]
-    kinds: tuple[DeviceKind, ...]  # the table behind ContainerJudgement.kind
+    kinds: tuple[RegisteredKind, ...]  # the table behind ContainerJudgement.kind
     node_policy: str
     device_policy: str
     chosen: str | None

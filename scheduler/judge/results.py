@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hami.reason_codes import ReasonCode
 from scheduler.judge import verdict_codes
-from scheduler.judge.decision import ContainerJudgement, Refusal
+from scheduler.judge.decision import ContainerJudgement, NodeRefusal
 from scheduler.judge.device_matrix import DeviceMatrix, Ints
 from scheduler.judge.reference_fit import ReferenceFit
 
@@ -123,7 +123,7 @@ def judgement(container: int, part: PartialJudgement) -> ContainerJudgement:
     )
 
 
-def refusals_of(part: PartialJudgement) -> tuple[list[Refusal], Ints, Ints]:
+def refusals_of(part: PartialJudgement) -> tuple[list[NodeRefusal], Ints, Ints]:
     """The distinct refusals of a part; the positions in `part.nodes` of the m refused nodes; their index, shape (m,).
 
     Thousands of nodes share a few refusals, so each refusal becomes one object and the nodes refer to it.
@@ -162,9 +162,9 @@ def _distinct(keys: Ints) -> tuple[Ints, Ints]:
     return first, which
 
 
-def _refusal(key: Ints) -> Refusal:
+def _refusal(key: Ints) -> NodeRefusal:
     *counts, devices, is_short = key.tolist()
     if is_short:
-        return Refusal((), devices, ReasonCode.NODE_INSUFFICIENT_DEVICE.value)
+        return NodeRefusal((), devices, ReasonCode.NODE_INSUFFICIENT_DEVICE.value)
     named = enumerate(counts[verdict_codes.FIRST_REASON :], verdict_codes.FIRST_REASON)
-    return Refusal(tuple((verdict_codes.VERDICTS[code], count) for code, count in named if count), devices)
+    return NodeRefusal(tuple((verdict_codes.VERDICTS[code], count) for code, count in named if count), devices)

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from scheduler.devices.node_entry import DeviceKind
+from scheduler.devices.node_entry import RegisteredKind
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Decision
 from scheduler.publish.record_columns import (
@@ -101,7 +101,7 @@ class _DeviceColumns:
         } | {name: column[rows] for name, column in self._numbers.items()}
 
 
-def _kind(kind: DeviceKind) -> events.DeviceKind:
+def _kind(kind: RegisteredKind) -> events.DeviceKind:
     # A registration may hold any whole number; the contract's numbers have 64 bits.
     numbers = (min(max(number, -INT64_MAX), INT64_MAX) for number in (kind.memory_mib, kind.cores, kind.slots))
     memory, cores, slots = numbers

@@ -27,7 +27,7 @@ _TYPES: Final = {event.TYPE.encode(): event for event in EVENTS}
 _OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z
 
 
-class Record(NamedTuple):
+class EncodedRecord(NamedTuple):
     key: bytes
     value: bytes
     headers: list[tuple[str, bytes]]
@@ -48,14 +48,14 @@ class UnencodableError(ValueError):
     """A producer built an event that has no JSON or UTF-8 form; encoding it again will fail again."""
 
 
-def encode(event: Event) -> Record:
+def encode(event: Event) -> EncodedRecord:
     """The Kafka record of ``event``. Columns may be numpy arrays, lists or ``orjson.Fragment`` (JSON made before).
 
     Raises ``UnencodableError`` for what validated events never hold: half of a surrogate pair in a text, or a column
     that is no array of numbers.
     """
     try:
-        return Record(event.key.encode(), encode_value(event), headers_of(event))
+        return EncodedRecord(event.key.encode(), encode_value(event), headers_of(event))
     except UnicodeEncodeError as error:
         raise UnencodableError(
             f"{event.TYPE}: {error.object!r:.200} has no UTF-8 form; decode the input strictly"

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from schemas.codec.records import Record
+from schemas.codec.records import EncodedRecord
 from tests.chaos.ground import Ground
 from tests.chaos.load import Load
 from tests.chaos.worker_with_faults import POINTS
@@ -173,7 +173,9 @@ def _garbage(ground: Ground, load: Load, chance: random.Random) -> None:
     """Records that can't be decoded, between those of the pods."""
     for _ in range(5):
         load.wait_for(len(load.answers) + 3)
-        record = Record(f"{load.namespace}/garbage".encode(), chance.randbytes(200), [("ce_type", chance.randbytes(9))])
+        record = EncodedRecord(
+            f"{load.namespace}/garbage".encode(), chance.randbytes(200), [("ce_type", chance.randbytes(9))]
+        )
         ground.send(record)
         load.garbage += 1
     _some_pods(load, chance)

@@ -17,7 +17,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 import embedded
 from demo.processes import Processes, free_ports
-from schemas.codec.records import Record
+from schemas.codec.records import EncodedRecord
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES
 from tests.chaos.ledger import Seen
 from tests.support.builders.kube_objects import a_device, a_node
@@ -152,11 +152,11 @@ class Ground:
     def thaw(self, name: str) -> None:
         os.kill(self.processes.pid(name), signal.SIGCONT)
 
-    def send(self, record: Record) -> None:
+    def send(self, record: EncodedRecord) -> None:
         """Send a record to the topic of decisions, as a defective producer would."""
         asyncio.run(self._send(record))
 
-    async def _send(self, record: Record) -> None:
+    async def _send(self, record: EncodedRecord) -> None:
         async with AIOKafkaProducer(bootstrap_servers=self.servers.bootstrap_servers) as producer:
             await producer.send_and_wait(DECISIONS.name, record.value, key=record.key, headers=record.headers)
 

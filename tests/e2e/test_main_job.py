@@ -28,7 +28,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
 
 
 @pytest.fixture(scope="module")
-def answers(running: Stack) -> dict[str, scenarios.Answer]:
+def answers(running: Stack) -> dict[str, scenarios.ScenarioAnswer]:
     return {answer.title: answer for answer in scenarios.play(running)}
 
 
@@ -44,16 +44,16 @@ def answers(running: Stack) -> dict[str, scenarios.Answer]:
         "Its history shows both, latest first",
     ],
 )
-def test_the_answer_is_the_one_worked_out_by_hand(answers: dict[str, scenarios.Answer], title: str) -> None:
+def test_the_answer_is_the_one_worked_out_by_hand(answers: dict[str, scenarios.ScenarioAnswer], title: str) -> None:
     assert answers[title].actual == answers[title].expected
 
 
-def test_every_pod_gets_its_event_messages(running: Stack, answers: dict[str, scenarios.Answer]) -> None:
+def test_every_pod_gets_its_event_messages(running: Stack, answers: dict[str, scenarios.ScenarioAnswer]) -> None:
     for answer in scenarios.messages(running):
         assert answer.actual == answer.expected, answer.pod
 
 
-def test_a_search_by_reason_finds_the_one_attempt(running: Stack, answers: dict[str, scenarios.Answer]) -> None:
+def test_a_search_by_reason_finds_the_one_attempt(running: Stack, answers: dict[str, scenarios.ScenarioAnswer]) -> None:
     answer = scenarios.search(running)
     assert answer.actual == answer.expected
 

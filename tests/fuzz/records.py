@@ -105,7 +105,7 @@ class _Agent:
         await asyncio.gather(writing, return_exceptions=True)
         return dead
 
-    async def _read(self, given: Sequence[records.Record]) -> AsyncIterator[Record]:
+    async def _read(self, given: Sequence[records.EncodedRecord]) -> AsyncIterator[Record]:
         for record in given:
             offset = next(self._offsets)
             yield Record(DECISIONS.name, 0, offset, record.key, record.value, record.headers, _acknowledged)
@@ -115,11 +115,11 @@ def _acknowledged() -> None:
     """Nobody counts here what is acknowledged."""
 
 
-def _attempt_id(whole: Sequence[records.Record]) -> str:
+def _attempt_id(whole: Sequence[records.EncodedRecord]) -> str:
     return str(orjson.loads(whole[0].value)["attempt_id"])
 
 
-def _broken(record: records.Record, chance: random.Random) -> records.Record:
+def _broken(record: records.EncodedRecord, chance: random.Random) -> records.EncodedRecord:
     way = chance.random()
     if way < 0.45:
         return record._replace(value=other_bytes(record.value, chance))

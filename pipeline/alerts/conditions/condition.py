@@ -15,7 +15,7 @@ Minutes = Annotated[float, Field(gt=0, le=7 * 24 * 60)]
 """At most a week: topics keep no more, and a condition has to be rebuilt from them after a restart."""
 
 
-class Condition(Protocol):
+class RuleCondition(Protocol):
     """A fold over the inputs. Time is an argument, so that reading the same records again gives the same alerts."""
 
     @property
@@ -41,7 +41,7 @@ class AlertRule(BaseModel, ABC):
     severity: Literal["info", "warning", "critical"] = "warning"
 
     @abstractmethod
-    def condition(self) -> Condition:
+    def condition(self) -> RuleCondition:
         """A new condition that has observed nothing yet."""
 
 

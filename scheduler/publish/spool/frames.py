@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Final
 
-from schemas.codec.records import Record
+from schemas.codec.records import EncodedRecord
 
 MAGIC: Final = b"\xffSL\x03"
 """The last byte is the version of the layout; 0xff occurs in no UTF-8 text, so rarely in a record."""
@@ -45,7 +45,7 @@ class Entry:
 
     kind: EntryKind
     topic: str
-    record: Record
+    record: EncodedRecord
     written_at_us: int
     rows: int = 0
 
@@ -163,7 +163,7 @@ def _entry(data: bytes, start: int, end: int) -> Entry:
         place += _HEADER.size
         middle, place = place + name_length, place + name_length + value_length
         headers.append((data[middle - name_length : middle].decode(), data[middle:place]))
-    return Entry(EntryKind(kind), topic, Record(key, data[place:end], headers), written, rows)
+    return Entry(EntryKind(kind), topic, EncodedRecord(key, data[place:end], headers), written, rows)
 
 
 def entries_of(data: bytes) -> Iterator[Entry]:

@@ -10,7 +10,7 @@ from datetime import timedelta
 import httpx
 
 from schemas.codec.chunking import join
-from schemas.codec.records import Record, decode, encode, encode_value
+from schemas.codec.records import EncodedRecord, decode, encode, encode_value
 from schemas.documents.attempts import repeated_of, summary_of
 from schemas.documents.devices import devices_of
 from schemas.events import AttemptEvent, AttemptSummarized, DevicesJudged, MessageEmitted
@@ -213,13 +213,13 @@ def test_garbage_between_good_records_is_dead_lettered_and_they_are_indexed(runn
     sent = attempts("garbage", 2)
     good = [encode(event) for events in sent for event in events]
     garbage = [
-        Record(b"garbage/pod-0", b"\xff\x00 no json", [("ce_type", b"io.schedulerlog.devices.judged.v1")]),
-        Record(b"garbage/pod-0", b"[" * 100_000, [("ce_type", b"io.schedulerlog.devices.judged.v1")]),
-        Record(b"garbage/pod-0", good[0].value[:-9], good[0].headers),
-        Record(b"garbage/pod-0", b"{}", []),
-        Record(b"garbage/pod-0", None, good[0].headers),  # type: ignore[arg-type]
-        Record(b"garbage/pod-0", b"{}", [("ce_type", b"\xff\xfe")]),
-        Record(b"garbage/pod-0", good[0].value[:-1] + b" " * 1_000_000 + b"]", good[0].headers),
+        EncodedRecord(b"garbage/pod-0", b"\xff\x00 no json", [("ce_type", b"io.schedulerlog.devices.judged.v1")]),
+        EncodedRecord(b"garbage/pod-0", b"[" * 100_000, [("ce_type", b"io.schedulerlog.devices.judged.v1")]),
+        EncodedRecord(b"garbage/pod-0", good[0].value[:-9], good[0].headers),
+        EncodedRecord(b"garbage/pod-0", b"{}", []),
+        EncodedRecord(b"garbage/pod-0", None, good[0].headers),  # type: ignore[arg-type]
+        EncodedRecord(b"garbage/pod-0", b"{}", [("ce_type", b"\xff\xfe")]),
+        EncodedRecord(b"garbage/pod-0", good[0].value[:-1] + b" " * 1_000_000 + b"]", good[0].headers),
     ]
     mixed = [*good]
     for place, each in enumerate(garbage):
@@ -235,7 +235,9 @@ def test_garbage_between_good_records_is_dead_lettered_and_they_are_indexed(runn
 
 
 def test_dead_letters_are_listed_and_replayed_byte_for_byte(running: Pipeline) -> None:
-    broken = Record(b"mended/pod", b"\x1b[31m{", [("ce_type", b"io.schedulerlog.message.emitted.v1"), ("own", b"\x00")])
+    broken = EncodedRecord(
+        b"mended/pod", b"\x1b[31m{", [("ce_type", b"io.schedulerlog.message.emitted.v1"), ("own", b"\x00")]
+    )
     before = len(running.topic("schedulerlog.dead-letters"))
     running.send_records([broken])
     dead = until(lambda: running.topic("schedulerlog.dead-letters")[before:], bool)

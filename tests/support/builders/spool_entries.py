@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from scheduler.publish.spool.frames import Entry, EntryKind
-from schemas.codec.records import Record, encode
+from schemas.codec.records import EncodedRecord, encode
 from schemas.events import DeviceKind, DevicesJudged, PodRef, Request
 from schemas.ids import attempt_id, microseconds
 from schemas.topics import DECISIONS
@@ -28,7 +28,7 @@ class Clock:
 
 def a_verdict(name: str = "a", size: int = 10) -> Entry:
     """A record that is never given up as detail; its id is ``<name>/concluded``."""
-    record = Record(b"default/pod", b"v" * size, [("ce_id", f"{name}/concluded".encode()), ("ce_type", b"t")])
+    record = EncodedRecord(b"default/pod", b"v" * size, [("ce_id", f"{name}/concluded".encode()), ("ce_type", b"t")])
     return Entry(EntryKind.VERDICT, DECISIONS.name, record, microseconds(NOW))
 
 

@@ -16,7 +16,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 import embedded
 from demo.processes import Processes, free_ports
-from schemas.codec.records import Record, encode
+from schemas.codec.records import EncodedRecord, encode
 from schemas.events import AttemptEvent
 from schemas.topics import DECISIONS, Topic
 from tests.support.waiting import eventually
@@ -43,7 +43,7 @@ class Pipeline:
     def send(self, events: Iterable[AttemptEvent]) -> None:
         self.send_records([encode(event) for event in events])
 
-    def send_records(self, records: Sequence[Record]) -> None:
+    def send_records(self, records: Sequence[EncodedRecord]) -> None:
         asyncio.run(_send(self.servers.bootstrap_servers, records))
 
     def documents(self, query: dict[str, Any] | None = None, alias: str = "schedulerlog-attempts") -> dict[str, Any]:
@@ -117,7 +117,7 @@ def pipeline(folder: Path, servers: embedded.Backends, **environment: str) -> It
         yield Pipeline(servers, processes, int(free_ports("worker")["worker"]))
 
 
-async def _send(servers: str, records: Sequence[Record]) -> None:
+async def _send(servers: str, records: Sequence[EncodedRecord]) -> None:
     async with AIOKafkaProducer(bootstrap_servers=servers, enable_idempotence=True) as producer:
         for record in records:
             await producer.send(DECISIONS.name, record.value, key=record.key, headers=record.headers)

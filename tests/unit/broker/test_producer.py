@@ -9,7 +9,7 @@ from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
 from broker import producer
 from broker.producer import TopicsSink
 from broker.record import Outgoing
-from schemas.codec.records import Record
+from schemas.codec.records import EncodedRecord
 
 
 class FakeKafka:
@@ -47,7 +47,7 @@ class FakeKafka:
 
 
 def some(*values: bytes) -> list[Outgoing]:
-    return [Outgoing("topic", Record(b"key", value, [])) for value in values]
+    return [Outgoing("topic", EncodedRecord(b"key", value, [])) for value in values]
 
 
 def a_sink(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> tuple[TopicsSink, list[None]]:

@@ -8,7 +8,7 @@ from ingest.kai import KaiLog
 from ingest.kai.framing import LogMessage
 from ingest.kai.grammar import GRAMMAR, parse
 from ingest.protocol import EVENT, NOISE, UNKNOWN
-from schemas.codec.records import Record, Rejected, decode, encode
+from schemas.codec.records import EncodedRecord, Rejected, decode, encode
 from schemas.events import Event
 from summaries import attempt_audit
 from summaries.answer import schedulerlog
@@ -31,7 +31,7 @@ BIND_REQUEST = (
 )
 
 
-def records(events: list[Event]) -> list[Record]:
+def records(events: list[Event]) -> list[EncodedRecord]:
     return [encode(event) for event in events]
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from broker.record import Record
 from ingest.raw_logs.agent import RawLogs
 from ingest.raw_logs.container_readers import IDLE_SECONDS
-from ingest.raw_logs.shippers import ContainerLog, lines_of_record
+from ingest.raw_logs.shippers import ShippedLog, lines_of_record
 from ingest.readers import source_of
 from schemas.codec.records import encode
 from schemas.events import Event
@@ -25,7 +25,7 @@ HAMI = b'I1121 03:06:23.217054   32118 scheduler.go:1068] "Starting schedule fil
 @pytest.mark.parametrize("form", FORMS)
 def test_each_shippers_json_has_the_container_and_the_time_of_a_line(form: str) -> None:
     (line,) = lines_of_record(record(form, "hello")) or []
-    assert (line.container, line.text, line.time) == (ContainerLog(*NAMES), b"hello", STARTED)
+    assert (line.container, line.text, line.time) == (ShippedLog(*NAMES), b"hello", STARTED)
     assert (line.labels, line.is_partial) == ((("app", "x"),), False)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pipeline.worker.record_decoder import RecordDecoder
-from schemas.codec.records import Record, Rejected, decode, encode, encode_value
+from schemas.codec.records import EncodedRecord, Rejected, decode, encode, encode_value
 from schemas.events import AttemptEvent, DevicesJudged, NodesJudged
 from summaries.tally import CountedRecord, count_record
 from tests.fuzz.mutate import other_bytes
@@ -41,7 +41,7 @@ def plain(event: Any) -> Any:
     return str(event) if isinstance(event, Rejected) else (event.id, encode_value(event))
 
 
-def decoded(decoder: RecordDecoder, record: Record) -> Any:
+def decoded(decoder: RecordDecoder, record: EncodedRecord) -> Any:
     return decoder.decode(record.value, record.headers)
 
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schemas.codec.chunking import split
-from schemas.codec.records import Record, Rejected, UnencodableError, decode, encode, encode_value
+from schemas.codec.records import EncodedRecord, Rejected, UnencodableError, decode, encode, encode_value
 from schemas.codec.simdjson_reader import has_columns, read_columns
 from schemas.events import EVENTS, AttemptSummarized, DevicesJudged, Event, NodesJudged, PodRef
 from tests.support.builders.events import a_summary, devices_judged, nodes_judged
@@ -197,7 +197,7 @@ def test_json_made_before_is_written_as_it_is() -> None:
 
 def test_a_record_carries_the_headers_of_cloud_events_in_binary_mode() -> None:
     record = encode(nodes_judged())
-    assert record == Record(
+    assert record == EncodedRecord(
         b"llm/deepseek-a",
         record.value,
         [

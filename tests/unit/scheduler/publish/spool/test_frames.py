@@ -6,13 +6,15 @@ import hypothesis.strategies as st
 from hypothesis import given, settings
 
 from scheduler.publish.spool.frames import Entry, EntryKind, entries_of, frames, scan, size_of
-from schemas.codec.records import Record
+from schemas.codec.records import EncodedRecord
 from tests.support.builders.spool_entries import a_verdict
 from tests.support.stress import examples
 
 headers = st.lists(st.tuples(st.text(st.characters(codec="utf-8"), max_size=8), st.binary(max_size=20)), max_size=4)
 entries = st.builds(
-    lambda kind, topic, key, value, head, written, rows: Entry(kind, topic, Record(key, value, head), written, rows),
+    lambda kind, topic, key, value, head, written, rows: Entry(
+        kind, topic, EncodedRecord(key, value, head), written, rows
+    ),
     st.sampled_from(EntryKind),
     st.text(st.characters(codec="utf-8"), max_size=20),
     st.binary(max_size=30),
@@ -78,7 +80,7 @@ def test_a_zeroed_stretch_is_one_damaged_place() -> None:
 
 def test_a_record_that_holds_frames_is_one_record() -> None:
     inner = written(a_verdict("inner"))
-    outer = Entry(EntryKind.VERDICT, "t", Record(b"k", inner * 3, [("ce_id", b"outer")]), 0)
+    outer = Entry(EntryKind.VERDICT, "t", EncodedRecord(b"k", inner * 3, [("ce_id", b"outer")]), 0)
     assert [entry.ce_id for entry in entries_of(written(outer))] == ["outer"]
 
 
