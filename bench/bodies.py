@@ -19,8 +19,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from broker.record import Record as ReadRecord
 from broker.record import Outgoing
+from broker.record import Record as ReadRecord
 from pipeline.settings import Settings
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.bulk_result import WriteResult
