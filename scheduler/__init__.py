@@ -8,7 +8,8 @@ The pure core, from values to values (no clock, no I/O):
 
 What a decision passes through:
 
-    http/                  sockets, certificates, kube-scheduler's protocol
+    http/                  sockets, certificates, routes
+    extender_protocol      bodies of kube-scheduler's extender protocol (pure)
     service                answers filter and bind calls
     bind/                  binds a pod, recovers binds that were cut off
     publish/               a decision as events, the spool on disk, Kafka

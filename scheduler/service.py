@@ -14,14 +14,14 @@ from hami.annotations import ASSIGNED_TIME
 from hami.vendors import Vendors
 from kube.errors import KubeApiError
 from process.bounded_cache import BoundedCache
+from scheduler import extender_protocol
 from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, BindResult
 from scheduler.cluster.claims import Claims, Mark, mark_of
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.http import extender_protocol
-from scheduler.http.extender_protocol import FilterRequest, Json, filter_reply
+from scheduler.extender_protocol import FilterRequest, Json, filter_reply
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from scheduler.judge.request import container_requests

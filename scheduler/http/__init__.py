@@ -1,7 +1,6 @@
 """The HTTP side: what kube-scheduler, Prometheus and probes ask.
 
 app                  the routes
-extender_protocol    bodies of kube-scheduler's extender protocol (pure)
 server               the socket and uvicorn on it
 tls                  certificates that may be replaced while connections are open
 """

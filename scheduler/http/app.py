@@ -13,8 +13,8 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from scheduler.http import extender_protocol
-from scheduler.http.extender_protocol import UnusableBodyError
+from scheduler import extender_protocol
+from scheduler.extender_protocol import UnusableBodyError
 from scheduler.metrics import Metrics
 from scheduler.service import Scheduler
 

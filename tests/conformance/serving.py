@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 
 from kube.errors import KubeApiError, missing
+from scheduler import extender_protocol
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.http import extender_protocol
 from scheduler.metrics import Metrics
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler

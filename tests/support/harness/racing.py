@@ -19,7 +19,7 @@ from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.manifests import parse
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.http.extender_protocol import FilterRequest
+from scheduler.extender_protocol import FilterRequest
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer

@@ -18,7 +18,7 @@ from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.kubernetes.cluster import KubernetesCluster
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.http.extender_protocol import read_filter
+from scheduler.extender_protocol import read_filter
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hami import allocation, registration
 from hami.vendors import NVIDIA
 from scheduler.devices.quota import Quotas
-from scheduler.http.extender_protocol import UnusableBodyError, read_bind, read_filter
+from scheduler.extender_protocol import UnusableBodyError, read_bind, read_filter
 from scheduler.judge.pod_annotations import WeightsError, parse_weights, read_pod_annotations
 from scheduler.webhook.admit import AdmissionRules
 from scheduler.webhook.review import answer

@@ -13,7 +13,7 @@ from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.http.extender_protocol import FilterRequest
+from scheduler.extender_protocol import FilterRequest
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
