@@ -27,7 +27,10 @@ def new_consumer(bootstrap_servers: str, *topics: str, group: str | None = None,
         *topics,
         bootstrap_servers=bootstrap_servers,
         group_id=group,
+        # The client's own commits run on a timer: they would cover records that were fetched and not processed yet.
         enable_auto_commit=False,
+        # The client's default is "latest", by which a group without offsets skips what was written before its first
+        # start.
         auto_offset_reset="earliest",
         **options,
     )
@@ -37,6 +40,7 @@ def new_consumer(bootstrap_servers: str, *topics: str, group: str | None = None,
 async def connected(consumer: Consumer) -> AsyncIterator[Consumer]:
     """The consumer, started; it is stopped at the end, also when it could not start. Raises ``KafkaError``."""
     try:
+        # Within the `try`: a start that fails has already opened connections and tasks, which only `stop` ends.
         await consumer.start()
         yield consumer
     finally:
@@ -73,16 +77,20 @@ async def reconnecting(session: Callable[[], Awaitable[None]], connection: Conne
     while True:
         try:
             await session()
+        # Any other error, such as NotProvisionedError, ends the process: waiting does not cure it.
         except (KafkaError, OSError) as error:
             await connection.failed(error)
 
 
 async def read_to_end(consumer: Consumer) -> AsyncIterator[Any]:
     """Every record from the consumer's position to where its partitions end now. Raises ``KafkaError``."""
+    # Read once: on a topic that is being written to, the end moves as fast as the reader.
     ends = await consumer.end_offsets(consumer.assignment())
+    # By position and not by counting records: offsets may have gaps, where records expired.
     while any([await consumer.position(partition) < end for partition, end in ends.items()]):
         for partition, records in (await consumer.getmany(timeout_ms=POLL_MS)).items():
             for record in records:
+                # A fetch may return records that were appended after the ends were read.
                 if record.offset < ends[partition]:
                     yield record
 

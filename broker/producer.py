@@ -27,7 +27,10 @@ def idempotent_producer(
     return AIOKafkaProducer(
         bootstrap_servers=bootstrap_servers,
         client_id=client_id,
+        # A leader that acknowledges alone and then fails takes the record with it.
         acks="all",
+        # Off by default, and then a batch expires after the request's time-out. With it a batch is retried without an
+        # end, hence `DELIVERY_SECONDS`; and an out-of-order error needs a new producer (aiokafka issue 1017).
         enable_idempotence=True,
         compression_type="zstd",
         linger_ms=linger_ms,
@@ -42,6 +45,7 @@ async def started(producer: Any) -> Any:
     """The producer, connected. One that can't be is stopped, so that nothing of it is left. Raises ``UNAVAILABLE``."""
     try:
         await producer.start()
+    # Of any kind: a start that is cancelled leaves connections and tasks behind as well.
     except BaseException:
         await producer.stop()
         raise
@@ -51,6 +55,8 @@ async def started(producer: Any) -> Any:
 async def hand_over(producer: Any, outgoing: Outgoing) -> "asyncio.Future[Any]":
     """Queue the record; the future is done when all replicas have it. Raises ``MessageSizeTooLargeError``."""
     topic, record = outgoing
+    # Awaits a place in the producer's buffer, no acknowledgement. Which future is awaited later decides what counts as
+    # delivered.
     future: asyncio.Future[Any] = await producer.send(topic, record.value, key=record.key, headers=record.headers)
     return future
 
@@ -89,9 +95,11 @@ class TopicsSink:
 
     async def close(self) -> None:
         """Stop the producer, within a few seconds also when no broker answers."""
+        # Taken out first: the next `send` opens a new producer, also where stopping this one takes its whole time.
         producer, self._producer = self._producer, None
         if producer is not None:
             try:
+                # `stop` flushes what is buffered first, which never ends while no broker answers.
                 await asyncio.wait_for(producer.stop(), timeout=CLOSE_SECONDS)
             except UNAVAILABLE as error:
                 logger.debug("the producer did not stop cleanly: %r", error)
@@ -103,9 +111,11 @@ class TopicsSink:
         """
         while outgoing:
             try:
+                # The time covers the connection too: a broker that accepts and does not answer would hold it otherwise.
                 await asyncio.wait_for(self._send(outgoing), timeout=DELIVERY_SECONDS)
             except UNAVAILABLE as error:
                 self._count_retry()
+                # Its buffer still has the records, which both producers would send otherwise.
                 await self.close()
                 await self._backoff.failed(f"{type(error).__name__}: {error}")
             else:
@@ -116,4 +126,5 @@ class TopicsSink:
         if self._producer is None:
             producer = idempotent_producer(self._servers, self._max_request_bytes, linger_ms=2)
             self._producer = await started(producer)
+        # All are queued, in their order, before the first is awaited, so that they share batches.
         await asyncio.gather(*[await hand_over(self._producer, each) for each in outgoing])

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from schemas.codec import records
 
+# A callable and not an offset to commit: only the reader of the record knows when its partition was taken away.
 Acknowledge = Callable[[], object]
 
 

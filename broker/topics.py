@@ -29,6 +29,7 @@ async def administration(bootstrap_servers: str) -> AsyncIterator[AIOKafkaAdminC
 async def topic_names(bootstrap_servers: str) -> list[str]:
     """All topics that the broker has. Raises ``KafkaError``, ``OSError``."""
     async with administration(bootstrap_servers) as admin:
+        # All topics: a request for one by its name makes a broker with `auto.create.topics.enable` create it.
         return list(await admin.list_topics())
 
 
@@ -37,6 +38,7 @@ async def wait_for_topics(bootstrap_servers: str, wanted: Iterable[str], backoff
     while True:
         try:
             known = await topic_names(bootstrap_servers)
+        # A topic that is missing is not retried here: only an operator's `provision` makes it.
         except (KafkaError, OSError) as error:
             await backoff.failed(f"{type(error).__name__}: {error}")
         else:
@@ -75,6 +77,7 @@ async def provision_topics(bootstrap_servers: str, replication_factor: int, say:
     ``replication_factor`` 0 means one replica on every broker, three at most. Raises ``KafkaError``, ``OSError``.
     """
     async with administration(bootstrap_servers) as admin:
+        # A broker refuses more replicas than there are brokers.
         replicas = replication_factor or min(3, len((await admin.describe_cluster())["brokers"]))
         known = {found["topic"]: found for found in await admin.describe_topics() if not found["error_code"]}
         for topic in TOPICS:
@@ -88,6 +91,7 @@ async def _create(admin: AIOKafkaAdminClient, topic: Topic, replicas: int, say: 
     new = NewTopic(topic.name, topic.partitions, replicas, topic_configs=configuration(topic))
     answer = await admin.create_topics([new])
     for _, code, *_ in answer.topic_errors:
+        # Two `provision` may run at the same time: the one that comes second finds what it wanted.
         if code and for_code(code) is not TopicAlreadyExistsError:
             raise for_code(code)(f"topic {topic.name}")
     size = f"{topic.partitions} partitions, {replicas} replicas, kept {topic.retention.days} days"
@@ -96,12 +100,14 @@ async def _create(admin: AIOKafkaAdminClient, topic: Topic, replicas: int, say: 
 
 async def _correct(admin: AIOKafkaAdminClient, topic: Topic, partitions: int, say: Say) -> None:
     done = []
+    # Keys are assigned by their hash modulo the number of partitions, so more partitions move pods to other ones.
     if partitions < topic.partitions:
         await admin.create_partitions({topic.name: NewPartitions(topic.partitions)})
         done.append(f"{partitions} partitions are now {topic.partitions} (pods that moved are in order from here on)")
     elif partitions > topic.partitions:
         done.append(f"has {partitions} partitions, not {topic.partitions}: Kafka can't take partitions away; left so")
     if wrong := differences(configuration(topic), await _configuration(admin, topic.name)):
+        # The whole configuration and not the differences: this request resets every key that it does not name.
         resource = ConfigResource(ConfigResourceType.TOPIC, topic.name, configs=configuration(topic))
         await admin.alter_configs([resource])
         done += [f"{name} was {was}, is now {now}" for name, was, now in wrong]
@@ -109,6 +115,7 @@ async def _correct(admin: AIOKafkaAdminClient, topic: Topic, partitions: int, sa
 
 
 async def _configuration(admin: AIOKafkaAdminClient, name: str) -> dict[str, str]:
+    # An entry of `resource[4]` begins with name and value.
     answers = await admin.describe_configs([ConfigResource(ConfigResourceType.TOPIC, name)])
     return {entry[0]: entry[1] for answer in answers for resource in answer.resources for entry in resource[4]}
 
@@ -116,7 +123,10 @@ async def _configuration(admin: AIOKafkaAdminClient, name: str) -> dict[str, str
 def configuration(topic: Topic) -> dict[str, str]:
     """The configuration that the topic should have."""
     return {
+        # Written out, because a broker's own default may be compaction, which would drop all but the last record of a
+        # pod.
         "cleanup.policy": "delete",
+        # As text and without a fraction: `differences` compares it with what the broker answers, letter by letter.
         "retention.ms": str(int(topic.retention.total_seconds() * 1000)),
         "max.message.bytes": str(topic.max_message_bytes),
     }

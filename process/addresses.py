@@ -9,10 +9,12 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 LOOPBACK: Final = "127.0.0.1"
+# ASCII: without it `\d` matches the digits of all scripts, and `int` reads them.
 _HOST_PORT: Final = re.compile(
     r"(?:\[(?P<ipv6>[0-9A-Fa-f:.]+(?:%\w+)?)\]|(?P<host>[^\s:/@\[\],]+)):(?P<port>\d{1,5})", re.ASCII
 )
 _PORT: Final = re.compile(r"\d{1,5}", re.ASCII)
+# Greedy up to the last `@`: a password may hold an `@` of its own.
 _USER_INFO: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)\S*@")
 _LAST_PORT: Final = 65535
 
@@ -73,4 +75,5 @@ def _parsed(text: str) -> HostPort | None:
 
 
 def _is_not(text: str, form: str, example: str) -> str:
+    # What stands before an `@` may be a password: somebody may have given a URL where HOST:PORT belongs.
     return f"{text.strip().rpartition('@')[2]!r} is not {form}: write for example {example}"

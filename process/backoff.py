@@ -17,6 +17,7 @@ def backoff_seconds(rng: Random, first_seconds: float = 0.2, max_seconds: float 
     """
     step = min(first_seconds, max_seconds)
     while True:
+        # The lower half is left out: a draw near 0 would be a retry without a pause.
         yield step * (0.5 + rng.random() / 2)
         step = min(step * 2, max_seconds)
 
@@ -41,9 +42,11 @@ class Backoff:
         """Note that a try failed; return when it is time for the next one."""
         if not self._failures:
             self._failing_since = time.monotonic()
+            # New for each outage, so that the first retry after a short one is quick again.
             self._pauses = backoff_seconds(random.Random(), self._first, self._longest)  # noqa: S311 - no secret depends on it
             logger.warning("%s: %.500s. Nothing is lost: trying again until it works.", self._name, cause)
         else:
+            # Not a warning: an outage of an hour would be hundreds of lines that say the same.
             logger.debug("%s: still failing: %.500s", self._name, cause)
         self._failures += 1
         await asyncio.sleep(next(self._pauses))

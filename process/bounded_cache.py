@@ -45,6 +45,7 @@ class BoundedCache(Generic[K, V]):
 
     def put(self, key: K, value: V) -> None:
         """Keep the value as the youngest, in the place of an earlier one."""
+        # A dict keeps the place of a key that is assigned again: without this the value would stay as old as its key.
         self.pop(key)
         size = self._size_of(value)
         self._entries[key] = value, size

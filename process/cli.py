@@ -58,6 +58,7 @@ def reads(read: Callable[[str], T]) -> dict[str, Any]:
             is_variable = source is not None and source.name == "ENVIRONMENT"
             fail(f"{parameter.envvar if is_variable else parameter.opts[0]}: {error}", 2)
 
+    # A callback and not a parser: only it knows whether the text came from the flag or from the variable.
     return {"parser": str, "callback": convert}
 
 
@@ -102,6 +103,7 @@ def takes(options: type[Any]) -> Callable[[Callable[..., None]], Callable[..., N
 
         shared = _parameters(options)
         parameters = [*shared, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
+        # typer reads parameters from the signature, and their types from the annotations: both have to be replaced.
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return call

@@ -38,12 +38,14 @@ def takes_settings(model: type[EnvironmentSettings]) -> Callable[[Callable[[Any]
     def decorate(command: Callable[[Any], None]) -> Callable[..., None]:
         @functools.wraps(command)
         def call(**given: Any) -> None:
+            # Only what was given: an error in another field names its variable, which is where that value came from.
             flags = {name: flag_of(model, name) for name, value in given.items() if value is not None}
             with one_line_for(SettingError):
                 settings = read(model, flags, **given)
             command(settings)
 
         parameters = [_parameter(name, field) for name, field in model.model_fields.items()]
+        # typer reads parameters from the signature, and their types from the annotations: both have to be replaced.
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return call

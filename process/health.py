@@ -38,6 +38,7 @@ def serving(
         thread = threading.Thread(target=server.serve_forever, name="health", daemon=True)
         thread.start()
         try:
+            # The port is read from the socket: for port 0 the kernel has chosen it.
             yield HostPort(address.host, server.server_address[1])
         finally:
             server.shutdown()
@@ -50,6 +51,7 @@ def _server(address: HostPort, registry: CollectorRegistry, alive: Check, ready:
 
         def server_bind(self) -> None:
             # The base class also looks up the host's name in the DNS, which takes seconds where none answers.
+            # A process that was restarted takes its port again while connections of the one before are in TIME_WAIT.
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             self.socket.bind(address)
             self.server_address = self.socket.getsockname()
@@ -65,11 +67,13 @@ def _server(address: HostPort, registry: CollectorRegistry, alive: Check, ready:
 def _handler(registry: CollectorRegistry, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            # A scrape or a probe may be configured with parameters; none changes the answer.
             path = self.path.partition("?")[0]
             if path == "/metrics":
                 self._answer(200, CONTENT_TYPE_LATEST, generate_latest(registry))
             elif path in checks:
                 wrong = checks[path]()
+                # A kubelet takes 200 to 399 as success; the text is for people.
                 self._answer(503 if wrong else 200, _TEXT, f"{wrong or 'ok'}\n".encode())
             else:
                 self._answer(404, _TEXT, b"there are /metrics, /healthz and /readyz\n")

@@ -19,6 +19,7 @@ class LoggedProblem:
     def note(self, problem: str, *details: object) -> None:
         """The problem is this one now. ``details`` go into the line; a change of them alone is not logged."""
         before, self.text = self.text, problem
+        # The details are left out of the comparison: they hold counts and seconds, which differ at each try.
         if problem and problem != before:
             self._begins(problem, *details)
         elif before and not problem and self._ends:

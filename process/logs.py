@@ -15,6 +15,7 @@ def configure(level: int = logging.INFO, *, quiet: Iterable[str] = (), silent: I
     the process itself says once what they would repeat."""
     logging.basicConfig(level=level, format=FORMAT)
     for handler in logging.getLogger().handlers:
+        # At the handler: filters of a logger do not see the records of the loggers below it.
         handler.addFilter(RarelyRepeated())
     for name in (*LIBRARIES, *quiet):
         logging.getLogger(name).setLevel(logging.WARNING)
@@ -32,6 +33,7 @@ class RarelyRepeated(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         if record.name.partition(".")[0] not in LIBRARIES:
             return True
+        # The format before its arguments are put in: lines that differ only in a broker or a number count as one.
         key = record.name, str(record.msg)[:200]
         now = time.monotonic()
         if now - self._passed_at.get(key, -QUIET_SECONDS) < QUIET_SECONDS:

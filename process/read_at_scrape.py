@@ -21,6 +21,8 @@ class ReadAtScrape(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """A gauge or a counter for each name that was added."""
+        # In the thread of the scrape: what `read` reads may change meanwhile, so it must not iterate over a live
+        # collection.
         for name, read in self._sources.items():
             if name in self._counters:
                 yield CounterMetricFamily(self._prefix + name, self._counters[name], value=read())

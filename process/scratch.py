@@ -18,6 +18,7 @@ LOCK: Final = "lock"
 
 def place() -> Path:
     """The folder that holds the folders of all our processes."""
+    # By user: a folder that another user made could not be written to.
     return Path(tempfile.gettempdir()) / f"schedulerlog-{os.getuid()}"
 
 
@@ -27,11 +28,13 @@ def scratch_folder(name: str) -> Iterator[Path]:
     place().mkdir(mode=0o700, exist_ok=True)
     with _locked(place() / LOCK):
         _remove_unlocked()
+        # Still under the lock of `place()`: another process would otherwise see a folder whose lock is not taken yet.
         folder = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=place()))
         held = ExitStack()
         # The kernel releases the lock when the process ends, however it ends: a process id may belong to another
         # process by then, or to another container.
         held.enter_context(_locked(folder / LOCK))
+    # The lock is released after the folder is removed: two processes would remove it at the same time otherwise.
     with held:
         try:
             yield folder
@@ -51,6 +54,7 @@ def _remove_unlocked() -> None:
         with lock.open("rb") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Its process runs.
             except BlockingIOError:
                 continue
             shutil.rmtree(lock.parent, ignore_errors=True)

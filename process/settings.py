@@ -41,6 +41,7 @@ class EnvironmentSettings(BaseSettings):
         frozen=True,
         use_attribute_docstrings=True,
         extra="ignore",
+        # The value may be a URL with a password.
         hide_input_in_errors=True,
         populate_by_name=True,
     )
@@ -54,6 +55,7 @@ def read(model: type[S], flags: Mapping[str, str] = NO_FLAGS, /, **given: Any) -
     try:
         return model(**{name: value for name, value in given.items() if value is not None})
     except ValidationError as error:
+        # Without the cause: its text would show the values.
         raise SettingError(_problem(model, error, flags)) from None
 
 

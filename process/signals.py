@@ -10,6 +10,7 @@ def stop_event() -> asyncio.Event:
     """An event that SIGTERM and SIGINT set. To be called within the running loop."""
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
+        # A handler of the loop and not of `signal`: it wakes a loop that waits for a socket.
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     return stop
 
@@ -29,4 +30,6 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
     finally:
         for task in tasks:
             task.cancel()
+        # The cancelled ones end before the caller closes what they use. An error while they end must not hide the first
+        # one.
         await asyncio.gather(*tasks, return_exceptions=True)

@@ -41,6 +41,7 @@ async def _patiently(work: Callable[[], Awaitable[T]], deadline: float, what: st
     while True:
         try:
             return await work()
+        # In a new cluster this command starts together with the stores, which take longer.
         except (KafkaError, OSError, TransportError) as error:
             if time.monotonic() > deadline or not _may_pass(error):
                 raise UnreachableError(f"{what}: {without_user_info(str(error))}") from None
@@ -50,6 +51,8 @@ async def _patiently(work: Callable[[], Awaitable[T]], deadline: float, what: st
 def _may_pass(error: Exception) -> bool:
     """Can the next try succeed without anybody changing something?"""
     if isinstance(error, TransportError):
+        # 401, 403 and 400 are the same at the next try: an operator has to act. The status of a refused connection is a
+        # word.
         return isinstance(error, NoConnectionError) or error.status_code in (429, 502, 503, 504)
     return error.retriable if isinstance(error, KafkaError) else True
 
@@ -68,9 +71,12 @@ async def _provision_templates(settings: Settings, say: Say) -> None:
 async def _put_template(store: AsyncOpenSearch, index: Index, settings: Settings) -> str:
     wanted = index.template(settings.index_shards, settings.index_replicas)
     path = f"/_index_template/{index.alias}"
+    # 404: there is no template yet.
     found = await store.transport.perform_request("GET", path, ignore=(404,))
     templates = found.get("index_templates", [])
     before = templates[0]["index_template"].get("_meta", {}) if templates else {}
+    # Also where `_meta` is the same: shards and replicas come from the settings, and people may have edited it. Indices
+    # that exist keep what they were created with; only their mapping can follow, see `_upgrade`.
     await store.transport.perform_request("PUT", path, body=wanted)
     if not templates:
         return f"index template {index.alias}: made"
@@ -86,6 +92,7 @@ async def _upgrade(store: AsyncOpenSearch, name: str, index: Index, version: obj
     mapping = index.template()["template"]["mappings"]
     try:
         await store.transport.perform_request("PUT", f"/{name}/_mapping", body=mapping)
+    # The field exists with another type: only a new index can have the new one, and days end.
     except RequestError as error:
         return f"has mapping version {version}, which can't become {MAPPING_VERSION}: {error.error}; left so"
     return f"mapping version was {version}, is now {MAPPING_VERSION}"
@@ -99,6 +106,7 @@ async def _outdated(store: AsyncOpenSearch, index: Index) -> list[tuple[str, obj
 
 def _other_versions(mappings: Mapping[str, Any]) -> Iterator[tuple[str, object]]:
     for name, index in mappings.items():
+        # A missing version counts as another one: such an index was created without the template.
         meta = index.get("mappings", {}).get("_meta", {}) if isinstance(index, Mapping) else {}
         version = meta.get("schedulerlog_mapping_version")
         if isinstance(index, Mapping) and "mappings" in index and version != MAPPING_VERSION:

@@ -9,6 +9,7 @@ from broker.record import Outgoing
 from schemas.codec.records import EncodedRecord, rfc3339
 from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 
+# The record itself may be as long as the topic allows; its cause must not make the dead letter longer than that.
 _MAX_CAUSE_CHARACTERS: Final = 2_000
 
 
@@ -32,6 +33,7 @@ class Source(Protocol):
 def dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
     """The dead letter of a record."""
     values = (source.topic, str(source.partition), str(source.offset), cause[:_MAX_CAUSE_CHARACTERS], rfc3339(time))
+    # A cause may quote a lone surrogate of the record, which UTF-8 has no bytes for.
     why = [(name, text.encode(errors="replace")) for name, text in zip(DEAD_LETTER_HEADERS, values, strict=True)]
     # A record of any producer may lack a key or a value; the records of the contract never do.
     bare = EncodedRecord(source.key, source.value, [*why, *source.headers])  # type: ignore[arg-type]
@@ -44,6 +46,7 @@ def original(record: Source) -> tuple[str, EncodedRecord]:
     Raises ``ValueError`` for a record that lacks the headers of a dead letter.
     """
     headers = list(record.headers)
+    # By place and not by name: the record's own headers may be called the same.
     why = dict(headers[: len(DEAD_LETTER_HEADERS)])
     if list(why) != list(DEAD_LETTER_HEADERS):
         raise ValueError(

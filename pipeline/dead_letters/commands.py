@@ -30,6 +30,7 @@ async def list_latest(settings: Settings, limit: int, say: Say) -> None:
 def line(record: Any) -> str:
     """One dead letter on one line. Any part of it may hold control characters, which a terminal would obey: they are
     escaped."""
+    # Reversed, so that the first of equal names wins: ours are in front, the record may have brought the same ones.
     why = {name: value.decode(errors="replace") for name, value in reversed(record.headers)}
     origin = "{dead_letter_topic}[{dead_letter_partition}]@{dead_letter_offset}".format_map(_OrUnknown(why))
     key = (record.key or b"").decode(errors="replace")
@@ -43,6 +44,7 @@ def line(record: Any) -> str:
 async def show_one(settings: Settings, offset: int, say: Say) -> bool:
     """Print all of the dead letter at ``offset``; False where there is none. Raises ``UnreachableError``."""
     async for record in _all(settings):
+        # The offset alone names a dead letter: their topic has one partition.
         if record.offset == offset:
             for text in lines(record):
                 say(text)
@@ -52,6 +54,7 @@ async def show_one(settings: Settings, offset: int, say: Say) -> bool:
 
 def lines(record: Any) -> Iterator[str]:
     """All of a dead letter: why, where, its own headers, key and value, with control characters escaped."""
+    # Bytes that are not UTF-8 are shown and not replaced: they may be the very cause.
     headers = [(name, value.decode(errors="backslashreplace")) for name, value in record.headers]
     for name, value in headers:
         yield _printable(f"{name}: {value}")
@@ -77,6 +80,8 @@ async def replay(settings: Settings, offsets: Collection[int] | None, say: Say) 
     topics = topics_sink(settings.kafka_bootstrap_servers, TopicsMetrics("dead_letters", CollectorRegistry()))
     count = 0
     try:
+        # Ends where the topic ended at the start: a record that fails again becomes a new dead letter, which would be
+        # replayed without an end.
         async for record in _all(settings):
             if offsets is not None and record.offset not in offsets:
                 continue
@@ -85,6 +90,7 @@ async def replay(settings: Settings, offsets: Collection[int] | None, say: Say) 
             except ValueError as error:
                 say(f"skipped: {error}")
                 continue
+            # One at a time, each acknowledged before the next: records of one pod keep their order.
             await topics.send([Outgoing(topic, before)])
             count += 1
     finally:
@@ -94,6 +100,7 @@ async def replay(settings: Settings, offsets: Collection[int] | None, say: Say) 
 
 async def _all(settings: Settings) -> AsyncIterator[Any]:
     """Every dead letter that the topic has now."""
+    # Without a group: reading commits nothing, so `list` and `replay` begin at the oldest record each time.
     consumer = new_consumer(
         settings.kafka_bootstrap_servers, DEAD_LETTERS.name, max_partition_fetch_bytes=DEAD_LETTERS.max_message_bytes
     )
