@@ -24,6 +24,7 @@ from schemas.topics import (
 SCHEMA_FORMAT: Final = "application/schema+json;version=draft-07"
 """AsyncAPI 3.0 names no later draft; the schemas use nothing of 2020-12 but the keyword ``$defs``."""
 
+# The version of AsyncAPI's Kafka binding, which is numbered apart from AsyncAPI itself.
 _BINDING: Final = "0.5.0"
 _HEADERS: Final = {
     "ce_specversion": {"const": "1.0"},
@@ -31,6 +32,7 @@ _HEADERS: Final = {
     "ce_type": {},
     "ce_source": {"format": "uri-reference", "description": "Who reports it."},
     "ce_time": {"format": "date-time", "description": "When it happened, in UTC to the microsecond."},
+    # CloudEvents' Kafka binding names this attribute without the prefix ``ce_``.
     "content-type": {"const": CONTENT_TYPE},
 }
 _OPERATIONS: Final = (
@@ -88,6 +90,7 @@ def _name(topic: Topic) -> str:
 
 
 def _messages(topic: Topic) -> Sequence[str]:
+    # Raw lines are other programs' JSON and dead letters are any bytes: neither has an event type to name.
     return [event.__name__ for event in topic.events] or ["RawLine" if topic is RAW_LOGS else "DeadLetter"]
 
 
@@ -97,6 +100,7 @@ def _channel(topic: Topic) -> dict[str, Any]:
         "partitions": topic.partitions,
         "topicConfiguration": {
             "cleanup.policy": ["delete"],
+            # AsyncAPI's schema demands integers here; ``total_seconds`` gives a float.
             "retention.ms": int(topic.retention.total_seconds() * 1000),
             "max.message.bytes": topic.max_message_bytes,
         },
@@ -130,6 +134,7 @@ def _message(event: type[Event]) -> dict[str, Any]:
         "payload": {"schemaFormat": SCHEMA_FORMAT, "schema": {"$ref": f"./{event.TYPE}.schema.json"}},
         "bindings": {"kafka": _key(topic)},
     }
+    # An event whose docstring is one paragraph has no description; an empty one would only be noise to renderers.
     return {key: value for key, value in message.items() if value}
 
 

@@ -61,6 +61,8 @@ def _plain(schema: Any, *, names: bool = False) -> Any:
     kept = {
         key: _plain(value, names=key in ("properties", "$defs"))
         for key, value in schema.items()
+        # ``additionalProperties`` with a schema is the type of a map's values, not a ban, and must be kept. Under
+        # ``properties`` and ``$defs`` the keys are names: a field may be called ``title``.
         if names or key not in ("title", "additionalProperties") or (key, type(value)) == ("additionalProperties", dict)
     }
     return kept | {"additionalProperties": True} if "properties" in kept and not names else kept
@@ -72,6 +74,7 @@ def _json(value: Any) -> str:
 
 def asyncapi_text() -> str:
     """The AsyncAPI document as YAML."""
+    # In the order of the source, so that a change of the contract is a small difference in the checked-in file.
     return yaml.safe_dump(asyncapi.document(), sort_keys=False, allow_unicode=True, width=110)
 
 

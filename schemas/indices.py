@@ -27,6 +27,7 @@ class Index:
 
     def name(self, started_at: datetime) -> str:
         """The index of the day (UTC) in which the attempt started."""
+        # Called for every document; times of events are in UTC already, so the conversion is rarely needed.
         day = started_at if started_at.tzinfo is UTC else started_at.astimezone(UTC)
         return f"{self.alias}-{day.year:04}.{day.month:02}.{day.day:02}"
 
@@ -34,6 +35,7 @@ class Index:
         """The body of ``PUT _index_template/{alias}``."""
         return {
             "index_patterns": [f"{self.alias}-*"],
+            # Above OpenSearch's default of 0, so that a catch-all template of the cluster does not win over this one.
             "priority": 200,
             "template": {
                 "aliases": {self.alias: {}},
@@ -41,7 +43,10 @@ class Index:
                     "index": {
                         "number_of_shards": shards,
                         "number_of_replicas": replicas,
+                        # What is read by id is exact at once (decision 0003); a second is how late a search may be.
                         "refresh_interval": "1s",
+                        # Most of a document is stored JSON that is never searched: size matters more than the CPU of
+                        # reading one.
                         "codec": "best_compression",
                     }
                 },
@@ -55,11 +60,14 @@ class Index:
         }
 
 
+# Lucene refuses a term above 32,766 bytes and with it the whole document. Longer values are stored, not searchable.
 _KEYWORD: Final = {"type": "keyword", "ignore_above": 1024}
 _TEXT: Final = {"type": "text"}
 _DATE: Final = {"type": "date"}
 _COUNT: Final = {"type": "long"}
 _BOOLEAN: Final = {"type": "boolean"}
+# Not parsed, not indexed, returned as it came: 5,000 nodes as fields or nested objects would exceed OpenSearch's limit
+# of 10,000 nested objects and cost 2.3 times the indexing (decision 0006).
 _STORED: Final = {"type": "object", "enabled": False}
 
 _ATTEMPT: Final = {
@@ -86,6 +94,7 @@ ATTEMPTS: Final = Index(
         "judged_devices": _COUNT,
         "nodes": _KEYWORD,
         "reasons": _KEYWORD,
+        # An episode is found again by these two after a restart (decision 0010).
         "verdict_digest": _KEYWORD,
         "detail_digest": _KEYWORD,
         "bound": _BOOLEAN,
@@ -94,9 +103,11 @@ ATTEMPTS: Final = Index(
         "changes": _TEXT,
         "repeats": _KEYWORD,
         "repeated": _STORED,
+        # From these two a minute is counted again that no worker has in memory (decision 0011).
         "partition": _COUNT,
         "counts": _STORED,
         "text": _TEXT,
+        # The summary itself, for the API; every field above is a copy of a part of it, to search by.
         "summary": _STORED,
     },
 )
@@ -112,6 +123,7 @@ DEVICES: Final = Index(
         "inventory": _KEYWORD,
         "record": _STORED,
     },
+    # The largest documents by far: 0.7 MB an attempt of 5,000 nodes (decision 0015).
     retention=timedelta(days=7),
 )
 
@@ -119,6 +131,7 @@ INVENTORIES: Final = Index(
     alias="schedulerlog-inventories",
     about="The devices that verdicts are about, each distinct run of nodes once a day; verdicts name it by its id",
     properties={"record": _STORED},
+    # Verdicts without their inventory can't be read, so both are deleted on the same day.
     retention=DEVICES.retention,
 )
 
@@ -168,10 +181,13 @@ OCCUPANCY: Final = Index(
         "phase": _KEYWORD,
         "devices": _KEYWORD,
         "allocations": _STORED,
+        # The facts behind the placement: a process that starts anywhere in the topics continues from these (decision
+        # 0014).
         "known": _STORED,
         "text": _TEXT,
     },
     retention=timedelta(days=90),
+    # A pod may run longer than the retention; deleting its day would make it seem to be nowhere.
     kept_while=NOT_ENDED,
 )
 

@@ -45,4 +45,5 @@ class PodPlacement(Model):
 
     def is_on(self, at: datetime) -> bool:
         """Was the pod there at that time?"""
+        # Half open: where one pod ends in the instant in which the next begins, only the next one is there.
         return self.started_at <= at and (self.ended_at is None or at < self.ended_at)

@@ -20,6 +20,7 @@ _SOURCE: Final = Path(__file__).with_name("reasons.toml")
 
 
 class _Entry(BaseModel):
+    # A misspelled key in reasons.toml must fail the check rather than leave a text out.
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
 
@@ -56,6 +57,7 @@ class Explanation(Texts):
         return self.scope is not None
 
 
+# It claims nothing about the cause: a guess about an unknown code would send the reader the wrong way.
 _UNKNOWN: Final = {
     "en": Texts(
         meaning="The scheduler's own words; the catalogue has no entry for them.",
@@ -82,6 +84,7 @@ def explain(code: str, language: str = "en") -> Explanation:
 
     ``language`` may be a tag as browsers send it (``zh-CN``); what is not Chinese is answered in English.
     """
+    # Also zh-Hans, zh-TW and whatever else a browser's Accept-Language begins with.
     spoken: Language = "zh" if language.lower().startswith("zh") else "en"
     reason = catalogue().get(code)
     texts: Texts = getattr(reason, spoken) if reason else _UNKNOWN[spoken]

@@ -32,8 +32,10 @@ class Topic:
     about: str
     key: str
     events: tuple[type[Event], ...]
+    # Divides evenly among 1, 2, 3, 4, 6 or 12 workers.
     partitions: int = 12
     retention: timedelta = timedelta(days=7)
+    # Records stay below 64 KiB (``records.MAX_VALUE_BYTES``), but the limit holds for a producer's whole batch.
     max_message_bytes: int = 1024 * 1024
 
 
@@ -79,6 +81,7 @@ ALERTS: Final = Topic(
     about="Alerts by rules: firing and resolved",
     key="fingerprint of the alert",
     events=(AlertChanged,),
+    # One partition keeps all alerts in order for a reader that sees them fire and end; there are few.
     partitions=1,
 )
 TRENDS: Final = Topic(
@@ -93,7 +96,10 @@ DEAD_LETTERS: Final = Topic(
     key="the key of the record",
     events=(),
     partitions=1,
+    # People have to find, understand and replay them: longer than the seven days of the topics they came from.
     retention=timedelta(days=30),
+    # A dead letter is the record's own bytes plus headers (decision 0005): a record at the limit of its own topic would
+    # not fit the same limit here.
     max_message_bytes=16 * 1024 * 1024,
 )
 
@@ -102,11 +108,14 @@ RAW_LOGS: Final = Topic(
     about="Lines of schedulers' logs as Fluent Bit, Vector or the OpenTelemetry Collector ship them",
     key="namespace/pod/container, so that a log stays in order",
     events=(),
+    # Raw lines are read once; the decisions made from them are kept for seven days. A log at -v=5 is 50 MiB per filter
+    # call of 5,000 nodes.
     retention=timedelta(days=1),
 )
 
 TOPICS: Final = (DECISIONS, PODS, NODES, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, ALERTS, RAW_LOGS, DEAD_LETTERS)
 
+# Headers rather than a JSON envelope, so that replaying is sending the value again (decision 0005).
 DEAD_LETTER_HEADERS: Final = {
     "dead_letter_topic": "the topic the record was read from",
     "dead_letter_partition": "its partition",

@@ -60,9 +60,12 @@ def choose(
     if nodes is not None:
         wanted = frozenset(nodes)
         rows = [row for row in rows if names[row] in wanted]
+    # Pages continue after a name, so the order must be the same whichever version of the summary answers.
     rows.sort(key=names.__getitem__)
+    # By name and not by number: the attempt may be written again, with more nodes, between two pages.
     start = 0 if after is None else bisect_right(rows, after, key=names.__getitem__)
     page = rows[start:] if limit is None else rows[start : start + limit]
+    # A last page that is exactly full must not promise another.
     has_more = start + len(page) < len(rows)
     return Chosen(page, len(rows), names[page[-1]] if has_more and page else None)
 
@@ -93,6 +96,7 @@ def filter_phase(summary: AttemptSummarized) -> tuple[PhaseStatus, str]:
         return "failed", filter_summary(summary)
     if summary.ended_at is None and not summary.nodes:
         return _NOT_REACHED_PHASE
+    # Without an end, a node that fits proves that the filter passed; refused ones prove nothing, others may follow.
     if summary.ended_at is None and summary.chosen is None:
         return ("passed" if summary.fit_nodes else ""), filter_summary(summary)
     return ("passed" if summary.chosen is not None else "failed"), filter_summary(summary)
@@ -115,6 +119,7 @@ def _nodes(summary: AttemptSummarized, rows: list[int]) -> list[bytes]:
         if verdict[row] in fit:
             rest = b',"status":"passed","score":' + _score(score[row]) + passed
         else:
+            # The rest of a refused node follows from these three alone: thousands of nodes have few distinct ones.
             key = verdict[row], refused_by[row], refusal[row]
             rest = failed.get(key) or failed.setdefault(key, _failed(summary, *key))
         entries.append(b'{"name":' + orjson.dumps(summary.nodes[row]) + rest)
@@ -124,6 +129,7 @@ def _nodes(summary: AttemptSummarized, rows: list[int]) -> list[bytes]:
 def _score(score: float) -> bytes:
     """To two decimals, as Go writes a float: ``0`` and ``4`` rather than ``0.0`` and ``4.0``."""
     rounded = round(score, 2)
+    # orjson writes integers of 64 bits only; a larger number is written as a float.
     return orjson.dumps(int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded)
 
 
@@ -142,6 +148,7 @@ def _failed(summary: AttemptSummarized, verdict: int, refused_by: int, refusal: 
         and sum(request.count > 0 for request in summary.requests) > 1
     ):
         names = []  # Several ask, and the log does not say which of them was refused.
+    # HAMi's bare reasons (``NodeInsufficientDevice``) name no container; those before the first that asks had passed.
     by = refused_by if refused_by >= 0 else _first_that_asks(summary)
     containers: list[dict[str, str]] = [{"name": name, "status": "passed"} for name in names[:by]]
     refused = {"name": names[by] if by < len(names) else "", "status": "failed"}

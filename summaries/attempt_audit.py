@@ -41,6 +41,7 @@ def _imbalance(summary: AttemptSummarized) -> Iterator[FindingReported]:
 def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
     if _is_waiting(summary):
         return
+    # One device may be picked for several containers of the pod: only their sum shows an overcommitment.
     taken: dict[str, list[PickedDevice]] = {}
     for each in summary.picked:
         taken.setdefault(each.uuid, []).append(each)
@@ -48,6 +49,8 @@ def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
         numbers = _beyond(rows)
         if numbers:
             containers = ", ".join(summary.requests[row.container].container for row in rows)
+            # The sentence and numbers must not depend on the order of records: the finding is written again with each
+            # version.
             sentence = f"{summary.chosen} gave {uuid} to {summary.pod} ({containers})"
             yield _finding(summary, OVERCOMMITTED, summary.chosen or "", uuid, numbers, [sentence])
 
@@ -71,6 +74,8 @@ def _beyond(rows: Sequence[PickedDevice]) -> dict[str, int]:
     return {
         name.format(word): number
         for name, total, used, more in over
+        # Nothing was taken of this resource: a device that others had overcommitted before is not this attempt's
+        # finding.
         if total is not None and used is not None and more > 0 and used + more > total
         for word, number in (("total", total), ("used", used), ("taken", more))
     }
@@ -78,6 +83,7 @@ def _beyond(rows: Sequence[PickedDevice]) -> dict[str, int]:
 
 def _bound(summary: AttemptSummarized) -> Iterator[FindingReported]:
     bind = summary.bind
+    # Without the end of the filter its choice is unknown, and ``chosen`` is copied from the bind itself.
     if bind is None or not bind.bound or summary.ended_at is None or bind.node == summary.chosen:
         return
     if summary.chosen is None:
@@ -102,6 +108,8 @@ def _finding(
         scheduler=summary.scheduler,
         started_at=summary.started_at,
         finding=finding,
+        # Part of the finding's id, so taken from the attempt and never from the clock: found again, it is the same
+        # document.
         found_at=summary.ended_at or summary.started_at,
         node=node,
         device=device,

@@ -15,6 +15,7 @@ from summaries.cut import cut
 from summaries.retries import may_repeat
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
+# A drained rack changes hundreds of nodes at once, and every part of the summary repeats these lines.
 MAX_CHANGES: Final = 20
 """Lines; what is left out is counted."""
 _STATE_BYTES: Final = 240
@@ -34,6 +35,7 @@ class PreviousAttempt:
     status: str
     digests: Digests
     episode: EpisodeRef
+    # References never chain: a reader needs at most one other document.
     whole: str
     """The attempt that has the detail: itself, unless it repeats another."""
     whole_started: datetime
@@ -54,7 +56,9 @@ def repeats(before: PreviousAttempt | None, summary: AttemptSummarized, digests:
     return (
         before is not None
         and continues_episode(before, summary, digests)
+        # Equal verdicts may stand on other numbers or other requests: those would be lost in a reference.
         and before.digests.detail == digests.detail
+        # What is missing may arrive later and differ.
         and summary.complete
         and summary.status == "failed"
         and summary.bind is None
@@ -88,6 +92,7 @@ def differences(before: AttemptSummarized, after: AttemptSummarized) -> list[str
 def _changes(before: AttemptSummarized, after: AttemptSummarized) -> Iterator[str]:
     yield from _of_the_whole(before, after)
     was, now = _by_node(before), _by_node(after)
+    # Sorted, so that the same two attempts always give the same first ``MAX_CHANGES`` lines.
     for node in sorted(was.keys() | now.keys()):
         if was.get(node) != now.get(node):
             yield _became(node, was.get(node, "not offered"), now.get(node, "not offered"))

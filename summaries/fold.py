@@ -31,6 +31,7 @@ from summaries.tally import CountedRecord, Tally, by_model, by_verdict, count_re
 __all__ = ["AttemptFold", "merged", "summarize", "with_bind"]
 
 _NAMED_PARTS: Final = 10
+# A record may claim position 2**62, and a list of that length would be made from it.
 _UNKNOWN_CONTAINERS: Final = 1_024
 """Positions up to here are believed of a container that no other record names."""
 
@@ -81,6 +82,7 @@ class AttemptFold:
             case NodesJudged():
                 self._nodes.setdefault(event.part, event)
             case AttemptConcluded():
+                # The first of two is kept: at-least-once delivery repeats records, and repeated ones are equal.
                 self._concluded = self._concluded or event
             case BindConcluded():
                 self._binds.setdefault(event.id, event)
@@ -91,6 +93,8 @@ class AttemptFold:
         if self._head and self._head.attempt_id != event.attempt_id:
             raise ValueError(f"{event.id} does not belong to attempt {self._head.attempt_id}")
         head = _Head(event.id, event.attempt_id, event.pod, event.scheduler, event.started_at)
+        # Not the first that came: workers read partitions and replays in different orders and must write equal
+        # summaries.
         if self._head is None or head.id < self._head.id:
             self._head = head
 
@@ -102,6 +106,8 @@ class AttemptFold:
         return max(self._concluded.node_records - len(self._nodes), 0) if self._concluded else 0
 
     def _lost_devices(self) -> int:
+        # The spool drops device rows first when it is full (decision 0004) and reports how many; waiting for them would
+        # not end.
         given_up = sum(each.device_records for each in self._dropped.values())
         return max(self._concluded.device_records - len(self._tallies) - given_up, 0) if self._concluded else 0
 
@@ -111,6 +117,7 @@ class AttemptFold:
             raise ValueError("a summary of no events: an attempt begins with its first record")
         table = node_table(self._in_order(), self._all_tallies())
         summary = self._summary_of(self._head, table)
+        # By time: a bind that failed and was tried again ends as its last try did.
         for bind in sorted(self._binds.values(), key=lambda each: (each.ended_at, each.id)):
             summary = with_bind(summary, bind)
         return summary
@@ -161,6 +168,7 @@ class AttemptFold:
         )
 
     def _picked(self, chosen: str | None) -> list[PickedDevice]:
+        # By container, as HAMi's annotation lists the devices.
         in_order = sorted(self._tallies.values(), key=lambda each: each.container)
         return [device for each in in_order for device in each.picked.get(chosen or "", ())]
 
@@ -216,6 +224,7 @@ class AttemptFold:
             yield f"the end counts {end.judged_nodes} nodes, the records hold {len(table.nodes)}"
         given_up = sum(each.judged_devices for each in self._dropped.values())
         rows = sum(each.judged for each in self._tallies.values())
+        # A record that was reported as dropped may have reached Kafka nevertheless: then more rows are no imbalance.
         if rows + given_up < end.judged_devices or (rows > end.judged_devices and not given_up):
             yield f"the end counts {end.judged_devices} device rows, the records hold {rows + given_up}"
 

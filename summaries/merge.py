@@ -29,9 +29,12 @@ def version_of(summary: AttemptSummarized) -> int:
     where two events carry the same time. A bind outweighs any number of nodes: a filter result that arrives after its
     bind never silently replaces it, but meets a version conflict.
     """
+    # OpenSearch's external versions refuse a write with an equal or smaller version, so more knowledge must mean a
+    # greater one.
     known = len(summary.nodes) + summary.judged_devices + len(summary.picked_devices)
     facts = (summary.ended_at is not None) + summary.complete
     bind = _BIND_WEIGHT if summary.bind else 0
+    # Bounded below a second, or the counts would outweigh the bind.
     return microseconds(_latest(summary)) + min(known + facts, _BIND_WEIGHT - 1) + bind
 
 
@@ -59,6 +62,7 @@ def with_bind(summary: AttemptSummarized, bind: BindConcluded) -> AttemptSummari
     known = _later(summary.bind, outcome)
     if known == summary.bind:
         return summary
+    # Where the filter's end is unknown, the bind is the only evidence of its choice; it never replaces a known one.
     chosen = summary.chosen if summary.ended_at else bind.node
     return settled(summary.model_copy(update={"bind": known, "chosen": chosen}))
 
@@ -99,12 +103,14 @@ def _by_fullness(one: AttemptSummarized, other: AttemptSummarized) -> tuple[Atte
 
 
 def _fullness(summary: AttemptSummarized) -> tuple[object, ...]:
+    # The bind is merged by itself: one that came early must not make a poor filter result look full.
     filtered = summary.model_copy(update={"bind": None})
     return summary.complete, summary.ended_at is not None, version_of(filtered)
 
 
 def _all_nodes(fuller: AttemptSummarized, poorer: AttemptSummarized) -> Fields:
     """The node columns of both, sorted by name; nothing of ``poorer`` about nodes that ``fuller`` knows."""
+    # The fuller one wins per node, not per column: a verdict and its refusal must come from the same summary.
     known = set(fuller.nodes)
     extra = [row for row, name in enumerate(poorer.nodes) if name not in known]
     names = [*fuller.nodes, *(poorer.nodes[row] for row in extra)]

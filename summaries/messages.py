@@ -25,6 +25,7 @@ FILTERING_FAILED: Final = ReasonCode.FILTERING_FAILED.value
 BINDING_SUCCEED: Final = ReasonCode.BINDING_SUCCEED.value
 BINDING_FAILED: Final = ReasonCode.BINDING_FAILED.value
 
+# More digits than any count of nodes has.
 _MORE_BYTES: Final = len("... and 1000000000 more)")
 
 
@@ -67,6 +68,7 @@ def _filter_messages(summary: AttemptSummarized) -> list[MessageEmitted]:
         return []
     last = filter_summary(summary)
     if _fits(summary):
+        # HAMi writes per-reason lines only where no node fits.
         return [_message(summary, summary.ended_at, "Normal", FILTERING_SUCCEED, last)]
     named = () if summary.error else _named_lines(summary)
     counted = [(code, f"{count} nodes {code}") for code, count in sorted(summary.refused_nodes.items())]
@@ -78,6 +80,7 @@ def _bind_messages(summary: AttemptSummarized) -> list[MessageEmitted]:
     if not (bind := summary.bind):
         return []
     if bind.bound:
+        # HAMi's words (``pkg/scheduler/event.go``), brackets included; people and alerts search for them.
         line = f"Successfully binding node [{bind.node}] to {summary.pod}"
         return [_message(summary, bind.ended_at, "Normal", BINDING_SUCCEED, line)]
     return [_message(summary, bind.ended_at, "Warning", BINDING_FAILED, cut(bind.error))]

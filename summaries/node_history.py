@@ -54,4 +54,5 @@ def _put(known: list[NodeChecked] | list[NodeRegistered], event: NodeChecked | N
 
 
 def _cut(known: list[NodeChecked] | list[NodeRegistered], before: datetime) -> None:
+    # The last one before the time is what held at that time.
     del known[: max(bisect_right(known, before, key=_TIME) - 1, 0)]

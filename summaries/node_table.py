@@ -43,6 +43,8 @@ class NodeTable:
 
 _MAX_BYTES: Final = 12 * 1024 * 1024
 """Per memo: the node records of 25 attempts of 5,000 nodes, and the tallies of 40."""
+# Two memos: an unchanged retry finds its table by the records' columns, one where only devices changed finds the first
+# half.
 _RECORDED: "Final[IdentityMemo[_RecordedNodes]]" = IdentityMemo(_MAX_BYTES)
 _TABLES: Final[IdentityMemo[NodeTable]] = IdentityMemo(_MAX_BYTES)
 
@@ -92,6 +94,7 @@ class _RecordedNodes:
     def _sorted(self, column: Any) -> Any:
         """By node name. Shared between attempts; read-only (mutation raises)."""
         column = column[self._order]
+        # A write would change the summaries of all attempts that share the column (decision 0016).
         column.flags.writeable = False
         return column
 
@@ -102,6 +105,7 @@ def _joined(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -
 
 def _by_name(names: Sequence[str]) -> Ints:
     """Row numbers sorted by node name; of a node that occurs twice, the first row."""
+    # Records of a scheduler with sorted node names need no sorting; ``lt`` in C also shows that no name occurs twice.
     if all(map(lt, names, islice(names, 1, None))):
         return np.arange(len(names))
     order = sorted(range(len(names)), key=names.__getitem__)
@@ -115,6 +119,7 @@ def _first_disagreement(names: Sequence[str], recorded: NodeColumns, counted: Ma
     rows = [row for row in counted if recorded.refusal[row] >= 0]
     if not rows:
         return []
+    # By name and not by position, so that the sentence does not depend on the order of records.
     row = min(rows, key=names.__getitem__)
     node_says = refusal_text(recorded.refusals[recorded.refusal[row]])
     device_rows = refusal_text(counted[row])
@@ -125,6 +130,7 @@ def _first_disagreement(names: Sequence[str], recorded: NodeColumns, counted: Ma
 def _replaced(recorded: NodeColumns, counted: Mapping[int, Refusal]) -> tuple[list[Refusal], Ints]:
     """The refusals, each distinct one once, with the rows' own counts where they differ."""
     refusal = recorded.refusal.copy()
+    # New codes behind the table of the records; ``one_refusal_table`` makes each distinct refusal one again.
     refusal[list(counted)] = len(recorded.refusals) + np.arange(len(counted))
     refusals = [*recorded.refusals, *counted.values()]
     used, codes = np.unique(refusal, return_inverse=True)

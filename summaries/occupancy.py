@@ -38,6 +38,7 @@ class DerivedPlacement:
 def sighting_of(event: PodObserved) -> PodSighting | None:
     """The sighting in an observed pod; None where it names neither a node nor an end."""
     state = DELETED if event.deleted else event.phase
+    # A pod that waits occupies nothing.
     if not event.node and state not in ENDS:
         return None
     scheduled_at = (
@@ -70,6 +71,8 @@ class Facts:
         return True
 
     def _add_sight(self, sight: PodSighting) -> bool:
+        # With a UID a state is a fact that holds from its first sighting on. Without one, and for ends, a later
+        # sighting may be about the next pod of that name.
         key = (sight.uid, sight.node, sight.state, sight.at if _counts_each(sight) else None)
         known = self._sights.get(key)
         first = _first(known, sight) if known else sight
@@ -100,6 +103,7 @@ class Facts:
             pod=PodRef(namespace=self.namespace, name=self.name, uid=part.uid),
             node=part.node,
             started_at=part.started_at,
+            # Two clocks may report the end before the beginning; a placement never has a negative length.
             ended_at=max(until, part.started_at) if until else None,
             ended_by=ended_by,
             scheduler=bind.scheduler if bind else "",

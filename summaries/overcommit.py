@@ -55,6 +55,7 @@ def totals_of(registrations: Iterable[NodeRegistered], uuid: str) -> list[Total]
             continue
         row = event.uuid.index(uuid)
         amounts = DeviceAmounts(
+            # A negative number is one that the registration does not report (``NOT_REPORTED``).
             *(int(max(column[row], 0)) for column in (event.memory_mib, event.cores_percent, event.slots))
         )
         if not found or found[-1].amounts != amounts:
@@ -68,6 +69,8 @@ def taken(held: Iterable[DeviceAllocation], uuid: str) -> DeviceAmounts:
     for each in held:
         if each.uuid == uuid:
             amounts = DeviceAmounts(each.memory_mib or 0, each.cores_percent or 0, each.slots)
+            # Kubernetes runs init containers one after the other before all others: the peak is the larger of the two
+            # phases, which is also how HAMi counts usage.
             first, then = (first.max(amounts), then) if each.init else (first, then.plus(amounts))
     return first.max(then)
 
@@ -79,8 +82,11 @@ def overcommitted(
 
     Everything before ``until`` is known. The result is the same whenever it is computed again.
     """
+    # Usage only grows when a placement begins, and capacity only when the node registers: no other time has to be
+    # looked at.
     beginnings = {each.placement.started_at for each in holdings} | {each.since for each in totals[1:]}
     for at in sorted(beginnings):
+        # Too early to judge: an end that is read later may still lie within the overlap.
         if not totals or at + LASTS > until:
             continue
         there = [each for each in holdings if each.placement.is_on(at) and each.placement.is_on(at + LASTS)]

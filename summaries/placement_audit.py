@@ -44,6 +44,7 @@ SOON: Final = timedelta(minutes=5)
 """A pod that is there by then was bound after all, and the reported time of the bind was wrong."""
 
 _FINDING_OF: Final = {
+    # ``HandshakeUnreadable`` is missing on purpose: HAMi takes a time that it can't read for a healthy node.
     "HandshakeTooOld": STALE_HANDSHAKE,
     "RegistrationMissing": UNUSABLE_REGISTRATION,
     "RegistrationUnusable": UNUSABLE_REGISTRATION,
@@ -88,6 +89,7 @@ class Pools:
 
 def outside_pool(placed: Placed, pools: Pools) -> Iterator[FindingReported]:
     expected, found = pools.allowed(placed.pod.namespace), pools.of(placed.node)
+    # None means that no rule names the namespace; an empty set, that it may use no pool.
     if expected is not None and found not in expected:
         may = ", ".join(sorted(expected)) or "no pool"
         sentence = f"{placed.pod.namespace} may use {may}; {placed.node} is in {found or 'no pool'}"
@@ -111,6 +113,7 @@ def bad_registration(placed: Placed, nodes: NodeHistory) -> Iterator[FindingRepo
 
 
 def _concerns(problem: NodeProblem, placed: Placed) -> bool:
+    # A stale handshake of another vendor's plugin does not concern this pod's devices.
     if problem.vendor and placed.vendors and problem.vendor not in placed.vendors:
         return False
     # Device plugins since HAMi v2.8 never answer the question; what the kubelet offers is there nevertheless.
@@ -168,6 +171,7 @@ def seen_elsewhere(placed: Placed, sightings: Iterable[Sighting]) -> Sighting | 
     Only sightings of that very pod count, by its UID: without one a pod of its name may be the next of that name.
     """
     same = [each for each in sightings if each.uid and each.uid == placed.pod.uid]
+    # The watch may deliver the state from before the bind after it.
     other = [each for each in same if each.node != placed.node and each.at > placed.bound_at + GRACE]
     first = min(other, key=lambda each: (each.at, each.id), default=None)
     if first and any(each.node == placed.node and each.at <= first.at + SOON for each in same):

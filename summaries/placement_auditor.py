@@ -66,9 +66,12 @@ class PlacementAuditor:
         return sum(len(pod.placed) for pod in self._pods.values())
 
     def see_bind(self, placed: Placed) -> None:
+        # By name: a bind may lack the UID. Sightings of another pod of that name are sorted out by UID later.
         pod = self._pod(str(placed.pod), placed.bound_at)
         if pod.placed.get(placed.attempt_id) != placed:
             pod.placed[placed.attempt_id] = placed
+            # The same pod may be due several times; a heap has no cheap removal, and auditing it again finds nothing
+            # new.
             heappush(self._due, (placed.bound_at + LATE, str(placed.pod)))
 
     def see_pod(self, event: PodObserved) -> None:
@@ -115,6 +118,7 @@ class PlacementAuditor:
             if pod:
                 found |= {each.id: each for each in self._judge(pod, until - LATE)}
         self._forget(until - REMEMBERED)
+        # Sorted by id: a replay after a crash publishes in the same order.
         new = [each for _, each in sorted(found.items()) if each.id not in self._reported]
         self.mark_reported(each.id for each in new)
         return new

@@ -49,4 +49,5 @@ def by_time(fact: Fact) -> tuple[datetime, str]:
 
 def knowledge(bind: BindFact) -> tuple[object, ...]:
     """A sort key: of two reports of one bind the one with the greater key is used."""
+    # The fields behind the version only break ties, so that the result does not depend on which report came first.
     return bind.version, bind.bound, len(bind.held), bind.at, bind.node, bind.uid

@@ -57,6 +57,8 @@ class PlacementInterval:
     def id(self, pod: str) -> str:
         """The placement's id. Without a UID the bind identifies it, else its beginning."""
         bind = self.bind
+        # The id must not depend on what is still unknown: a UID never changes, the start moves when a late bind
+        # arrives.
         which = self.uid or (bind.attempt_id if bind else str(microseconds(self.started_at)))
         source = "\x1f".join(("uid" if self.uid else "name", "" if self.uid else pod, which, self.again, self.node))
         return blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -211,6 +213,7 @@ def _number_equal_starts(intervals: Iterable[PlacementInterval]) -> None:
     before: Counter[tuple[datetime, str]] = Counter()
     for part in intervals:
         begins = part.started_at, part.node
+        # The first keeps an empty mark, so that its id is what it was before the second became known.
         part.again = str(before[begins] or "")
         before[begins] += 1
 

@@ -54,6 +54,7 @@ def _by_node(
     position = _positions(nodes.node_index, np.concatenate([each.node_index for each in tallies]))
     container = np.repeat([each.container for each in tallies], [len(each.node_index) for each in tallies])
     rows = np.concatenate([each.rows for each in tallies])
+    # HAMi evaluates containers in order and stops at the first that fails: its rows alone explain the refusal.
     counts = (position >= 0) & (rows > 0) & (nodes.refused_by[position] == container)
     known = np.zeros(len(nodes.node_index), dtype=np.bool_)
     devices = np.zeros(len(nodes.node_index), dtype=np.int64)
@@ -87,6 +88,7 @@ def _one_table(tallies: Sequence[Tally]) -> tuple[dict[str, int], Ints]:
 
 
 def _sorted(node: Ints, code: Ints, count: Ints) -> _Pairs:
+    # One combined key; ``np.lexsort`` would sort twice.
     order = np.argsort(node * (int(code.max(initial=0)) + 1) + code, kind="stable")
     node, code, count = node[order], code[order], count[order]
     # A node whose rows are spread over two records has a pair twice.
@@ -99,13 +101,17 @@ def _sorted(node: Ints, code: Ints, count: Ints) -> _Pairs:
 def _differ(nodes: NodeColumns, words: dict[str, int], pairs: _Pairs, devices: Ints) -> npt.NDArray[np.bool_]:
     """Per node: do its pairs differ from the counts of its refusal?"""
     table = [_recorded(each, words) for each in nodes.refusals] + [None]
+    # The last entry of each table is for -1, which numpy reads as the last index.
     size = np.array([-1 if recorded is None else len(recorded) for recorded in table])[nodes.refusal]
     recorded_devices = np.array([*(each.devices for each in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
     found = np.bincount(pairs.node, minlength=len(size))
     differ = (found != size) | (devices != recorded_devices)
+    # Only where a node has as many pairs as its refusal can they be compared entry by entry; elsewhere the index would
+    # run into the next refusal.
     same = np.flatnonzero(~differ[pairs.node])
     flat = np.array([entry for recorded in table for entry in recorded or ()], dtype=np.int64).reshape(-1, 2)
     begins = np.cumsum([0, *(len(recorded or ()) for recorded in table)])[:-1][nodes.refusal]
+    # The place of each pair within its node, without a loop: its row less the row at which its node begins.
     rank = np.arange(len(pairs.node)) - (np.cumsum(found) - found)[pairs.node]
     entry = flat[(begins[pairs.node] + rank)[same]]
     unequal = (entry[:, 0] != pairs.code[same]) | (entry[:, 1] != pairs.count[same])

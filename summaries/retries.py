@@ -32,6 +32,7 @@ def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
 
 def may_repeat(started_at: datetime, whole_started: datetime) -> bool:
     """Is the whole summary near enough to be referred to?"""
+    # Indices are daily and deleted by the day, so what is referred to goes together with what refers to it.
     return started_at.date() == whole_started.date() and started_at - whole_started <= timedelta(hours=MAX_HOURS_BACK)
 
 

@@ -140,6 +140,7 @@ def _by_word(words: Sequence[str], code: Ints, count: Ints) -> dict[str, int]:
 
 
 def _pairs(owners: Ints, codes: Ints, nodes: int, words: int) -> tuple[Ints, Ints, Ints]:
+    # One integer for each pair of node and verdict, so that numpy counts 40,000 rows in one pass.
     key = owners * words + codes
     # bincount is ten times as fast, but its size is what the record claims, not what it holds.
     if nodes * words <= 4 * len(key) + 1024:
@@ -164,6 +165,7 @@ def _taken(verdicts: DeviceVerdicts, devices: DeviceInventory, row: int) -> Pick
     kind, request = devices.kinds[int(devices.kind[row])], verdicts.request
     memory = request.memory_mib
     if memory is None and request.memory_percent is not None and kind.memory_mib is not None:
+        # HAMi's ``memreq = Totalmem * pct / 100`` in int32, which truncates.
         memory = kind.memory_mib * request.memory_percent // 100
     return PickedDevice.model_construct(
         container=verdicts.container,

@@ -13,6 +13,7 @@ from schemas.events import NOT_REASONS, AttemptSummarized, TrendsCounted
 from schemas.ids import microseconds
 from summaries.messages import refused_by_code
 
+# Below the 64 KiB that every CloudEvents intermediary forwards.
 ROWS_A_RECORD: Final = 250
 """About 60 KiB with long names."""
 
@@ -56,6 +57,7 @@ def contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> Contribu
         weights["model", model] = Weight(0, count)
     for pool, count in _pools(summary, pool_of).items():
         weights["pool", pool] = Weight(count, 0)
+    # A UID where there is one: a pod made again under the same name is another pod in the count.
     pod, key = summary.pod, summary.pod.uid or str(summary.pod)
     return Contribution(summary.attempt_id, key, summary.version, pod.namespace, summary.status, weights)
 
@@ -140,6 +142,7 @@ class Minute:
     def put(self, each: Contribution) -> bool:
         """Add or replace a contribution; True when that changes the counts. The greater version counts."""
         known = self.contributions.get(each.attempt_id)
+        # A smaller version may arrive after a greater one: records are read again after a crash.
         if known and known.version >= each.version:
             return False
         if known:
@@ -150,11 +153,14 @@ class Minute:
                 found = self._sums[key] = _Sum()
             found.add(each.pod, weight)
         self.contributions[each.attempt_id] = each
+        # It depends on the set of contributions and not on the order they came in, so two workers count the same
+        # version.
         self.version += each.version - (known.version if known else microseconds(self.started_at))
         return True
 
     def rows(self) -> list[Row]:
         """Sorted by key; with those that have nothing to count any more."""
+        # A row that vanished would leave its old numbers in the index; it has to be overwritten with 0.
         self.published |= self._sums.keys()
         return [
             self._sums[key].row(key) if key in self._sums else Row(key, 0, 0, 0, 0) for key in sorted(self.published)

@@ -35,6 +35,7 @@ def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES
     ends = np.cumsum(sizes)
     start = 0
     while start < len(sizes):
+        # One cumulative sum and a binary search per run, instead of a loop over thousands of nodes.
         before = int(ends[start - 1]) if start else 0
         stop = max(int(np.searchsorted(ends, before + limit, side="right")), start + 1)
         yield slice(start, stop)
@@ -53,9 +54,12 @@ def refusal_runs(
     words = np.array([*(len(encode_value(each)) + 1 for each in refusals), 0], dtype=np.int64)
     start = 0
     while start < len(rows):
+        # No run is longer than the limit divided by the smallest row: only so many are looked at, or the cost would be
+        # quadratic.
         ahead = slice(start, start + limit // int(rows.min()) + 1)
         codes, firsts = np.unique(refusal[ahead], return_index=True)
         sizes = rows[ahead].copy()
+        # A refusal takes its bytes once per record, where its first node stands; later nodes only point at it.
         sizes[firsts] += words[codes]
         stop = start + max(int(np.searchsorted(np.cumsum(sizes), limit, side="right")), 1)
         yield slice(start, stop)
@@ -70,6 +74,7 @@ def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
     quarter rather than into thousands.
     """
     summary = _with_short_texts(summary)
+    # Encoded, not estimated: requests and error texts differ by kilobytes from pod to pod.
     head = len(encode_value(summary.model_copy(update=_only(summary, slice(0, 0)))))
     limit = max(MAX_VALUE_BYTES - head - _SLACK_BYTES, MAX_VALUE_BYTES // 4)
     parts = _parts(summary).within(limit - limit % _STEP_BYTES)
@@ -88,6 +93,7 @@ class _Parts:
         """Parts of at most ``limit`` bytes each."""
         if limit not in self._known:
             summary = self._summary
+            # A summary without nodes (refused before any was judged) is still one record.
             cuts = list(refusal_runs(_row_bytes(summary.nodes), summary.refusals, summary.refusal, limit))
             self._known[limit] = [_only(summary, cut) for cut in cuts or [slice(0, 0)]]
         return self._known[limit]
@@ -109,6 +115,8 @@ def _with_short_texts(summary: AttemptSummarized) -> AttemptSummarized:
 def _shortened(text: str) -> str:
     """An error may quote a whole API object. Its cause stands in front, so the end is cut, and the cut is counted."""
     over = len(text) - MAX_TEXT
+    # A text that is over by less than the note is kept whole: a cut one would be as long, and cut again on the next
+    # pass.
     return f"{text[:MAX_TEXT]} (and {over} more characters)" if over > _NOTE else text
 
 
@@ -116,8 +124,10 @@ def _row_bytes(names: Sequence[str]) -> npt.NDArray[np.int64]:
     """At most: the name in quotes and four numbers, of which a float32 takes up to 16 characters."""
     sizes = np.fromiter(map(len, names), dtype=np.int64, count=len(names)) + 2
     # Only names with characters that JSON escapes or UTF-8 spells in several bytes have to be looked at one by one.
+    # In JSON the list has a comma between names and two brackets: len(names) - 1 + 2 bytes beside names and quotes.
     if len(encode_value(names)) != int(sizes.sum()) + len(names) + 1:
         sizes = np.array([len(encode_value(name)) for name in names], dtype=np.int64)
+    # Three integers of a few digits and a float32 of at most 16, each with its comma.
     return sizes + 48
 
 
@@ -134,6 +144,7 @@ def join(parts: Sequence[AttemptSummarized]) -> AttemptSummarized:
     Raises ``ValueError`` unless the parts are exactly those of one version of one attempt.
     """
     ordered = sorted(parts, key=lambda part: part.part)
+    # Parts of two versions may lie on the topic side by side; mixed, they would be a summary that never existed.
     if len({(part.attempt_id, part.version, part.parts, *part.verdicts) for part in ordered}) != 1:
         raise ValueError("parts of different summaries can't be joined")
     if len(ordered) != ordered[0].parts or any(part.part != place for place, part in enumerate(ordered)):

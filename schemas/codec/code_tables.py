@@ -18,6 +18,7 @@ def one_table(tables: Iterable[Sequence[T]], columns: Sequence[Ints]) -> tuple[l
     moved = []
     for table, column in zip(tables, columns, strict=True):
         moves = [places.setdefault(entry, len(places)) for entry in table]
+        # The last entry of the translation is -1, so numpy's indexing from the end maps -1 to -1 without a mask.
         moved.append(np.array([*moves, -1], dtype=np.int64)[column])
     return list(places), np.concatenate(moved) if moved else np.empty(0, dtype=np.int64)
 
@@ -27,6 +28,7 @@ def one_refusal_table(tables: Sequence[Sequence[Refusal]], columns: Sequence[Int
     by_key: dict[Hashable, Refusal] = {}
     keys = [[refusal_key(each) for each in table] for table in tables]
     for table, its_keys in zip(tables, keys, strict=True):
+        # A ``Refusal`` holds a dict and can't be hashed; its key can.
         by_key |= dict(zip(its_keys, table, strict=True))
     distinct, column = one_table(keys, columns)
     return [by_key[key] for key in distinct], column
@@ -41,5 +43,6 @@ def refusal_key(refusal: Refusal) -> Hashable:
 def cut_refusals(refusals: Sequence[Refusal], column: Ints) -> tuple[list[Refusal], Ints]:
     """The refusals that occur in ``column``, and the column re-coded to them; -1 remains -1."""
     used, moved = np.unique(column, return_inverse=True)
+    # ``np.unique`` sorts, so -1 can only stand first; it is no entry of the table.
     none = int(used.size > 0 and used[0] < 0)
     return [refusals[code] for code in used[none:].tolist()], moved.astype(np.int64) - none

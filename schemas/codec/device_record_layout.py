@@ -6,8 +6,11 @@ our encoder writes it has sections; any other is treated as one piece.
 
 from typing import Final
 
+# Fields are encoded in the order of ``DevicesJudged``'s base classes: attempt, verdicts (from ``part``), inventory
+# (from ``kinds``).
 _TAIL: Final = b',"part":'
 _INVENTORY: Final = b',"kinds":'
+# Searched no further: in a record of another layout the same bytes may occur in a text much later.
 _MAX_HEAD_BYTES: Final = 2_048
 
 
@@ -27,6 +30,7 @@ def divided(value: bytes, at: int) -> tuple[bytes, memoryview]:
 
     Only for a record whose layout was recognized; any other may be cut in the middle of a text.
     """
+    # A view: the inventory is four fifths of 64 KiB and would be copied for every record.
     whole = memoryview(value)
     return b"".join((whole[:at], b"}")), whole[at + 1 :]
 

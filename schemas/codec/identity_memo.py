@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal")
 """The node columns of an attempt with their tables; records of nodes and summaries both have them."""
+# The key, the tuple and the dictionary's slot; without it many small entries would exceed the bound unnoticed.
 _ENTRY_BYTES: Final = 500
 _MAX_BYTES: Final = 8 * 1024 * 1024
 """Per memo: enough for fifteen attempts of 5,000 nodes."""
@@ -58,10 +59,12 @@ class IdentityMemo(Generic[T]):
 
     def of(self, objects: Sequence[object], size: int, make: Callable[[], T]) -> T:
         """The result for these ``objects``, computed by ``make`` the first time; ``size``: its bytes, about."""
+        # Hashing the content would cost about what the memo saves (decision 0016).
         key = tuple(map(id, objects))
         if (found := self._made.find(key)) is not None:
             return found[1]
         made = make()
+        # Two threads may both compute it; the second result replaces the first and is equal to it.
         self._made.remember(key, (objects, made), size)
         return made
 

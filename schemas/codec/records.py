@@ -23,7 +23,9 @@ MAX_VALUE_BYTES: Final = 64 * 1024
 E = TypeVar("E", bound=Event)
 M = TypeVar("M", bound=BaseModel)
 
+# By bytes, as headers come: no decoding per record.
 _TYPES: Final = {event.TYPE.encode(): event for event in EVENTS}
+# Numpy columns are written without a Python object per number; times end in Z as ``Moment`` and other readers expect.
 _OPTIONS: Final = orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_UTC_Z
 
 
@@ -72,6 +74,7 @@ def encode_value(value: Any) -> bytes:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
+        # orjson then writes the columns itself; pydantic's JSON serializer has no form for numpy arrays.
         return value.__dict__
     if isinstance(value, np.ndarray):  # orjson itself takes only contiguous ones
         return value.tolist()
@@ -91,6 +94,7 @@ def headers_of(event: Event) -> list[tuple[str, bytes]]:
 
 def rfc3339(moment: datetime) -> str:
     """UTC text to the microsecond, with the zone as ``Z``."""
+    # Always six digits: OpenSearch and people sort such texts as they sort times.
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
@@ -105,10 +109,12 @@ def decode(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> 
 
 
 def _header(headers: Iterable[tuple[str, bytes]] | None, name: str) -> bytes:
+    # Kafka allows a header without a value.
     return next((value for key, value in headers or () if key == name), b"") or b""
 
 
 def decode_value(kind: type[E], value: bytes) -> E | Rejected:
+    # The fast reader answers None for whatever is unusual; only the slow one words a refusal.
     event = read_columns(kind, value) if has_columns(kind) else None
     return event or _decode_any(kind, value)
 
@@ -127,4 +133,5 @@ def read(kind: type[M], plain: Any, place: str) -> M | Rejected:
         return kind.model_validate(plain)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        # The input is left out: a rejected record may be megabytes, and its bytes go to the dead letters anyway.
         return Rejected(f"{first['msg']:.500}", ".".join(str(part)[:100] for part in (place, *first["loc"])))

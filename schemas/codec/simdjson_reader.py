@@ -42,6 +42,7 @@ def read_columns(kind: type[M], value: bytes, *, alone: bool = False) -> M | Non
         return None
     try:
         fields = _fields(kind, value)
+        # Half of a record that holds fields of the other half was cut at the wrong place.
         if not fields or (alone and not fields.keys() <= kind.model_fields.keys()):
             return None
         return kind.model_validate(fields)
@@ -56,6 +57,7 @@ def _fields(kind: type[Model], value: bytes) -> dict[str, Any] | None:
     names = list(document.keys())
     if len(names) != len(set(names)):  # simdjson takes the first of two equal names, other readers the last
         return None
+    # ``document[name]`` is a view into the parser's memory; every value is copied out before the next parse.
     readers = _columns(kind)
     fields = {name: readers.get(name, _plain)(document[name]) for name in names}
     # A column within a column would be laid out flat; a bracket in a text only costs the detour.
@@ -90,6 +92,8 @@ def _columns(kind: type[Model]) -> dict[str, Callable[[Any], Any]]:
 
 def _column(of_type: str) -> Callable[[Any], npt.NDArray[Any]]:
     dtype = _DTYPES[of_type]
+    # ``as_buffer`` raises for a mixed or wrong type (1.5 among integers); the caller then leaves the record to the slow
+    # reader.
     return lambda array: np.frombuffer(array.as_buffer(of_type=of_type), dtype)
 
 
