@@ -71,6 +71,7 @@ class NodeChecks:
     def _check(self, name: str, now: datetime) -> None:
         cause = self._columns.unregistered_cause(name) or ""
         problems = list(registration_problems(self._registrations[name], cause, now, self._policy.handshake_timeout))
+        # Without the message, which holds the handshake's age and so differs at every look.
         codes = [(problem.code, problem.vendor) for problem in problems]
         if codes != self._reported.get(name, []):
             self._reported[name] = codes
@@ -88,12 +89,14 @@ class NodeChecks:
         for start in range(0, len(names), _NODES_PER_SLICE):
             now = self._clock()
             for name in names[start : start + _NODES_PER_SLICE]:
+                # It may have been deleted while other tasks had their turn.
                 if name in self._registrations:
                     self._check(name, now)
             await asyncio.sleep(0)
         self._count()
 
     def _count(self) -> None:
+        # A set per node: one problem at two vendors is one node with it.
         counts = Counter(code for codes in self._reported.values() for code in {code for code, _ in codes})
         for code in PROBLEMS:
             self._metrics.nodes_with_problem.labels(code).set(counts[code])

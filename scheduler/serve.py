@@ -87,6 +87,7 @@ async def serve(settings: Settings, vendors: Vendors) -> None:
             if parts.publisher:
                 await parts.publisher.drain(settings.drain_seconds)
         finally:
+            # After the drain, since the publisher is one of them.
             await _end(*others)
             if parts.klog:
                 parts.klog.close()
@@ -156,6 +157,7 @@ async def _open_cluster(settings: Settings, observer: Observer, claims: Claims, 
         return _Cluster(cluster, cluster.locked_nodes, cluster.run, cluster.close)
     file = FileCluster(observer)
     watch = FileWatch(settings.cluster, file, metrics)
+    # The first reading may end the start; a mistake in a later edit is only logged.
     watch.load()
     return _Cluster(file, file.locked_nodes, watch.run, _nothing)
 

@@ -79,13 +79,16 @@ class Scheduler:
     async def filter(self, request: FilterRequest) -> bytes:
         """The reply to POST /filter."""
         started_at = self._clock()
+        # HAMi blocks here until kube-scheduler gives up; an Error at once lets it put the pod back into its queue.
         if problem := self._problem(request.pod["metadata"]["uid"]):
             self._metrics.decisions.labels("failed").inc()
             return filter_reply(error=problem)
+        # A cluster file need not hold the pod; without this, the patch and the bind would not find it.
         self._api.offered(request.pod)
         answer = decide(self._columns, request.pod, request.node_names, self._policy)
         if isinstance(answer, NotOurs):
             self._metrics.decisions.labels("not_ours").inc()
+            # As HAMi: a pod without its resources gets every node back unchanged.
             return request.hand_back(request.node_names)
         attempt = self._attempt(request.pod, started_at)
         if isinstance(answer, Failed):
@@ -115,8 +118,10 @@ class Scheduler:
             self._let_go(attempt.pod)
             error = ""
         else:
+            # There was no await since `decide`, and there is none before `reserve`: no other call takes these devices.
             self._claims.begin(attempt.pod.uid)
             reserve(self._columns, decision, request.pod)
+            # Reserved first: calls that are answered during the patch already see these devices as taken.
             error = await self._annotate(attempt.pod, decision)
         ended_at = self._clock()
         self._events.write(event_builder.events_of(attempt, decision, ended_at, error))
@@ -132,6 +137,7 @@ class Scheduler:
         """
         written = {**decision.annotations, ASSIGNED_TIME: str(int(self._clock().timestamp()))}
         mark = mark_of({"metadata": {"annotations": written}})
+        # Remains where the call is cancelled: then neither line below sets it.
         error = "it was not done"
         try:
             await self._api.patch_pod(pod.namespace, pod.name, pod.uid, written, decision.labels)
@@ -167,13 +173,16 @@ class Scheduler:
         if problem := self._api.problem():
             self._metrics.binds.labels("failed").inc()
             return extender_protocol.bind_reply(problem)
+        # Not remembered where another leader, or this scheduler before a restart, answered the filter.
         attempt = self._attempts.get(request.uid) or AttemptRef.of(self._name, pod, started_at)
         bind = OpenBind(attempt, request.node, started_at)
         is_ours = self._is_ours(request)
         if is_ours:
+            # Pods without devices have no attempt on record, so their binds have none either.
             await self._binds.open(bind)
         result = await self._binder.bind(request, started_at)
         self._metrics.binds.labels("failed" if result.error else "bound").inc()
+        # Where it is unsure, the pod may be bound and use its devices.
         if result.error and not result.is_unsure:
             self._let_go(pod)
         if is_ours:
@@ -194,6 +203,7 @@ class Scheduler:
 
     def _is_ours(self, request: BindRequest) -> bool:
         pod = self._api.known_pod(request.namespace, request.name)
+        # An unknown pod may have asked for devices: its bind fails, and that belongs to its attempt.
         return pod is None or any(asked.asks for asked in container_requests(pod, self._columns.vendors))
 
 
@@ -202,6 +212,7 @@ def _reply(request: FilterRequest, decision: Decision, error: str) -> bytes:
         return filter_reply(error=error)
     if decision.chosen is None:
         return filter_reply(failed=decision.failed_nodes())
+    # HAMi names exactly one node and leaves the refused ones out once a node fits.
     return request.hand_back([decision.chosen])
 
 

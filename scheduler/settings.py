@@ -53,6 +53,7 @@ class Settings(EnvironmentSettings):
     """The API server to follow; default: that of the pod we run in."""
     context: str | None = None
     """Of the kubeconfig; default: its current one."""
+    # HAMi's default is 5 a second: at 9 calls a pod, about 0.55 pods a second.
     kube_qps: Annotated[float, Field(ge=0), Flag(metavar="NUMBER")] = 0
     """Requests a second to the API server; 0: no limit."""
     kube_burst: Annotated[int, Field(ge=1), Flag(metavar="NUMBER")] = 10
@@ -66,6 +67,7 @@ class Settings(EnvironmentSettings):
     """Answer only while we hold a Lease; for clusters where several schedulers run."""
     leader_elect_with_kube_scheduler: Annotated[bool, Flag(("--leader-elect-with-kube-scheduler",))] = False
     """The Lease is that of kube-scheduler in our own pod ($POD_NAME): lead while it does."""
+    # This and the next two default to kube-scheduler's own times.
     leader_elect_lease_duration: Duration = durations.parse("15s")
     """A Lease that was not renewed for so long is taken by another scheduler."""
     leader_elect_renew_deadline: Duration = durations.parse("10s")
@@ -77,6 +79,7 @@ class Settings(EnvironmentSettings):
     leader_elect_resource_namespace: str | None = None
     """The Lease's namespace; default: $POD_NAMESPACE, the pod's own, or kube-system."""
 
+    # HAMi's default for --http_bind.
     listen: Annotated[ListenAddress, Flag(("--listen", "--http_bind"), metavar="HOST:PORT")] = HostPort(LOOPBACK, 8080)
     """The address to listen on; a port alone is one of 127.0.0.1, port 0 takes a free one."""
     cert_file: Annotated[Path | None, Flag(("--cert-file", "--cert_file"), metavar="FILE")] = None
@@ -85,6 +88,7 @@ class Settings(EnvironmentSettings):
     """The certificate's private key."""
     insecure_http: Annotated[bool, Flag(("--insecure-http",))] = False
     """Plain HTTP in place of HTTPS."""
+    # HAMi cuts a body at 1 MiB, which some hundred whole nodes exceed (docs/hami-differences.md).
     max_body_bytes: Annotated[int, Field(gt=0), Flag(metavar="BYTES")] = 32 * 1024**2
     """Longer requests are refused (413)."""
 
@@ -103,14 +107,17 @@ class Settings(EnvironmentSettings):
 
     name: str = "hami-scheduler"
     """This scheduler's name, as in the pods' spec.schedulerName."""
+    # HAMi's defaults for --node-scheduler-policy and --gpu-scheduler-policy.
     node_policy: Annotated[NodePolicy, Flag(metavar="binpack|spread")] = "binpack"
     """Which node is best: binpack (fullest) or spread (emptiest)."""
     device_policy: str = "spread"
     """Which device is tried first: spread, binpack, mutex, topology-aware, …"""
     device_config_file: Annotated[Path | None, Flag(metavar="FILE")] = None
     """The table of vendors: HAMi's file, or its ConfigMap, in YAML; default: our scheduler/device-config.yaml."""
+    # HAMi's default for --node-lock-timeout.
     node_lock_timeout: Duration = durations.parse("5m")
     """An older node lock is taken over."""
+    # A pod that is bound after a mere simulation arrives without devices (docs/decisions/0009).
     whole_nodes: Annotated[Literal["place", "simulate"], Flag(metavar="place|simulate")] = "place"
     """Filter calls with whole nodes (nodeCacheCapable: false). place: as any other. simulate: on empty devices, and
     nothing is recorded, as HAMi does."""
@@ -138,6 +145,7 @@ class Settings(EnvironmentSettings):
     def _names_one_cluster(self) -> Self:
         if self.cluster and self.kubeconfig:
             raise ValueError("--kubeconfig: --cluster is given too, leave one of them out")
+        # Kubernetes sets this variable in every container.
         if not self.cluster and not self.kubeconfig and "KUBERNETES_SERVICE_HOST" not in os.environ:
             raise ValueError("no cluster: give --kubeconfig FILE or --cluster FILE, or run in a pod")
         return self
@@ -163,6 +171,7 @@ class Settings(EnvironmentSettings):
             raise ValueError("--insecure-http: a certificate is given too, leave one of them out")
         if not self.insecure_http and not certificate and not key:
             raise ValueError("no certificate: give --cert-file and --key-file, or say --insecure-http")
+        # HAMi serves plain HTTP where one of the two is missing; here nothing becomes unencrypted by a typing mistake.
         if bool(certificate) != bool(key):
             raise ValueError(f"{'--key-file' if certificate else '--cert-file'}: is missing, HTTPS needs both files")
         return self

@@ -58,6 +58,7 @@ class BindJournal:
         """syncs: `open` waits until the disk has its line. Never raises for the disk."""
         self._path = folder / FILE if folder else None
         self._syncs, self._file, self._is_failing = syncs, -1, False
+        # A duplicate: `close` and `_rewrite` may close the file while a thread still syncs it.
         self._commit = GroupCommit(lambda: None if self._file < 0 else os.dup(self._file), self._fail)
         self._open = {bind.key: bind for bind in self._read_open()}
         self.unresolved: dict[str, OpenBind] = dict(self._open)
@@ -85,10 +86,13 @@ class BindJournal:
         self._open[bind.key] = bind
         self._append(_opened_line(bind))
         if self._syncs:
+            # Before the API server is asked: of a bind without a line, a kill would leave no trace.
             await self._commit.flush()
 
     def record_end(self, bind: OpenBind, end: BindEnd) -> None:
         """Record the outcome; call it before the event goes to the spool."""
+        # Not synced: a kill leaves it in the page cache, and after a crash of the machine the pod itself shows the
+        # outcome.
         self._append(_ended_line(bind, end))
 
     def leave_unresolved(self, bind: OpenBind) -> None:
@@ -120,6 +124,7 @@ class BindJournal:
     def _rewrite(self) -> None:
         if self._path is None:
             return
+        # Renamed when it is whole: a kill leaves the old file or the new one, never a part of the open binds.
         draft = self._path.with_suffix(".draft")
         try:
             with draft.open("wb") as file:
@@ -127,6 +132,7 @@ class BindJournal:
                 file.flush()
                 os.fsync(file.fileno())
             draft.replace(self._path)
+            # The descriptor still belongs to the replaced file, which no restart will read.
             self.close()
             self._open_file(self._path)
         except OSError as error:

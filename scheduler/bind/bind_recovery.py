@@ -34,7 +34,9 @@ def end_of(bind: OpenBind, pod: Object, now: datetime) -> BindEnd | None:
     """
     node = (pod.get("spec") or {}).get("nodeName")
     if node == bind.node and annotation(pod, BIND_TIME) == bind_time(bind.started_at):
+        # Kubernetes writes whole seconds, so the condition's time may lie before the bind began.
         return BindEnd("", max(_scheduled_at(pod), bind.started_at))
+    # A pod is bound only once: another node, or ours with another time, rules our bind out for good.
     if node or now - bind.started_at > IN_FLIGHT:
         return BindEnd(NOT_BOUND, bind.started_at)
     return None
@@ -67,6 +69,7 @@ class BindRecovery:
 
     async def recover(self) -> None:
         """Record the outcome of every bind that can be known by now."""
+        # A copy: `_record` and binds that end meanwhile change the dict.
         for bind in list(self._binds.unresolved.values()):
             try:
                 end = bind.end or await self._end_of(bind)
@@ -78,6 +81,7 @@ class BindRecovery:
 
     async def _end_of(self, bind: OpenBind) -> BindEnd | None:
         """Raises `KubeApiError`: 404 also where another pod has the name."""
+        # Asked of the API server: the watch may be behind, and it leaves out pods that have ended.
         pod = await self._api.get_pod(bind.attempt.pod.namespace, bind.attempt.pod.name)
         if pod["metadata"].get("uid") != bind.attempt.pod.uid:
             raise KubeApiError(404, "another pod has its name")
@@ -92,6 +96,7 @@ class BindRecovery:
 
     async def _record(self, bind: OpenBind, end: BindEnd) -> None:
         log.info("pod %s, node %s: %s", bind.attempt.pod, bind.node, end.error or "was bound")
+        # The journal first, as after a bind: a kill between the two repeats the same record with the same id.
         self._binds.record_end(bind, end)
         self._events.write([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.ended_at)])
         await self._events.flush()

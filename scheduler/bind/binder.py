@@ -24,6 +24,8 @@ from scheduler.judge.request import container_requests
 
 log = logging.getLogger(__name__)
 
+# HAMi's steps for a lock (nodelock.go): 5 tries, pauses from 100 ms that double, with jitter; 100 ms between two tries
+# of a pod group's member.
 _TRIES: Final = 5
 _FIRST_PAUSE: Final = 0.1
 _POLL: Final = 0.1
@@ -78,10 +80,12 @@ class Binder:
             return await self._write(request, started_at)
         except (KubeApiError, NodeLockError) as error:
             if locks:
+                # A lock that is left behind would refuse every other pod of the node until it expires.
                 await self._release(request)
             return BindResult(str(error))
 
     async def _write(self, request: BindRequest, started_at: datetime) -> BindResult:
+        # Written before the binding: `bind_recovery` recognizes our bind by this time.
         marks = {BIND_PHASE: PHASE_ALLOCATING, BIND_TIME: bind_time(started_at)}
         await self._api.patch_pod(request.namespace, request.name, request.uid, marks)
         try:
@@ -99,6 +103,7 @@ class Binder:
         except KubeApiError as error:
             if error.is_missing:
                 raise cause from None
+            # Returned, not raised, so the lock is kept: if the pod is bound, its device plugin releases it.
             return BindResult(str(cause), is_unsure=True)
         if pod["metadata"].get("uid") == request.uid and (pod.get("spec") or {}).get("nodeName") == request.node:
             return BindResult()
@@ -111,6 +116,8 @@ class Binder:
             try:
                 await self._take(request.node, pod)
             except _ContendedError:
+                # HAMi waits for another pod's lock only on behalf of a pod group's member (`--node-lock-retry-
+                # timeout`).
                 if not waits or not self._policy.retry:
                     raise NodeLockError(node_lock.contention_error(request.node, self._policy.timeout)) from None
                 if self._clock() > give_up:
@@ -127,11 +134,13 @@ class Binder:
                 # With jitter, so that two schedulers that collide once do not collide again.
                 await self._sleep(pause * (1 + random.random() / 2))  # noqa: S311 - no secret
                 pause *= 2
+            # Only the first try trusts the watch: after a conflict it may still show the version that was refused.
             found = (None if attempt else self._free_as_known(node)) or await self._api.get_node(node)
             if await self._is_ours_already(found, pod):
                 return
             lock = {NODE_LOCK: node_lock.format_lock(self._clock(), pod)}
             try:
+                # With the version, so that of two schedulers that see the node unlocked the API server refuses one.
                 await self._api.patch_node(node, lock, _version(found))
             except KubeApiError as error:
                 if not error.is_conflict:
@@ -151,6 +160,7 @@ class Binder:
         """Whether the lock is held by this pod; False: it may be taken. Raises `_ContendedError`."""
         value = annotation(node, NODE_LOCK)
         step = node_lock.next_step(value, pod, self._clock(), self._policy.timeout)
+        # HAMi also takes over the lock of a pod that does not exist any more, however young the lock is.
         if step is Step.CONTENDED or (
             step is Step.CHECK_OWNER and value is not None and await self._has_live_owner(value)
         ):
@@ -159,6 +169,7 @@ class Binder:
 
     async def _has_live_owner(self, value: str) -> bool:
         owner = node_lock.owner_of(value)
+        # The legacy form of a lock is a time alone.
         if owner is None:
             return False
         try:

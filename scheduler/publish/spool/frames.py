@@ -20,6 +20,7 @@ MAGIC: Final = b"\xffSL\x03"
 MAX_BODY: Final = 32 * 1024 * 1024
 """A longer body is damage: no record of the contract comes near it."""
 
+# `<`: no padding, and the same bytes on every machine.
 _HEAD: Final = struct.Struct("<4sII")
 _CHECKED: Final = struct.Struct("<BqI")
 _LENGTHS: Final = struct.Struct("<HIH")
@@ -64,6 +65,7 @@ def frame(entry: Entry) -> tuple[bytes, bytes]:
     checked = b"".join(
         (_CHECKED.pack(entry.kind, entry.written_at_us, entry.rows), lengths, topic, record.key, headers)
     )
+    # Continued over the value: joining it with the head would copy megabytes.
     crc = zlib.crc32(record.value, zlib.crc32(checked))
     length = len(checked) - _CHECKED.size + len(record.value)
     return _HEAD.pack(MAGIC, length, crc) + checked, record.value
@@ -115,8 +117,10 @@ def scan(data: bytes, *, is_end: bool) -> Scan:
             result.wanted = read
             break
         if isinstance(read, int):
+            # A gap counts once, however many false magics it holds.
             result.damaged += not is_lost
             is_lost = True
+            # One byte further, not behind the frame: its length may be what is damaged.
             offset = _next_magic(data, offset + 1, is_end=is_end)
         else:
             entry, offset = read
@@ -137,13 +141,16 @@ def _next_magic(data: bytes, start: int, *, is_end: bool) -> int:
 def _read(data: bytes, offset: int) -> tuple[Entry, int] | int:
     """The entry at `offset` and the offset behind it; or how many bytes it would take; 0 where there is none."""
     if len(data) - offset < HEAD_BYTES:
+        # Fewer than four bytes may still be the beginning of a magic.
         return HEAD_BYTES if MAGIC.startswith(data[offset : offset + len(MAGIC)]) else 0
     magic, length, crc = _HEAD.unpack_from(data, offset)
+    # A damaged length could otherwise make the reader wait for 4 GiB.
     if magic != MAGIC or length > MAX_BODY:
         return 0
     start, end = offset + _HEAD.size, offset + HEAD_BYTES + length
     if end > len(data):
         return HEAD_BYTES + int(length)
+    # A view: slicing the bytes would copy every frame to check it.
     if zlib.crc32(memoryview(data)[start:end]) != crc:
         return 0
     return _entry(data, start, end), end

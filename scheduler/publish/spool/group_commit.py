@@ -29,21 +29,25 @@ class GroupCommit:
         while self._durable < mine:
             if self._syncing is None or self._syncing.done():
                 self._syncing = asyncio.create_task(self.sync())
+            # A client that gives up must not cancel the sync that others wait for.
             await asyncio.shield(self._syncing)
 
     async def sync(self) -> None:
         """One fsync for all appends so far, in a thread: the event loop answers other calls meanwhile."""
+        # Read before the thread starts: what is appended during the sync may not be covered by it.
         upto, handle = self._appended, self._handle()
         try:
             if handle is not None:
                 await asyncio.to_thread(_sync_and_close, handle)
         except OSError as error:
             self._failed(error)
+        # After a failure too: no answer waits for a broken disk; `failed` has reported it.
         self._durable = max(self._durable, upto)
 
 
 def _sync_and_close(handle: int) -> None:
     try:
+        # Includes the new size of the file; the other metadata need not be durable.
         os.fdatasync(handle)
     finally:
         os.close(handle)

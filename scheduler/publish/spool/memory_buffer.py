@@ -33,6 +33,7 @@ class MemoryBuffer:
             self.bytes -= _bytes(self._entries.popleft())
 
     def _thin(self, now: datetime) -> None:
+        # Without detail, thinning would copy all entries and free nothing.
         if any(entry.kind is EntryKind.DETAIL for entry in self._entries):
             thinned = Thinned(self._entries, now, CAUSE)
             self.dropped_detail += thinned.dropped_records

@@ -59,6 +59,7 @@ class SegmentLog:
         while self._segments and self._segments[0].number < sent[0]:
             self._segments.popleft().delete()
         if self._segments:
+            # Only the last file was being appended to; the others were synced when they were sealed.
             self._cut_torn_tail(self._segments[-1])
         highest = max(sent[0], self._segments[-1].number if self._segments else 0)
         # Always a new file: the last one may be shorter than the checkpoint, or end in bytes that could not be cut.
@@ -101,6 +102,7 @@ class SegmentLog:
         """Seal the file that is appended to, and begin the next one. Raises `OSError`."""
         sealed = self.active
         following = Segment(self._folder, sealed.number + 1)
+        # Before the old file is sealed: where this fails, appends can continue there.
         following.open()
         self._segments.append(following)
         try:
@@ -126,6 +128,7 @@ class SegmentLog:
         while self.bytes + frames.size_of(entries) > self._limits.max_bytes:
             if self._thin_oldest(cursor, now):
                 continue
+            # The files hold verdicts only by now: the new detail is dropped before any of them.
             if any(entry.kind is EntryKind.DETAIL for entry in entries):
                 thinned = Thinned(entries, now, FULL)
                 self._counts.dropped_detail += thinned.dropped_records
@@ -140,6 +143,7 @@ class SegmentLog:
         oldest = next((one for one in self._segments if one.may_be_thinned and one.number >= cursor[0]), None)
         if oldest is None:
             return False
+        # Its descriptor would remain on the file that `replace` takes the name from, and appends would go there.
         if oldest is self.active:
             self.rotate()
         keep = cursor[1] if oldest.number == cursor[0] else 0
@@ -149,6 +153,7 @@ class SegmentLog:
             log.error("spool %s is full: dropped %d records of device detail; verdicts are kept", self._folder, lost)
             oldest.replace(keep, thinned.kept)
             self._counts.dropped_detail += lost
+        # Also where nothing was dropped, else `_free_space` would find this file again without an end.
         oldest.is_thin = True
         return True
 

@@ -34,6 +34,7 @@ class Segment:
 
     def open(self) -> None:
         """Make the file ready for appends, durable under its name. Raises `OSError`."""
+        # Without O_APPEND: with it Linux ignores the offset of `pwritev`, and torn bytes could not be overwritten.
         self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         sync_folder(self.path.parent)
 
@@ -106,6 +107,7 @@ class Segment:
             file.write(self.read(0, keep_bytes))
             file.writelines(frames.frames(entries))
             file.flush()
+            # Before the rename: else a crash may leave the new name with no content.
             os.fsync(file.fileno())
             size = file.tell()
         draft.replace(self.path)

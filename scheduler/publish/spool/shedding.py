@@ -41,6 +41,7 @@ class Thinned:
 
 
 def _attempt(entry: Entry) -> str:
+    # A record's id begins with that of its attempt, so grouping needs no decoding.
     return entry.ce_id.split("/", 1)[0]
 
 
@@ -58,4 +59,5 @@ def _dropped_event(detail: list[Entry], dropped_at: datetime, cause: str) -> Ent
         judged_devices=sum(entry.rows for entry in detail),
         cause=cause,
     )
+    # As a verdict: the next thinning must not drop the report of this one.
     return Entry(EntryKind.VERDICT, DECISIONS.name, encode(event), microseconds(dropped_at))

@@ -73,6 +73,7 @@ class Spool:
         if not entries:
             return
         now = self._clock()
+        # What waits in memory is older and goes first, so that records keep their order.
         if self._is_written((*self._memory.all(), *entries), now):
             self._memory.clear()
         else:
@@ -149,6 +150,7 @@ class Spool:
             except OSError:
                 log.exception("spool file %s can't be read; its records are lost", segment.path)
                 self.counts.damaged += 1
+                # Skip the file: its next reading would fail too, and nothing behind it would ever be sent.
                 self._cursor = (segment.number, segment.size)
                 return []
             if len(data) < min(wanted, segment.size - offset):
@@ -159,6 +161,7 @@ class Spool:
             self._cursor = (segment.number, offset)
             if scanned.found:
                 return [entry for entry, _ in scanned.found]
+            # The next entry is longer than a batch: read as many bytes as it takes.
             wanted = max(scanned.wanted, max_bytes)
         return []
 
@@ -219,6 +222,7 @@ class Spool:
 
     def close(self) -> None:
         """Release the folder. Entries in memory are written to disk now; where that fails, they are lost."""
+        # The last chance to write: the pause between two tries is over now.
         self._failed_at = 0
         self.retry_disk()
         if len(self._memory):
