@@ -92,7 +92,7 @@ async def _upgrade(store: AsyncOpenSearch, name: str, index: Index, version: obj
     mapping = index.template()["template"]["mappings"]
     try:
         await store.transport.perform_request("PUT", f"/{name}/_mapping", body=mapping)
-    # The field exists with another type: only a new index can have the new one, and days end.
+    # A field that exists keeps its type: the next day's index has the new one.
     except RequestError as error:
         return f"has mapping version {version}, which can't become {MAPPING_VERSION}: {error.error}; left so"
     return f"mapping version was {version}, is now {MAPPING_VERSION}"

@@ -39,6 +39,7 @@ def source(document: dict[str, Any]) -> bytes:
 
 def body(documents: Sequence[Document]) -> bytes:
     """The request that writes them."""
+    # The empty last item ends the body with a line break, without which OpenSearch refuses it.
     return b"\n".join([line for document in documents for line in _lines(document)] + [b""])
 
 
@@ -49,6 +50,7 @@ def _lines(document: Document) -> tuple[bytes, ...]:
 def _action(document: Document) -> bytes:
     target: dict[str, Any] = {"_index": document.index, "_id": document.id}
     if document.version is None:
+        # `create` refuses an id that exists (409), so what is there is not written a second time.
         return orjson.dumps({"create": target})
     action = "delete" if document.is_deletion else "index"
     # external_gte, not external: a record that is read a second time writes the same version again, without a conflict.
@@ -60,6 +62,7 @@ def batches(documents: Sequence[Document], max_documents: int, max_bytes: int) -
     batch: list[Document] = []
     size = 0
     for document in documents:
+        # Not where the batch is empty: a document larger than the bound would never be sent.
         if batch and (len(batch) >= max_documents or size + document.size > max_bytes):
             yield batch
             batch, size = [], 0

@@ -65,6 +65,7 @@ def of_item(item: Mapping[str, Any]) -> BulkResult:
     status = result.get("status") if isinstance(result, Mapping) else None
     if not isinstance(result, Mapping) or not isinstance(status, int):
         return BulkResult(BulkOutcome.RETRY, "the answer has no status for the document")
+    # 404 to a write means a missing index, which is retried like every other thing that an operator repairs.
     if status == NOT_FOUND and "delete" in item:
         return BulkResult(BulkOutcome.DONE)
     error = result.get("error")
@@ -77,9 +78,11 @@ def of_bulk(answer: object, documents: int) -> list[BulkResult]:
     """The result of each document of a bulk request that was answered with 200."""
     if not isinstance(answer, Mapping):
         return [BulkResult(BulkOutcome.RETRY, "the answer is not a JSON object")] * documents
+    # The usual case, without a look at a thousand items.
     if answer.get("errors") is False:
         return [BulkResult(BulkOutcome.DONE)] * documents
     items = answer.get("items")
+    # Items stand in the order of the request: with another number of them none can be assigned.
     if not isinstance(items, list) or len(items) != documents:
         return [BulkResult(BulkOutcome.RETRY, f"the answer is not about {documents} documents")] * documents
     return [of_item(item) for item in items]

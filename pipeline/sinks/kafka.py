@@ -8,6 +8,7 @@ from schemas.topics import DEAD_LETTERS
 
 __all__ = ["TopicsSink", "topics_sink"]
 
+# A dead letter is the record itself and its headers: a MiB more leaves space for these.
 _MAX_REQUEST_BYTES: Final = DEAD_LETTERS.max_message_bytes + 1024 * 1024
 
 

@@ -78,6 +78,7 @@ class OpenSearchSink:
     async def write(self, documents: Sequence[Document]) -> WriteResult:
         """Return when every document is written, in conflict, or refused for good."""
         result = WriteResult()
+        # Once for each index: a day has one, so this costs nothing after the first batch.
         for index in sorted({document.index for document in documents} - self._checked):
             await self._check_index(index)
         todo = deque(batches(documents, self._batch_documents, self._batch_bytes))
@@ -91,6 +92,7 @@ class OpenSearchSink:
         while todo:
             batch = todo.popleft()
             answers = await self._bulk(batch)
+            # To the front and in their order: what failed is older than what waits.
             todo.extendleft(reversed(_again(batch, answers)))
             _note(batch, answers, result)
 
@@ -121,6 +123,8 @@ class OpenSearchSink:
         while True:
             response = await self._request("POST", "/_msearch", absent=(), body=body)
             answers = (response or {}).get("responses", [])
+            # `_msearch` answers 200 although single searches failed; half an answer would look like a pod without
+            # attempts.
             failed = next((answer for answer in answers if "hits" not in answer), None)
             if failed is None:
                 return [answer["hits"]["hits"] for answer in answers]
@@ -131,6 +135,7 @@ class OpenSearchSink:
         self._refreshed.clear()
 
     async def _bulk(self, batch: Sequence[Document]) -> list[BulkResult]:
+        # The pause after a failure is left out: the metric is about the index.
         with self._metrics.bulk_seconds.time():
             answer, response = await self._try("POST", "/_bulk", body=body(batch), params={"filter_path": _FILTER})
         answers = of_bulk(response, len(batch)) if answer.outcome is BulkOutcome.DONE else [answer] * len(batch)
@@ -196,6 +201,7 @@ class OpenSearchSink:
 
 def _again(batch: list[Document], answers: list[BulkResult]) -> list[list[Document]]:
     """The requests that follow: one of the documents that failed; two halves of a request that was refused as such."""
+    # One document too many, or one that is not JSON, refuses the whole request: halves find it in a few steps.
     if len(batch) > 1 and _as_a_whole(answers):
         half = len(batch) // 2
         return [batch[:half], batch[half:]]

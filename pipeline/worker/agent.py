@@ -88,17 +88,20 @@ class DecisionsAgent:
 
     async def fold(self, records: AsyncIterable[Record]) -> None:
         """Process the records, in their order."""
+        # One after the other: an attempt is folded from its records in the order of their offsets.
         async for record in records:
             await self._process(record)
 
     async def expire(self) -> None:
         """Write the attempts that have waited too long for their missing records. To be called every second or so."""
+        # A copy: `_write` awaits, and `forget` may clear the partitions meanwhile.
         for partition in list(self._partitions.values()):
             for closed in partition.attempts.expire(self._clock()):
                 logger.warning(
                     "attempt %s of %s is written as incomplete: %.300s",
                     closed.summary.attempt_id, closed.summary.pod, closed.summary.missing,
                 )  # fmt: skip
+                # No single record closed it, so there is none to dead-letter if the index refuses its document.
                 await self._write(partition, closed, None)
 
     def forget(self) -> None:
@@ -113,17 +116,22 @@ class DecisionsAgent:
 
     async def _process(self, record: Record) -> None:
         partition = self._partition(record.topic, record.partition)
+        # Read a second time while the first reading is under way: that one acknowledges it.
         if not partition.offsets.track(record.offset, record.acknowledge):
             return
         event = self._decoder.decode(record.value, record.headers)
         if isinstance(event, Rejected):
             await self._dead_letter(partition, record, str(event))
+        # These are what this worker publishes itself: on this topic they came from somebody else, and folding them
+        # makes no attempt.
         elif not isinstance(event, AttemptEvent | CountedRecord) or isinstance(
             event, AttemptSummarized | AttemptRepeated | MessageEmitted
         ):
             self._skip(partition, record, event, "passed_over")
         elif isinstance(event, FindingReported):
             self._metrics.records(event.TYPE, "folded").inc()
+            # Waits while the budget of bytes is used up: that stops the reading of this worker, and with it Kafka's
+            # fetches.
             await partition.writer.put(FindingWrite(event, record, lambda: partition.complete([record.offset])))
         elif partition.attempts.is_repetition(event):
             self._skip(partition, record, event, "repeated")
@@ -150,6 +158,7 @@ class DecisionsAgent:
 
     async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent | CountedRecord) -> None:
         device_record = self._device_record(event, record)
+        # The bound is shared equally, so that one partition with many open attempts does not use up that of the others.
         can_wait = partition.attempts.held_bytes < HELD_BYTES // len(self._partitions)
         try:
             closed = partition.attempts.add(event, record.offset, self._clock(), device_record if can_wait else None)
@@ -159,6 +168,8 @@ class DecisionsAgent:
             await self._dead_letter(partition, record, f"the fold failed: {type(error).__name__}: {error}")
             return
         self._metrics.records(_type(event), "folded").inc()
+        # Written before its attempt is closed, and acknowledged with it: after a crash it is written a second time,
+        # under the same id.
         if device_record and not can_wait:
             await partition.writer.put(EarlyDevices(device_record))
         if closed:

@@ -39,6 +39,8 @@ def summary_document(
 ) -> Document:
     """The document of an attempt; ``lines`` are its messages. The index keeps the version that knows most."""
     json = source(attempt_document(summary, search_text(summary, lines), episode, digests, counted))
+    # The index of the day on which the attempt began, whenever it is written: the same id is always in the same index.
+    # A rollover alias or a data stream would keep a second, visible document.
     return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, json, summary.version, origin)
 
 
@@ -61,6 +63,7 @@ def known_pods_search(summaries: Sequence[AttemptSummarized]) -> Search:
     uids = sorted({summary.pod.uid for summary in summaries})
     body = {
         "query": {"bool": {"filter": [{"terms": {"pod_uid": uids}}]}},
+        # One hit for each UID, however many attempts the pod has.
         "collapse": {"field": "pod_uid"},
         "size": len(uids),
         "_source": False,
@@ -79,11 +82,13 @@ def previous_attempt_search(summary: AttemptSummarized) -> Search:
         "scheduler": summary.scheduler,
     }
     terms: list[dict[str, Any]] = [{"term": {name: value}} for name, value in identity.items()]
+    # Earlier than this one, since the index may have this attempt already: it is read again after a restart.
     earlier = {"range": {"@timestamp": {"lt": rfc3339(summary.started_at)}}}
     body = {
         "query": {"bool": {"filter": [*terms, earlier]}},
         "sort": [by_time("desc")],
         "size": 1,
+        # What grows with the number of nodes is left out: digests and episode are enough to compare.
         "_source": {"excludes": ["summary", "nodes", "text", "changes"]},
         "track_total_hits": False,
     }

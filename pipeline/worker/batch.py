@@ -71,6 +71,7 @@ class WriteBatch:
             self.outgoing += attempt_documents.attempt_records(with_changes, new_lines)
             # A repetition stores no device records: those of the attempt that it repeats say the same.
             self.device_records += write.device_records
+        # A later write of the same attempt in this batch is merged with it: the index does not have it yet.
         self.summaries[summary.attempt_id] = summary
         self.partitions[summary.attempt_id] = write.partition
         for finding in findings(summary):

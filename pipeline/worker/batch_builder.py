@@ -73,8 +73,10 @@ class BatchBuilder:
         """All that follows from these writes, but for the counts of their minutes."""
         batch = WriteBatch()
         attempts = [write for write in writes if isinstance(write, AttemptWrite)]
+        # For all attempts of the round together: a search for each would be a round trip for each.
         predecessors = await self._look_up([write.summary for write in attempts])
         keys = [minute_of(write.partition, write.summary.started_at) for write in attempts]
+        # Before anything is counted: a minute that began without what the index has would overwrite its rows with less.
         for minute in await self._stored.minutes(self._minutes.unknown(keys)):
             self._minutes.load(minute.key, minute.attempts, minute.rows)
         for write in writes:
@@ -84,6 +86,7 @@ class BatchBuilder:
                 case RejectedRecord():
                     self._dead_letter(batch, write.source, write.cause, "record")
                 case FindingWrite():
+                    # Without a version: its source reports it once, and the index keeps the first document of an id.
                     batch.add_finding(write.event, None, write.origin)
                 case AttemptWrite():
                     written = batch.summaries.get(write.summary.attempt_id) or await self._written(write.summary)
@@ -94,12 +97,14 @@ class BatchBuilder:
     async def follow_up(self, batch: WriteBatch, result: WriteResult) -> WriteBatch:
         """What is to be written after ``batch`` was: dead letters of refused documents, and merged summaries."""
         more = WriteBatch()
+        # As part of the next batch: the record is acknowledged only when its dead letter is on the topic.
         for document, cause in result.refused:
             self._dead_letter_document(more, document, cause)
         for document in result.conflicts:
             if (write := batch.again(document)) is not None:
                 # Another worker wrote a newer version, or this one before a restart: write what both know.
                 summary = write.summary
+                # By id, which sees the last write; a search would see that of the last refresh.
                 stored = await self._stored.summary(summary.attempt_id, summary.started_at)
                 if stored is not None:
                     await self._add(more, stored, write, None)
@@ -116,6 +121,7 @@ class BatchBuilder:
         """By attempt id, the predecessors that are not cached. Of each pod only those of its first attempt here: the
         others follow from that one."""
         uncached = {summary.attempt_id: summary for summary in summaries if self._pods.before(summary) is None}
+        # Reversed, so that the first attempt of each pod is the one that is kept.
         by_pod = {(summary.pod, summary.scheduler): summary for summary in reversed(uncached.values())}
         first = list(by_pod.values())
         new = await self._stored.new_pods(first)
@@ -131,6 +137,7 @@ class BatchBuilder:
     ) -> None:
         """Add the attempt, merged with what is written of it, unless it adds nothing to that."""
         summary = merged(written, write.summary) if written else write.summary
+        # The index would take the same version again; leaving it out spares the write and a second record on the topic.
         if written and summary.version <= written.version:
             return
         comparison = await self._compare(summary, predecessor)
@@ -138,10 +145,12 @@ class BatchBuilder:
         on_document = MinuteContribution(write.partition, counted.plain())
         self._count(summary, batch.add_attempt(summary, written, comparison, write, on_document))
         self._minutes.put(write.partition, summary.started_at, counted)
+        # An attempt that is complete now must not be found here again in its older version.
         self._incomplete.pop(summary.attempt_id)
         if may_get_more(summary):
             self._incomplete.put(summary.attempt_id, summary)
         self._pods.put(summary, comparison.attempt, comparison.previous)
+        # A repetition has no detail of its own: it is compared through the attempt that it refers to.
         if not comparison.is_repetition:
             self._whole.put(summary.attempt_id, summary)
 
@@ -184,6 +193,7 @@ class BatchBuilder:
 
     def _dead_letter_document(self, batch: WriteBatch, document: Document, cause: str) -> None:
         logger.error("OpenSearch refuses document %s of %s: %.500s", document.id, document.index, cause)
+        # Without an origin (the attempt was closed by time) there is no one record to keep: only the log has it.
         if document.origin is not None:
             self._dead_letter(
                 batch, document.origin, f"OpenSearch refuses the document {document.id}: {cause}", "document"

@@ -26,10 +26,12 @@ class ByteBudget:
                 await self._released.wait_for(lambda: not self.used_bytes or self.used_bytes + size <= self._max_bytes)
             finally:
                 self._waiting -= 1
+            # Still under the lock: between the wait and the sum no other waiter may take the same bytes.
             self.used_bytes += size
 
     async def release(self, size: int) -> None:
         """Give back what was acquired."""
         async with self._released:
             self.used_bytes -= size
+            # All and not one: the first in the queue may need more than was released, and a smaller one behind it fits.
             self._released.notify_all()

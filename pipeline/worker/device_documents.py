@@ -27,6 +27,7 @@ class DeviceDocuments:
         inventory = record.event.inventory
         if not inventory:
             return [verdicts_document(record, record.value, None)]
+        # The day of the attempt and not of today: inventory and verdicts lie in indices of one day and expire together.
         rest, devices = divided(record.value, record.event.inventory_at)
         index, verdicts = INVENTORIES.name(record.event.started_at), verdicts_document(record, rest, inventory)
         if not self._is_new(index, inventory):
@@ -37,10 +38,12 @@ class DeviceDocuments:
     def _is_new(self, index: str, inventory: str) -> bool:
         key = index, inventory
         is_new = key not in self._known
+        # Before it is written: a crash in between loses this memory too, and the next owner writes it again.
         self._known.put(key, None)
         return is_new
 
     def clear(self) -> None:
+        # Of what another worker wrote since, or did not finish to write, nothing is known here.
         self._known.clear()
 
 

@@ -50,6 +50,7 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
         store="memory://",
         key_serializer="raw",
         value_serializer="raw",
+        # Topics are made by `provision` alone; Faust would create missing ones with settings of its own.
         topic_allow_declare=False,
         topic_disable_leader=True,
         web_enabled=False,
@@ -57,7 +58,9 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
         consumer_group_instance_id=settings.instance_id,
         consumer_auto_offset_reset="earliest",
         broker_session_timeout=settings.session_timeout_seconds,
+        # Three heartbeats may be lost before the session ends.
         broker_heartbeat_interval=settings.session_timeout_seconds / 4,
+        # Faust refuses to start where a session may last longer than a request.
         broker_request_timeout=max(40.0, settings.session_timeout_seconds + 10),
         broker_commit_interval=COMMIT_SECONDS,
         consumer_max_fetch_size=1024 * 1024,
@@ -67,6 +70,7 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
         stream_recovery_delay=0.0,
         TableManager=NoTables,
     )
+    # Faust takes the class of its consumer from the transport; the app has no setting for it.
     app.transport.Consumer = RunConsumer
     topic = app.topic(DECISIONS.name, key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")
 
@@ -79,6 +83,7 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
     async def on_revoked(_app: App, _revoked: set[Any], **_: Any) -> None:
         forget()
 
+    # Not weak: the function is local, and a weak reference to it would be gone when this function returns.
     app.on_partitions_revoked.connect(on_revoked, weak=False)
     return app
 

@@ -42,6 +42,7 @@ class ConsumerInLoop(AIOKafkaConsumerThread):  # type: ignore[misc]
     _stop_futures, _stop_exit_stacks = Service._stop_futures, Service._stop_exit_stacks
 
     async def on_stop(self) -> None:
+        # A stop during the start: the consumer may not exist yet.
         if self._consumer is not None:
             await self._consumer.stop()
 
@@ -103,6 +104,7 @@ class RunConsumer(Consumer):  # type: ignore[misc]
 
     def _message(self, tp: Any, run: Sequence[Any]) -> Any:
         message = self._to_message(tp, run[-1])
+        # Each record of the run has headers of its own; `records` in `faust_app` hands them out.
         message.value, message.headers = run, None
         return message
 
@@ -111,7 +113,10 @@ class RunConsumer(Consumer):  # type: ignore[misc]
         self._acked[tp].append(offset)
 
     def _new_offset(self, tp: Any) -> int | None:
+        # Taken out before the commit: if that fails, the next acknowledgement commits all the same, or the records are
+        # read again.
         acknowledged = self._acked.pop(tp, None)
+        # A committed offset is that of the next record to read.
         return max(acknowledged) + 1 if acknowledged else None
 
     async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
@@ -127,6 +132,7 @@ class RunConsumer(Consumer):  # type: ignore[misc]
 
     async def _wait_next_records(self, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's signature
         if self.flow_active and self._buffered_partitions and not self._get_active_partitions():
+            # Not without an end: a stop or a rebalance may begin while all buffers are full.
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._has_space.wait(), timeout)
         return await super()._wait_next_records(timeout)

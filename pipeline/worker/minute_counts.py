@@ -89,6 +89,7 @@ class MinuteCounts:
         if minute.put(contribution):
             self._change(key)
             self._attempts += len(minute.contributions) - before
+            # The first one is then the minute that changed longest ago: `_shrink` drops that first.
             self._minutes.move_to_end(key)
 
     def _change(self, key: MinuteKey) -> None:
@@ -126,6 +127,7 @@ class MinuteCounts:
         before = self._clock() - KEPT_SECONDS
         while self._written and next(iter(self._written.values())) < before:
             self._forget(next(iter(self._written)))
+        # One minute is kept whatever its size: dropping what is being counted would read it back at once.
         while self._attempts > self._max_attempts and len(self._minutes) > 1:
             self._forget(next(iter(self._minutes)))
 
@@ -141,6 +143,7 @@ def minute_of(partition: int, started_at: datetime) -> MinuteKey:
 
 def attempts_search(key: MinuteKey, after: str) -> Search:
     """A page of the attempts of the minute, sorted by id; it begins behind the id ``after``."""
+    # A minute lies within one day, and attempts are in the index of their start: one index is enough.
     day = ATTEMPTS.name(key.started_at)
     return _search(day, key, {"size": PAGE, "sort": [{"attempt_id": "asc"}], "_source": list(_FIELDS)}, after)
 
@@ -158,6 +161,7 @@ def _search(index: str, key: MinuteKey, options: dict[str, Any], after: str = ""
     }
     terms: list[dict[str, Any]] = [{"term": {"partition": key.partition}}, {"range": {"@timestamp": within}}]
     if after:
+        # Ids are unique and never change, so a page that begins behind the last id leaves none out.
         terms.append({"range": {"attempt_id": {"gt": after}}})
     return in_indices(index), {"query": {"bool": {"filter": terms}}, "track_total_hits": False} | options
 
@@ -187,4 +191,5 @@ def _document(minute: Minute, started_at: str, row: Row) -> dict[str, Any]:
 
 
 def _id(minute: Minute, row: Row) -> str:
+    # The same row gets the same id from any worker, so counting it again replaces it.
     return blake2b(orjson.dumps([rfc3339(minute.started_at), minute.partition, *row.key]), digest_size=16).hexdigest()

@@ -33,6 +33,7 @@ class OffsetTracker(Generic[T]):
         """
         if offset in self._pending:
             return False
+        # Appended and never sorted: within a partition records are read in offset order.
         self._pending[offset] = record
         return True
 

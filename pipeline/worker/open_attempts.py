@@ -98,6 +98,7 @@ class OpenAttempts:
 
     def _remember_complete(self, attempt_id: str, now: float) -> None:
         self._complete[attempt_id] = now
+        # Kept in the order of their times, on which the loop below relies.
         self._complete.move_to_end(attempt_id)
         while (
             len(self._complete) > REMEMBERED_ATTEMPTS or now - next(iter(self._complete.values())) > REMEMBERED_SECONDS
@@ -111,6 +112,7 @@ class OpenAttempts:
             if now - attempt.last_record_at < self._incomplete_after_seconds:
                 return
             del self._open[attempt_id]
+            # Only the fold and not the device records: those are written with this summary.
             self._expired.put(attempt_id, attempt.fold)
             yield self._close(attempt)
 

@@ -57,6 +57,8 @@ class PodHistory:
 
 
 def _key(summary: AttemptSummarized) -> Key:
+    # By UID too: a pod of the same name that was made later has no predecessor. By scheduler: another one's verdicts
+    # are no repetition.
     return str(summary.pod), summary.pod.uid, summary.scheduler
 
 

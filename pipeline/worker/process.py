@@ -133,6 +133,7 @@ class Worker:
 
     async def work(self) -> None:
         """Read, fold and write; returns only by an exception."""
+        # With the ticks: a worker that waits for a store is alive, and must not be restarted for it.
         await first_of(self._provisioned(), self._tick())
         self._writing = asyncio.create_task(self._writers.run())
         # `first_of` cancels what it runs, but writing has to continue while `_read` drains the writers at its end.
@@ -140,8 +141,10 @@ class Worker:
 
     async def close(self) -> None:
         """Stop writing and close the connections, within seconds."""
+        # First: `/readyz` shows it while what was read is still being written.
         self._state.not_ready = "ending"
         if self._writing:
+            # What is not written was not acknowledged: it is read again by the next owner of the partition.
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
         await asyncio.gather(*(topics.close() for topics in self._topics))
@@ -150,6 +153,8 @@ class Worker:
     async def _provisioned(self) -> None:
         """Return when OpenSearch and Kafka answer and have the templates and topics of this version."""
         self._state.not_ready = "waiting for OpenSearch"
+        # Before anything is read: an index that OpenSearch created without its template would guess the mapping of its
+        # fields.
         await self._index.check()
         self._state.not_ready = "waiting for Kafka"
         await wait_for_topics(
@@ -170,6 +175,7 @@ class Worker:
             finally:
                 self._app = None
                 await self._end(app)
+            # A broker that refuses at once would otherwise be asked without a pause.
             await asyncio.sleep(RESTART_SECONDS)
 
     def _on_revoked(self) -> None:
@@ -187,7 +193,9 @@ class Worker:
 
     async def _end(self, app: faust_app.App) -> None:
         """Stop reading, write what was read, and commit it."""
+        # Reading stops first: otherwise the writers never run empty.
         faust_app.stop_reading(app)
+        # Waiting for a store that is down would use up the time that Kubernetes gives a pod to end.
         if self._is_waiting:
             logger.warning("a store is down: records that are not written will be read again")
         else:
@@ -203,6 +211,7 @@ class Worker:
 
     async def _expire(self) -> None:
         while True:
+            # A quarter, so that a waiting time of a second or less is met closely too.
             await asyncio.sleep(min(1.0, self._settings.incomplete_after_seconds / 4))
             await self._decisions.expire()
 
@@ -217,11 +226,14 @@ class Worker:
         watchdog = Watchdog(self._settings.stuck_after_seconds)
         while True:
             await asyncio.sleep(1.0)
+            # During a rebalance there are no positions, and no progress to be expected.
             if self._app is None or not faust_app.is_reading(self._app):
                 continue
             positions = faust_app.positions(self._app)
             self._state.lag = lag(positions)
             if stuck := watchdog.check(positions, time.monotonic(), is_excused=self._is_waiting):
+                # Ends the process instead of a new app: why the consumer stopped is not known, so nothing of it is used
+                # again.
                 raise StuckError(f"no progress: {stuck}. Nothing is lost; the worker ends, to be started again.")
 
 

@@ -73,6 +73,7 @@ class RecordDecoder:
         self, event_type: type[DevicesJudged] | type[NodesJudged], value: bytes, cut: int, header: AttemptEvent
     ) -> Event | CountedRecord | Rejected | None:
         """The event, from the cache or read now; None where the strict reader has to decide."""
+        # With the type: the same bytes mean something else in a record of another type.
         key = xxh3_128_digest(memoryview(value)[cut:], _SEED) + event_type.TYPE[-20:].encode()
         if (cached := self._tails.find(key)) is not None:
             return _of_attempt(header, cached, cut)
@@ -147,5 +148,6 @@ def _header(text: bytes) -> AttemptEvent | None:
     try:
         fields = orjson.loads(text + b"}")
         return AttemptEvent.model_validate(fields) if fields.keys() == _HEADER_FIELDS else None
+    # AttributeError: JSON that is not an object has no `keys`. Whatever is wrong, the strict reader names it.
     except (orjson.JSONDecodeError, ValidationError, AttributeError):
         return None

@@ -51,6 +51,7 @@ class StoredAttempts:
         event = repeated_of(document)
         if event is not None and not isinstance(event, Rejected):
             whole = await self.summary(event.repeats, event.repeats_started_at)
+            # The attempt with the detail may be past its retention already: then nothing can be merged with it.
             return resolve(event, whole) if whole else None
         summary = summary_of(document)
         if isinstance(summary, Rejected):
@@ -73,6 +74,7 @@ class StoredAttempts:
         Most pods of a batch are new, and one search finds that out for all of them; a search per pod is needed only for
         the others.
         """
+        # Some sources of decisions do not record the UID: without one nothing shows that a pod is new.
         named = [summary for summary in summaries if summary.pod.uid]
         new = {summary.pod.uid for summary in named}
         for start in range(0, len(named), _PODS_A_SEARCH):
@@ -91,6 +93,7 @@ class StoredAttempts:
             pages = await self._index.search(list(map(attempts_search, unfinished, last_ids)))
             for key, page in zip(unfinished, pages, strict=True):
                 attempts[key] += [hit["_source"] for hit in page]
+            # A page that is not full is the last one of its minute.
             unfinished = [key for key, page in zip(unfinished, pages, strict=True) if len(page) == PAGE]
         return [
             StoredMinute(key, attempts[key], [hit["_source"] for hit in hits])

@@ -30,10 +30,13 @@ class Watchdog:
         A worker that waits for a store that is down is excused: restarting it would not help.
         """
         for partition, (committed, end) in positions.items():
+            # Not equal instead of greater: an operator may reset the group to an earlier offset.
             has_moved = self._committed.get(partition) != committed
+            # Nothing to read counts as progress too: an idle topic is no reason for a restart.
             if has_moved or is_excused or end <= committed:
                 self._moved_at[partition] = now
             self._committed[partition] = committed
+        # Partitions of other workers: when one comes back, its time begins again.
         for partition in self._moved_at.keys() - positions.keys():
             del self._moved_at[partition]
             del self._committed[partition]

@@ -66,6 +66,7 @@ class Writer:
 
     async def put(self, write: QueuedWrite) -> None:
         """Queue a write; waits until the budget allows it."""
+        # Before it is queued: this is where reading waits while the stores are slower than Kafka.
         await self._budget.acquire(write.size)
         self._queue.append(write)
         self._queued_bytes += write.size
@@ -75,6 +76,8 @@ class Writer:
     def forget(self) -> None:
         """Drop all caches: partitions have moved, and another worker may write their attempts now."""
         self._builder.clear()
+        # Their next owner reads these records again: an acknowledgement would be of a partition that is not ours any
+        # more.
         self._unacknowledged.clear()
         self._index.forget()
 
@@ -110,6 +113,7 @@ class Writer:
         async with self._changed:
             taken, size, self._queue, self._queued_bytes = self._queue, self._queued_bytes, [], 0
             self._is_writing = True
+        # On taking and not after writing: the next batch collects while this one is written.
         await self._budget.release(size)
         return taken
 
@@ -127,18 +131,23 @@ class Writer:
             result, _ = await asyncio.gather(
                 self._index.write(self._builder.documents(batch)), self._topics.send(batch.outgoing)
             )
+            # Before the acknowledgement: a dead letter or a merged summary that is not written yet would be lost with a
+            # crash.
             batch = await self._builder.follow_up(batch, result)
 
     def _must_count(self) -> bool:
+        # At the end of reading no later batch comes that would count.
         is_last = self._drainers > 0 and not self._queue
         is_due = time.monotonic() >= self._counted_at + self._policy.count_seconds
         return bool(self._unacknowledged) and (is_last or is_due)
 
     async def _count_minutes(self) -> None:
         """Write the counts of the minutes that changed; then acknowledge the records of their attempts."""
+        # Taken before the write: `forget` may clear the list meanwhile, and `put` may add to the next one.
         written, self._unacknowledged = self._unacknowledged, []
         documents, outgoing = self._builder.take_minutes()
         await asyncio.gather(self._index.write(documents), self._topics.send(outgoing))
         self._counted_at = time.monotonic()
         for on_written in written:
+            # Only now: a crash before this line reads the records again, and the same documents replace themselves.
             on_written()

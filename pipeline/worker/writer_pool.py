@@ -20,6 +20,7 @@ class WriterPool:
     def __init__(
         self, index: DocumentIndex, topics: Sequence[TopicPublisher], metrics: Metrics, policy: WriterPolicy
     ) -> None:
+        # One budget: how much each writer has to do depends on its partitions, which are not equally busy.
         self._budget = ByteBudget(policy.queue_bytes)
         share = replace(
             policy,
@@ -52,4 +53,5 @@ class WriterPool:
 
     async def run(self) -> None:
         """Write until cancelled. Raises ``NotProvisionedError``, which waiting does not cure."""
+        # An error of one ends both: the process ends with it, and neither may continue to acknowledge.
         await first_of(*(writer.run() for writer in self._writers))

@@ -63,6 +63,7 @@ class RejectedRecord(NamedTuple):
 
     @property
     def size(self) -> int:
+        # Besides the value: key, headers and cause.
         return len(self.source.value or b"") + 1_000
 
 
