@@ -119,6 +119,7 @@ def _vendor(base: Vendor, section: Mapping, fields: Fields) -> Vendor:
 
 
 def _with(vendor: Vendor, part: str, field: str, value: Any) -> Vendor:
+    # An empty part and field mark a key that is accepted and sets nothing, such as `commonWord`.
     if not field:
         return vendor
     if not part:

@@ -47,6 +47,7 @@ def read_text(section: Mapping, key: str) -> str:
 
 def read_amount(section: Mapping, key: str) -> int:
     value = section[key]
+    # In Python true is an integer too.
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _INT32_MAX:
         raise ConfigMistakeError(
             section.line_of(key), f"{key} is {kind_of(value)}, write a whole number from 0 to {2**31 - 1}"

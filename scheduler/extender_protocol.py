@@ -45,6 +45,7 @@ def read_filter(body: bytes) -> FilterRequest:
         raise UnusableBodyError(NO_POD)
     nodes = fields.get("nodes")
     names = _names(fields.get("nodenames"))
+    # kube-scheduler fills one of the two, by its `nodeCacheCapable`.
     if nodes is None or names:
         return FilterRequest(_pod(pod), names)
     whole = _node_objects(nodes)
@@ -124,9 +125,11 @@ def filter_reply(
     """The reply to a filter call: nodes that fit (by name or whole), reasons by refused node, or an error."""
     reply: bytes = orjson.dumps(
         {
+            # Go's NodeList: its metadata is a struct, which is always written.
             "Nodes": None if nodes is None else {"metadata": {}, "items": nodes},
             "NodeNames": node_names,
             "FailedNodes": failed,
+            # HAMi leaves it null: nodes in it are not considered for preemption.
             "FailedAndUnresolvableNodes": None,
             "Error": error,
         }

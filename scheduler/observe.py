@@ -52,6 +52,7 @@ class Observer:
         self._placed: dict[str, _Placed] = {}
 
     def node_changed(self, node: Object) -> None:
+        # Without the time: device plugins since v2.8 leave the handshake open, and its age must not drop a node.
         self._columns.apply_node(node)
         name = node["metadata"]["name"]
         registration = self._columns.registration(name)
@@ -63,6 +64,7 @@ class Observer:
 
     def node_gone(self, name: str) -> None:
         self._columns.delete_node(name)
+        # A node that never registered devices has nothing to take back.
         if self._reported.get(name, (None, ""))[0]:
             self._report(name, None, _GONE, "")
         self._reported.pop(name, None)
@@ -84,6 +86,7 @@ class Observer:
     def _follow(self, pod: Object) -> None:
         metadata, uid = pod["metadata"], pod["metadata"]["uid"]
         node = (pod.get("spec") or {}).get("nodeName") or ""
+        # Other pods hold no device, and a cluster has many of them.
         if node and annotation(pod, ASSIGNED_NODE) is not None:
             ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=uid)
             self._placed[uid] = _Placed(ref, node, (pod.get("status") or {}).get("phase") or "")
@@ -91,6 +94,7 @@ class Observer:
             self._report_end(uid, is_gone=False)
 
     def _report_end(self, uid: str, *, is_gone: bool) -> None:
+        # Popped: a pod that has ended is deleted later, and its end is one event.
         if placed := self._placed.pop(uid, None):
             pod, node, phase = placed
             self._events.write(

@@ -46,6 +46,7 @@ def simulate(
     attempt = AttemptRef.of(name, PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")}), now)
     answer = decide(columns, pod, list(manifest.nodes), policy)
     if isinstance(answer, Decision):
+        # Through the form on the wire, so that the answer is what a reader of Kafka would give.
         return _as_read(event_builder.events_of(attempt, answer, now))
     if isinstance(answer, Failed):
         return _as_read([event_builder.failure_of(attempt, answer, len(manifest.nodes), now)])

@@ -161,6 +161,7 @@ class FileCluster:
 
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
         held = self._node(name)
+        # The API server's own condition and words, so that a lock meets the same conflicts here.
         if resource_version != str(held.version):
             raise KubeApiError(409, f'Operation cannot be fulfilled on nodes "{name}": the object has been modified')
         held.annotations.update(annotations)
@@ -182,6 +183,7 @@ class FileCluster:
         held.labels.update(labels or {})
         held.version = self._next_version()
         self._watcher.pod_changed(held.current())
+        # It holds devices now, so it must not be forgotten as the oldest of the offered.
         if annotation(held.current(), ASSIGNED_NODE):
             self._offered.pop((namespace, name), None)
 
@@ -199,6 +201,7 @@ class FileCluster:
     async def _allocate(self, held: _StoredObject, namespace: str, name: str, node: str) -> None:
         """Act as the device plugin: mark the devices as allocated, and release the node's lock."""
         waiting = annotation(held.current(), DEVICES_TO_ALLOCATE) or ""
+        # HAMi's device plugin takes out the devices and leaves the separators.
         done = {DEVICES_TO_ALLOCATE: ";" * waiting.count(";"), BIND_PHASE: PHASE_SUCCESS}
         await self.patch_pod(namespace, name, _uid(held.manifest), done)
         lock = annotation(self._node(node).current(), NODE_LOCK)

@@ -78,6 +78,7 @@ def _take(manifest: Manifest, document: Any, line: int) -> None:
     kind = document.get("kind")
     if not isinstance(kind, str):
         raise YamlError(document.line_of("kind"), "has no kind, write kind: Node, kind: Pod or kind: List")
+    # kubectl writes kind List, the API itself NodeList or PodList.
     if kind == "List" or (kind.endswith("List") and "items" in document):
         for item in _list(document, "items"):
             _take(manifest, item, document.line_of("items"))
@@ -137,6 +138,7 @@ def _namespaced(found: yaml_lines.Mapping) -> yaml_lines.Mapping:
     metadata = _metadata(found)
     _text(metadata, "namespace")
     if not metadata.get("namespace"):
+        # As kubectl does with an object that names none.
         metadata["namespace"] = "default"
     return metadata
 
@@ -167,6 +169,7 @@ def _check_container(container: Any, line: int) -> None:
 def _quantities(parent: yaml_lines.Mapping, key: str) -> None:
     amounts = _mapping(parent, key)
     for name, amount in amounts.items():
+        # YAML's true is an int in Python, and no quantity.
         if not isinstance(amount, _SCALARS) or isinstance(amount, bool):
             raise YamlError(amounts.line_of(name), f'{key}: {name} is {_kind_of(amount)}, write a quantity such as "1"')
 

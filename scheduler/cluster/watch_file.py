@@ -40,8 +40,10 @@ class FileWatch:
                 await self._reload(stamp)
 
     async def _reload(self, stamp: Stamp) -> None:
+        # Also of a broken file, so that its mistake is logged once and not at every look.
         self._seen = stamp
         try:
+            # In a thread: parsing a large file would hold up every filter call.
             manifest = await asyncio.to_thread(manifests.read, self._path)
         except ManifestError as error:
             self.problem = str(error)

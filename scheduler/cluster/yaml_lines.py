@@ -38,6 +38,7 @@ class _Loader(yaml.CSafeLoader):
 
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _MERGE: Final = "tag:yaml.org,2002:merge"
+# A new dict: the one of CSafeLoader is shared by everything in the process that reads YAML.
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
     for first, resolvers in yaml.CSafeLoader.yaml_implicit_resolvers.items()
@@ -56,6 +57,7 @@ def _mapping(loader: _Loader, node: yaml.MappingNode) -> Iterator[Mapping]:
         key, line = loader.construct_object(key_node), key_node.start_mark.line + 1
         if not isinstance(key, str):
             raise YamlError(line, f"the key {key!r:.40} is not a string; put it in quotes")
+        # After a merge (`<<`) a key may stand twice: overriding is what merges are for.
         if key in written and not merged:
             raise YamlError(line, f"{key} is defined here again, first in line {written[key]}; keep one of them")
         written[key] = found.lines[key] = line
@@ -79,6 +81,7 @@ def documents(text: bytes) -> Iterator[tuple[int, Any]]:
     except yaml.MarkedYAMLError as error:
         raise _marked(error, len(text.splitlines())) from None
     except (RecursionError, ValueError) as error:
+        # A YamlError is a ValueError too, and has its line already.
         if isinstance(error, YamlError):
             raise
         raise YamlError(1, f"can't be read: {error}") from None

@@ -35,6 +35,7 @@ class ClusterColumns:
         self.devices = node_columns.device_table()
         self.nodes = node_columns.node_table(len(vendors))
         self.quotas = Quotas()
+        # Kept apart: NVIDIA's devices outlast a broken annotation, those of other vendors are read each time.
         self._nvidia_devices: dict[str, NodeDevices] = {}
         self._accepts_colon_form = accepts_colon_form
         self._ids: dict[str, int] = {}
@@ -70,6 +71,7 @@ class ClusterColumns:
             self._nvidia_devices[name] = nvidia
         self._register(name, combine(self._nvidia_devices.get(name), reading.others, self.vendors))
         self._explain(name, nvidia if isinstance(nvidia, Malformed) else reading.problem or nvidia, step)
+        # At every change: HAMi overlooks a cordon while registration and allocatable count remain the same.
         self._apply_cordon(name, annotations)
 
     def _accepted(self, nvidia: NodeDevices | Malformed | None) -> NodeDevices | Malformed | None:
@@ -89,6 +91,7 @@ class ClusterColumns:
 
     def _register(self, name: str, found: NodeDevices | None) -> None:
         old = self.entry(name)
+        # Most changes of a node (status, lock) leave its devices alone; their rows keep what pods hold.
         if old and old.devices == found:
             return
         self._unregister(name)
@@ -100,10 +103,12 @@ class ClusterColumns:
         )
         for row, device in enumerate(devices, entry.start):
             entry.rows.setdefault(device.uuid, []).append(row)
+            # A set: nothing keeps two nodes, or two devices of one, from registering the same UUID.
             self._rows.setdefault(device.uuid, set()).add(row)
         self._ids[name], self._entries[entry.id], self._fragments[entry.id] = entry.id, entry, entry.fragment
         node_columns.fill_device_rows(self.devices, entry, self._kinds)
         node_columns.fill_node_row(self.nodes, self.devices, entry, self.vendors, self._nvidia_code)
+        # Pods may be known before their node, and outlast its registration.
         for uid in self._pods_on.get(name, ()):
             node_columns.add_use(self.devices, self.nodes, entry, self._pods[uid], 1)
 
@@ -155,6 +160,7 @@ class ClusterColumns:
         return entry.devices.registration if entry else None
 
     def entry(self, name: str) -> NodeEntry | None:
+        # Row 0 of a table is never given out, so ids begin at 1, and -1 finds nothing.
         return self._entries.get(self._ids.get(name, -1))
 
     def entries(self, ids: Iterable[int]) -> list[NodeEntry]:
@@ -167,6 +173,7 @@ class ClusterColumns:
 
     def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Node id per name, shape (names,); -1 where unregistered."""
+        # Without a Python frame per name: kube-scheduler offers the nodes in a new order each time.
         return np.fromiter(map(self._ids.get, names, repeat(-1)), np.int64, len(names))
 
     @property
@@ -205,6 +212,7 @@ class ClusterColumns:
     def hold(self, uid: str, use: PodUse) -> None:
         """Count what a pod holds, in place of whatever it held before."""
         before = self._pods.get(uid)
+        # The watch brings back what the reservation has counted already.
         if before == use:
             return
         if before:
@@ -228,6 +236,7 @@ class ClusterColumns:
         return self._pods.get(uid)
 
     def _tally(self, use: PodUse, sign: int) -> None:
+        # Against the quota also while the node is unregistered: the pod exists all the same.
         for vendor, (memory_mib, cores) in use.quota_use().items():
             self.quotas.add_use(use.namespace, vendor, sign * memory_mib, sign * cores)
         entry = self.entry(use.node)

@@ -23,6 +23,7 @@ class Table:
         blocks = self._free.get(size)
         start = blocks.pop() if blocks else self._append(size)
         for column in self.column.values():
+            # A block that was given back still has the numbers of its former node.
             column[start : start + size] = 0
         return start
 
@@ -30,6 +31,7 @@ class Table:
         start, self._end = self._end, self._end + size
         capacity = len(next(iter(self.column.values())))
         if self._end > capacity:
+            # Doubled, so that n rows cost a number of copies in proportion to n.
             self._grow(max(self._end, capacity * 2))
         return start
 
@@ -41,4 +43,5 @@ class Table:
 
     def give_back(self, start: int, size: int) -> None:
         if size:
+            # By exact size, so that blocks are neither split nor joined.
             self._free.setdefault(size, []).append(start)

@@ -94,6 +94,7 @@ def add_use(devices: Table, nodes: Table, entry: NodeEntry, use: PodUse, sign: i
             amounts = (share.slots, share.cores, share.memory_mib)
             for name, amount in zip(USED, amounts, strict=True):
                 devices[name][row] += sign * amount
+                # Sums by node are kept as well, so that a node's score reads one row and not its devices.
                 nodes[name][entry.id] += sign * amount
             devices["unsound"][row] += sign * entry.unsound(row, share)
             entry.place(row, share, sign)

@@ -65,6 +65,7 @@ class NodeEntry:
     @property
     def pairs(self) -> NDArray[np.int64] | None:
         """The score of each pair of its devices, shape (size, size); None where the node reports none."""
+        # Made at the first topology-aware pod: others never need it.
         if self._pairs is None and self.devices.pair_scores:
             self._pairs = pair_matrix(self.fragment.uuids, self.devices.pair_scores)
         return self._pairs
@@ -82,6 +83,7 @@ class NodeEntry:
     @property
     def cuts(self) -> bytes:
         """A digest of the MIG profiles of its devices: equal for nodes whose profiles are equal."""
+        # Made once a registration: `per_node` compares nodes by it in every call.
         if not self._cuts:
             profiles = [(device.mode == MIG_MODE, device.mig_profiles) for device in self.devices.registration.devices]
             self._cuts = blake2b(repr(profiles).encode(), digest_size=16).digest()

@@ -20,6 +20,7 @@ def pair_matrix(uuids: Sequence[str], scores: PairScores) -> NDArray[np.int64]:
     try:
         pairs = np.array(rows, np.int64)
     except OverflowError:
+        # JSON holds integers of any length, numpy only 64 bits.
         pairs = np.array([[max(-_LARGEST_SCORE, min(score, _LARGEST_SCORE)) for score in row] for row in rows])
     pairs = np.clip(pairs, -_LARGEST_SCORE, _LARGEST_SCORE)
     np.fill_diagonal(pairs, 0)

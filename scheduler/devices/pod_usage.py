@@ -103,6 +103,7 @@ def use_of(
     """
     by_uuid: dict[str, DeviceUse] = {}
     for vendor, containers in held.items():
+        # `hami.io/vgpu-mig-allocations` has no vendor: only NVIDIA's devices have MIG.
         placed = mig if vendor == NVIDIA.word else ()
         by_uuid |= _shares(vendor, containers, placed, init_containers, init_done=init_done)
     return PodUse(node, namespace, by_uuid)
@@ -138,6 +139,7 @@ def _device_use(
     return DeviceUse(
         max(memory_mib, *(held.memory_mib for held in init)) if init else memory_mib,
         max(cores, *(held.cores for held in init)) if init else cores,
+        # HAMi: a slot for each app container, and one for all init containers, which do not run side by side.
         max(len(apps), 1) if init or apps else 0,
         instances,
         vendor,

@@ -37,6 +37,7 @@ class Quotas:
         spec = quota.get("spec")
         hard = spec.get("hard") if isinstance(spec, Mapping) else None
         of_namespace = self.limits.setdefault(namespace, {})
+        # Removed first: only then does the next line make it the latest in the order of the dict.
         of_namespace.pop(name, None)
         of_namespace[name] = _limits(hard if isinstance(hard, Mapping) else {})
 
@@ -47,6 +48,7 @@ class Quotas:
         """Count what a pod holds; negative amounts give it back."""
         memory_before, cores_before = self.used.get((namespace, vendor), (0, 0))
         after = (memory_before + memory_mib, cores_before + cores)
+        # A namespace without pods leaves no entry, so the dict does not grow with every name ever used.
         if any(after):
             self.used[namespace, vendor] = after
         else:

@@ -51,6 +51,7 @@ def create_app(
         try:
             asked = extender_protocol.read_filter(body)
         except UnusableBodyError as error:
+            # HTTP 200 with Error set, as HAMi answers what it can't read.
             return extender_protocol.filter_reply(error=str(error))
         if simulates_whole_nodes and asked.nodes is not None:
             return scheduler.simulate(asked)
@@ -67,10 +68,12 @@ def create_app(
         return review(body) if review else b""
 
     async def healthz(_: Request) -> Response:
+        # HAMi's: 200 and no body, whatever the state of the cluster is.
         return Response()
 
     async def readyz(_: Request) -> Response:
         problems_by_part = problems()
+        # HAMi's is always 200, also where its filter would block (docs/hami-differences.md).
         is_ready = not any(problems_by_part.values())
         body = {"ready": is_ready} | {part: problem or "ok" for part, problem in problems_by_part.items()}
         return Response(orjson.dumps(body), 200 if is_ready else 503, media_type="application/json")
@@ -105,8 +108,10 @@ def _extender(
             return PlainTextResponse(f"the body has not arrived within {BODY_SECONDS:.0f} s\n", 408)
         except ClientDisconnect:
             return Response(status_code=400)
+        # HAMi's status and text (route.go); its webhook answers an empty body with a review.
         if not body and not takes_nothing:
             return PlainTextResponse(extender_protocol.NO_BODY, 400)
+        # When the body is here: the time of a slow client is not that of the answer.
         began = time.perf_counter()
         reply = await answer(body)
         seconds.observe(time.perf_counter() - began)

@@ -81,6 +81,7 @@ def bind(address: HostPort) -> socket.socket:
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
     # With the protocol named asyncio switches Nagle's delay off; without, every small answer waits 40 ms.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    # A restart must not wait for connections of the previous process in TIME_WAIT.
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(address)
@@ -125,6 +126,7 @@ def config(app: Starlette, context: ssl.SSLContext | None) -> uvicorn.Config:
     return uvicorn.Config(
         app,
         http=_Protocol,
+        # Otherwise uvicorn configures logging itself, over what `process.logs` has set up.
         log_config=None,
         access_log=False,
         lifespan="off",

@@ -78,6 +78,7 @@ class Certificates:
         self._pair = pair
         self._contents = pair.contents()
         self._current = pair.context()
+        # A context of its own for the listener: `_hand_over` replaces it at each handshake.
         self.context = pair.context()
         self.context.sni_callback = self._hand_over
         self._trouble = LoggedProblem(partial(log.warning, "%s; the certificate that was loaded before stays in force"))
@@ -98,6 +99,7 @@ class Certificates:
         """Take the files as they are now, or keep what is in force and say why."""
         try:
             contents = self._pair.contents()
+            # Compared by content: a secret's folder is replaced as a whole, so times and inodes change without it.
             if contents == self._contents:
                 self._trouble.note("")
                 return

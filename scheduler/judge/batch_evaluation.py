@@ -37,6 +37,7 @@ class BatchEvaluation:
         self._matrix = matrix
         give_back(self._constraints, matrix)
         self._apps = matrix.with_own_use()
+        # Once for all containers: health, cordon and type do not depend on what was taken.
         self._gate = gate(matrix, self._constraints.accepts_kind)
         self._taken_by_vendor = {vendor: QuotaColumns.nothing(len(matrix.ids)) for vendor in constraints}
         self._placements: dict[int, list[Placement]] = {}
@@ -98,6 +99,7 @@ class BatchEvaluation:
         if where.size < matrix.ids.size:
             matrix, checks, is_short = matrix.only(where), checks.only(where), is_short[where]
         result = self._fit(matrix, device_request, checks, self._left(where, request.is_init))
+        # HAMi compares the counts before it looks at any device (`NodeInsufficientDevice`).
         result.verdict[:, is_short] = verdict_codes.NOT_REACHED
         result.passed[is_short] = False
         part = part_of_matrix(matrix, result.verdict, result.passed, is_short, checks.memory)
@@ -135,6 +137,7 @@ class BatchEvaluation:
         quota_left = self._constraints.quota_left
         if not quota_left.is_limited:
             return None
+        # Init containers end before app containers begin, so nothing of those counts against them.
         taken = 0 * self._taken.memory if is_init else self._taken.memory
         cores = 0 * self._taken.cores if is_init else self._taken.cores
         return QuotaColumns(quota_left.memory_mib - taken[where], quota_left.cores - cores[where])

@@ -120,6 +120,7 @@ class _Attempt:
                 if request.asks and not evaluation.is_over:
                     parts.setdefault(place, []).append(evaluation.judge(request))
             self.verdict[evaluation.passed] = verdict_codes.NODE_FITS
+        # Sorted: a container may first be judged in a later batch, where earlier batches refused every node before it.
         joined = {place: join(parts[place]) for place in sorted(parts)}
         for place, part in joined.items():
             self._note_refusals(place, part)

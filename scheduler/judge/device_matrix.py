@@ -18,6 +18,7 @@ from scheduler.devices.node_columns import countable
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 
+# Nodes of up to 8 devices share one batch: each batch costs the same number of numpy calls, however small it is.
 _NARROW = 8
 
 

@@ -36,6 +36,7 @@ class DeviceRequest:
         """MiB requested of a device, or of each device of an array, that has `total` MiB."""
         if self.memory_mib > 0 or self.memory_percentage == UNSET_PERCENT:
             return total * 0 + self.memory_mib  # in the shape of `total`
+        # HAMi rounds down too, but multiplies in 32 bits (docs/hami-differences.md).
         return total * self.memory_percentage // 100
 
     @property
@@ -50,6 +51,7 @@ def device_request_of(request: VendorRequest, annotations: PodAnnotations) -> De
         request.count,
         request.memory_mib,
         request.memory_percentage,
+        # HAMi's `Fit` takes more than 100 as 100.
         min(request.cores, _WHOLE_DEVICE),
         is_mutex="mutex" in policies,
         numa_bind=annotations.numa_bind,

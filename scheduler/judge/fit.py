@@ -65,6 +65,7 @@ def check(matrix: DeviceMatrix, request: DeviceRequest, gated: Codes, accepts_uu
     memory = request.memory_of(matrix.total_memory)
     late = np.zeros(gated.shape, np.uint8)
     if request.cores == 0:
+        # HAMi gives no device whose cores are all taken, not even to a container that requests none.
         exhausted = (matrix.total_cores != 0) & (matrix.used_cores == matrix.total_cores)
         np.putmask(late, exhausted, verdict_codes.COMPUTE_UNITS_EXHAUSTED)
     if request.wants_whole_device:
@@ -109,6 +110,7 @@ def collect(matrix: DeviceMatrix, request: DeviceRequest, checks: Checks) -> Fit
 
 def _take(would_do: Bools, first: Codes, turns: Ints, count: int) -> tuple[Bools, Codes]:
     by_turn = np.take_along_axis(would_do, turns, axis=0)
+    # Shape (slots, k): how many of the devices up to this turn would do, so rank 1 to `count` are taken.
     rank = np.cumsum(by_turn, axis=0)
     taken = by_turn & (rank <= count)
     verdict = np.take_along_axis(first, turns, axis=0)

@@ -47,6 +47,7 @@ class PodAnnotations:
         return not any(word in name for word in self.no_use_types)
 
     def accepts_mode(self, mode: str) -> bool:
+        # As HAMi: the annotation has to contain the device's mode, so it may list several.
         return not self.mode or mode in self.mode
 
     def accepts_uuid(self, uuid: str) -> bool:

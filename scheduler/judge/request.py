@@ -73,6 +73,7 @@ def container_request(container: Mapping[str, Any], is_init: bool, vendor: Vendo
     if count is None or memory_mib is None:
         return VendorRequest(name, is_init)
     percentage = _percentage(quantities.whole(names.percentage))
+    # HAMi gives the whole memory where the container names neither form.
     if memory_mib == 0 and percentage == UNSET_PERCENT:
         memory_mib, percentage = (rules.default_memory_mib, percentage) if rules.default_memory_mib else (0, 100)
     cores = quantities.whole(names.cores)
@@ -97,6 +98,7 @@ def _memory(quantities: "_Quantities", vendor: Vendor) -> int | None:
 
 
 def _percentage(asked: int | None) -> int:
+    # As HAMi: 0 and below count as unset, more than 100 as 100.
     return UNSET_PERCENT if asked is None or asked <= 0 else min(asked, 100)
 
 

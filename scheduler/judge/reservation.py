@@ -20,6 +20,7 @@ def allocation_annotations(given: Allocation, requests: Sequence[VendorRequest],
     for word, held in _held(given, requests).items():
         devices = allocation.encode_devices(held)
         keys = next(vendor.pod for vendor in vendors if vendor.word == word)
+        # The device plugin removes from to-allocate what it has given; allocated is what usage is read from.
         written |= {keys.allocated: devices, keys.to_allocate: devices}
     slices = list(_mig_allocations(given, requests))
     return written | ({MIG_ALLOCATIONS: allocation.encode_mig(slices)} if slices else {})
@@ -35,6 +36,7 @@ def _held(given: Allocation, requests: Sequence[VendorRequest]) -> dict[str, lis
 def _held_of(vendor: str, granted: Sequence[tuple[VendorRequest, tuple[Grant, ...]]]) -> list[list[AllocatedDevice]]:
     containers: list[list[AllocatedDevice]] = []
     for request, grants in granted:
+        # One place per container, also an empty one, which HAMi v2.10.0 drops (its issue 2899).
         if not request.is_further:
             containers.append([])
         if request.vendor == vendor:

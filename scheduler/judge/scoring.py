@@ -61,6 +61,7 @@ def trying_order(matrix: DeviceMatrix, scores: NDArray[np.float32], annotations:
     """For each node the slots in the order in which they are tried, shape (slots, n)."""
     slots = len(matrix.rows)
     # Sorted by the least important key first: a stable sort by the next key keeps that order among equals.
+    # The last registered device first, since HAMi takes devices from the end of its list.
     order = np.broadcast_to(np.arange(slots)[::-1, None], matrix.rows.shape)
     for values, is_descending in reversed(list(_keys(matrix, scores, annotations))):
         along = np.take_along_axis(values, order, axis=0)
@@ -72,12 +73,15 @@ def trying_order(matrix: DeviceMatrix, scores: NDArray[np.float32], annotations:
 def _keys(matrix: DeviceMatrix, scores: NDArray[np.float32], annotations: PodAnnotations) -> Iterator[Key]:
     words = policy_words(annotations.device_policy)
     chain = [word for word in words if word in _SORT_WORDS]
+    # HAMi treats a bare `numa` as a chain, and a chain without a sort word as `spread`.
     if "," in annotations.device_policy or words == ("numa",):
         yield from _chain_keys(matrix, scores, chain or ["spread"], annotations.numa_bind)
+    # HAMi's list descends in use, so that its end, where it begins, has the free devices.
     elif words == ("mutex",):
         yield (matrix.used_slots, False)
         yield (matrix.numa, True)
     elif annotations.numa_bind:
+        # HAMi's list: for spread NUMA ascends and scores descend, for binpack the reverse; tried from its end.
         is_binpack = words == ("binpack",)
         yield (matrix.numa, not is_binpack)
         yield (scores, is_binpack)
@@ -96,6 +100,7 @@ def _chain_keys(matrix: DeviceMatrix, scores: NDArray[np.float32], chain: list[s
             yield (matrix.used_slots, False)
         else:
             yield (scores, word == "binpack")
+    # HAMi's list ascends by index among equals, so from its end the largest index comes first.
     yield (matrix.index, True)
 
 

@@ -63,6 +63,7 @@ def fit_sequentially(
         np.copyto(verdict[step], code, where=open_here)
         run[step] = state.run
         _pick(state, request, open_here & (code == verdict_codes.PICKED), memory[step])
+    # Shape (slots, n): what was taken before the last change of the NUMA node was dropped again.
     picked = (verdict == verdict_codes.PICKED) & (run == state.run)
     # HAMi's topology-aware policy gives no reason to the devices that it drops here.
     verdict[(verdict == verdict_codes.PICKED) & ~picked] = (

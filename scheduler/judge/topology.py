@@ -81,11 +81,13 @@ def _best(pairs: Ints, count: int) -> Ints:
     if count >= size:
         return np.broadcast_to(np.arange(size), (nodes, size))
     if count == 1:
+        # argmin and argmax return the first among equals, which is HAMi's choice.
         return np.asarray(pairs.sum(axis=2).argmin(axis=1)[:, None])
     if comb(size, count) > MAX_COMBINATIONS:
         return np.array([_grown(matrix, count) for matrix in pairs])
     chosen = _combinations(size, count)
     flat = pairs.reshape(nodes, size * size)
+    # Shape (n, combinations), summed pair by pair: all pairs at once would take count * (count - 1) / 2 times as much.
     bonds = np.zeros((nodes, len(chosen)), np.int64)
     for i, j in combinations(range(count), 2):
         bonds += np.take(flat, chosen[:, i] * size + chosen[:, j], axis=1)
@@ -102,6 +104,7 @@ def _grown(pairs: NDArray[np.int64], count: int) -> list[int]:
     first, second = np.unravel_index(int(pairs.argmax()), pairs.shape)
     chosen = [int(first), int(second)]
     bonds = pairs[chosen].sum(axis=0).astype(np.float64)
+    # A device that is chosen already never wins again; only floats have -inf.
     bonds[chosen] = -np.inf
     while len(chosen) < count:
         device = int(bonds.argmax())

@@ -73,6 +73,7 @@ def _health(_rows: _Rows, _row: int) -> str:
 
 
 def _type(rows: _Rows, row: int) -> str:
+    # HAMi writes the model in the place of a key, blanks included.
     return f" {rows.models[rows.kind[row]][1:-1]}={rows.vendor}"
 
 

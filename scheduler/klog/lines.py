@@ -57,6 +57,7 @@ def failed(attempt: AttemptRef, answer: Failed, ended_at: datetime) -> Iterator[
 
 def bound(attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> Iterator[LogLine]:
     """The lines about a bind call. error: empty where the pod was bound."""
+    # HAMi logs a lock that is held as an error of its own, before the event about the bind.
     if is_contention(error):
         about = f"err={quoted(error)} node={quoted(node)} {_pod(attempt)}"
         yield LogLine("scheduler.go:1048", f'"Failed to lock node" {about}', "E")

@@ -25,6 +25,7 @@ def float_text(number: float) -> str:
     value = np.float32(number)
     if not np.isfinite(value):
         return "NaN" if np.isnan(value) else f"{'+' if value > 0 else '-'}Inf"
+    # Go's %v changes to exponents below 1e-4, numpy does not by itself.
     if value and abs(value) < 1e-4:
         return np.format_float_scientific(value, trim="-", exp_digits=2)
     return np.format_float_positional(value, trim="-")

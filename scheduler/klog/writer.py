@@ -89,6 +89,7 @@ class KlogWriter:
             self.dropped += 1
             return
         self._taken_in += weight
+        # The lines are rendered in the other thread, from a decision that does not change any more.
         self._queue.put((render, moment, weight))
 
     def close(self) -> None:
@@ -129,6 +130,7 @@ class KlogWriter:
     def _put(self, content: bytearray) -> None:
         rest = memoryview(content)
         while rest:
+            # A pipe may take less than it was given.
             rest = rest[os.write(self._to, rest) :]
 
 

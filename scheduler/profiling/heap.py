@@ -38,6 +38,7 @@ def end() -> None:
 
 def profile() -> Profile:
     """What is held now. Stops every other thread for as long as copying the traces takes: a second for a million."""
+    # Garbage that waits for the collector would look like memory that is held.
     gc.collect()
     traced, _ = tracemalloc.get_traced_memory()
     own = tracemalloc.get_tracemalloc_memory()

@@ -51,6 +51,7 @@ def encoded(profile: Profile) -> bytes:
 class _Writer:
     """Numbers strings, functions and locations in the order in which they are first met."""
 
+    # pprof wants the empty string as number 0.
     strings: dict[str, int] = field(default_factory=lambda: {"": 0})
     functions: dict[tuple[str, str], int] = field(default_factory=dict)
     locations: dict[Frame, int] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class _Writer:
         return _number(1, self._string(value_type[0])) + _number(2, self._string(value_type[1]))
 
     def _sample(self, sample: Sample) -> bytes:
+        # From 1: pprof takes id 0 for none.
         where = [self.locations.setdefault(frame, len(self.locations) + 1) for frame in sample.stack]
         labels = [
             _sub(3, _number(1, self._string(key)) + _number(2, self._string(text))) for key, text in sample.labels

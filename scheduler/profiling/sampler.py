@@ -28,8 +28,10 @@ def profile(seconds: float) -> Profile:
     found: dict[_Key, list[int]] = {}
     started, began = time.time_ns(), time.perf_counter_ns()
     used: dict[int, int] = {}
+    # Only notes what each thread has used so far: that is not part of the profile.
     _look(used, {})
     while (elapsed := time.perf_counter_ns() - began) < seconds * 1e9:
+        # Up to the next multiple of the period, so that slow looks do not add up.
         time.sleep((PERIOD_NS - elapsed % PERIOD_NS) / 1e9)
         _look(used, found)
     return Profile(TYPES, list(_samples(found)), started, elapsed, PERIOD_NS, TYPES[-1])
@@ -43,6 +45,7 @@ def _look(used: dict[int, int], found: dict[_Key, list[int]]) -> None:
         if thread is None or thread is threading.current_thread() or thread.native_id is None:
             continue
         now = _cpu_ns(thread.native_id)
+        # A thread that is seen for the first time counts from here on.
         spent = now - used.get(thread.native_id, now)
         used[thread.native_id] = now
         if spent > 0:
@@ -54,6 +57,7 @@ def _look(used: dict[int, int], found: dict[_Key, list[int]]) -> None:
 def _cpu_ns(native_id: int) -> int:
     """Nanoseconds on a CPU; 0 for a thread that has just ended, or where there is no Linux to tell."""
     try:
+        # The first of three numbers: nanoseconds on a CPU.
         return int(Path(f"/proc/self/task/{native_id}/schedstat").read_bytes().split()[0])
     except (OSError, ValueError, IndexError):
         return 0

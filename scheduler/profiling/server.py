@@ -33,6 +33,7 @@ class UnusableQueryError(ValueError):
 class ProfilingServer(ThreadingHTTPServer):
     """Answers until `close`."""
 
+    # A profile of ten minutes must not hold up the end of the process.
     daemon_threads = True
 
     def __init__(self, host: str, port: int) -> None:

@@ -83,6 +83,7 @@ class _DeviceColumns:
         row_bytes = sum(map(widest, (self._verdict, self._kind, *self._numbers.values())))
         node_bytes = widest(self._judged.nodes) + widest(self._judged.devices) + widest(rows)
         texts = np.fromiter(map(len, self._uuids), np.int64) + np.fromiter(map(len, self._names), np.int64)
+        # 2: the commas behind the name and behind the UUIDs.
         sizes: Ints = texts + 2 + node_bytes + rows * row_bytes
         return sizes
 
@@ -96,6 +97,7 @@ class _DeviceColumns:
             "devices": self._judged.devices[run],
             "rows": np.diff(offsets[run.start : run.stop + 1]),
             "verdict": self._verdict[rows],
+            # A node without rows has no text here, and an empty part would leave two commas in a row.
             "uuid": json_array([uuids for uuids in self._uuids[run] if uuids]),
             "kind": self._kind[rows],
         } | {name: column[rows] for name, column in self._numbers.items()}

@@ -36,6 +36,7 @@ def events_of(
     for nodes_judged in node_records(common_fields, decision, is_placed=not error):
         nodes += 1
         yield nodes_judged
+    # Last, with the counts of the records before it: a reader who has fewer knows that some are missing.
     yield AttemptConcluded.model_construct(
         **common_fields,
         ended_at=ended_at,
@@ -85,6 +86,7 @@ def request_of(request: VendorRequest) -> Request:
     """A container's request as the contract has it: memory as MiB or as a percentage, never both."""
     if not request.asks:
         return Request(container=request.name, init=request.is_init)
+    # HAMi's rule: where MiB are named, they count and the percentage does not.
     takes_share = request.memory_mib <= 0 and request.memory_percentage < UNSET_PERCENT
     return Request(
         container=request.name,

@@ -78,6 +78,7 @@ class Publisher:
             except Exception as error:
                 log.exception("publishing failed in a way that is not foreseen; it is tried again")
                 self._note_failure(f"{type(error).__name__}: {error}")
+            # Part of the batch may be in Kafka already; it is sent again with the same ids.
             self._spool.rewind()
             await asyncio.sleep(next(self._pauses))
 
@@ -96,16 +97,20 @@ class Publisher:
 
     async def _next_batch(self) -> Batch:
         while (batch := self._spool.next_batch()) is None:
+            # No await since the spool was found empty, so no arrival is overlooked.
             self._spool.arrived.clear()
             with contextlib.suppress(TimeoutError):
+                # At least once a second: what waits in memory needs `retry_disk` also while no call comes.
                 await asyncio.wait_for(self._spool.arrived.wait(), 1.0)
             self._spool.retry_disk()
         return batch
 
     async def _send(self, producer: Any, batch: Batch) -> None:
         waiting = [future for entry in batch.entries if (future := await self._hand_over(producer, entry))]
+        # All of them end before the first failure is raised: a batch is acknowledged as a whole or sent again.
         done = asyncio.gather(*waiting, return_exceptions=True)
         try:
+            # Shielded: this time-out only logs, the records remain under way.
             await asyncio.wait_for(asyncio.shield(done), SILENCE_SECONDS)
         except TimeoutError:
             # An idempotent producer tries again by itself, in order, for as long as it takes.
@@ -121,6 +126,7 @@ class Publisher:
         try:
             return await hand_over(producer, Outgoing(entry.topic, entry.record))
         except MessageSizeTooLargeError:
+            # Kafka would refuse it again each time, and everything behind it would wait.
             size = len(entry.record.value)
             log.exception("record %s of %d bytes is too big for Kafka and is lost", entry.ce_id, size)
             self._metrics.unsendable.inc()

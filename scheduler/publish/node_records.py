@@ -46,8 +46,10 @@ class _NodeColumns:
         self._decision = decision
         verdict = decision.node_verdict
         if not is_placed:
+            # A copy: the reply and the log lines read the decision's own column.
             verdict = np.where(verdict == verdict_codes.NODE_PICKED, verdict_codes.NODE_FITS, verdict)
         self.verdicts, self._verdict = code_table(verdict_codes.NODE_VERDICTS, verdict)
+        # Where every node is registered, no Python code runs per node.
         if None in decision.fragments:
             self._names = [
                 fragment.name_json if fragment else json_text(name)

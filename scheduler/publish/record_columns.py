@@ -40,6 +40,7 @@ def widest(column: NDArray[Any]) -> int:
     """Characters of the longest number in the column, and a comma; 0 for an empty column."""
     if not column.size:
         return 0
+    # The longest text is that of the largest number, or with its sign that of the smallest.
     return max(len(str(column.min())), len(str(column.max()))) + 1
 
 
@@ -48,6 +49,7 @@ def code_table(entries: Sequence[T], column: NDArray[Any]) -> tuple[list[T], Int
 
     entries: what each number in `column` stands for.
     """
+    # bincount, where np.unique would sort a column of 40,000 small numbers.
     used = np.flatnonzero(np.bincount(column, minlength=len(entries)))
     positions = np.zeros(len(entries), np.int64)
     positions[used] = np.arange(len(used))

@@ -40,6 +40,7 @@ class SpoolWriter:
             self._metrics.unencodable.inc()
             return None
         if isinstance(event, DevicesJudged):
+            # May be dropped when the spool is full: the node verdicts hold the counts too (docs/decisions/0004).
             return Entry(EntryKind.DETAIL, topic.name, record, now_us, len(event.verdict))
         return Entry(EntryKind.VERDICT, topic.name, record, now_us)
 

@@ -47,6 +47,7 @@ def admit(pod: Mapping[str, Any], rules: AdmissionRules, quotas: Quotas) -> Admi
         return Denied("pod has no containers")
     if _is_anothers(spec.get("schedulerName") or "", rules):
         return Admitted(pod, "pod already has different scheduler assigned")
+    # The patch is the difference between the two, so the pod under review must remain as it came.
     changed: Json = deepcopy(dict(pod))
     try:
         asks = _mutate_all(changed, rules)
@@ -82,6 +83,7 @@ def _denial_of_asking(spec: Json, rules: AdmissionRules) -> str:
             return f"container {container.get('name', '')} is privileged"
     if rules.scheduler_name:
         spec["schedulerName"] = rules.scheduler_name
+        # Such a pod never reaches a scheduler, so nothing would assign its devices.
         if spec.get("nodeName"):
             return "pod has node assigned"
     return ""

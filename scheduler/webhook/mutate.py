@@ -28,6 +28,7 @@ def mutate(pod: Json, container: Json, vendor: Vendor) -> bool:
     spec = pod["spec"]
     if is_ours and rules.runtime_class and spec.get("runtimeClassName") is None:
         spec["runtimeClassName"] = rules.runtime_class
+    # HAMi's `overwriteEnv`: NVIDIA_VISIBLE_DEVICES=none hides devices that the container did not ask for.
     if not is_ours and rules.overwrites_env and rules.hides_devices_by:
         _append_variable(container, rules.hides_devices_by, rules.hidden_value)
     return is_ours
@@ -64,6 +65,7 @@ def _complete(container: Json, vendor: Vendor) -> bool:
         _check_count(container, vendor)
         _round_memory(container, vendor)
         _make_whole(container, vendor)
+    # HAMi: who names memory or cores alone gets `defaultGPUNum` devices.
     elif any(name in limits for name in (names.memory, names.percentage, names.cores) if name):
         is_named = vendor.amounts.default_count > 0
         if is_named:
@@ -84,6 +86,7 @@ def _fill_cores(container: Json, vendor: Vendor) -> bool:
 
 def _wants_whole_memory(container: Json, vendor: Vendor) -> bool:
     percentage = _quantity(container, vendor.resources.percentage)
+    # HAMi: the whole memory is 100 percent, or neither form named; then the container gets all cores.
     if percentage is not None:
         return rounded_up(percentage) == _WHOLE_DEVICE
     return _quantity(container, vendor.resources.memory) is None

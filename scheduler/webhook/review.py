@@ -17,6 +17,7 @@ from scheduler.webhook.admit import AdmissionRules, Admitted, Denied, admit
 
 Json = dict[str, Any]
 
+# HAMi's chart registers its webhook with v1beta1.
 VERSIONS: Final = ("admission.k8s.io/v1", "admission.k8s.io/v1beta1")
 _BAD_REQUEST: Final = 400
 _FORBIDDEN: Final = 403

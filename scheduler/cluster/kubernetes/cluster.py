@@ -49,6 +49,7 @@ class _Nodes:
         node, before = slim_node(found), self.known.get(found["metadata"]["name"])
         self.known[node["metadata"]["name"]] = _packed(node)
         (self.locked.discard if annotation(node, NODE_LOCK) is None else self.locked.add)(node["metadata"]["name"])
+        # Locks and heartbeats change nodes all the time: only what a decision can depend on is passed on.
         if before is None or what_counts(orjson.loads(before)) != what_counts(node):
             self._watcher.node_changed(node)
 
@@ -127,6 +128,7 @@ class KubernetesCluster:
             election.term_began.clear()
             term = election.term
             await asyncio.gather(*(watch.synced() for watch in self.watches))
+            # Until this term is read, or another has begun: then `term_began` is set again.
             while self._read_term != term == election.term:
                 try:
                     await asyncio.gather(*(watch.relist() for watch in self.watches))
@@ -182,6 +184,7 @@ class KubernetesCluster:
         return found
 
     async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
+        # In a merge patch the version is a condition: 409 where the node has changed since.
         change = {"metadata": {"resourceVersion": resource_version, "annotations": annotations}}
         self._absorb_node(await self._client.patch(NODES.item(Key("", name)), change))
 
@@ -194,8 +197,10 @@ class KubernetesCluster:
         labels: Mapping[str, str] | None = None,
     ) -> None:
         bound = ((self.known_pod(namespace, name) or {}).get("spec") or {}).get("nodeName")
+        # The containers of a bound pod may use their devices already: no later filter call may assign others.
         if bound and ASSIGNED_NODE in annotations:
             raise KubeApiError(409, f'pod {name} is already assigned to node "{bound}"')
+        # With its UID the patch is refused (409) where another pod has the name by now.
         metadata: dict[str, Any] = {"uid": uid, "annotations": annotations} | ({"labels": labels} if labels else {})
         self._absorb_pod(await self._client.patch(PODS.item(Key(namespace, name)), {"metadata": metadata}))
 
@@ -214,5 +219,6 @@ class KubernetesCluster:
             self._node_watch.apply_own_write(found)
 
     def _absorb_pod(self, found: Json) -> None:
+        # The watch leaves ended pods out, so it would never remove this one.
         if not has_ended(found):
             self._pod_watch.apply_own_write(found)

@@ -10,10 +10,12 @@ from hami.annotations import NODE_LOCK, POD_GROUP
 
 Json = dict[str, Any]
 
+# kubectl keeps the whole manifest in it a second time.
 _BULKY: Final = "kubectl.kubernetes.io/last-applied-configuration"
 
 
 def slim_node(node: Mapping[str, Any]) -> Json:
+    # resourceVersion: the node lock is written on the condition that it has not changed.
     metadata = _kept(node["metadata"], "name", "uid", "resourceVersion")
     metadata["annotations"] = _annotations(node)
     return {"metadata": metadata, "status": _kept(node.get("status") or {}, "allocatable", "capacity")}
@@ -22,12 +24,14 @@ def slim_node(node: Mapping[str, Any]) -> Json:
 def slim_pod(pod: Mapping[str, Any]) -> Json:
     metadata = _kept(pod["metadata"], "name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
     metadata["annotations"] = _annotations(pod)
+    # The only label that is read: members of a pod group wait for a node's lock.
     metadata["labels"] = _kept(pod["metadata"].get("labels") or {}, POD_GROUP)
     spec = pod.get("spec") or {}
     return {
         "metadata": metadata,
         "spec": _kept(spec, "nodeName")
         | {key: _containers(spec[key]) for key in ("initContainers", "containers") if spec.get(key)},
+        # Once all init containers have succeeded, the pod holds only the app containers' part.
         "status": _kept(pod.get("status") or {}, "phase", "initContainerStatuses"),
     }
 
