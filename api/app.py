@@ -51,6 +51,7 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cached_bytes)
     topic = AttemptsTopic(settings.kafka_bootstrap_servers, latest, settings.api_replayed_records)
     _export(metrics, latest, topic.state)
+    # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = httpx.AsyncClient(
         base_url=settings.opensearch_url, timeout=settings.opensearch_timeout_seconds, transport=transport
     )
@@ -94,6 +95,7 @@ def _export(metrics: Metrics, latest: LatestAttempts, topic: TopicState) -> None
 def _lifespan(topic: AttemptsTopic, client: httpx.AsyncClient) -> Any:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        # Not awaited: the API answers from the index while memory is being replayed.
         consumer_task = asyncio.create_task(topic.follow())
         consumer_task.add_done_callback(_log_failure)
         yield

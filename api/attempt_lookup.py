@@ -64,6 +64,7 @@ class AttemptLookup:
         # While Kafka is down, the worker may have written an attempt to the index that memory does not have.
         try:
             indexed = await read_latest_attempt(self.index, namespace, name)
+        # An attempt that may be out of date is a better answer than none.
         except IndexDownError:
             if cached:
                 return cached

@@ -10,6 +10,7 @@ from process.read_at_scrape import ReadAtScrape
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 PREFIX: Final = "schedulerlog_api_"
+# Up to the default time-out of a request to OpenSearch.
 _BUCKETS_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
 GAUGES: Final = {

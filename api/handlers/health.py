@@ -65,6 +65,7 @@ class HealthHandlers:
             attempts_topic=topic_part(self.topic, time.monotonic()), opensearch=await _opensearch_part(self.index)
         )
         readiness = Readiness(ready=is_ready(parts, self.topic), parts=parts)
+        # A kubelet reads the status only; the parts are for people.
         return json_response(200 if readiness.ready else 503, readiness)
 
     async def metrics_text(self, _: Annotated[NoQuery, Query()]) -> Response:

@@ -85,6 +85,7 @@ class PlacementHandlers:
     async def node(self, request: Request, node: NodeInPath, query: Annotated[NodeQuery, Query()]) -> Response:
         """The node's state at one time: devices, capacity, conditions and problems, with when and by whom reported."""
         refuse_repeated(request)
+        # Resolved once: "2h" has to mean the same time in every search of this answer.
         at = _requested_time(query.at)
         latest = await self._latest_observations(node, at)
         if not latest:

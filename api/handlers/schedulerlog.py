@@ -53,6 +53,8 @@ class SchedulerlogHandlers:
             raise no_attempt_of_pod(namespace, name)
         if query.detail and query.node:
             return await self._with_devices(request, attempt, query)
+        # An answer follows from attempt and parameters alone, and the parameters are part of the URL that a client
+        # caches by.
         etag = f'"{attempt.attempt_id}-{attempt.version}"'
         # Looked up as a text, because the header may list several tags, and proxies mark them as weak (W/"…").
         if etag in request.headers.get("if-none-match", ""):

@@ -47,6 +47,7 @@ def encode_token(scope: Mapping[str, object], position: Position) -> str:
     ``scope`` (JSON values) names everything that has to stay the same from page to page; ``pagination.token_scope``
     makes it.
     """
+    # Compressed: the id of a point in time grows with the number of shards, and tokens travel in URLs.
     payload = zlib.compress(orjson.dumps([VERSION, _digest(scope), position.model_dump()]))
     return base64.urlsafe_b64encode(_checksum(payload) + payload).decode().rstrip("=")
 

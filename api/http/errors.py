@@ -73,6 +73,7 @@ def error_response(status: int, error: str, next_step: str, headers: dict[str, s
 
 async def on_api_error(_: Request, error: ApiError) -> Response:
     """Exception handler of every ``ApiError``."""
+    # Only for 503, where the same request may succeed later.
     headers = {"Retry-After": RETRY_AFTER_SECONDS} if isinstance(error, UnavailableError) else None
     return error_response(error.status, error.error, error.next_step, headers)
 

@@ -39,6 +39,7 @@ def _split_at_commas(values: Any) -> Any:
 
 
 def _without_duplicates(names: list[str]) -> list[str]:
+    # Before duplicates are dropped: the bound is on what has to be read.
     if len(names) > MAX_NODES:
         raise ValueError(f"{len(names)} names are too many; ask for at most {MAX_NODES} at once")
     return list(dict.fromkeys(names))

@@ -66,6 +66,7 @@ def pod_attempts_query(namespace: str, name: str, after: Sequence[Any] | None) -
 def device_records_query(attempt_id: str, nodes: Sequence[str], size: int) -> Json:
     """The body of a search for the device records of an attempt that hold any of ``nodes``."""
     query = all_of([term("attempt_id", attempt_id), {"terms": {"nodes": list(nodes)}}])
+    # The total shows whether records were left out; OpenSearch stops counting at 10,000 unless it is asked to.
     return {"query": query, "size": size, "_source": ["record", "inventory"], "track_total_hits": True}
 
 

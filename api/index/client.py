@@ -83,6 +83,7 @@ class OpenSearch:
         query: dict[str, str] | None = None,
         timeout_seconds: float | None = None,
     ) -> Json:
+        # "failed" until an answer is decoded, so that a cancelled request is counted too.
         started, outcome = perf_counter(), "failed"
         try:
             response = await self._send(method, path, body, query, timeout_seconds)

@@ -73,6 +73,7 @@ async def _attempts(
         answer = await index.search(ATTEMPTS.alias, attempt_queries.pod_attempts_query(*pod, after))
         page = [outline_of_hit(hit) for hit in answer["hits"]["hits"]]
         indexed += page
+        # A full page may be the last one: the next search is then empty.
         has_more = len(page) == attempt_queries.HISTORY_PAGE
         after = page[-1].sort_values if page else after
     return (with_cached_attempt(indexed, _outline(cached)) if cached else indexed), has_more

@@ -81,6 +81,7 @@ def page_body(source: ListSource, clauses: Sequence[Json], position: PagePositio
         "sort": list(source.sort),
         "size": limit + 1,
         "_source": source.source,
+        # Exactly, since clients show it as the length of the list; OpenSearch stops counting at 10,000 otherwise.
         "track_total_hits": True,
     }
     if position.pit:

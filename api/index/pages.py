@@ -36,6 +36,7 @@ async def read_page(index: OpenSearch, source: ListSource, clauses: Sequence[Jso
         # OpenSearch may answer with another id for the same point in time; the latest one counts.
         update = {"sort": tuple(page[-1]["sort"]), "pit": answer.get("pit_id", position.pit)}
         next_position = position.model_copy(update=update)
+    # Closed at once and not after `KEEP_ALIVE`: a node of OpenSearch allows only 300 open ones.
     elif position.pit:
         await _close(index, position.pit)
     return Page(answer["hits"]["total"]["value"], page, next_position)

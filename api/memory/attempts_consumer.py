@@ -90,6 +90,7 @@ class AttemptsTopic:
                 waits = self._pauses()
             except UNAVAILABLE as error:
                 self._note(f"Kafka at {self._servers} does not answer ({type(error).__name__}: {error})"[:300])
+            # After a session that ended by itself as well: partitions were added, or the brokers were silent.
             await asyncio.sleep(next(waits))
 
     @staticmethod
@@ -110,6 +111,7 @@ class AttemptsTopic:
             await self._read(consumer)
 
     def _consumer(self, *topics: str) -> Any:
+        # Fresh metadata every 30 s, because partitions that were added are found only with it.
         return new_consumer(self._servers, *topics, request_timeout_ms=10_000, metadata_max_age_ms=30_000)
 
     async def _seek(self, consumer: Any) -> None:

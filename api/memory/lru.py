@@ -60,6 +60,7 @@ class Lru(Generic[K, V]):
             entry = self._entries.get(key)
             if entry is None:
                 return None
+            # Never back: a replayed record is older than the requests that have used the pod meanwhile.
             entry.used_at = max(entry.used_at, now)
             return entry.value
 

@@ -27,6 +27,7 @@ class LatestAlerts:
         return len(self._alerts)
 
     def put(self, alert: AlertChanged) -> None:
+        # The topic has one partition, so a later record is the newer state.
         self._alerts[alert.fingerprint] = alert
 
     def to_post(self, now: datetime) -> list[AlertChanged]:

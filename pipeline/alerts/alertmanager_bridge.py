@@ -90,6 +90,7 @@ async def _post(
             try:
                 for start in range(0, len(alerts), MAX_POSTED):
                     batch = alerts[start : start + MAX_POSTED]
+                    # Noted batch by batch: where a later one fails, those before it count as sent.
                     await _post_batch(session, settings, batch, now)
                     metrics.alerts.inc(len(batch))
                     sent |= {alert.fingerprint: alert.id for alert in batch}
@@ -103,6 +104,7 @@ async def _post(
             sent = {
                 alert.fingerprint: sent[alert.fingerprint] for alert in latest.to_post(now) if alert.fingerprint in sent
             }
+            # An alert that begins waits a second at most, also where repetitions are minutes apart.
             await asyncio.sleep(min(1.0, settings.resend.total_seconds()))
 
 

@@ -40,12 +40,14 @@ _MAX_AHEAD: Final = timedelta(hours=1)
 def inputs_of(record: Any) -> list[AlertInput]:
     """The inputs that an aiokafka record holds: none if no condition uses it, or if it can't be decoded (then the
     worker dead-letters it, and that record is counted)."""
+    # Kafka's time and not the event's: it is the one clock that the records of all schedulers share.
     at = record_time(record)
     if record.topic == DEAD_LETTERS.name:
         return [DeadLettered(_header(record.headers, "dead_letter_topic") or "unknown", at)]
     inputs: list[AlertInput] = []
     source = _header(record.headers, "ce_source")
     if record.topic in (DECISIONS.name, NODES.name) and source.startswith(_SCHEDULERS):
+        # Any record is a sign of life, also one that no condition decodes.
         inputs.append(SchedulerActivity(unquote(source.removeprefix(_SCHEDULERS)), at))
     # Most records of these topics are device rows: the type in the header spares decoding their values.
     if _header(record.headers, "ce_type").encode() in _DECODED:

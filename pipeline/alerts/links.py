@@ -13,6 +13,7 @@ _MARGIN: Final = timedelta(minutes=5)
 
 
 def of_pod(pod: PodRef) -> dict[str, str]:
+    # `safe=''`: a slash in a name would make another path of it.
     path = f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/schedulerlog/history"
     return {"api": path, "opensearch": _search(ATTEMPTS.alias, namespace=pod.namespace, pod=pod.name)}
 

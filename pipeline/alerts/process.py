@@ -87,6 +87,7 @@ class _Reader:
         now = datetime.now(UTC)
         back_by_topic = AlertState(settings.rules, (), now).lookback
         committed, partitions = await _committed(settings, {ALERTS.name, *back_by_topic})
+        # A first run fires nothing about the past: it begins with what holds from now on.
         until = committed or now
         alerts = AlertState(settings.rules, await _published(consumer), until)
         if committed is None and NODES.name in back_by_topic:
@@ -124,6 +125,7 @@ class _Reader:
     async def _watermark(self) -> datetime:
         """A time before which no further record is expected. A partition that is read to its end has the clock's."""
         read_until = [datetime.now(UTC) - GRACE]
+        # The end at the start counts too: before the first fetch the consumer knows no highwater.
         for partition, end in self._ends.items():
             end = max(end, self._consumer.highwater(partition) or 0)
             if await self._consumer.position(partition) < end:
@@ -139,6 +141,8 @@ class _Reader:
             ticked = step
             if changed := self._alerts.tick(step):
                 await topics.send([Outgoing(ALERTS.name, encode(alert)) for alert in changed])
+                # After the send: a crash in between publishes the same changes at the same tick again, and `AlertState`
+                # leaves them out.
                 await self._commit(step)
                 for alert in changed:
                     metrics.published.labels(alert.rule, alert.state).inc()
@@ -154,6 +158,7 @@ class _Reader:
 
     async def _commit(self, until: datetime) -> None:
         self._uncommitted_ticks = 0
+        # The offset is of no use, since topics are read by time; the metadata of the commit is what is stored.
         await self._consumer.commit({_ALERTS: (0, rfc3339(until))})
 
 
@@ -171,6 +176,7 @@ async def _committed(settings: Settings, names: Collection[str]) -> tuple[dateti
 def _moment(metadata: str) -> datetime | None:
     try:
         return datetime.fromisoformat(metadata) if metadata else None
+    # Written by another program under this group: as if there had been no run.
     except ValueError:
         return None
 

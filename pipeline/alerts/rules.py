@@ -54,6 +54,7 @@ def load(path: Path = DEFAULTS) -> list[Rule]:
     """The rules of a file. Raises ``RuleError``."""
     try:
         text = path.read_text(encoding="utf-8")
+        # Composed as well as loaded: only nodes know their lines, which the message of a mistake has to name.
         node = yaml.compose(text, Loader=yaml.SafeLoader)
         return _RuleFile.model_validate(yaml.safe_load(text)).rules
     except (OSError, UnicodeDecodeError) as error:

@@ -44,6 +44,7 @@ class AlertState:
         for alert in self._firing.values():
             for rule, condition in self._rules:
                 if rule.name == alert.rule:
+                    # By the rule's name: a condition knows only what it has read again since the lookback.
                     condition.restore(alert)
 
     @property
@@ -83,6 +84,7 @@ class AlertState:
                 if key not in self._firing:
                     self._firing[key] = _alert(rule, case, now)
                     yield self._firing[key]
+        # Rules that were removed from the file resolve here too: nothing holds for them any more.
         for key in [key for key in self._firing if key not in holding]:
             over = self._firing.pop(key)
             yield over.model_copy(update={"state": "resolved", "changed_at": now})

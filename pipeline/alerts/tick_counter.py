@@ -8,6 +8,7 @@ from pipeline.alerts.timeline import EPOCH, TICK
 
 def _tick_of(at: datetime) -> int:
     """The number of the first tick that is not before ``at``."""
+    # Floor division of the negated span rounds up, without floating point.
     return -((EPOCH - at) // TICK)
 
 

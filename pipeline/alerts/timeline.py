@@ -44,9 +44,11 @@ class Timeline:
         """Inputs and ticks in order, up to ``watermark``: a time before which no further record is expected."""
         while True:
             first = self._buffer[0].at if self._buffer else watermark
+            # The tick comes before a record of the same time, at every reading.
             if self._tick <= min(first, watermark):
                 self._tick += TICK
                 yield self._tick - TICK
+            # Not at the watermark itself: another partition may still have a record of that time.
             elif self._buffer and first < watermark:
                 yield from heapq.heappop(self._buffer).inputs
             else:

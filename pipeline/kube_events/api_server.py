@@ -17,6 +17,7 @@ from schemas.events import MessageEmitted
 logger = logging.getLogger(__name__)
 
 PAGE: Final = 500
+# More than a few conflicts in a row mean that another writer is at it; the caller then waits before it tries again.
 _MAX_TRIES: Final = 10
 
 
@@ -71,6 +72,7 @@ async def count_in_event(api: EventsApi, events: EventSeries, name: str, message
     """
     namespace = messages[0].pod.namespace
     event = events.get(namespace, name)
+    # The event is compared again after each conflict: the other process may have counted some of these messages.
     for _ in range(_MAX_TRIES):
         uncounted = event.uncounted(messages) if event else list(messages)
         if not uncounted:

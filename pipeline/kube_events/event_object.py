@@ -33,8 +33,10 @@ def new_event(name: str, messages: Sequence[MessageEmitted]) -> dict[str, Any]:
             "labels": {MANAGED_BY: MANAGER, SERIES: series_of(first)},
             "annotations": {COUNTED: CountedAttempts().with_more(messages).write()},
         },
+        # A late attempt may be published after later ones.
         "eventTime": rfc3339(min(message.reported_at for message in messages)),
         "type": first.severity,
+        # Cut rather than refused: a 422 would dead-letter the message.
         "reason": first.reason[:_MAX_REASON],
         "action": _action(first.reason),
         "note": cut(first.message),

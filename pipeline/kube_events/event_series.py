@@ -61,6 +61,7 @@ class CountedAttempts:
     def with_more(self, messages: Iterable[MessageEmitted]) -> Self:
         more = {(microseconds(message.reported_at), message.attempt_id[:_ID_LENGTH]) for message in messages}
         attempts = sorted({*self.latest, *more})
+        # What is forgotten raises the floor: an attempt that is older still counts as counted, rather than twice.
         oldest, kept = attempts[:-REMEMBERED], attempts[-REMEMBERED:]
         return type(self)(max([self.floor, *(reported for reported, _ in oldest)]), tuple(kept))
 

@@ -77,6 +77,7 @@ class EventWriter:
 
     async def _known_events(self) -> EventSeries:
         # Without them a changed text would begin a new event although a fresh one counts its series.
+        # Again after each rebalance: the owner before may have written events until the last moment.
         while self._events is None:
             try:
                 self._events = await read_events(self._api)
@@ -131,6 +132,7 @@ class EventWriter:
                 async with self._requests:
                     counted = await count_in_event(self._api, events, name, messages)
             except KubeApiError as error:
+                # No dead letter: Kubernetes deletes the events of a namespace with it, so nobody could read this one.
                 if is_gone(error):
                     self._count("pod_gone", len(messages))
                     return
@@ -147,6 +149,7 @@ class EventWriter:
 
     async def _dead_letter(self, sources: Sequence[Source], cause: str) -> None:
         logger.error("%d messages are dead-lettered: %.500s", len(sources), cause)
+        # Before the commit: a record that is neither written nor here would be lost.
         await self._topics.send([dead_letter(source, cause, datetime.now(UTC)) for source in sources])
 
     def _count(self, outcome: str, count: int = 1) -> None:

@@ -29,6 +29,8 @@ class PlacementAudits:
     async def load(self, now: datetime) -> None:
         """Load what an earlier run wrote: it may have been killed before it audited the latest of it."""
         (hits,) = await self._index.search([audit_queries.latest_placement()])
+        # From the latest placement and not from now: the process may have been down for days, and continues where it
+        # ended.
         since = min(audit_queries.latest_start(hits) or now, now) - REMEMBERED
         async for hits in self._pages(lambda after: audit_queries.binds_since(since, after)):
             for placed in audit_queries.binds_in(hits):
@@ -74,6 +76,7 @@ class PlacementAudits:
 
     async def _unreported_binds(self, until: datetime) -> list[FindingReported]:
         """Findings about pods that run on their chosen node although no bind was reported for some time."""
+        # Each search begins where the one before ended: attempts in between were not old enough yet to be reported.
         since = max(self._searched_until, until - REMEMBERED)
         self._searched_until = until - audit_queries.BIND_REPORT_TIMEOUT
         searched_until = self._searched_until

@@ -69,8 +69,11 @@ class BatchWriter:
         """Return when the index and the topics have everything that follows from these aiokafka records."""
         now = datetime.now(UTC)
         inputs = [sourced for record in records if (sourced := await self._read(record, now))]
+        # Outside the loop: an input that is applied again after a conflict must not be audited twice.
         for sourced in inputs:
             self._audits.observe(sourced.item)
+        # Ends when no document of this round is in conflict: what another process wrote is loaded, then applied to
+        # again.
         while inputs:
             await self._load({subject_of(sourced.item) for sourced in inputs})
             documents: dict[tuple[str, str], Document] = {}
@@ -80,6 +83,7 @@ class BatchWriter:
                     documents[document.index, document.id] = document
             conflicting = await self._write(list(documents.values()))
             inputs = [sourced for sourced in inputs if subject_of(sourced.item) in conflicting]
+        # At the end: within a batch a pod that was loaded has to be there when its inputs are applied.
         self._state.trim()
 
     async def _read(self, record: Any, now: datetime) -> _SourcedInput | None:
@@ -129,6 +133,8 @@ class BatchWriter:
             for document, cause in result.refused:
                 record: Any = document.origin.record
                 await self._dead_letter(record, f"the index refuses document {document.id}: {cause}")
+            # Without a version it is an observation: the same id means the same content, so a conflict says that it is
+            # stored.
             conflicting |= {each.origin.subject for each in result.conflicts if each.version is not None}
         if conflicting:
             logger.warning(
@@ -136,6 +142,8 @@ class BatchWriter:
                 len(conflicting),
             )
             self._state.forget(conflicting)
+            # Searches see what was written before a refresh only; without one the conflicting document would be missed
+            # again.
             self._index.forget()
         return conflicting
 

@@ -39,6 +39,8 @@ class DeviceHoldings:
         before = self._by_pod.get(pod, [])
         # A placement without devices can't overcommit one.
         now = [holding for holding in holdings if holding.placement.allocations]
+        # First, since the devices of a placement may have changed: what is left of the old ones would be held by no
+        # pod.
         if before:
             self._drop(pod)
         if now:
@@ -68,6 +70,7 @@ class DeviceHoldings:
         """
         for device, changed_at in list(self._changed.items()):
             yield device, list(self._by_node.get(device.node, {}).get(device.uuid, {}).values())
+            # Before that the overlap may still turn out to be too short to count.
             if changed_at + LASTS <= until:
                 del self._changed[device]
 

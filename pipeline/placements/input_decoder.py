@@ -104,6 +104,7 @@ def _allocations(attempt: BoundAttempt) -> list[DeviceAllocation]:
 
 def _allocation(attempt: BoundAttempt, device: PickedDevice) -> DeviceAllocation:
     requests = attempt.requests
+    # The number of a container that the attempt does not list must not end in an error.
     request = requests[device.container] if device.container < len(requests) else Request(container="")
     return DeviceAllocation(
         uuid=device.uuid,

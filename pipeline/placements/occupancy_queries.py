@@ -96,6 +96,7 @@ def _observations(query: dict[str, Any], size: int) -> dict[str, Any]:
 
 def holdings_since(since: datetime, after: list[Any] | None) -> Search:
     """A page of the placements with devices that have not ended, or ended after ``since``."""
+    # Those that ended lately too: records that arrive late may overlap with them.
     recent = {"bool": {"should": [NOT_ENDED, {"range": {"ended_at": {"gte": rfc3339(since)}}}]}}
     filters = [{"exists": {"field": "devices"}}, recent]
     return page_search(OCCUPANCY, filters, "attempt_id", PAGE, after, version=True)

@@ -125,11 +125,13 @@ class OccupancyState:
         if not recent.add(ObservationDigest(event.observed_at, event.id, digest)):
             return []
         if isinstance(event, NodeRegistered) and node.register(event):
+            # Other totals may overcommit devices although no placement has changed.
             self.holdings.node_changed(event.node, event.observed_at)
         return [_observation(event, digest, origin)]
 
     def _add_fact(self, key: PodKey, fact: Fact | None, now: datetime, origin: DocumentOrigin) -> list[Document]:
         pod = self._pods[key]
+        # Kept by their latest input: `trim` drops from the front.
         self._pods.move_to_end(key)
         is_new = fact is not None and pod.facts.add(fact)
         # The first input of a loaded pod compares the documents even if it adds nothing: an earlier run may have been
@@ -176,6 +178,7 @@ class OccupancyState:
         """Drop pods that another process has written about, to load them again."""
         for subject in subjects:
             if isinstance(subject, PodKey):
+                # Nodes have no versioned documents, so they can't be in conflict.
                 self._pods.pop(subject, None)
 
     def trim(self) -> None:

@@ -23,6 +23,7 @@ def _allowed(setting: str) -> Callable[[str], frozenset[str] | None]:
     # In the order of the setting: the first pattern that matches a namespace counts.
     rules = [(pattern.strip(), _pools(pools)) for pattern, _, pools in pairs]
 
+    # A bound, because the names come from records: a producer may make up any number of them.
     @lru_cache(maxsize=10_000)
     def allowed(namespace: str) -> frozenset[str] | None:
         return next((pools for pattern, pools in rules if fnmatchcase(namespace, pattern)), None)

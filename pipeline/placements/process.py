@@ -69,6 +69,7 @@ async def _work(settings: Settings) -> None:
     metrics.watch("lag_seconds", lambda: state.audit_lag_seconds)
     with serving(settings.metrics_address, metrics.registry, always, state.ready):
         try:
+            # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
             await _read(settings, index, topics, metrics, state)
         finally:
@@ -112,6 +113,7 @@ class _Reader:
         while True:
             found = await self._consumer.getmany(timeout_ms=500, max_records=MAX_RECORDS)
             if found:
+                # The commit comes after it: a crash in between takes the batch again, which changes nothing.
                 await self._writer.take(record for records in found.values() for record in records)
                 await self._consumer.commit({partition: records[-1].offset + 1 for partition, records in found.items()})
             for partition, records in found.items():
@@ -132,6 +134,7 @@ class _Reader:
 
         A partition that is read to its end has the clock's.
         """
+        # The end of a placement and the start of the next one are on different topics, timed by different clocks.
         read_until = [datetime.now(UTC) - GRACE]
         for partition in self._consumer.assignment():
             highwater = self._consumer.highwater(partition)

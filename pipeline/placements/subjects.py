@@ -65,6 +65,7 @@ class TrackedNode:
         """Take a registration; returns whether it changes which devices the node had at some time."""
         # One that arrives late belongs between two others, and may make the later of them a change.
         in_order = sorted([*self.registrations, event], key=lambda registration: registration.observed_at)
+        # Only changes are kept: a scheduler registers a node again and again, mostly with the same devices.
         changes = [
             registration
             for place, registration in enumerate(in_order)

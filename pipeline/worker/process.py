@@ -211,7 +211,6 @@ class Worker:
 
     async def _expire(self) -> None:
         while True:
-            # A quarter, so that a waiting time of a second or less is met closely too.
             await asyncio.sleep(min(1.0, self._settings.incomplete_after_seconds / 4))
             await self._decisions.expire()
 
@@ -226,7 +225,6 @@ class Worker:
         watchdog = Watchdog(self._settings.stuck_after_seconds)
         while True:
             await asyncio.sleep(1.0)
-            # During a rebalance there are no positions, and no progress to be expected.
             if self._app is None or not faust_app.is_reading(self._app):
                 continue
             positions = faust_app.positions(self._app)

@@ -35,6 +35,7 @@ class RuleCondition(Protocol):
 class AlertRule(BaseModel, ABC):
     """The settings of a rule."""
 
+    # A misspelt setting would leave its default in force without a word.
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     name: Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,99}$")]

@@ -58,6 +58,7 @@ class HandshakeCondition:
         for (node, scheduler), broken in sorted(self._broken.items()):
             if now - broken.since >= self._for:
                 found = "; ".join(problem.message for problem in broken.problems)
+                # By scheduler too: each checks the nodes by itself.
                 yield Firing(
                     {"node": node, "scheduler": scheduler},
                     f"{node}: {found}: see whether its device plugin runs and reaches the API server",
