@@ -26,6 +26,7 @@ def api() -> Result:
         processes.start("api", "api", "serve", "--listen", ports["api"])
         processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")
         send(backends.bootstrap_servers, DECISIONS.name, chain(*cluster.attempts(NODES, 1)))
+        # The bare handler serves the very bytes of this answer, so that only the making of them differs.
         url = f"http://127.0.0.1:{ports['api']}{schedulerlog_path('llm/hopeless-0')}"
         body = _when_there(url)
         start_bare(processes, ports["bare"], body)
@@ -66,6 +67,7 @@ def _document_url(index_url: str) -> str:
 
 def _measure(path: str, url: str, pid: int) -> Figure:
     load.run(url, REQUESTS // 4)  # the first requests pay for what is compiled or cached
+    # CPU of the server alone: the client shares its two cores, so requests per second would measure both.
     before = cpu_seconds(pid)
     done = load.run(url, REQUESTS)
     cost = (cpu_seconds(pid) - before) / done.requests * 1000

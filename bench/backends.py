@@ -48,6 +48,7 @@ async def _make(servers: str, topic: str) -> None:
     await admin.start()
     try:
         if topic not in await admin.list_topics():
+            # As many partitions as the real topics have; the default of one would leave a worker without parallel work.
             await admin.create_topics([NewTopic(topic, num_partitions=12, replication_factor=1)])
     finally:
         await admin.close()

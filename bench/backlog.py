@@ -24,6 +24,7 @@ from schemas.topics import DECISIONS
 
 SIZES = {10: 4_000, 500: 1_000, 5_000: 160}
 """Attempts by nodes."""
+# As many as a worker has writers (decision 0017).
 CONNECTIONS = 2
 WARM_UP_SHARE = 0.2
 """Share of the documents that is not measured: connecting, creating indices and compiling happen once only."""
@@ -36,6 +37,7 @@ def indexing() -> Result:
     figures: list[Figure] = []
     for nodes, attempts in SIZES.items():
         records, documents = _made(nodes, attempts)
+        # On shared CPUs the worker's own work is taken from the index; apart, only the index limits both.
         for is_apart in (True, False):
             figures += _indexed(f"{nodes:,} nodes{', index apart' if is_apart else ''}", records, documents, is_apart)
     return Result(
@@ -67,8 +69,11 @@ def _indexed(
         jvm, brokers = backends.opensearch.pid, [each.pid for each in backends.kafka]
         with apart(jvm, brokers) if is_apart else nullcontext():
             send(backends.bootstrap_servers, DECISIONS.name, records)
+            # Other days are other indices: no run updates documents of another one, which costs more than creating
+            # them.
             post_all(backends.opensearch_url, _of_day(documents, "2001.01.01"))  # a JVM compiles what runs often
             before = post_all(backends.opensearch_url, _of_day(documents, "2001.01.02"))
+            # Raw ``_bulk`` runs before and after the worker, because the speed of a shared machine drifts during a run.
             jvm_before = cpu_seconds(jvm)
             after_worker, note = drained(processes, ["worker"], len(documents))
             note += f", OpenSearch {cpu_seconds(jvm) - jvm_before:.1f} s"
@@ -89,6 +94,7 @@ def _of_day(documents: Sequence[Document], day: str) -> list[Document]:
 
 def post_all(index_url: str, documents: Sequence[Document]) -> float:
     """Seconds to send all documents, from prepared bodies in requests as large as the worker's."""
+    # Made before the clock starts: only sending and indexing are measured.
     bodies = [body(each) for each in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES)]
     shares = [bodies[start::CONNECTIONS] for start in range(CONNECTIONS)]
     began = time.perf_counter()
@@ -104,6 +110,7 @@ def _post(index_url: str, bodies: Sequence[bytes]) -> None:
             "POST", "/_bulk?filter_path=errors", body=each, headers={"content-type": "application/x-ndjson"}
         )
         answer = connection.getresponse().read()
+        # A refused document costs less than a written one.
         if answer != b'{"errors":false}':
             raise RuntimeError(f"raw _bulk was answered {answer[:300]!r}")
     connection.close()
@@ -120,6 +127,7 @@ def drained(processes: Processes, workers: Sequence[str], documents: int) -> tup
     while done < documents:
         processes.check()
         done = sum(map(_done, urls))
+        # The rate starts at a reading, not at the exact share: polls are 50 ms apart.
         if done >= WARM_UP_SHARE * documents and not first:
             first, began = done, time.perf_counter()
         time.sleep(0.05)
@@ -127,6 +135,7 @@ def drained(processes: Processes, workers: Sequence[str], documents: int) -> tup
     spent = sum(cpu_seconds(processes.pid(name)) for name in workers)
     for name in workers:
         processes.stop(name)
+    # Between two polls everything was written, and the rate would divide by nothing.
     if done == first:
         raise RuntimeError(f"all {documents} documents were written at once: too few to measure a rate")
     return (done - first) / seconds, f"{seconds:.1f} s; CPU: workers {spent:.1f} s"

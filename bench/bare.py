@@ -18,4 +18,5 @@ def app(body: bytes) -> Starlette:
 
 
 if __name__ == "__main__":
+    # Without an access log, which would cost more than the handler.
     uvicorn.run(app(Path(sys.argv[2]).read_bytes()), host="127.0.0.1", port=int(sys.argv[1]), access_log=False)

@@ -87,6 +87,7 @@ class InProcess:
         folded = time.process_time()
         documents = _documents(ended, self._detail)
         made = time.process_time()
+        # Joined and dropped: the bytes are what is measured, nothing is sent.
         for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
             body(batch)
         joined = time.process_time()
@@ -110,6 +111,7 @@ class InProcess:
             ended = self._open.add(event, self._offset, 0.0, rows)
             self._offset += 1
         if ended is None:
+            # An attempt that is never complete would never be folded, and look fast.
             raise RuntimeError("the last record of an attempt did not complete it")
         return ended
 

@@ -16,6 +16,7 @@ from scheduler.judge.decision import Decision, SchedulingPolicy
 
 NODES = 5_000
 CALLS = 10
+# Two levels are enough to make pairs differ; the values themselves change no cost.
 LINKED, APART = 100, 10
 MIG_PROFILES = [
     {"name": "1g.10gb", "memoryMB": 9_728, "core": 14, "sliceCount": 1,
@@ -59,10 +60,13 @@ def best_ms(columns: ClusterColumns, pod: Object) -> float:
     costs, names = [], fleet.node_names(NODES)
     for _ in range(CALLS):
         began = time.process_time()
+        # The columns are not changed by a decision, so that every call finds the same state.
         answer = decide(columns, pod, names, SchedulingPolicy())
         costs.append(time.process_time() - began)
+        # A refusal ends a node's walk early.
         if not isinstance(answer, Decision) or answer.failed_nodes():
             raise ValueError("a node refused the pod: the benchmark needs a cluster on which every node fits")
+    # Other work on the machine only ever adds time, so the least is nearest to the cost itself.
     return min(costs) * 1e3
 
 

@@ -27,6 +27,7 @@ DEVICES_PER_NODE = 8
 
 def nodes_and_pods(nodes: int) -> Iterator[Object]:
     """``nodes`` nodes with eight devices each, each followed by the pod that uses its devices."""
+    # Seeded by the size: the same size is the same cluster in every run and on every machine.
     chance = random.Random(nodes)
     for number in range(nodes):
         name = f"gpu-node-{number:05d}"
@@ -37,6 +38,7 @@ def nodes_and_pods(nodes: int) -> Iterator[Object]:
 
 def _use(chance: random.Random) -> tuple[int, int]:
     """Memory (MiB) and cores (percent) in use, so that less than 20 GiB or less than 20 cores are free."""
+    # Two kinds of full devices, so that several reasons occur on one node, as on a real cluster.
     if chance.random() < 0.7:
         return chance.randrange(TOTAL_MIB - 20_000, TOTAL_MIB), chance.randrange(0, 100)
     return chance.randrange(1_000, TOTAL_MIB - 30_000), chance.randrange(81, 100)
@@ -119,8 +121,10 @@ def attempts(
     equal. ``less``: it is smaller by so many MiB from the start.
     """
     whole = columns(nodes)
+    # Row 0 of the columns stands for no device.
     whole.devices["used_memory"][1:] += less
     for number in range(first, first + count):
+        # Every attempt is of another pod: an unchanged retry would be written as a reference (decision 0010).
         yield attempt(whole, number)
         if changing:
             whole.devices["used_memory"][1:] += 1

@@ -37,6 +37,7 @@ class Count:
 
     def add(self, value: bytes, headers: Headers) -> bool:
         """Count one record; whether it was the last."""
+        # CPU counts from here: imports, the connection and the group's first assignment happen once only.
         if self._left == self._records:
             self.verdicts.clear()
             self._began = time.process_time()
@@ -75,6 +76,7 @@ def read_with_faust(servers: str, topic: str, count: Count, folder: Path) -> Non
         broker=f"kafka://{servers}",
         datadir=folder,
         web_enabled=False,
+        # Faust would create topics of its own and elect a leader for them, which the raw consumer does not do.
         topic_allow_declare=False,
         topic_disable_leader=True,
         stream_buffer_maxsize=256,
@@ -83,6 +85,7 @@ def read_with_faust(servers: str, topic: str, count: Count, folder: Path) -> Non
     source = app.topic(topic, value_type=bytes, value_serializer="raw", key_type=bytes, key_serializer="raw")
 
     async def count_records(stream: Any) -> None:
+        # As in the worker: it acknowledges by hand after its write.
         async for event in stream.noack().events():
             headers = event.message.headers
             pairs = list(headers.items()) if isinstance(headers, dict) else list(headers)

@@ -10,7 +10,10 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 def cpu_seconds(pid: int) -> float:
     """User and system time of the process and its ended children, in steps of 10 ms."""
+    # The second field is the program's name in brackets and may itself hold spaces and brackets: fields count from the
+    # last one.
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    # utime, stime, cutime, cstime: fields 14 to 17 of proc(5).
     return sum(map(int, fields[11:15])) / _TICKS_PER_SECOND
 
 
@@ -36,6 +39,7 @@ def apart(one: int, others: Iterable[int]) -> Iterator[None]:
 
 
 def _pin(pid: int, cpus: Iterable[int]) -> None:
+    # An affinity belongs to a thread, and a JVM has started dozens by now; later ones inherit it.
     for thread in Path(f"/proc/{pid}/task").iterdir():
         with suppress(ProcessLookupError):  # it has ended meanwhile
             os.sched_setaffinity(int(thread.name), cpus)

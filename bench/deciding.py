@@ -29,6 +29,7 @@ from scheduler.service import Records, Scheduler
 from schemas.events import Event
 
 SILENT = "silent"
+# Beyond every file's number, so that all that was written counts as sent.
 EVERYTHING = Batch((), (2**40, 0))
 
 
@@ -48,6 +49,7 @@ async def send_unread(spool: Spool) -> None:
 
 
 async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) -> None:
+    # As ``scheduler serve`` does: without it each call would pay for pages that the one before gave back.
     malloc.keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
     with contextlib.closing(Spool(folder)) as spool:

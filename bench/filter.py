@@ -23,6 +23,7 @@ WARM_UP_NODES = 100_000
 """Nodes judged before measuring: they fill three files of the spool, so that it deletes files as in operation."""
 SIZES = ((1_000, 0), (1_000, 5_000), (5_000, 0), (5_000, 5_000), (5_000, 40_000))
 RECORDED, SILENT = "", "silent"
+# Measured on another machine, so these get no ratio.
 HAMI_MS = {(1_000, 0): 44, (5_000, 0): 290, (5_000, 40_000): 1_995}
 """CPU ms of the filter of HAMi v2.10.0 in Go without records, measured elsewhere with its code and a fake client."""
 UPDATES = 20_000
@@ -43,6 +44,7 @@ class Case:
 def filter_call() -> Result:
     """CPU per POST /filter; all verdicts are in the spool before the answer, and none is sent to Kafka meanwhile."""
     folder = FOLDER / "filter"
+    # A real folder: the sync of the spool is part of the call, and a file system in memory would hide it.
     folder.mkdir(parents=True, exist_ok=True)
     with Processes(folder, {}) as processes:
         figures = [figure for (nodes, pods), how in product(SIZES, (RECORDED, SILENT))
@@ -71,6 +73,7 @@ def _measure_process(processes: Processes, folder: Path, nodes: int, pods: int, 
 
 def measure(path: str, url: str, pid: int, nodes: int, *, fits: bool) -> Figure:
     warming_up = WARM_UP_NODES // nodes
+    # Made before the clock starts, and each of another pod, as a scheduler asks.
     asked = list(fleet.bodies(nodes, CALLS + warming_up, fits=fits))
     with httpx.Client(timeout=60) as client:
         for body in asked[:warming_up]:
@@ -89,6 +92,7 @@ def measure(path: str, url: str, pid: int, nodes: int, *, fits: bool) -> Figure:
 def _bare(processes: Processes) -> Figure:
     """The cost of HTTP: the same bodies, and an answer as long as one that names every node."""
     port = free_ports("bare")["bare"]
+    # About the length of 5,000 names with a reason each.
     start_bare(processes, port, b" " * 400_000)
     return measure("a handler of as many bytes", f"http://127.0.0.1:{port}/filter", processes.pid("bare"), 5_000,
                    fits=False)  # fmt: skip
@@ -114,7 +118,9 @@ def pod_update() -> Result:
     changed = [
         fleet.running_pod(n, n % nodes, (n // nodes + 1) % DEVICES_PER_NODE, 1_000 + n % 7, 5) for n in range(UPDATES)
     ]
+    # Each pod really moves: an update that changes nothing is recognized and costs less.
     lines = [orjson.dumps({"type": "MODIFIED", "object": pod}) for pod in changed]
+    # Decoding counts: a watch delivers bytes.
     began = time.process_time()
     for line in lines:
         columns.apply_pod(orjson.loads(line)["object"])

@@ -19,6 +19,7 @@ BIG_EVERY = 10
 def manifest(nodes: int, pods: int) -> Manifest:
     """Seeded: nodes of eight devices, every tenth with larger ones, and pods that use one device each, in turns."""
     chance = random.Random(nodes)
+    # Nodes first, so that their devices are the same for every number of pods.
     listed = {name: _node(name, number, chance) for number, name in enumerate(node_names(nodes))}
     devices = [device for device in range(DEVICES_PER_NODE) for _ in range(nodes)]
     running = (_pod(number, number % nodes, devices[number % len(devices)], chance) for number in range(pods))
@@ -30,6 +31,7 @@ def node_names(nodes: int) -> list[str]:
 
 
 def device_uuid(node: int, device: int) -> str:
+    # Derived and not drawn: pods refer to devices without the node being looked up.
     return f"GPU-{uuid.uuid5(uuid.NAMESPACE_OID, f'{node}/{device}')}"
 
 
@@ -74,6 +76,7 @@ def running_pod(number: int, node: int, device: int, memory: int, cores: int) ->
 def bodies(nodes: int, calls: int, *, fits: bool) -> Iterator[bytes]:
     """POST /filter bodies, each for another pod. It requests more memory than a small device, or than any, has."""
     for number in range(calls):
+        # By memory alone, which pods here never use up: so running pods change the work and not the verdicts.
         limits = {"nvidia.com/gpu": 1 if fits else 2, "nvidia.com/gpumem": 100_000 if fits else 150_000}
         name = f"{'fits' if fits else 'hopeless'}-{number}"
         pod = {

@@ -46,6 +46,7 @@ def _node(node: int, pod: bytes) -> Iterator[bytes]:
         yield _line(node, b"gpu_policy.go:221", b"device %b computer score is 6.799744" % uuid)
     yield _line(node, b"score.go:38", b"devices status")
     for device in range(DEVICES_PER_NODE):
+        # The longest lines of a real log: a third of its bytes are such dumps, which a reader must pass over quickly.
         yield _line(node, b"score.go:39", _status(_uuid(node, device), device))
     yield _line(
         node,
@@ -65,6 +66,7 @@ def _device(node: int, device: int, pod: bytes) -> Iterator[bytes]:
     yield _line(node, b"device.go:690", b"Allocating... 20480 cores 20")
     code, numbers_of_code = (
         (b"CardInsufficientMemory", b"device total memory=45912 device used memory=41645 request memory=20480")
+        # Two reasons in turns: a node whose devices all fail alike would be read from fewer distinct lines.
         if device % 2
         else (b"CardInsufficientCore", b"device total core=100 device used core=90 request cores=20")
     )

@@ -83,7 +83,9 @@ def _passes(name: str, log: str, work: str, lines: Iterable[bytes], subject: Sub
     }
     figures = [_measured(path_name, walk, path) for path_name, walk in paths.items()]
     size = path.stat().st_size / 1e6
+    # The same peak for a log four times as long shows that memory does not grow with it.
     peaks = tuple(_peak(command, path, times) for times in (1, TIMES_AS_LARGE))
+    # Hundreds of MB.
     path.unlink()
     return Result(
         name,
@@ -94,12 +96,14 @@ def _passes(name: str, log: str, work: str, lines: Iterable[bytes], subject: Sub
 
 
 def _measured(name: str, walk: Callable[[Path], object], path: Path) -> Figure:
+    # Other work on the machine only ever adds time.
     best = min(_cpu_seconds(walk, path) for _ in range(REPEATS))
     return Figure(name, path.stat().st_size / best / 1e6, "MB/s per core")
 
 
 def _peak(command: str, path: Path, times: int) -> Figure:
     """The peak memory of the command in a process of its own, which reads the file ``times`` times in a row."""
+    # A pod that does not occur: everything is read and nothing is kept for an answer.
     arguments = [sys.executable, "-m", "bench.peak", command, "-", "--explain", "nobody/nobody"]
     with subprocess.Popen(arguments, stdin=PIPE, stdout=PIPE, stderr=DEVNULL) as process:
         assert process.stdin

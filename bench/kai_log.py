@@ -19,6 +19,7 @@ _NONE = "CPU: 0 (cores), memory: 0 (GB), Gpus: 0"
 def kai_log(nodes: int, pods: int, session: str) -> Iterator[bytes]:
     """One session: every node has eight shared devices in use, and ``pods`` pods fit on none."""
     for number, line in enumerate(_messages(nodes, pods, session)):
+        # Continuation lines of a message have no time of their own.
         yield line if line.startswith(b"\t ") else _stamp(number // LINES_A_MILLISECOND) + line
 
 

@@ -49,6 +49,7 @@ def _at(nodes: int, pods: int) -> Iterator[Figure]:
         feed(processes, backends, worker, list(chain.from_iterable(warm_up)), done)
         before = _bytes(backends.opensearch_url)
         for number in range(ROUNDS):
+            # All pods once, then each again: a retry follows its own attempt, with the others' in between.
             done += pods
             first_cpu += feed(processes, backends, worker, _records(nodes, pods, number), done)
             after_first = _bytes(backends.opensearch_url) if not number else 0
@@ -78,6 +79,7 @@ def _records(nodes: int, pods: int, round_number: int) -> list[EncodedRecord]:
 
 def _bytes(index_url: str) -> int:
     """Size on disk of all our indices after merging their segments."""
+    # Unmerged segments hold deleted versions and their own overhead, which depends on when refreshes happened.
     merged = f"{index_url}/schedulerlog-*/_forcemerge?max_num_segments=1&flush=true"
     httpx.post(merged, timeout=300).raise_for_status()
     time.sleep(STATS_SECONDS)

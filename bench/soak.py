@@ -35,6 +35,7 @@ from schemas.topics import DECISIONS
 NODES = 5_000
 PODS = 100
 """Used in turns, so that each comes again; the second of two attempts of a pod in a row is an unchanged retry."""
+# 300 MB, in the unit of the readings.
 MAX_MIB = 300_000_000 / 2**20
 MAX_PERCENT_PER_HOUR = 1.0
 STRETCHES = 20
@@ -78,6 +79,7 @@ def slope(seconds: list[float], readings: list[float]) -> Slope:
     """The line through the medians of ``STRETCHES`` stretches of the readings; needs at least three readings."""
     count = min(STRETCHES, len(readings))
     x = np.array([part.mean() for part in np.array_split(np.array(seconds) / 3600, count)])
+    # Medians, because a single garbage collection or batch makes a spike that would tilt a fit of all readings.
     y = np.array([np.median(part) for part in np.array_split(np.array(readings), count)])
     rise = float(np.polyfit(x, y, 1)[0])
     rest = y - y.mean() - rise * (x - x.mean())
@@ -122,6 +124,7 @@ async def _feed(servers: str, readings: Path, seconds: float, pause: float, repo
         bootstrap_servers=servers, compression_type="zstd", enable_idempotence=True, max_batch_size=900_000
     ) as producer:
         while time.monotonic() < began + seconds:
+            # Changed before every even attempt only: the odd one is the unchanged retry of the same pod.
             whole.devices["used_memory"][1:] += 1 - sent % 2
             for record in cluster.attempt(whole, sent // 2 % PODS):
                 await producer.send(DECISIONS.name, record.value, key=record.key, headers=record.headers)

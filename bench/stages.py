@@ -41,6 +41,7 @@ def _at(nodes: int, attempts: int, *, changing: bool) -> tuple[Figure, ...]:
     warm_up = list(cluster.warm_up(nodes, WARM_UP_ATTEMPTS, changing=changing))
     for one in warm_up:
         alone.attempt(one)
+    # Buffers grow and caches fill during the first attempts; in operation that happens once.
     alone.reset_times()
     counted = list(cluster.attempts(nodes, attempts, changing=changing))
     for one in counted:

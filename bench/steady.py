@@ -72,6 +72,7 @@ async def _run(scheduler: str, api: str, names: list[str]) -> Delays:
     began = time.perf_counter()
     connection = await _Connection.to(scheduler)
     for number in range((SECONDS + WARM_SECONDS) * A_SECOND):
+        # At fixed times, not after the previous answer: else a slow server would be asked less often and look fast.
         due = began + number / A_SECOND
         delays.late += time.perf_counter() > due + 1 / A_SECOND
         await asyncio.sleep(max(0.0, due - time.perf_counter()))
@@ -80,6 +81,7 @@ async def _run(scheduler: str, api: str, names: list[str]) -> Delays:
         sent_at = time.perf_counter()
         await connection.request("POST", "/filter", body)
         answered_at = time.perf_counter()
+        # Connections, indices and the JVM's compiled code are not there yet in the first seconds.
         if number >= WARM_SECONDS * A_SECOND:
             delays.filters.append(answered_at - sent_at)
             if number % WATCHED == 0:

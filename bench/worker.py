@@ -95,6 +95,7 @@ def feed(
     """CPU seconds of the worker, which is ``PATIENT``, until the index has ``attempts`` attempts in total."""
     before = cpu_seconds(worker)
     # Sending while the worker reads would make its work more expensive: both share caches and hyper-threads.
+    # A stopped process sends no heartbeats, hence the long session timeout of ``PATIENT``.
     os.kill(worker, signal.SIGSTOP)
     try:
         send(backends.bootstrap_servers, DECISIONS.name, records)

@@ -43,13 +43,16 @@ def decode_devices(text: str) -> tuple[tuple[AllocatedDevice, ...], ...]:
     Raises `AllocationError` for a device with fewer than four fields or with an invalid number. A part without a comma
     is skipped.
     """
+    # HAMi splits at every ``;`` too, so ``a;`` is two containers, the second without devices.
     return tuple(tuple(_device(part) for part in segment.split(":") if "," in part) for segment in text.split(";"))
 
 
 def _device(part: str) -> AllocatedDevice:
     fields = part.split(",")
+    # More than four are accepted, as in HAMi: its decoder reads the first four and ignores the rest.
     if len(fields) < 4:
         raise AllocationError(f"device {part!r:.80} has {len(fields)} fields, write uuid,type,memory,cores")
+    # HAMi holds both in an int32 and refuses the annotation when one does not fit.
     memory, cores = go_integer(fields[2], *INT32), go_integer(fields[3], *INT32)
     if memory is None or cores is None:
         raise AllocationError(f"device {part!r:.80}: write whole numbers of 32 bits for memory and cores")
@@ -99,6 +102,7 @@ def decode_mig(text: str) -> tuple[MigAllocation, ...]:
         rows = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         raise AllocationError(f"character {error.pos} is not JSON ({error.msg})") from None
+    # Go decodes ``null`` into an empty slice without an error.
     if not isinstance(rows, list | None):
         raise AllocationError("is not a JSON array")
     allocations = tuple(_mig_allocation(row, place) for place, row in enumerate(rows or ()))
@@ -125,6 +129,7 @@ def _mig_allocation(row: Any, place: int) -> MigAllocation:
     runtime = (allocation.mig_uuid or None, allocation.gpu_instance, allocation.compute_instance)
     if not (allocation.uuid and allocation.profile and placement.size):
         raise AllocationError(f"entry {place} is incomplete, write gpuUUID, profile and placement")
+    # The device plugin writes the three together, so a part of them is a damaged annotation.
     if 0 < sum(part is not None for part in runtime) < len(runtime):
         raise AllocationError(f"entry {place} has some of migUUID, gpuInstanceID, computeInstanceID, write all or none")
     return allocation
@@ -133,11 +138,13 @@ def _mig_allocation(row: Any, place: int) -> MigAllocation:
 def _fields(row: Any, place: str) -> Mapping[str, Any]:
     if not isinstance(row, dict | None):
         raise AllocationError(f"{place} is not a JSON object")
+    # As ``encoding/json``: keys in any case, and null leaves the field at its zero value.
     return {key.lower(): value for key, value in (row or {}).items() if value is not None}
 
 
 def _number(fields: Mapping[str, Any], field: str, high: int) -> int | None:
     value = fields.get(field)
+    # In Python a bool is an int; Go refuses ``true`` for a number.
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= high):
         raise AllocationError(f"field {field} is {value!r:.40}, write a whole number from 0 to {high}")
     return value

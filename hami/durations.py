@@ -15,12 +15,14 @@ _UNITS: Final = {
     "ms": timedelta(milliseconds=1),
     "us": timedelta(microseconds=1),
 }
+# ``ms`` before ``m``: the first alternative that matches wins. Nine digits keep the sum within what a timedelta holds.
 _PART: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(h|ms|us|m|s)", re.ASCII)
 
 
 def parse(text: str) -> timedelta:
     """Negative durations are refused: no setting of ours takes one. Raises `ValueError` that says what to write."""
     parts = list(_PART.finditer(text))
+    # ``finditer`` skips what it does not match; joined again, a skipped text shows.
     if not parts or "".join(part[0] for part in parts) != text:
         raise ValueError(f"{text!r} is not a duration, write one such as 5m, 90s or 1h30m")
     return sum((float(part[1]) * _UNITS[part[2]] for part in parts), timedelta())
@@ -29,6 +31,7 @@ def parse(text: str) -> timedelta:
 def format_go(duration: timedelta) -> str:
     """The duration as Go prints it: `5m0s`, `28s`, `1h0m0s`, `1.5s`, `100ms`, `0s`."""
     micros = duration // timedelta(microseconds=1)
+    # Go prints durations below a second in the largest unit that leaves a whole part, without ``0.`` seconds.
     if 0 < micros < 1_000_000:
         return f"{_decimal(micros, 1000)}ms" if micros >= 1000 else f"{micros}µs"
     minutes, rest = divmod(micros, 60_000_000)
@@ -36,10 +39,12 @@ def format_go(duration: timedelta) -> str:
     hours, minutes = divmod(minutes, 60)
     if hours:
         return f"{hours}h{minutes}m{seconds}"
+    # Go prints the zero seconds too: ``5m0s``. HAMi's lock error quotes it, and tests compare the text.
     return f"{minutes}m{seconds}" if minutes else seconds
 
 
 def _decimal(number: int, unit: int) -> str:
     whole, rest = divmod(number, unit)
+    # Adding the unit keeps leading zeros: 1.05 s has the rest 050000.
     digits = str(unit + rest)[1:].rstrip("0")
     return f"{whole}.{digits}" if digits else str(whole)

@@ -29,6 +29,8 @@ class InvalidValueError(ValueError):
 def go_integer(text: str, low: int, high: int) -> int | None:
     """What `strconv.ParseInt(text, 10, …)` returns: ASCII digits with an optional sign; None where it fails."""
     digits = text[1:] if text[:1] in ("+", "-") else text
+    # ``int`` alone would also accept spaces, underscores and digits of other scripts; a very long text would cost
+    # quadratic time.
     if not (digits.isascii() and digits.isdigit()) or len(digits) > 64:
         return None
     value = int(text)
@@ -63,7 +65,9 @@ def json_fields(item: Any, known: Fields, place: str) -> dict[str, Any]:
         raise InvalidValueError(place, f"is {json_kind(item)}, write a JSON object")
     fields: dict[str, Any] = {}
     for key, value in item.items():
+        # ``encoding/json`` prefers the exact key and else compares without regard to case; nearly every key is exact.
         field = known.get(key) or known.get(key.lower())
+        # Unknown keys are those of a newer HAMi.
         if field and value is not None:
             name, read = field
             fields[name] = read(value, f"{place}, field {key}")

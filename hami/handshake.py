@@ -50,6 +50,7 @@ class Handshake:
 
 def parse_handshake(text: str) -> Handshake:
     """Accepts any text: one without a readable time has `written` None."""
+    # ``CheckHealth`` splits at the first underscore and parses the rest with exactly one layout.
     before, _, time = text.partition("_")
     has_hami_layout = _REQUEST in before and _HAMI_TIME.fullmatch(time) is not None
     return Handshake(text, _REQUEST in text, _time_in(text), has_hami_layout)
@@ -58,7 +59,9 @@ def parse_handshake(text: str) -> Handshake:
 def _time_in(text: str) -> datetime | None:
     try:
         if _UNIX.fullmatch(text):
+            # Unix seconds have no zone to guess.
             return datetime.fromtimestamp(int(text), UTC)
+        # Searched, not matched: a ``Reported`` time has Go's monotonic clock behind it (``m=+1104711.7``).
         found = _TIME.search(text)
         return datetime(*map(int, found.groups()[:6]), tzinfo=_zone(found[7])) if found else None  # type: ignore[misc, arg-type]
     except (ValueError, OverflowError):
@@ -76,8 +79,10 @@ def is_given_up(handshake: Handshake | None, allocatable: int, now: datetime | N
 
     now: the scheduler's local time without a zone, as the request is written; None: no request is ever too old.
     """
+    # Device plugins since v2.8 never answer: only nothing allocatable shows that the plugin is really gone.
     if handshake is None or not handshake.is_request or now is None or allocatable:
         return False
+    # HAMi takes a node whose time it can't parse for healthy.
     if not handshake.has_hami_layout or handshake.written is None:
         return False
     return (now - handshake.written).total_seconds() >= ANSWER_LIMIT_SECONDS
@@ -93,4 +98,5 @@ def allocatable_devices(node: Mapping[str, Any], resource: str) -> int:
     """`status.allocatable[resource]` of a Node object; 0 where it is absent or not a whole number."""
     status = node.get("status")
     allocatable = status.get("allocatable") if isinstance(status, Mapping) else None
+    # Written by the kubelet from what the device plugin reports; it drops to 0 when the plugin goes away.
     return whole(allocatable.get(resource)) or 0 if isinstance(allocatable, Mapping) else 0

@@ -43,6 +43,8 @@ def choose(profiles: Iterable[MigProfile], memory_mib: int, taken: Iterable[Plac
     """The smallest profile with at least `memory_mib` and a placement that overlaps none of `taken`; None for none."""
     held = tuple(taken)
     enough = (profile for profile in profiles if profile.memory_mib >= memory_mib)
+    # HAMi's order; Python's sort is stable, so profiles that are equal in both are tried in the order of the
+    # registration.
     for profile in sorted(enough, key=lambda profile: (profile.memory_mib, profile.slices)):
         placement = _free_placement(profile, held)
         if placement is not None:
@@ -51,6 +53,7 @@ def choose(profiles: Iterable[MigProfile], memory_mib: int, taken: Iterable[Plac
 
 
 def _free_placement(profile: MigProfile, held: tuple[Placement, ...]) -> Placement | None:
+    # HAMi decides by the beginning of the name.
     prefers_high = profile.name.startswith(("1g", "3g"))
     for placement in sorted(profile.placements, key=lambda at: at.start, reverse=prefers_high):
         if not any(placement.overlaps(other) for other in held):

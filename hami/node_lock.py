@@ -20,6 +20,7 @@ PodKey = tuple[str, str]
 """(namespace, name)"""
 
 _LAYOUT: Final = "2006-01-02T15:04:05Z07:00"
+# A parser by hand, because its errors reach users in pod events and have to be Go's, word for word.
 _STEPS: Final = (
     (r"\d{4}", "2006"),
     ("-", "-"),
@@ -54,6 +55,7 @@ def parse(value: str) -> Lock:
     parts = value.split(",")
     if len(parts) == 1:
         return Lock(parse_time(value), ("", ""))
+    # A pod's name holds no comma, so three parts are exact.
     if len(parts) != 3:
         raise NodeLockError(f"malformed lock annotation: expected 3 parts, got {len(parts)} from {value}")
     return Lock(parse_time(parts[0]), (parts[1], parts[2]))
@@ -82,10 +84,12 @@ def parse_time(text: str) -> datetime:
 
 
 def _to_microseconds(text: str) -> str:
+    # Go accepts nanoseconds and a comma before them; ``fromisoformat`` stops at microseconds.
     return re.sub(r"[.,](\d{1,6})\d*", lambda found: "." + found[1].ljust(6, "0"), text)
 
 
 def format_lock(since: datetime, owner: PodKey) -> str:
+    # In UTC and without fractions, as HAMi writes it: its own scheduler and device plugin read this lock as well.
     return f"{since.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ},{owner[0]},{owner[1]}"
 
 
@@ -107,10 +111,12 @@ def next_step(value: str | None, pod: PodKey, now: datetime, timeout: timedelta)
     if value is None:
         return Step.TAKE
     lock = parse(value)
+    # First, and for our own lock too: another may take an expired lock, so it is written again.
     if now - lock.since > timeout:
         return Step.TAKE
     if lock.owner == pod:
         return Step.KEEP
+    # HAMi steals the lock of a pod that no longer exists; without a name none can be looked up.
     return Step.CHECK_OWNER if all(lock.owner) else Step.CONTENDED
 
 
@@ -138,5 +144,6 @@ def is_contention(error: str) -> bool:
 
 def conflict_error(node: str, cause: str) -> str:
     """The error when the node changed each time that we tried to write the lock."""
+    # Go's ``%+v`` of the ``wait.Backoff`` with which HAMi retries the write; a part of its error text.
     strategy = "{Duration:100ms Factor:2 Jitter:0.5 Steps:5 Cap:0s}"
     return f"failed to set node lock (node={node}, retry strategy={strategy}): {cause}"

@@ -97,6 +97,7 @@ def decode_node(annotations: Mapping[str, Any], register: str = REGISTER) -> Nod
     registration = decode_registration(annotations[register], register)
     if isinstance(registration, Malformed):
         return registration
+    # Device plugins write it only with ENABLE_TOPOLOGY_SCORE=true.
     scores = decode_pair_scores(annotations[PAIR_SCORES]) if PAIR_SCORES in annotations else {}
     return scores if isinstance(scores, Malformed) else NodeDevices(registration, scores)
 
@@ -104,6 +105,7 @@ def decode_node(annotations: Mapping[str, Any], register: str = REGISTER) -> Nod
 def _read_vendor(
     node: Mapping[str, Any], annotations: Mapping[str, Any], vendor: Vendor, now: datetime | None
 ) -> Registration | Malformed | None:
+    # There is no annotation to expire, so the handshake rule does not apply.
     if vendor.node.form is Form.CAPACITY:
         return _by_capacity(node, vendor)
     text = annotations.get(vendor.node.register)
@@ -129,9 +131,11 @@ def _by_capacity(node: Mapping[str, Any], vendor: Vendor) -> Registration | None
     memory_mib = memory * vendor.amounts.memory_unit_mib * _CORES_BY_CAPACITY // cores
     devices = (
         Device(
+            # Allocations of running pods refer to devices by this name, so it follows from the node alone.
             uuid=f"{name}-{vendor.node.register}-{index}",
             index=index,
             slots=_SLOTS_BY_CAPACITY,
+            # HAMi's field has 32 bits.
             memory_mib=max(0, min(memory_mib, 2**31 - 1)),
             cores=_CORES_BY_CAPACITY,
             model=vendor.word,

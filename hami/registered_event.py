@@ -28,6 +28,8 @@ def node_registered(
         node=node,
         observed_at=observed_at,
         scheduler=scheduler,
+        # A node that lists no device is malformed for HAMi, so None and not an empty list means that it is not
+        # registered.
         registered=registration is not None,
         cause=cause,
         handshake=handshake,

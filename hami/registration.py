@@ -73,6 +73,8 @@ def decode_registration(text: object, annotation: str = REGISTER) -> Registratio
     """The devices that a register annotation lists, whichever form it has; `Malformed` also when it lists none."""
     if not isinstance(text, str):
         return Malformed(annotation, "", f"is {type(text).__name__}, write a string")
+    # A UUID never begins with one of these, so the old form can't be taken for JSON. Without a colon it is neither, and
+    # the JSON reader words the error.
     is_json = ":" not in text or text.lstrip().startswith(("[", "{", '"'))
     devices = decode_json(text) if is_json else decode_colon(text)
     if isinstance(devices, Malformed):
@@ -120,6 +122,7 @@ _PROFILE_FIELDS: Final[Fields] = {
     "slicecount": ("slices", json_integer(*UINT32)),
     "placements": ("placements", _placements),
 }
+# Widths are those of HAMi's structs: a number that overflows there makes the node unregistered.
 _DEVICE_FIELDS: Final[Fields] = {
     "id": ("uuid", json_string),
     "index": ("index", json_integer(*UINT64)),
@@ -127,6 +130,8 @@ _DEVICE_FIELDS: Final[Fields] = {
     "devmem": ("memory_mib", json_integer(*INT32)),
     "devcore": ("cores", json_integer(*INT32)),
     "type": ("model", json_string),
+    # HAMi's fields are omitempty: index 0, NUMA node 0 and health false are absent, and the defaults of ``Device`` say
+    # the same.
     "numa": ("numa", json_integer(*INT64)),
     "mode": ("mode", json_string),
     "health": ("is_healthy", json_boolean),
@@ -162,6 +167,7 @@ def decode_colon(text: str) -> tuple[Device, ...] | Malformed:
     """The form up to HAMi v2.7: seven or nine fields a device, each device ended by a colon."""
     if ":" not in text:
         return Malformed(REGISTER, "", "has no ':' after a device")
+    # Each device is ended by a colon, not separated by it: the last part is empty.
     segments = [segment for segment in text.split(":") if segment]
     try:
         return tuple(_device_of_fields(segment, f"device {place}") for place, segment in enumerate(segments))
@@ -171,9 +177,11 @@ def decode_colon(text: str) -> tuple[Device, ...] | Malformed:
 
 def _device_of_fields(segment: str, place: str) -> Device:
     fields = segment.split(",")
+    # HAMi refuses every other number of fields.
     if len(fields) not in (7, 9):
         raise InvalidValueError(place, f"has {len(fields)} fields, write 7 or 9")
     uuid, slots, memory, cores, model, numa, health = fields[:7]
+    # HAMi's defaults in ``DecodeNodeDevices`` for the seven fields that older device plugins write.
     index, mode = fields[7:] or ("0", DEFAULT_MODE)
     return Device(
         uuid=uuid,

@@ -10,6 +10,7 @@ from typing import Final
 
 from hami.vendors import NVIDIA, Admission, Amounts, Form, NodeKeys, PodKeys, Resources, Vendor, Vendors
 
+# Iluvatar and Cambricon count their memory resource in such units.
 _UNIT_OF_256_MIB: Final = 256
 
 
@@ -21,6 +22,7 @@ def ascend(word: str) -> Vendor:
         NodeKeys(f"hami.io/node-register-{word}", handshake=f"hami.io/node-handshake-{word}"),
         _chip_keys(word),
         admission=Admission(
+            # Its devices come in pairs.
             count_step=2 if word == "Ascend910C" else 1,
             shares_stand_alone=True,
             hides_devices_by="ASCEND_VISIBLE_DEVICES",
@@ -118,7 +120,9 @@ def vendors_on_node(annotations: Iterable[str]) -> Vendors:
     """The vendors whose devices a node with these annotations may list, for a reader without a device configuration."""
     registers = {vendor.node.register for vendor in _LISTED}
     found = list(_LISTED)
+    # Sorted, because the place in the table is the vendor's code, and the same node must give the same codes.
     for name in sorted(set(annotations) - registers):
+        # Ascend turns the name around (``node-register-<chip>``), and each chip has resources of its own.
         if chip := _ASCEND_REGISTER.fullmatch(name):
             found.append(ascend(chip["word"]))
         elif other := _REGISTER.fullmatch(name):

@@ -124,6 +124,7 @@ class Vendor:
     model_word: str = ""
 
     def owns(self, model: str) -> bool:
+        # HAMi compares the same way: a substring in any case, so ``NVIDIA-A100`` and ``nvidia a100`` are NVIDIA's.
         return self.model_word.upper() in model.upper()
 
 
@@ -147,7 +148,9 @@ NVIDIA: Final = Vendor(
         annotations.NUMA_BIND,
         annotations.SHARING_MODE,
     ),
+    # HAMi's ``defaultGPUNum``: gpumem or gpucores without a count asks for one device.
     Amounts(default_count=1),
+    # Images with NVIDIA_VISIBLE_DEVICES=all would show every device to a container that requested none.
     Admission(fills_whole_cores=True, hides_devices_by="NVIDIA_VISIBLE_DEVICES", hidden_value="none"),
     model_word="NVIDIA",
 )

@@ -30,6 +30,7 @@ _METHODS: Final = {"create": "POST", "update": "PUT", "patch": "PATCH"}
 
 _REPEATS: Final = 2
 """So often a request is repeated because the server asks for it (401, 429)."""
+# A filter call waits for this: kube-scheduler gives up on its extender after ``httpTimeout`` (30 s in HAMi's chart).
 _MAX_PAUSE_SECONDS: Final = 5.0
 
 
@@ -51,9 +52,13 @@ class Client:
         self._credentials, self._count = credentials, count
         self._rate_limiter = rate_limiter or RateLimiter(0, 1)
         self._timeout = timeout_seconds
+        # No limit: watches hold their connections for minutes and would use up aiohttp's default of 100.
         connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=75)
         self._session = aiohttp.ClientSession(
-            connector=connector, cookie_jar=aiohttp.DummyCookieJar(), headers={"User-Agent": "schedulerlog"}
+            # A cookie of a load balancer must not tie all later requests to one API server.
+            connector=connector,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={"User-Agent": "schedulerlog"},
         )
 
     async def close(self) -> None:
@@ -101,6 +106,7 @@ class Client:
         self, path: str, *, silence_seconds: float, **query: str | int
     ) -> AsyncIterator[AsyncIterator[bytes]]:
         """The bytes of a watch as they arrive. Raises `KubeApiError` after `silence_seconds` without any."""
+        # No total: a watch is meant to last. Silence is what shows a connection whose other end is gone.
         limits = aiohttp.ClientTimeout(total=None, sock_connect=self._timeout, sock_read=silence_seconds)
         request = _Request("watch", "GET", path, (("watch", 1), *query.items()))
         async with self._answer(request, limits) as response:
@@ -132,8 +138,10 @@ class Client:
         """The server's response, after doing what it asks for: fresh credentials (401), or coming back later (429)."""
         for _ in range(_REPEATS):
             response = await self._once(request, limits)
+            # Tokens of service accounts are replaced within the hour; ours may have expired since the last reading.
             if response.status == 401:
                 await self._credentials.renew()
+            # The API server's priority and fairness answers so under load, with whole seconds to wait.
             elif response.status == 429 and (later := response.headers.get("Retry-After", "")).isdigit():
                 await asyncio.sleep(min(float(later), _MAX_PAUSE_SECONDS))
             else:
@@ -151,11 +159,16 @@ class Client:
             with _as_api_error(request, self._timeout):
                 response = await self._session.request(
                     request.method,
+                    # Paths and queries are quoted already; aiohttp would otherwise quote ``%2F`` of a label selector
+                    # again.
                     URL(credentials.url + request.target, encoded=True),
                     data=request.body,
                     headers=headers,
                     timeout=limits,
+                    # ``tls`` is None for a plain http URL, where aiohttp ignores the value.
                     ssl=credentials.tls or True,
+                    # ``tls-server-name`` of a kubeconfig, for API servers that are reached through a tunnel or by
+                    # address.
                     server_hostname=credentials.server_name,
                     proxy=credentials.proxy,
                     allow_redirects=False,
@@ -207,6 +220,7 @@ class _as_api_error:  # noqa: N801 - a context manager, used as a word
             raise KubeApiError(
                 NO_ANSWER, f"{self._request}: {error.host}:{error.port} can't be reached ({cause})"
             ) from error
+        # The server may have done what was asked: only the answer is incomplete.
         if isinstance(error, aiohttp.ClientPayloadError):
             raise KubeApiError(
                 NO_ANSWER, f"{self._request}: the connection was lost in the middle of the answer"

@@ -54,10 +54,12 @@ class ColocatedLeadership:
         started_at, was_leading = self._clock(), self.is_leading
         try:
             obj = await self._client.get(LEASES.item(self._key))
+        # Not a loss of leadership: the last reading holds until its deadline, as for kube-scheduler itself.
         except KubeApiError as error:
             self._last_error = str(error)
             return
         self._last_error, self._observed = "", self._observed.next(obj, started_at)
+        # kube-scheduler gives up ``renew`` seconds after its last renewal, so we stop answering when it does.
         self._leads_until = lease.led_by_host(self._observed, self._host, self._timings)
         if self.is_leading and not was_leading:
             self.term += 1

@@ -35,7 +35,9 @@ def from_kubeconfig(path: Path, context: str | None = None) -> LoadConfiguration
 
         configuration = Configuration()
         try:
+            # The official reader takes a missing file for an empty kubeconfig with a message that names no file.
             path.stat()  # noqa: ASYNC240 - a local file, and the official reader blocks as well
+            # ``persist_config`` would write refreshed tokens into the user's file.
             await config.load_kube_config(str(path), context, configuration, persist_config=False)
         except OSError as error:
             raise KubeConfigError(f"{path}: can't be read: {error.strerror}") from error
@@ -76,6 +78,7 @@ class ApiCredentials:
         self, load: LoadConfiguration, configuration: "Configuration", clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._load, self._clock = load, clock
+        # Made once and changed in place: connections that are opened later use what was loaded last.
         self.tls = ssl.create_default_context() if configuration.host.startswith("https") else None
         self._apply(configuration)
 

@@ -16,6 +16,8 @@ from kube.resources import LEASES, Key
 
 log = logging.getLogger(__name__)
 
+# Candidates that started together must not write in the same moments. It is why ``renew`` has to exceed 1.2 retry
+# periods; client-go checks the same.
 _JITTER: Final = 0.2
 _RELEASE_PAUSES: Final = 0.1, 0.3, 1.0
 """Seconds between attempts to release the lease: another may write it meanwhile, an API server may be restarting."""
@@ -66,6 +68,8 @@ class Election:
         """Attempt once. When cancelled, wait a while for the answer: a write in flight may or may not take place."""
         self._attempt_task = asyncio.create_task(self._attempt())
         try:
+            # Cancelling the request would not undo a write that the server has received, and resigning must know its
+            # result.
             await asyncio.shield(self._attempt_task)
         except asyncio.CancelledError:
             await asyncio.wait([self._attempt_task], timeout=self._timings.retry)
@@ -80,6 +84,7 @@ class Election:
         """Read the lease and act on it, once. An attempt that takes too long counts as failed."""
         started_at = self._clock()
         try:
+            # A longer attempt could only extend a leadership that has ended meanwhile.
             async with asyncio.timeout(self._timings.renew):
                 await self._step(started_at)
             self._last_error = ""
@@ -95,10 +100,12 @@ class Election:
         if step is LeaseStep.WAIT:
             self._deadline = LeadershipDeadline()
             return
+        # Without reading first while we lead: the resourceVersion in the claim shows whether another has written since.
         claim = lease.claim(self._observed, self._key, self._identity, self._timings, datetime.now(UTC))
         try:
             await self._write(claim, step)
         except KubeApiError as error:
+            # Missing: the Lease was deleted by hand between reading and writing.
             if error.is_conflict or error.is_missing:
                 # Another process has written the lease: we lead only if it still names us.
                 await self._read_lease()

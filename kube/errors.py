@@ -30,6 +30,7 @@ class KubeApiError(Exception):
     @property
     def is_conflict(self) -> bool:
         """The object has changed since it was read: read it again, then retry."""
+        # Of an update; a create answers 409 too, for a name that exists.
         return self.status == 409
 
     @property
@@ -40,6 +41,7 @@ class KubeApiError(Exception):
     @property
     def is_unsure(self) -> bool:
         """A write may or may not have taken place: read the object to know."""
+        # A timeout of etcd behind the API server (500, 504) may come after the write took place.
         return self.status == NO_ANSWER or self.status >= 500
 
 
@@ -57,6 +59,7 @@ def error_of(status: int, body: bytes, retry_after: str | None = None) -> KubeAp
 def _message(body: bytes) -> str:
     try:
         body_json: Any = orjson.loads(body)
+    # Proxies and load balancers answer with HTML or plain text, not with a ``Status`` object.
     except orjson.JSONDecodeError:
         return body.decode(errors="replace").strip()[:500]
     message = body_json.get("message") if isinstance(body_json, dict) else None

@@ -57,6 +57,7 @@ class ObservedLease:
 
     def next(self, obj: Json | None, now: float) -> "ObservedLease":
         """The lease after it was read again as `obj`."""
+        # Not by resourceVersion: a change of a label is no renewal and must not keep a dead holder in office.
         is_same = obj and self.obj and _record(obj) == _record(self.obj)
         return ObservedLease(obj, self.since if is_same else now)
 
@@ -80,11 +81,13 @@ def claim(observed: ObservedLease, key: Key, identity: str, timings: LeaseTiming
     spec = {
         **before,
         "holderIdentity": identity,
+        # A whole number in the API, at least 1, although our durations may be fractions in tests.
         "leaseDurationSeconds": max(round(timings.duration), _ONE_SECOND),
         "renewTime": written,
     }
     if observed.holder != identity:
         spec["acquireTime"] = written
+        # Counts changes of the holder; creating the Lease is none.
         spec["leaseTransitions"] = int(before.get("leaseTransitions") or 0) + (observed.obj is not None)
     return _lease(observed, key, spec)
 
@@ -92,11 +95,13 @@ def claim(observed: ObservedLease, key: Key, identity: str, timings: LeaseTiming
 def resignation(observed: ObservedLease, key: Key, now: datetime) -> Json:
     """The Lease to write in order to let another lead at once."""
     written = _micro_time(now)
+    # As client-go's ``release``: an empty holder may be taken at once, without waiting for the duration.
     freed = {"holderIdentity": "", "leaseDurationSeconds": _ONE_SECOND, "renewTime": written, "acquireTime": written}
     return _lease(observed, key, {**_spec(observed.obj), **freed})
 
 
 def _lease(observed: ObservedLease, key: Key, spec: Json) -> Json:
+    # With its resourceVersion, so that only one of two candidates that read the same Lease can write it.
     metadata = observed.obj["metadata"] if observed.obj else {"name": key.name, "namespace": key.namespace}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
 
@@ -112,6 +117,7 @@ def _record(obj: Json) -> tuple[Any, ...]:
 
 
 def _micro_time(now: datetime) -> str:
+    # Kubernetes' MicroTime: exactly six digits, or the API server refuses it.
     return f"{now.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 

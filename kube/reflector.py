@@ -22,6 +22,7 @@ from process.backoff import backoff_seconds
 
 log = logging.getLogger(__name__)
 
+# As client-go's default page: 5,000 nodes in one answer would hold up the API server and our event loop.
 PAGE_LIMIT: Final = 500
 _MIN_WATCH_SECONDS: Final = 1.0
 """After a watch that ended sooner than this we pause: a server that refuses watches must not get them in a loop."""
@@ -118,6 +119,7 @@ class Reflector:
         """List and watch until cancelled."""
         pauses = backoff_seconds(self._rng)
         while True:
+            # A watch continues at the version where the last one ended; only without one is a list needed.
             started_at = self._clock()
             try:
                 if not self._store.version:
@@ -126,6 +128,7 @@ class Reflector:
                 await self._watch()
             except KubeApiError as error:
                 self._note_failure(error)
+            # It worked for a while, so the next failure is a new one and begins with short pauses.
             if self.heard_at - started_at >= _MIN_WATCH_SECONDS:
                 pauses = backoff_seconds(self._rng)
             if self._last_error or self._clock() - started_at < _MIN_WATCH_SECONDS:
@@ -143,6 +146,7 @@ class Reflector:
 
     async def relist(self) -> None:
         """List everything again, also while a watch runs. Raises `KubeApiError`."""
+        # Pages are applied as they come: the handler need not wait for the last of ten pages.
         listing = PagedList(self._store)
         try:
             await self._list(listing, PAGE_LIMIT)
@@ -170,7 +174,10 @@ class Reflector:
         lines = LineSplitter()
         query: dict[str, str | int] = {
             **self._selection.query,
+            # Without a version a watch would begin with all objects again.
             "resourceVersion": self._store.version,
+            # Bookmarks move the version on while nothing of the selection changes; else a quiet watch would resume at a
+            # version that the server has forgotten (410).
             "allowWatchBookmarks": "true",
             # Spread at random, so that the watches of many clients do not all end in the same moment.
             "timeoutSeconds": int(self._timeouts.watch_seconds * (1 + self._rng.random())),

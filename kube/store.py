@@ -61,6 +61,7 @@ class ObjectStore:
         if isinstance(event, Bookmark):
             self.version = event.version
             return []
+        # Also of events that change nothing for us: this is where a broken watch resumes.
         self.version = event.obj["metadata"]["resourceVersion"]
         if isinstance(event, Deleted):
             return list(self._remove(ref_of(event.obj), version_of(event.obj)))
@@ -77,11 +78,14 @@ class ObjectStore:
         # What a complete list did not contain was deleted by then, however late a report of it arrives.
         if not uid and version <= self._listed_at:
             return []
+        # Deleted and made again while the watch was down: both halves are reported, or the old object's state would be
+        # kept.
         changes: list[Change] = list(self._remove(ObjectRef(ref.key, uid), version)) if uid and uid != ref.uid else []
         self._known[ref.key] = (ref.uid, version)
         return [*changes, Update(obj)]
 
     def _remove(self, ref: ObjectRef, version: int) -> Iterator[Removal]:
+        # By UID: a name may be used again at once, a UID never.
         self._deleted.put(ref.uid, version)
         if self._known.get(ref.key, ("", 0))[0] == ref.uid:
             del self._known[ref.key]
@@ -113,6 +117,7 @@ class PagedList:
 
     def finish(self, version: str) -> list[Change]:
         """The list is complete: a watch may continue from `version`, unless one has come further already."""
+        # A list that is read while the watch runs may be older than what the watch has reported.
         if not self._store.version:
             self._store.version = version
         return self._store.remove_absent(self._uids, int(version) if version.isdigit() else -1)
@@ -126,4 +131,5 @@ def ref_of(obj: Json) -> ObjectRef:
 def version_of(obj: Json) -> int:
     """The object's resourceVersion: a number to compare within one kind (Kubernetes promises that since 1.35)."""
     version = str(obj["metadata"].get("resourceVersion", ""))
+    # 0 where there is none, so that any report with a version is newer.
     return int(version) if version.isdigit() else 0

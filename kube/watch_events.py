@@ -43,12 +43,15 @@ def decode_event(line: bytes) -> WatchEvent:
         event: Any = orjson.loads(line)
         kind, obj = event["type"], event["object"]
         if kind == "ERROR":
+            # A watch that has begun with status 200 can only report its end in a line: 410 arrives here, not as an HTTP
+            # status.
             raise KubeApiError(int(obj.get("code") or 500), str(obj.get("message") or "the watch ended with an error"))
         version = obj["metadata"]["resourceVersion"]
     except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError):
         raise KubeApiError(500, f"the watch sent a line that is not a watch event: {line[:80]!r}") from None
     if kind == "BOOKMARK":
         return Bookmark(version)
+    # An unknown event may carry a change; ignoring it would leave us with a wrong state unnoticed.
     if kind not in ("ADDED", "MODIFIED", "DELETED"):
         raise KubeApiError(500, f"the watch sent an event of unknown type {kind!r:.40}")
     return Deleted(obj) if kind == "DELETED" else Changed(obj)

@@ -29,8 +29,8 @@ def version_of(summary: AttemptSummarized) -> int:
     where two events carry the same time. A bind outweighs any number of nodes: a filter result that arrives after its
     bind never silently replaces it, but meets a version conflict.
     """
-    # OpenSearch's external versions refuse a write with an equal or smaller version, so more knowledge must mean a
-    # greater one.
+    # Stores keep the greater version (OpenSearch's ``external_gte`` refuses a smaller one), so more knowledge must give
+    # one.
     known = len(summary.nodes) + summary.judged_devices + len(summary.picked_devices)
     facts = (summary.ended_at is not None) + summary.complete
     bind = _BIND_WEIGHT if summary.bind else 0

@@ -67,6 +67,7 @@ class Builder:
         if not self.go.is_installed:
             install(self.go, commands, steps)
         packages = self._download(commands, steps)
+        # A killed build leaves a part file, never half an executable under the final name.
         part = self.binary.with_suffix(".part")
         compiling = _Counted(steps, "compiling Kubernetes (packages)", len(packages))
         commands.run([str(self.go.executable), "build", "-v", *BUILD_FLAGS, "-o", str(part), "."], compiling.at_line)
@@ -85,6 +86,8 @@ class Builder:
         return {
             **self.environment, **own,
             # Rare garbage collection halves the CPU time of the compiler; without cgo the machine needs no C compiler.
+            # ``readonly``: go.mod and go.sum are what was committed, or the build fails. ``modcacherw``: else the
+            # module cache could not be deleted. ``local``: no other toolchain is downloaded.
             "GOGC": "800", "CGO_ENABLED": "0", "GOFLAGS": "-mod=readonly -modcacherw", "GOTOOLCHAIN": "local",
             "GOWORK": "off",
         }  # fmt: skip

@@ -79,6 +79,7 @@ class ControlPlane:
         ServerError after killing all of them.
         """
         self.credentials.write()
+        # Programs that run know the others' ports from their flags and kubeconfigs.
         may_move = not any(program.is_alive for program in self.programs.values())
         for attempts_left in reversed(range(PORT_ATTEMPTS)):
             try:
@@ -87,6 +88,7 @@ class ControlPlane:
                 self.kill()
                 if not (may_move and attempts_left):
                     raise
+                # All ports move together: between choosing and listening any of them may be taken.
                 self._records = {record.name: record for record in new_records()}
                 self._make_programs(self.scheduler.configuration)
             except BaseException:
@@ -101,6 +103,7 @@ class ControlPlane:
         ``apiVersion``, ``kind``, ``clientConnection`` and ``leaderElection`` (off) are filled in where missing.
         Raises ServerError with the last lines of its log if it refuses the configuration.
         """
+        # kube-scheduler reads its configuration only once.
         self.scheduler.stop()
         self.scheduler.configuration = configuration
         self.scheduler.start()
@@ -116,6 +119,7 @@ class ControlPlane:
         done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False)
         if done.returncode:
             error = subprocess.CalledProcessError(done.returncode, ["kubectl", *arguments], done.stdout, done.stderr)
+            # CalledProcessError's own text shows only the exit status.
             error.add_note(done.stderr)
             raise error
         return done.stdout
@@ -144,6 +148,8 @@ class ControlPlane:
             program = self.programs[name]
             if not program.is_alive:
                 program.launch()
+                # After each program and not at the end: a kill in between must not leave a process that ``down`` does
+                # not know.
                 self.remember()
             program.wait_until_ready()
 

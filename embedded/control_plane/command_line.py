@@ -39,6 +39,7 @@ def up(
         Path | None, typer.Option(help="A KubeSchedulerConfiguration; by default kube-scheduler's own.", exists=True)
     ] = None,
     scheduler: Annotated[bool, typer.Option(help="Also start kube-scheduler.")] = True,
+    # Without kwok nothing runs a bound pod, and a deleted one stays until its grace period is forced to 0.
     kwok: Annotated[bool, typer.Option(help="Also start kwok, which plays the kubelets of all nodes.")] = True,
 ) -> None:
     """Start the programs that do not run yet, wait until they are ready for work, and leave them running."""

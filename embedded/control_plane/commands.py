@@ -42,9 +42,12 @@ class Commands:
                 cwd=self.folder,
                 env=dict(self.environment),
                 stdin=subprocess.DEVNULL,
+                # Into a file and not a pipe: two pipes read one after the other can block each other when the second is
+                # full.
                 stdout=out,
                 stderr=subprocess.PIPE,
                 encoding="utf-8",
+                # Compilers quote paths, which need not be UTF-8.
                 errors="replace",
                 pass_fds=parent_watch.inherited,
             ) as process:
@@ -53,8 +56,10 @@ class Commands:
                         log.write(line)
                         at_line(line.rstrip("\n"))
                 except BaseException:
+                    # An interrupted build must not keep all cores busy.
                     process.kill()
                     raise
+            # ``last_lines`` reads the file, not our buffer.
             log.flush()
             if process.returncode:
                 what = f"{' '.join(command[:2])} failed (exit status {process.returncode})"

@@ -22,6 +22,8 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 LIFETIME: Final = timedelta(days=365)
 # Name at the API server, and the group that gives it its rights.
 USERS: Final = {
+    # RBAC binds this group to cluster-admin before any role exists; the other two users have roles that the API server
+    # creates for their names.
     "admin": ("admin", "system:masters"),
     "scheduler": ("system:kube-scheduler", ""),
     "controller-manager": ("system:kube-controller-manager", ""),
@@ -69,12 +71,14 @@ class Credentials:
         if self.tokens.exists():
             return
         self.folder.mkdir(parents=True, exist_ok=True)
+        # The tokens in it are worth all rights on the API server.
         self.folder.chmod(0o700)
         authority = Authority.new("schedulerlog control plane")
         self.ca.write_bytes(authority.certificate_pem)
         certificate, key = authority.issue("kube-apiserver", dns_names=("localhost", "kubernetes.default.svc"))
         self.server_certificate.write_bytes(certificate)
         self.server_key.write_bytes(key)
+        # RSA of 2048 bits: the API server signs service account tokens with it.
         self.service_account_key.write_bytes(_private_pem(rsa.generate_private_key(65537, 2048)))
         lines = (f'{secrets.token_hex(16)},{name},{user},"{group}"' for user, (name, group) in USERS.items())
         # Last, because its presence shows that all the others exist.
@@ -115,7 +119,9 @@ class Authority:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = _name(name)
         builder = _builder(subject, subject, key.public_key()).add_extension(
-            x509.BasicConstraints(ca=True, path_length=0), critical=True
+            # It signs servers only, no further authorities.
+            x509.BasicConstraints(ca=True, path_length=0),
+            critical=True,
         )
         usage = x509.KeyUsage(
             digital_signature=True, content_commitment=False, key_encipherment=False, data_encipherment=False,
@@ -133,7 +139,9 @@ class Authority:
         """A new certificate and key (PEM) for a server at 127.0.0.1 and these names."""
         key = ec.generate_private_key(ec.SECP256R1())
         names = [x509.DNSName(each) for each in dns_names]
+        # Clients connect to 127.0.0.1, which must stand there as an address: names are not compared with addresses.
         alternatives = x509.SubjectAlternativeName([*names, x509.IPAddress(ip_address("127.0.0.1"))])
+        # Python 3.13 and later refuse a certificate without it (VERIFY_X509_STRICT).
         issuer = x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key())
         certificate = (
             _builder(_name(name), self.certificate.subject, key.public_key())

@@ -35,6 +35,7 @@ def down(folder: Path) -> list[ProgramName]:
         records = read_records(folder)
         stopped = [record.name for record in reversed(records) if _stop(record, folder)]
         if records:
+            # Ports are kept, so that the next ``up`` is reached at the same addresses.
             write_records(folder, [replace(record, process=None) for record in records])
         return stopped
 
@@ -47,6 +48,7 @@ def status(folder: Path) -> list[Status]:
 
 def environment(folder: Path) -> dict[str, str]:
     """``KUBECONFIG``, and a ``PATH`` entry with kubectl; raises NotRunningError if the API server does not run."""
+    # A kubeconfig of a server that does not run would only give puzzling connection errors.
     if not any(program.name == "kube-apiserver" and program.is_up for program in status(folder)):
         raise NotRunningError(
             f"no control plane runs in {folder}; start: python -m embedded kubernetes up --dir {folder}"

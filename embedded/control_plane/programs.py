@@ -65,6 +65,7 @@ class Etcd(Program):
             f"--listen-client-urls={self.url}", f"--advertise-client-urls={self.url}",
             f"--listen-peer-urls={peer}", f"--initial-advertise-peer-urls={peer}", f"--initial-cluster=default={peer}",
             # The next run creates again what a power failure destroys, so writes need not wait for the disk.
+            # 4 GiB: above its quota, 2 GiB by default, etcd refuses all writes.
             "--unsafe-no-fsync", "--quota-backend-bytes=4294967296",
         )  # fmt: skip
 
@@ -110,6 +111,7 @@ class ApiServer(Program):
         try:
             with self.client() as client:
                 client.get("/readyz").raise_for_status()
+                # ``/readyz`` alone does not show that kube-system exists and that etcd takes writes.
                 client.post(configmaps, json=body).raise_for_status()
                 client.delete(f"{configmaps}/{name}").raise_for_status()
         except httpx.HTTPError:
@@ -122,6 +124,7 @@ class ApiServer(Program):
             base_url=self.url,
             verify=ssl.create_default_context(cafile=self._credentials.ca),
             headers={"Authorization": f"Bearer {self._credentials.token(user)}"},
+            # A proxy of the environment does not reach the loopback interface of this machine.
             trust_env=False,
             timeout=10.0,
         )
@@ -142,6 +145,8 @@ class ControllerManager(Program):
             f"--controllers={','.join(CONTROLLERS)}", "--use-service-account-credentials=false",
             f"--service-account-private-key-file={files.service_account_key}", f"--root-ca-file={files.ca}",
             "--bind-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={self.home}",
+            # One replica needs no election; at the default of 20 requests a second, tests with many objects would wait
+            # for the controllers.
             "--leader-elect=false", "--kube-api-qps=500", "--kube-api-burst=1000",
         )  # fmt: skip
 
@@ -163,6 +168,7 @@ class KubeScheduler(Program):
         self.configuration = configuration
 
     def prepare(self) -> None:
+        # The default of 50 requests a second would bound what a test of scheduling measures.
         connection = {"kubeconfig": str(self._credentials.kubeconfig("scheduler")), "qps": 1000, "burst": 2000}
         document = {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
@@ -171,6 +177,7 @@ class KubeScheduler(Program):
             "leaderElection": {"leaderElect": False},
             **self.configuration,
         }
+        # Through JSON, because ``safe_dump`` refuses mappings that are not plain dictionaries.
         (self.home / "configuration.yaml").write_text(yaml.safe_dump(json.loads(json.dumps(document))))
 
     def command(self) -> list[str]:
@@ -192,6 +199,7 @@ class Kwok(Program):
         self._credentials = credentials
 
     def prepare(self) -> None:
+        # kwok's default stages are Go constants of its module and not a file: the executable prints them.
         stages = subprocess.run(self.run("kwok-stages"), capture_output=True, check=True).stdout
         (self.home / "stages.yaml").write_bytes(stages)
 

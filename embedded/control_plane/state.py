@@ -28,6 +28,7 @@ class ProgramRecord:
 def new_records() -> tuple[ProgramRecord, ...]:
     """All programs, never started, on ports that are free now."""
     ports: list[int] = []
+    # Two for every program, so that a record has one form; only etcd uses the second.
     for _ in range(2 * len(NAMES)):
         ports.append(free_port(KUBERNETES_PORTS, besides=ports))
     return tuple(ProgramRecord(name, ports[2 * place], ports[2 * place + 1]) for place, name in enumerate(NAMES))
@@ -55,6 +56,7 @@ def write_records(folder: Path, records: Sequence[ProgramRecord]) -> None:
 
 
 def _records(document: Any) -> tuple[ProgramRecord, ...]:
+    # Written by another version: guessing which process is which could stop the wrong one.
     if [each["name"] for each in document] != list(NAMES):
         raise ValueError(f"expected the programs {', '.join(NAMES)}")
     return tuple(_record(each) for each in document)
@@ -66,5 +68,6 @@ def _record(document: Any) -> ProgramRecord:
         name=document["name"],
         port=int(document["port"]),
         peer_port=int(document["peer_port"]),
+        # The start time belongs to the identity: process ids are used again.
         process=None if process is None else ProcessId(int(process["pid"]), str(process["started"])),
     )

@@ -53,6 +53,7 @@ class StepsBar:
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     def at(self, what: str, done: int, total: int) -> None:
+        # Only now: a build that is in the cache already should draw nothing. Starting twice does nothing.
         self._bar.start()
         self._bar.update(self._task, description=what, completed=done, total=total, visible=True)
 
@@ -73,6 +74,7 @@ class StepsLines:
         self._write_line(text)
 
     def at(self, what: str, done: int, total: int) -> None:
+        # The last step is always shown, or a log would end below 100 %.
         if what != self._part or done == total or self._clock() >= self._next_line:
             self._part = what
             self._next_line = self._clock() + LINE_EVERY_SECONDS
@@ -105,6 +107,7 @@ class SharedSteps:
         """Report the step that the process which builds has reached."""
         try:
             what, done, total = json.loads(self._file.read_bytes())
+        # The builder has not begun to report, or has just finished.
         except (OSError, ValueError):
             return
         self._own.at(str(what), int(done), int(total))

@@ -50,6 +50,7 @@ def pinned(cache: Path) -> Go:
 def is_new_enough(version: str) -> bool:
     """Whether a version such as ``go1.26.8`` is at least the minimum; development versions do not count."""
     match = _VERSION.fullmatch(version)
+    # As numbers: as text 1.9 would be newer than 1.26.
     return match is not None and (int(match[1]), int(match[2])) >= MINIMUM
 
 
