@@ -61,6 +61,7 @@ def read_bind(body: bytes) -> BindRequest:
             raise UnusableBodyError(f"{name} is not a string")
         if not value and name != "PodUID":
             raise UnusableBodyError(f"{name} is empty")
+    # Derived as in a cluster file without UIDs, so that both mean the same pod.
     uid = fields["PodUID"] or derived_uid(fields["PodNamespace"], fields["PodName"])
     return BindRequest(fields["PodNamespace"], fields["PodName"], uid, fields["Node"])
 

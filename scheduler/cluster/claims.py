@@ -19,6 +19,7 @@ Mark = tuple[str | None, ...]
 MAX_REMEMBERED_VOID: Final = 100_000
 """Pods whose void annotations are remembered; beyond them the oldest are forgotten, and their annotations count."""
 
+# The time has whole seconds: two decisions within one second differ by node or devices, if at all.
 _MARKS: Final = (ASSIGNED_NODE, ASSIGNED_TIME, DEVICES_ALLOCATED)
 _UNMARKED: Final[Mark] = (None,) * len(_MARKS)
 
@@ -70,6 +71,7 @@ class Claims:
         if uid in self._writing or self._unobserved.get(uid, mark) != mark:
             return False
         self._unobserved.pop(uid, None)
+        # Asked again each time: void annotations remain in the pod, so every later observation has them too.
         return mark not in self._void.get(uid, ())
 
     def forget(self, uid: str) -> None:

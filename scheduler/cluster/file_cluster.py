@@ -136,6 +136,7 @@ class FileCluster:
         metadata = pod["metadata"]
         key = (metadata["namespace"], metadata["name"])
         held = self._pods.get(key)
+        # A retry of a pod that is known: what was written into it is kept.
         if held and _uid(held.manifest) == metadata["uid"]:
             return
         self._replace_pod(key, pod)
@@ -195,6 +196,7 @@ class FileCluster:
             raise KubeApiError(409, _other_uid(about, uid, held))
         if held.node or bound_to:
             raise KubeApiError(409, f'{about}: pod {name} is already assigned to node "{held.node or bound_to}"')
+        # There is no kubelet here, so a bound pod runs at once.
         held.node, held.phase = node, "Running"
         await self._allocate(held, namespace, name, node)
 
@@ -205,6 +207,7 @@ class FileCluster:
         done = {DEVICES_TO_ALLOCATE: ";" * waiting.count(";"), BIND_PHASE: PHASE_SUCCESS}
         await self.patch_pod(namespace, name, _uid(held.manifest), done)
         lock = annotation(self._node(node).current(), NODE_LOCK)
+        # Its own lock only: another pod may have taken over an expired one.
         if lock is not None and owner_of(lock) == (namespace, name):
             await self.patch_node(node, {NODE_LOCK: None}, str(self._node(node).version))
 

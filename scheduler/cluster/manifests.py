@@ -104,6 +104,7 @@ def _take_pod(manifest: Manifest, pod: yaml_lines.Mapping) -> None:
         for container in _list(spec, listed):
             _check_container(container, spec.line_of(listed))
     key = (metadata["namespace"], metadata["name"])
+    # Derived, so that reading the file again does not make it another pod.
     metadata.setdefault("uid", derived_uid(*key))
     _keep(manifest.pods, key, pod, "Pod {}/{}".format(*key))
 
@@ -151,6 +152,7 @@ def _metadata(found: yaml_lines.Mapping) -> yaml_lines.Mapping:
     for field_name in ("annotations", "labels"):
         entries = _mapping(metadata, field_name)
         for key in entries:
+            # Kubernetes takes strings only, while YAML makes `1` a number and `yes` a boolean.
             _text(entries, key, f"metadata.{field_name}: {key}")
     return metadata
 

@@ -35,8 +35,7 @@ class ClusterColumns:
         self.devices = node_columns.device_table()
         self.nodes = node_columns.node_table(len(vendors))
         self.quotas = Quotas()
-        # Kept apart: NVIDIA's devices outlast a broken annotation, those of other vendors are read each time.
-        self._nvidia_devices: dict[str, NodeDevices] = {}
+        self._nvidia_devices: dict[str, NodeDevices] = {}  # outlast a broken annotation, those of other vendors do not
         self._accepts_colon_form = accepts_colon_form
         self._ids: dict[str, int] = {}
         self._entries: dict[int, NodeEntry] = {}
@@ -71,8 +70,7 @@ class ClusterColumns:
             self._nvidia_devices[name] = nvidia
         self._register(name, combine(self._nvidia_devices.get(name), reading.others, self.vendors))
         self._explain(name, nvidia if isinstance(nvidia, Malformed) else reading.problem or nvidia, step)
-        # At every change: HAMi overlooks a cordon while registration and allocatable count remain the same.
-        self._apply_cordon(name, annotations)
+        self._apply_cordon(name, annotations)  # at every change: HAMi overlooks it while the registration is the same
 
     def _accepted(self, nvidia: NodeDevices | Malformed | None) -> NodeDevices | Malformed | None:
         """NVIDIA's registration, unless it has a form that is switched off."""
@@ -91,8 +89,7 @@ class ClusterColumns:
 
     def _register(self, name: str, found: NodeDevices | None) -> None:
         old = self.entry(name)
-        # Most changes of a node (status, lock) leave its devices alone; their rows keep what pods hold.
-        if old and old.devices == found:
+        if old and old.devices == found:  # most changes of a node (status, lock) leave its devices alone
             return
         self._unregister(name)
         if found is None:
@@ -103,13 +100,11 @@ class ClusterColumns:
         )
         for row, device in enumerate(devices, entry.start):
             entry.rows.setdefault(device.uuid, []).append(row)
-            # A set: nothing keeps two nodes, or two devices of one, from registering the same UUID.
-            self._rows.setdefault(device.uuid, set()).add(row)
+            self._rows.setdefault(device.uuid, set()).add(row)  # several nodes may register the same UUID
         self._ids[name], self._entries[entry.id], self._fragments[entry.id] = entry.id, entry, entry.fragment
         node_columns.fill_device_rows(self.devices, entry, self._kinds)
         node_columns.fill_node_row(self.nodes, self.devices, entry, self.vendors, self._nvidia_code)
-        # Pods may be known before their node, and outlast its registration.
-        for uid in self._pods_on.get(name, ()):
+        for uid in self._pods_on.get(name, ()):  # pods may be known before their node, and outlast its registration
             node_columns.add_use(self.devices, self.nodes, entry, self._pods[uid], 1)
 
     def _apply_cordon(self, name: str, annotations: Mapping[str, Any]) -> None:
@@ -160,8 +155,7 @@ class ClusterColumns:
         return entry.devices.registration if entry else None
 
     def entry(self, name: str) -> NodeEntry | None:
-        # Row 0 of a table is never given out, so ids begin at 1, and -1 finds nothing.
-        return self._entries.get(self._ids.get(name, -1))
+        return self._entries.get(self._ids.get(name, -1))  # ids begin at 1: row 0 of a table is never given out
 
     def entries(self, ids: Iterable[int]) -> list[NodeEntry]:
         """The registered node behind each id."""
@@ -212,8 +206,7 @@ class ClusterColumns:
     def hold(self, uid: str, use: PodUse) -> None:
         """Count what a pod holds, in place of whatever it held before."""
         before = self._pods.get(uid)
-        # The watch brings back what the reservation has counted already.
-        if before == use:
+        if before == use:  # the watch brings back what the reservation has counted already
             return
         if before:
             self.delete_pod(uid)
@@ -236,8 +229,7 @@ class ClusterColumns:
         return self._pods.get(uid)
 
     def _tally(self, use: PodUse, sign: int) -> None:
-        # Against the quota also while the node is unregistered: the pod exists all the same.
-        for vendor, (memory_mib, cores) in use.quota_use().items():
+        for vendor, (memory_mib, cores) in use.quota_use().items():  # also while the node is unregistered
             self.quotas.add_use(use.namespace, vendor, sign * memory_mib, sign * cores)
         entry = self.entry(use.node)
         if entry:

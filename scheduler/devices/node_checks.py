@@ -112,6 +112,7 @@ def _too_old(registration: VendorRegistration, handshake: Handshake, age: timede
         f"the handshake {handshake.text[:100]!r} is {age.total_seconds():.0f} s old "
         f"(limit {limit.total_seconds():.0f} s): "
     )
+    # Device plugins up to v2.7 report every 30 s; since v2.8 only the scheduler's requests are here.
     if not handshake.is_request:
         return text + "the device plugin has stopped reporting"
     if not registration.allocatable:

@@ -80,8 +80,10 @@ def fill_node_row(table: Table, devices: Table, entry: NodeEntry, vendors: Seque
     table["start"][entry.id], table["size"][entry.id] = entry.start, entry.size
     codes = entry.devices.vendors
     for code in range(1, len(vendors) + 1):
+        # By vendor, since the Y of HAMi's `X/Y Reason` counts devices of the requested vendor only.
         table[countable(code)][entry.id] = codes.count(code)
     owned = zip(entry.devices.registration.devices, codes, strict=True)
+    # These nodes are judged device by device: one MIG device may give several instances.
     table["has_mig"][entry.id] = any(device.mode == MIG_MODE and code == nvidia for device, code in owned)
     for name in TOTAL:
         table[name][entry.id] = devices[name][block].sum()

@@ -23,5 +23,6 @@ def pair_matrix(uuids: Sequence[str], scores: PairScores) -> NDArray[np.int64]:
         # JSON holds integers of any length, numpy only 64 bits.
         pairs = np.array([[max(-_LARGEST_SCORE, min(score, _LARGEST_SCORE)) for score in row] for row in rows])
     pairs = np.clip(pairs, -_LARGEST_SCORE, _LARGEST_SCORE)
+    # A device has no connection with itself, whatever the annotation says.
     np.fill_diagonal(pairs, 0)
     return pairs

@@ -139,7 +139,7 @@ def _device_use(
     return DeviceUse(
         max(memory_mib, *(held.memory_mib for held in init)) if init else memory_mib,
         max(cores, *(held.cores for held in init)) if init else cores,
-        # HAMi: a slot for each app container, and one for all init containers, which do not run side by side.
+        # HAMi: a slot for each share of an app container, and one for all init containers together.
         max(len(apps), 1) if init or apps else 0,
         instances,
         vendor,

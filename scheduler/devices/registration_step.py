@@ -44,6 +44,7 @@ def next_step(
         return RegistrationStep.READ
     if is_given_up(handshake, allocatable, now):
         return RegistrationStep.DROP
+    # While its request is open, HAMi reads the devices again only where the annotation has changed.
     has_changed = last.register is not None and annotations.get(keys.register) != last.register
     return RegistrationStep.READ if has_changed else RegistrationStep.KEEP
 

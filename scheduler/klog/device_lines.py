@@ -34,6 +34,7 @@ def _node_devices(node: str, rows: "_Rows", place: int, fragment: NodeFragment) 
         if line_of_verdict := _LINE_OF_VERDICT.get(verdict):
             line, message, rest = line_of_verdict
             yield LogLine(line, f'"{message}" {node} device={uuids[rows.device[row]]}{rest(rows, row)}')
+        # Found in vain: HAMi counts these devices in one more line (device.go:873).
         allocated += verdict == verdict_codes.ALLOCATED_INSUFFICIENT
     if allocated:
         counted = f"request={rows.request.count} allocated={allocated}"
@@ -49,6 +50,7 @@ class _Rows:
         self.models = [quoted(kind.model) for kind in decision.kinds]
         self.kinds = decision.kinds
         self.offsets: list[int] = judged.offsets.tolist()
+        # The False at the end is for index -1, the refusal of nodes that fit.
         bare = np.array(
             [refusal.bare == ReasonCode.NODE_INSUFFICIENT_DEVICE.value for refusal in decision.refusals] + [False]
         )

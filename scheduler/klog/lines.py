@@ -44,6 +44,7 @@ def decided(attempt: AttemptRef, decision: Decision, ended_at: datetime, error: 
     if level >= NODES:
         yield from _nodes(pod, decision)
         if decision.chosen is None:
+            # Without the namespace, as HAMi writes this line.
             name = quoted(attempt.pod.name)
             yield LogLine("scheduler.go:1110", f'"No available nodes meet the required scores" pod={name}')
     yield from _events(attempt, _summary(attempt, decision, ended_at, error))

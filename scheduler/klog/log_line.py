@@ -16,6 +16,7 @@ class LogLine(NamedTuple):
 
 def quoted(text: str) -> str:
     """A text in double quotes, with everything escaped that could end it or the line."""
+    # orjson escapes what JSON demands, and DEL is not among it.
     written: bytes = orjson.dumps(text)
     return written.decode().replace("\x7f", "\\u007f")
 

@@ -68,6 +68,7 @@ class KlogWriter:
         """Attempts and binds that were left out."""
         self._logged_drops = 0
         self._is_broken = False
+        # A daemon: lines that are not read any more must not keep the process from ending.
         self._thread = threading.Thread(target=self._run, name="klog", daemon=True)
         self._thread.start()
 
@@ -112,6 +113,7 @@ class KlogWriter:
             self._written += weight
 
     def _left_out(self) -> Iterator[LogLine]:
+        # Read once: the other thread may count further meanwhile.
         dropped = self.dropped
         if dropped != self._logged_drops:
             count = dropped - self._logged_drops

@@ -45,6 +45,7 @@ def profile() -> Profile:
     statistics = tracemalloc.take_snapshot().statistics("traceback")
     names = _functions({frame.filename for each in statistics for frame in each.traceback})
     samples = [
+        # tracemalloc has the outermost frame first, pprof the innermost.
         Sample(tuple(_frame(frame, names) for frame in reversed(each.traceback)), (each.count, each.size))
         for each in statistics
     ]

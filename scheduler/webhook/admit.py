@@ -66,6 +66,7 @@ def _is_anothers(name: str, rules: AdmissionRules) -> bool:
 
 def _mutate_all(pod: Json, rules: AdmissionRules) -> bool:
     """Complete every container for every vendor; whether any asks for a device."""
+    # A list: any() on a generator would end at the first that asks, and leave the other containers as they are.
     asks = [mutate(pod, container, vendor) for container in _containers(pod["spec"]) for vendor in rules.vendors]
     return any(asks)
 

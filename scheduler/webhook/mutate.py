@@ -119,6 +119,7 @@ def _round_memory(container: Json, vendor: Vendor) -> None:
     if vendor.admission.shares_stand_alone and count > 1 and memory != amounts.whole_mib:
         raise InvalidRequestError(f"{name}: a part of a device can only be requested with one {vendor.resources.count}")
     limits[name] = str(memory)
+    # Kubernetes refuses an extended resource whose request and limit differ.
     container["resources"].setdefault("requests", {})[name] = str(memory)
 
 

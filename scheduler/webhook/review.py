@@ -137,6 +137,7 @@ def _pod(item: Any) -> Json:
 
 def _refusal(message: str, code: int) -> Json:
     reason = {"reason": "Forbidden"} if code == _FORBIDDEN else {}
+    # As Go marshals a Status: metadata is a struct and always written.
     return {"allowed": False, "status": {"metadata": {}, "message": message, **reason, "code": code}}
 
 

@@ -75,6 +75,7 @@ def _leadership(server: ApiServerOptions, client: Client) -> Leadership | None:
 def _watch(metrics: Metrics, cluster: KubernetesCluster, election: Leadership | None) -> None:
     metrics.watch(
         "cache_age_seconds",
+        # The watch that has been silent longest: the others must not hide that it is dead.
         lambda: time.monotonic() - min(watch.heard_at for watch in cluster.watches),
     )
     metrics.watch(

@@ -222,7 +222,7 @@ class Spool:
 
     def close(self) -> None:
         """Release the folder. Entries in memory are written to disk now; where that fails, they are lost."""
-        # The last chance to write: the pause between two tries is over now.
+        # The last chance to write: the pause between two tries does not count.
         self._failed_at = 0
         self.retry_disk()
         if len(self._memory):
