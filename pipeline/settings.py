@@ -11,6 +11,7 @@ from process.variables import variable
 
 def _known_pools(expected: str, info: ValidationInfo) -> str:
     """Raises ``ValueError`` for a pool that ``node_pools`` does not define."""
+    # A misspelt pool has no nodes: placements on the nodes that were meant would be findings.
     defined = {pair.partition("=")[0].strip() for pair in str(info.data.get("node_pools", "")).split(",")}
     for pair in expected.split(","):
         for pool in pair.partition("=")[2].split("|"):

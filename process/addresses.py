@@ -59,6 +59,7 @@ def url(text: str, example: str = "http://127.0.0.1:9200") -> str:
     if not is_url or re.search(r"\s", text):
         # A user and a password may stand in it, wherever the mistake is.
         raise ValueError(f"not a URL: write for example {example}")
+    # Paths that begin with a slash are appended to it.
     return text.rstrip("/")
 
 

@@ -36,6 +36,7 @@ async def answer_page(
     scope = token_scope(definition.name, query, **path_parameters)
     position = requested_position(query.continue_, scope, definition.position_type)
     position = position or first_page(definition.position_type, query.since, query.until, datetime.now(UTC))
+    # The position is also what the token carries: a range such as "2h" is resolved at the first page only.
     page = await read_page(index, definition.source, filters(position), position, query.limit)
     token = encode_token(scope, page.next_position) if page.next_position else None
     items = [_item(definition, hit) for hit in page.hits]

@@ -120,6 +120,7 @@ class PlacementHandlers:
         page, response = await answer_page(
             self.index, request, occupancy_queries.PLACEMENTS_LIST, query, filters, node=node
         )
+        # Asked only where the list is empty: most lists need no second search.
         if not page.total:
             await self._require_record_of(node, None)
         return response

@@ -52,6 +52,7 @@ def pod_attempts_query(namespace: str, name: str, after: Sequence[Any] | None) -
 
     The hits have only ``HISTORY_FIELDS``: the documents hold every node.
     """
+    # The digest is enough to group attempts into episodes; doc values are read without the document.
     body = {
         "query": _of_pod(namespace, name),
         "sort": SORT,

@@ -88,6 +88,7 @@ def group_runs(latest_first: Iterable[AttemptOutline]) -> Iterator[AttemptRun]:
 def with_cached_attempt(indexed: Sequence[AttemptOutline], cached: AttemptOutline) -> list[AttemptOutline]:
     """``indexed`` (latest first) with the attempt in memory, which the index may lack or have in an older version."""
     others = [attempt for attempt in indexed if attempt.attempt_id != cached.attempt_id]
+    # The order of `attempt_queries.SORT`: the next page continues behind these sort values.
     return sorted([*others, cached], key=lambda attempt: (-attempt.started_ms, attempt.attempt_id))
 
 

@@ -103,6 +103,7 @@ def latest_observations(answer: Json, at: datetime) -> list[Observed]:
 
 
 def _latest(hits: Iterable[Json], at: datetime) -> Observed | None:
+    # The index compares milliseconds; an event later in the same one has not happened yet at `at`.
     by_then = [event for event in map(_event_of_hit, hits) if event.observed_at <= at]
     return max(by_then, key=lambda event: event.observed_at, default=None)
 

@@ -36,6 +36,7 @@ def placement_filters(values: Mapping[str, str | None], position: PlacementsPosi
     if position.since:
         clauses.append(_not_ended("lte", position.since))
     if position.until:
+        # A placement overlaps the range if it began before the range ends and had not ended when the range begins.
         clauses.append({"range": {"@timestamp": {"lt": position.until}}})
     return clauses
 

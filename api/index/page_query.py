@@ -84,6 +84,7 @@ def page_body(source: ListSource, clauses: Sequence[Json], position: PagePositio
         # Exactly, since clients show it as the length of the list; OpenSearch stops counting at 10,000 otherwise.
         "track_total_hits": True,
     }
+    # Sent again with each page, which begins the keep-alive again.
     if position.pit:
         body["pit"] = {"id": position.pit, "keep_alive": KEEP_ALIVE}
     if position.sort:

@@ -23,6 +23,7 @@ def alerts(
     metrics_address: MetricsAddress = None,
 ) -> None:
     """Evaluate rules and publish alerts, until SIGTERM. Run one of these."""
+    # Here and not above: the client of Kafka takes long to import, and `check-rules` needs none.
     from pipeline.alerts.process import Settings, run
 
     with one_line_for(RuleError):

@@ -39,6 +39,7 @@ def of_scheduler(scheduler: str) -> dict[str, str]:
 
 
 def of_dead_letters() -> dict[str, str]:
+    # Dead letters are on Kafka alone: neither the API nor the index has them.
     return {"command": "python -m pipeline dead-letters list"}
 
 

@@ -49,6 +49,7 @@ class RecentObservations:
         """Is it a change from the one before it? Then it is remembered."""
         if observation in self._changes:
             return False
+        # Compared with the one before it in time, not with the one read last: observations may arrive late.
         before = [change for change in self._changes if change.at <= observation.at]
         if before and before[-1].digest == observation.digest:
             return False

@@ -125,6 +125,7 @@ def observed(hits: Iterable[dict[str, Any]]) -> Iterator[tuple[ObservationDigest
 
 def holding_of(document: StoredPlacement) -> Holding | None:
     placement = placement_of(document.id, document.source)
+    # The bind has the start of the attempt, which the placement itself does not keep.
     bind = next((fact for fact in facts_of(document) if isinstance(fact, BindFact)), None)
     if isinstance(placement, Rejected):
         return None

@@ -230,8 +230,7 @@ class Worker:
             positions = faust_app.positions(self._app)
             self._state.lag = lag(positions)
             if stuck := watchdog.check(positions, time.monotonic(), is_excused=self._is_waiting):
-                # Ends the process instead of a new app: why the consumer stopped is not known, so nothing of it is used
-                # again.
+                # Not a new app: why the consumer stopped is not known, so nothing of it is used again.
                 raise StuckError(f"no progress: {stuck}. Nothing is lost; the worker ends, to be started again.")
 
 

@@ -61,5 +61,6 @@ class BehindCondition(RebuiltCondition):
                     f"decisions of {scheduler} have reached Kafka late for {late:.0f} minutes, now {delay:.0f} s after "
                     "they were made: its spool grows; see whether the brokers answer and replicas are in sync"
                 )
+                # A number and no label: it differs at each tick, and a label that changes makes another alert.
                 numbers = {"behind_seconds": delay}
                 yield Firing({"scheduler": scheduler}, summary, numbers, partial(links.of_scheduler, scheduler))

@@ -38,6 +38,7 @@ class DeadLettersCondition(RebuiltCondition):
 
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, DeadLettered):
+            # By topic: causes differ from record to record, and each would be an alert of its own.
             self._dead_letters.add({"topic": event.topic}, event.at)
 
     def firing(self, now: datetime) -> Iterator[Firing]:

@@ -59,5 +59,6 @@ class LockCondition(RebuiltCondition):
                     f"which pod its annotation {NODE_LOCK} names, and whether the node's device plugin runs"
                 )
                 numbers = {"locked_minutes": locked, "binds": float(streak.count)}
+                # Only failed attempts: on a busy node the bound ones would fill the answer.
                 query = partial(links.of_node, node, streak.started_at, now, status="failed")
                 yield Firing({"node": node}, summary, numbers, query)
