@@ -143,8 +143,8 @@ class Writer:
 
     async def _count_minutes(self) -> None:
         """Write the counts of the minutes that changed; then acknowledge the records of their attempts."""
-        # Taken before the write: `forget` may clear the list meanwhile. Records of a partition that was revoked since are
-        # not acknowledged all the same, see `_Partition.complete` of the agent.
+        # Taken before the write: `forget` may clear the list meanwhile. Records of a partition that was revoked since
+        # are not acknowledged all the same, see `_Partition.complete` of the agent.
         written, self._unacknowledged = self._unacknowledged, []
         documents, outgoing = self._builder.take_minutes()
         await asyncio.gather(self._index.write(documents), self._topics.send(outgoing))
