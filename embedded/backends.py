@@ -32,6 +32,7 @@ KAFKA_VARIABLE: Final = "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS"
 OPENSEARCH_VARIABLE: Final = "SCHEDULERLOG_OPENSEARCH_URL"
 
 
+# Between choosing a port and listening on it another process may take it; five times in a row is a fault.
 PORT_ATTEMPTS: Final = 5
 
 
@@ -45,6 +46,7 @@ class Backends:
         self._cluster_id = state.kafka_cluster_id
         self._jvms = jvms
         self._parent_watch = parent_watch
+        # Kafka and OpenSearch start in two threads, and both write the state file.
         self._writing = threading.Lock()
         self.kafka = self._kafka_of(state.of("kafka"))
         self._opensearch = [self._opensearch_of(record) for record in state.of("opensearch")]
@@ -95,6 +97,7 @@ class Backends:
 
     def stop(self) -> None:
         """Stop all, side by side."""
+        # First ask all, then wait: stopping takes seconds, and the servers stop at the same time.
         for server in self.servers:
             server.ask_to_stop()
         for server in self.servers:
@@ -219,6 +222,7 @@ def _home(folder: Path | None, keep_data: bool) -> Iterator[Path]:
         return
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
+    # A new folder for each run: tests that run side by side share neither data nor state file.
     home = Path(tempfile.mkdtemp(prefix="schedulerlog-", dir=folder)).resolve()
     try:
         yield home
@@ -229,6 +233,7 @@ def _home(folder: Path | None, keep_data: bool) -> Iterator[Path]:
 def _unused(home: Path) -> State | None:
     """The state that an earlier run left; raises EmbeddedError if its servers still run."""
     state = read_state(home)
+    # Two brokers on one data folder would damage it.
     alive = [record.name for record in state.servers if record.process and record.process.is_alive()] if state else []
     if alive:
         raise EmbeddedError(f"{home} is in use ({', '.join(alive)} running): stop them, or name another folder")

@@ -23,6 +23,7 @@ from embedded.progress import NoProgress, Progress, started
 
 REPOSITORY_VARIABLE: Final = "SCHEDULERLOG_MAVEN_REPOSITORY"
 DEFAULT_REPOSITORY: Final = "https://repo.maven.apache.org/maven2"
+# A hundred and fifty small files: one after the other, the time of each request would dominate.
 PARALLEL: Final = 4
 ATTEMPTS: Final = 5
 
@@ -70,6 +71,7 @@ def install(
 
     Raises DownloadError; the next run continues with the bytes that have arrived.
     """
+    # Before the lock: the usual case must not wait for another process that installs.
     if not missing(jars, cache):
         return 0
     progress = progress or NoProgress()
@@ -101,6 +103,7 @@ class Repository:
                 part.replace(target)
                 return
             if attempt < ATTEMPTS:
+                # Longer each time, so that a repository that is overloaded gets time to recover.
                 self.pause(min(0.2 * 2**attempt, 5.0))
         raise DownloadError(f"{self.url(jar)}: {problem}, {ATTEMPTS} times. {_next_step()}")
 
@@ -128,8 +131,10 @@ class Repository:
     def _continue_part(self, jar: Jar, part: Path, client: httpx.Client, progress: Progress) -> None:
         part.parent.mkdir(parents=True, exist_ok=True)
         have = part.stat().st_size if part.exists() else 0
+        # Complete, or too long: the hash decides, not another download.
         if have >= jar.size:
             return
+        # Compressed on the way, a range would count bytes of the compressed form.
         headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={have}-"} if have else {})
         with client.stream("GET", self.url(jar), headers=headers) as response:
             response.raise_for_status()
@@ -154,6 +159,7 @@ def _download_all(jars: Sequence[Jar], source: Repository, progress: Progress) -
         futures = [pool.submit(source.fetch, jar, client, progress) for jar in jars]
         done, pending = wait(futures, return_when=FIRST_EXCEPTION)
         for future in pending:
+            # What has not begun is useless after a failure; files that have begun are continued by the next run.
             future.cancel()
         for future in done:
             future.result()
@@ -162,6 +168,7 @@ def _download_all(jars: Sequence[Jar], source: Repository, progress: Progress) -
 def _passing_status(error: httpx.HTTPStatusError) -> str:
     """A description of a status that may pass by itself; raises DownloadError for any other."""
     status = error.response.status_code
+    # 416: a part file that is as long as the file or longer asks for a range that does not exist.
     if status in {408, 416, 425, 429} or status >= 500:
         return f"the repository answered {status}"
     raise DownloadError(f"{error.request.url}: the repository answered {status}. {_next_step()}") from error

@@ -73,6 +73,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 def _stop(running: Mapping[str, ProcessId], folder: Path) -> None:
     for process in running.values():
+        # All first, so that they stop at the same time.
         process.ask_to_stop()
     stuck = [name for name, process in running.items() if not process.stop(GRACE_SECONDS)]
     if stuck:

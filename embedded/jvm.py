@@ -20,6 +20,7 @@ FLAGS_VARIABLE: Final = "SCHEDULERLOG_EMBEDDED_JAVA_FLAGS"
 # start (docs/backends.md). For hours of full load set SCHEDULERLOG_EMBEDDED_JAVA_FLAGS to "-XX:+UseG1GC".
 QUICK_START_FLAGS: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 
+# ``-Xmx`` without a unit means bytes, and Java then fails with a message that does not name the variable.
 _HEAP = re.compile(r"[1-9][0-9]*[mMgG]")
 # Java takes more options from these variables; agents and class paths of other programs must not get into our servers.
 _FOREIGN_VARIABLES: Final = ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS", "CLASSPATH", "JAVA_OPTS")

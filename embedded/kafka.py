@@ -22,6 +22,7 @@ from embedded.process import ParentWatch, ProcessId, last_lines
 from embedded.server import JavaServer
 
 PROBE_PREFIX: Final = "embedded-probe-"
+# A probe that hangs must end before the deadline of the start (``server.START_SECONDS``), so that it is tried again.
 _PROBE_MS: Final = 10_000
 _LOG_FORMAT: Final = (
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
@@ -44,6 +45,7 @@ def properties(node: int, addresses: Sequence[Address], log_dir: Path) -> str:
         raise EmbeddedError(f"{log_dir}: Kafka reads a comma in log.dirs as a separator; use a folder without one")
     own = addresses[node]
     brokers = len(addresses)
+    # As in production with three: ``acks=all`` is then refused when two of three are down.
     in_sync = min(2, brokers)
     voters = ",".join(f"{each.node}@127.0.0.1:{each.controller_port}" for each in addresses)
     return "".join(
@@ -122,6 +124,7 @@ class KafkaBroker(JavaServer):
 
     def prepare(self) -> None:
         self._properties_file.write_text(properties(self.node, self.addresses, self._log_dir), encoding="utf-8")
+        # Formatted once: another format would give the data another cluster.
         if not (self._log_dir / "meta.properties").exists():
             self._format()
 
@@ -162,6 +165,7 @@ async def probe(bootstrap_server: str, node: int, cluster_id: str | None = None)
 
 
 async def _create(admin: Any, topic: str, node: int) -> None:
+    # On this broker by name: a topic that is placed anywhere would prove only that some broker works.
     placed = NewTopic(topic, num_partitions=-1, replication_factor=-1, replica_assignments={0: [node]})
     answer = await admin.create_topics([placed], timeout_ms=_PROBE_MS)
     for _, code, *_ in answer.topic_errors:
@@ -180,6 +184,7 @@ async def _write_and_read(bootstrap_server: str, topic: str) -> None:
     consumer = AIOKafkaConsumer(
         bootstrap_servers=bootstrap_server,
         request_timeout_ms=_PROBE_MS,
+        # Without a group: the coordinator's own topic need not exist for the broker to be ready.
         enable_auto_commit=False,
         auto_offset_reset="earliest",
     )

@@ -19,6 +19,7 @@ ServerKind = Literal["kafka", "opensearch"]
 KINDS: Final[tuple[ServerKind, ...]] = get_args(ServerKind)
 LOCK_FILE: Final = Path(__file__).with_name("jars.lock")
 
+# No segment begins with a dot, so that no path leads out of the cache folder.
 _PATH = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9._+-]*/)+[A-Za-z0-9_][A-Za-z0-9._+-]*\.jar")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -55,6 +56,7 @@ def read_lock(file: Path = LOCK_FILE) -> Lock:
 
 def all_jars(lock: Lock, kinds: Iterable[ServerKind] = KINDS) -> tuple[Jar, ...]:
     """Every jar that these servers need, without duplicates, sorted by path."""
+    # Both servers need some of the same jars (log4j, HdrHistogram): each is downloaded once.
     return tuple(sorted({jar for kind in kinds for jar in lock[kind]}))
 
 
@@ -87,6 +89,7 @@ def main(arguments: list[str]) -> int:
         sys.stderr.write("usage: python -m embedded.lock kafka=FOLDER opensearch=FOLDER (Maven repository layout)\n")
         return 2
     lines = [line for kind in KINDS for line in _lock_lines(kind, Path(folders[kind]))]
+    # What is written must be what can be read.
     parse_lock("\n".join(lines))
     header = "# server path size sha256 (written by python -m embedded.lock; see docs/backends.md)\n"
     LOCK_FILE.write_text(header + "\n".join(lines) + "\n", encoding="ascii")

@@ -21,6 +21,7 @@ def file_lock(
     file cannot be created.
     """
     lock.parent.mkdir(parents=True, exist_ok=True)
+    # Not inherited: a server that is left running would otherwise hold the lock after we have ended.
     descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         if not _try_lock(descriptor):
@@ -36,6 +37,7 @@ def file_lock(
 def _try_lock(descriptor: int) -> bool:
     """Try to take the lock without waiting; whether we hold it now."""
     try:
+        # Without blocking, so that the wait can be shown and interrupted.
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False

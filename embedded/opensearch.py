@@ -71,6 +71,7 @@ class OpenSearchNode(JavaServer):
         return self._jvm.command(
             "--enable-native-access=ALL-UNNAMED", MAIN,
             "-basePath", str(self.home), "-clusterName", "schedulerlog", "-numOfNode", "1",
+            # The runner listens on the base port plus the number of the node, and the first node is 1.
             "-baseHttpPort", str(self.port - 1), "-moduleTypes", ",".join(MODULES), "-printOnFailure",
         )  # fmt: skip
 
@@ -106,9 +107,11 @@ def probe(url: str) -> None:
     index = f"/{PROBE_PREFIX}{uuid.uuid4().hex}"
     # The proxies that the environment names are for other machines, not for 127.0.0.1.
     with httpx.Client(base_url=url, trust_env=False, timeout=10.0) as client:
+        # Yellow: one node can hold no replica, so an index with replicas is never green.
         _expect(client.get("/_cluster/health", params={"wait_for_status": "yellow", "timeout": "5s"}))
         _expect(client.put(index, json={"settings": {"number_of_shards": 1, "number_of_replicas": 0}}))
         try:
+            # Searchable at once; without the refresh the search would miss it for up to a second.
             _expect(client.put(f"{index}/_doc/1", params={"refresh": "true"}, json={"probe": True}))
             found = _expect(client.get(f"{index}/_search", params={"q": "probe:true"})).json()["hits"]["total"]["value"]
         finally:

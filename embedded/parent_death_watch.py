@@ -34,11 +34,15 @@ def main(arguments: list[str]) -> None:
     parent, command = int(arguments[0]), arguments[1:]
     read_end, write_end = os.pipe()
     if os.fork() == 0:
+        # The watch would otherwise keep open the very pipe whose end it waits for.
         os.close(write_end)
+        # A Ctrl-C of the terminal reaches the foreground group: the watch must outlive it.
         os.setsid()
         watch(parent, read_end, os.getppid())
         os._exit(0)
+    # Python closes descriptors on exec; this one has to last as long as the command.
     os.set_inheritable(write_end, True)
+    # The process becomes the command, so that its id is the one that the starter knows.
     os.execv(command[0], command)  # noqa: S606 - becoming the server is the point
 
 

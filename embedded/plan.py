@@ -27,6 +27,7 @@ def new_cluster_id() -> str:
     If the first bit were 1, the id could begin with a dash, and Kafka's tools would read it as an option. It is random,
     so that a broker does not join another cluster's controller that got one of our ports.
     """
+    # The first of base64's 64 characters comes from the six highest bits: with the top bit 0 it is a letter.
     number = uuid.uuid4().int & ((1 << 127) - 1)
     return urlsafe_b64encode(number.to_bytes(16)).decode().rstrip("=")
 

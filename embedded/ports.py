@@ -34,6 +34,7 @@ def is_free(port: int) -> bool:
 def is_listening(port: int) -> bool:
     """Whether a server accepts connections on 127.0.0.1 at this port now."""
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        # A paused server (SIGSTOP) accepts nothing once its queue is full.
         probe.settimeout(1.0)
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
@@ -41,6 +42,7 @@ def is_listening(port: int) -> bool:
 def free_port(candidates: range, besides: Iterable[int] = ()) -> int:
     """A free port out of these, chosen at random so that two processes that ask at once rarely get the same."""
     left = [port for port in candidates if port not in set(besides)]
+    # In order, two processes that start together would both choose the first free port.
     random.shuffle(left)
     for port in left:
         if is_free(port):

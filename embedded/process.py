@@ -33,6 +33,7 @@ class ProcessId:
     def send(self, number: signal.Signals) -> None:
         """Signal it; does nothing if it has ended."""
         if self.is_alive():
+            # It may end between the check and the signal.
             with contextlib.suppress(ProcessLookupError):
                 os.kill(self.pid, number)
 
@@ -146,6 +147,7 @@ def spawn(command: Sequence[str], log: Path, environment: Mapping[str, str], par
     with log.open("ab") as output:
         popen = subprocess.Popen(
             parent_watch.command(command) if parent_watch else command,
+            # A server that reads the terminal would take what its user types.
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
@@ -161,6 +163,7 @@ def last_lines(file: Path, count: int = 20) -> list[str]:
     """The last lines of a log, each cut to a readable length; empty if there is no such file."""
     try:
         with file.open("rb") as opened:
+            # A log may have gigabytes; twenty lines are in its last 64 KiB.
             opened.seek(max(0, file.stat().st_size - 64 * 1024))
             lines = opened.read().decode(errors="replace").splitlines()
     except FileNotFoundError:

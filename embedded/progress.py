@@ -50,11 +50,13 @@ class _Sum:
     """Bytes of all files together, from reports of single files."""
 
     def __init__(self) -> None:
+        # Four downloads report at once.
         self.lock = threading.Lock()
         self._have: dict[str, int] = {}
 
     def set(self, path: str, have_bytes: int) -> int:
         self._have[path] = have_bytes
+        # Summed again each time: a download that began from the start reports less than before.
         return sum(self._have.values())
 
 

@@ -17,6 +17,7 @@ from embedded.lock import ServerKind
 from embedded.ports import is_free
 from embedded.process import Child, ParentWatch, ProcessId, last_lines, spawn
 
+# OpenSearch takes 7 to 18 s on two cores that are otherwise idle.
 START_SECONDS: Final = 90.0
 # Three brokers that are stopped at once wait in vain for the majority that has just stopped. SIGKILL costs no data.
 GRACE_SECONDS: Final = 8.0
@@ -98,6 +99,7 @@ class Server(ABC):
     def wait_until_ready(self, timeout_seconds: float = START_SECONDS) -> None:
         """Raises ServerError when it dies or takes longer."""
         deadline = time.monotonic() + timeout_seconds
+        # Work and not only a listening port: both servers accept connections before they can store anything.
         while not self.is_answering():
             if not self.is_alive:
                 raise self._failure(f"{self.name} died while starting{self._exit_text()}")
@@ -141,6 +143,7 @@ class Server(ABC):
         if not has_ended:
             raise self._failure(f"{self.name} (pid {self.pid}) does not end even after SIGKILL")
         if self._child is not None:
+            # Collects the exit status; else it remains a zombie until we end.
             self._child.popen.wait()
 
     def _exit_text(self) -> str:

@@ -16,6 +16,7 @@ from process.cli import KafkaIfGiven, MetricsAddress, application, one_line_for,
 from process.errors import SettingError
 
 GROUP = "schedulerlog-ingest-raw-logs"
+# No namespace of Kubernetes has this name, so it can't be confused with one.
 UNNAMED_NAMESPACE = "-"
 MISTAKES = (ReadingError, SettingError, KubeConfigError, KubeApiError)
 
@@ -81,6 +82,7 @@ def sniffer(
     from ingest import commands
 
     with one_line_for(*MISTAKES):
+        # Both would interleave two sources in one reader, neither would read nothing.
         if bool(source.logs) == bool(listen):
             raise MistakeError("give the sniffer's log, or --listen HOST:PORT")
         if listen:

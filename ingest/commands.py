@@ -58,6 +58,7 @@ async def _serve_sniffer(address: HostPort, source: SourceOptions, reader: Sniff
     metrics, sink = Metrics("sniffer"), KafkaSink(servers_of(source.kafka))
 
     async def take(request: dict[str, str]) -> None:
+        # The gRPC call is answered after Kafka has the events.
         await sink.send(reader.send(request, datetime.now(UTC)))
         metrics.note(reader.counts)
 
@@ -130,6 +131,7 @@ async def _devices_of_cluster(kubeconfig: Path | None) -> RegisteredDevices:
     try:
         async for page in nodes_of_cluster(kubeconfig):
             devices |= devices_of_nodes(page)
+    # Device lines name no node, but everything else in the log can be read without the list.
     except KubeApiError as error:
         typer.echo(f"nodes can't be listed, so devices are reported without their nodes: {error}", err=True)
     return devices

@@ -16,6 +16,7 @@ from schemas.topics import DECISIONS, NODES, PODS
 
 log = logging.getLogger(__name__)
 
+# Longer than a broker's restart takes.
 GIVE_UP_SECONDS: Final = 120.0
 WARN_SECONDS: Final = 5.0
 
@@ -38,6 +39,7 @@ class KafkaSink:
         except UNAVAILABLE as error:
             await producer.stop()
             raise KafkaUnavailableError(f"no Kafka at {self._servers}: {error}") from None
+        # At the start: the producer would otherwise wait two minutes for a topic that nothing creates.
         if problem := missing(sorted(set(_TOPIC_OF.values())), known):
             await producer.stop()
             raise KafkaUnavailableError(f"{self._servers}: {problem}")
@@ -57,6 +59,7 @@ class KafkaSink:
         try:
             async with asyncio.timeout(GIVE_UP_SECONDS):
                 outgoing = [Outgoing(_TOPIC_OF[type(event)], encode(event)) for event in events]
+                # Handed over one after the other, which keeps the order within a partition, and awaited together.
                 await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
         except UNAVAILABLE as error:
             raise KafkaUnavailableError(

@@ -9,6 +9,7 @@ class Metrics:
     """One registry per process that reads, so that two in one process do not count together."""
 
     def __init__(self, source: str) -> None:
+        # ``_created`` series would double the number of series and are of no use here.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
         self._source = source
@@ -32,5 +33,6 @@ class Metrics:
 
     def _raise(self, counter: Counter, total: int, *labels: str) -> None:
         key = (counter._name, *labels)
+        # Readers count lines in plain integers; the metrics follow once per batch.
         counter.labels(*labels).inc(total - self._seen.get(key, 0))
         self._seen[key] = total

@@ -41,10 +41,12 @@ class Counts:
         """Count a line that no grammar has, with its shape and a sample."""
         self.lines[UNKNOWN] += 1
         shape = shape_of(line)
+        # A log of another program may have a new shape on every line, and memory must not grow with it.
         if shape not in self.shapes and len(self.shapes) >= MAX_SHAPES:
             shape = OTHER_SHAPES
         self.shapes[shape] += 1
         if shape not in self.samples:
+            # Shown on a terminal: control characters of a foreign log must not reach it.
             self.samples[shape] = printable(line[:300])
 
 

@@ -35,4 +35,5 @@ LOG_SOURCES: Final = (
 
 def source_of(line: bytes) -> LogSource | None:
     """The source that recognises the line; None where none does."""
+    # The first that recognises it: klog's header and KAI's console form never match the same line.
     return next((source for source in LOG_SOURCES if source.recognises(line)), None)

@@ -62,6 +62,7 @@ def read(name: str, asked: LogOptions, reader: LogReader) -> None:
         raise MistakeError("a pod's log has no end: pipe `kubectl logs` into - to explain from it")
     if asked.follow and asked.explain:
         raise MistakeError("a log that is followed has no end: leave out --follow to explain from it")
+    # Held while reading: two processes with one checkpoint would each move it past what the other has read.
     kept = _checkpoint(name, asked)
     with kept.held() if kept else nullcontext():
         _read(name, asked, reader, kept)
@@ -75,6 +76,7 @@ def _read(name: str, asked: LogOptions, reader: LogReader, kept: Checkpoint | No
             reader.restore(state.memory)
         except ValueError as error:
             typer.echo(f"{asked.checkpoint}: {error}; reading from the start, which repeats no id", err=True)
+            # Ids follow from the text, so what is published again is known by its id.
             state = CheckpointState()
     if asked.explain:
         _explain(name, asked, reader)
@@ -108,6 +110,7 @@ def _checkpoint(name: str, asked: LogOptions) -> Checkpoint | None:
     if asked.checkpoint is None:
         return None
     files = [str(path) for path in asked.logs or ()]
+    # A pipe can't be read again from a place in it, and a place belongs to one log.
     if asked.explain or (not asked.pod and (len(files) != 1 or files[0] == STANDARD_INPUT)):
         raise MistakeError("--checkpoint goes with one file or pod, and not with --explain")
     return Checkpoint(asked.checkpoint, name, asked.pod or files[0])
@@ -118,6 +121,7 @@ def _explain(name: str, asked: LogOptions, reader: LogReader) -> None:
     try:
         asyncio.run(run(_found(asked, CheckpointState()), reader, _Explaining(explanation), Metrics(name)))
     except UnreadableFileError as error:
+        # A log that is torn (a truncated gzip) still answers for what was before the tear.
         explanation.add(reader.close())
         if not explanation.pods:
             raise
@@ -128,6 +132,7 @@ def _explain(name: str, asked: LogOptions, reader: LogReader) -> None:
     if len(explanation.pods) > 1:
         pods, latest = ", ".join(explanation.pods), explanation.summaries()[-1].pod
         typer.echo(f"{pods}: the latest attempt, which follows, is of {latest}", err=True)
+    # The answer alone goes to standard output, so that it can be piped.
     typer.echo(answer, nl=False)
 
 

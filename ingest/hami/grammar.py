@@ -72,5 +72,6 @@ def grammar() -> Grammar:
                 starts, size = (long, LONG) if len(start) >= LONG else (short, SHORT)
                 starts.setdefault(start[:size], []).append((start, spelling))
     for choices in (*long.values(), *short.values()):
+        # Longest first: one beginning may be the beginning of another.
         choices.sort(key=lambda choice: len(choice[0]), reverse=True)
     return Grammar(long, short)

@@ -58,6 +58,7 @@ class HamiLog:
         # Counted here and added once: this loop runs a quarter of a million times for one attempt.
         understood = noise = 0
         for index, text in enumerate(lines.texts):
+            # klog's header has 21 bytes before the pid at least; a ``] `` further on is part of a message.
             header_end = text.find(b"] ", 20, 300)
             spelling = spelling_of(text, header_end + 2) if header_end > 0 else None
             if spelling is None:
@@ -68,6 +69,7 @@ class HamiLog:
                 noise += 1
                 continue
             attempts.index = index
+            # A known beginning with another rest is a line of a version that the grammar does not know.
             if len(text) > MAX_LINE or not steps[spelling.kind](text, spelling):
                 attempts.counts.unknown(text)
                 continue

@@ -103,6 +103,7 @@ class KaiAttempt:
             self.fit_error = error
         else:
             self.fit_error = FitError(
+                # The text about nodes is the fuller one; the other only counts.
                 text=known.text if known.is_about_nodes or not error.is_about_nodes else error.text,
                 node_pool=known.node_pool or error.node_pool,
                 code=known.code or error.code,

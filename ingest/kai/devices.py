@@ -111,6 +111,7 @@ class SharedDeviceStates:
         if not self.node or not groups:
             return None
         is_before = message.parts["moment"].startswith("About")
+        # At level 7 there is no "Added" line between two "About to add": the second one is about the next device.
         self.turn += is_before and self.is_before_printed
         group = groups[self.turn % len(groups)]
         self.turn += not is_before
@@ -150,6 +151,7 @@ def device_of_line(message: ParsedMessage, total_mib: int | None) -> SharedDevic
 
 
 def _number(digits: str) -> int:
+    # Bounded: a damaged line may hold thousands of digits, which ``int`` refuses or takes quadratic time for.
     return max(int(digits[:15]), 0)
 
 

@@ -121,6 +121,7 @@ def _pod_begins(session: Session, attempt: KaiAttempt, message: ParsedMessage) -
     attempt.requested = gpus_of(message.parts["requested"]) or attempt.requested
     attempt.job_requested = attempt.job_requested or session.job_requested
     if not attempt.is_committed:
+        # A choice of a simulation was rolled back; one that was committed stands whatever is simulated later.
         attempt.chosen, attempt.groups, attempt.is_pipelined = "", [], False
 
 
@@ -132,6 +133,7 @@ def _node_refused(session: Session, attempt: KaiAttempt, message: ParsedMessage)
     name, requested, idle, releasing = message.parts.group("node", "requested", "idle", "releasing")
     node = session.node(attempt, name)
     node.is_refused = True
+    # A predicate's own reason, if there was one, says more.
     node.reason = node.reason or "Not enough resources"
     node.detail = node.detail or f"asked {requested}, idle {idle}, releasing {releasing}"
 

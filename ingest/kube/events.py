@@ -95,6 +95,7 @@ def _head(group: EventGroup, first: SchedulingEvent, facts: PodFacts, known_by: 
 
 
 def _nodes_judged(head: dict[str, Any], nodes: NodeVerdicts) -> Iterator[NodesJudged]:
+    # The parts and their ids must be the same when the events are read again.
     names = sorted(nodes.verdicts)
     start = 0
     for part, size in enumerate(_record_sizes(names, nodes.reasons)):

@@ -22,6 +22,7 @@ Observation = PodObserved | NodeObserved | NodeRegistered
 
 CONDITION_SECONDS: Final = 10.0
 """How long a pod's condition waits for the event about the same attempt."""
+# Kubernetes supports 150,000 pods in a cluster; what is forgotten is at worst observed once more.
 MAX_REMEMBERED: Final = 200_000
 
 _REASONS_OF_CONDITION: Final = ("Unschedulable", "SchedulerError")
@@ -73,6 +74,7 @@ class KubeEvents:
         self._conditions.pop(pod, None)
         self._explained.pop(pod, None)
         self._chosen.pop(pod, None)
+        # A pod made again under the same name has to be observed even if it looks alike.
         self._digests.pop(f"pod {ref.uid or pod}", None)
         return self._counted([PodObserved(pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True)])
 
@@ -164,6 +166,7 @@ class KubeEvents:
     def _unexplained(self, now: float) -> Iterator[Event]:
         while self._conditions:
             pod, refusal = next(iter(self._conditions.items()))
+            # They are in the order in which they were seen, so the rest is younger.
             if now - refusal.seen_at < CONDITION_SECONDS:
                 return
             del self._conditions[pod]
@@ -193,6 +196,7 @@ class KubeEvents:
         if not group.kinds & {"refused", "failed"}:
             return started
         second = started.replace(microsecond=0)
+        # Two refused attempts may begin in one second; the second of them keeps its microseconds.
         first = self._seconds.get(key := f"{pod} {second}", second)
         if first not in (second, started):
             return started

@@ -63,6 +63,7 @@ def read_blocks(path: Path, offset: int = 0) -> Iterator[Block]:
 
 
 def _unpacked(file: IO[bytes], closing: ExitStack) -> IO[bytes]:
+    # Names mislead: rotated logs are called ``.log.1`` or ``.gz`` whatever is in them.
     head = file.read(len(_XZ))
     file.seek(0)
     if head.startswith(_GZIP):

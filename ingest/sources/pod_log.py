@@ -76,6 +76,7 @@ class Since:
         return last if self.newest == self.stamp else f"{last} {self.newest}"
 
     def next(self, stamp: str) -> "Since":
+        # Several lines may have one time: only their number shows which was the last.
         if stamp == self.stamp:
             return Since(stamp, self.lines + 1, self.newest)
         is_newer = not self.newest or _sortable(stamp) > _sortable(self.newest)
@@ -164,6 +165,7 @@ async def _one_connection(
 
 def _query(container: PodContainer, since: Since, *, is_previous: bool) -> dict[str, str | int]:
     query: dict[str, str | int] = {"timestamps": "true"}
+    # A container that has ended writes no more, so its log is not followed.
     query["previous" if is_previous else "follow"] = "true"
     if container.container:
         query["container"] = container.container
@@ -185,6 +187,7 @@ class _UnreadLines:
 
     def take(self, part: bytes) -> tuple[list[bytes], list[Since]]:
         """Complete lines without their time, with their line ends; and the place after each."""
+        # A line whose end has not come is not counted, so a lost connection reads it again as a whole.
         *whole, self._rest = (self._rest + part).split(b"\n")
         texts: list[bytes] = []
         sinces: list[Since] = []
@@ -197,6 +200,7 @@ class _UnreadLines:
     def _new(self, line: bytes) -> bytes | None:
         stamp, _, text = line.partition(b" ")
         moment = read_time(stamp)
+        # The API server's own messages in the stream (``unable to retrieve container logs``) have no time.
         if moment is None:
             return line + b"\n"
         time = stamp.decode()
@@ -223,4 +227,5 @@ def _sortable(stamp: str) -> tuple[datetime, str]:
     """With nanoseconds, which a ``datetime`` does not have."""
     moment = read_time(stamp.encode()) or datetime(1970, 1, 1, tzinfo=UTC)
     fraction = stamp.partition(".")[2].rstrip("Z").partition("+")[0]
+    # Kubernetes drops trailing zeros: .5 and .500000001 compare as text only at equal length.
     return moment, fraction.ljust(9, "0")
