@@ -15,6 +15,7 @@ from summaries.fold import AttemptFold
 
 MAX_ATTEMPTS: Final = 200
 """Of the pod; older ones are dropped."""
+# Only to suggest similar names.
 MAX_OTHER_PODS: Final = 10_000
 SHOWN_PODS: Final = 8
 
@@ -46,6 +47,7 @@ class PodExplanation:
             fold.add(read)
         # A pending pod is tried thousands of times; the answer is about the latest attempt.
         while len(self._folds) > MAX_ATTEMPTS:
+            # Dictionaries keep their order: the first fold is the one that began first.
             del self._folds[next(iter(self._folds))]
 
     def _is_wanted(self, pod: str) -> bool:
@@ -63,6 +65,7 @@ class PodExplanation:
         if not self._others:
             known = "" if counts.lines[EVENT] else ", and has no line that this scheduler prints about a decision"
             return f"the log names no pod at all{known}"
+        # The name may be misspelled.
         alike = get_close_matches(self.pod, self._others, SHOWN_PODS, cutoff=0.5)
         shown = list(dict.fromkeys([*alike, *self._others]))[:SHOWN_PODS]
         more = len(self._others) - len(shown)

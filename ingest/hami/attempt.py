@@ -107,6 +107,7 @@ class HamiAttempt:
         The number of devices does not help: HAMi counts it down while it takes them.
         """
         wanted = (memory_mib, memory_percent, cores_percent)
+        # Device lines carry the request and not the container.
         same = [index for index in self.requesting() if (self.requests or ())[index][2:] == wanted]
         return same[0] if len(same) == 1 else UNKNOWN
 
@@ -115,6 +116,7 @@ class HamiAttempt:
         return requesting[0] if len(requesting) == 1 else UNKNOWN
 
     def try_device(self, uuid: str, registered: RegisteredDevices, container: int) -> None:
+        # HAMi's device lines name no node (-v=5); only a registration shows whose device it is.
         if device := registered.get(uuid):
             self.trying[device.node] = container
         else:
@@ -128,6 +130,7 @@ class HamiAttempt:
         if container == UNKNOWN:
             container = self.trying.get(node, UNKNOWN)
         self.is_walking = True
+        # A log without the end of attempts must not fill the memory.
         if len(self.devices) >= MAX_DEVICES:
             return
         key = f"{container}/{uuid}"
@@ -194,6 +197,7 @@ class HamiAttempt:
     def _container(self, index: int, lists: int) -> int:
         """The container of a list: HAMi writes a list for every container, or none for the init containers."""
         total = len(self.requests) if self.requests is not None else None
+        # HAMi's ``Scheduling pod to node`` has a list per container in the pod's order, init containers first.
         if total == lists:
             return index
         init = self.init_containers or 0
@@ -219,6 +223,7 @@ def parse_requests(parsed: Any) -> list[ContainerRequest] | None:
 def _container_request(by_vendor: Any) -> ContainerRequest:
     for vendor, numbers in by_vendor.items() if isinstance(by_vendor, dict) else ():
         if isinstance(numbers, dict):
+            # The fields of HAMi's ``ContainerDeviceRequest``; 101 percent is its mark for "no share requested".
             keys = {"Nums": 0, "Memreq": 0, "MemPercentagereq": UNSET_PERCENT, "Coresreq": 0}
             values = [numbers.get(key, unset) for key, unset in keys.items()]
             # type(), not isinstance(): JSON's true is an int for Python.

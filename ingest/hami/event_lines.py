@@ -33,6 +33,7 @@ class EventLines:
         now = self._attempts.time_of(text)
         if not pod or not reason or message is None or not now or not (names := names_of(pod)):
             return False
+        # The regular expressions that follow run over it.
         message = message[:MAX_MESSAGE]
         if reason == ReasonCode.FILTERING_SUCCEED:
             self._filter_succeeded(names, message, now, spelling)
@@ -48,6 +49,7 @@ class EventLines:
         if found:
             attempt.chosen = found[1]
         if found and found[2]:
+            # HAMi's text counts nodes that do not fit and nodes that fit.
             attempt.offered = int(found[2]) + int(found[3])
             scores = dict(_scores(found[4]))
             attempt.node_policy = _policy(scores, attempt.chosen)
@@ -60,6 +62,7 @@ class EventLines:
         # HAMi prints a line per code with the nodes, and then one that ends the attempt.
         if code := _CODE.fullmatch(message):
             nodes = [node for node in code[2].split(",") if node]
+            # Kept by pod until the last line comes, because only that one ends the attempt.
             self._attempts.memory.codes.setdefault("/".join(names), {})[code[1]] = nodes
             return
         no_node = _NO_NODE.fullmatch(message)
@@ -83,6 +86,7 @@ class EventLines:
             attempt = waiting.pop(0)
             if not waiting:
                 memory.waiting.pop(pod, None)
+            # One that has ended by another line, with another choice, is an earlier attempt whose event line was lost.
             if not attempt.ended_at or attempt.chosen == chosen:
                 break
             self._attempts.finish(attempt)

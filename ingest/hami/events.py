@@ -35,6 +35,7 @@ _ROW_BYTES: Final = 40
 _NODE_BYTES: Final = 128
 _DEVICES_WITHOUT_NODE: Final = 100
 """At most in one piece, as there may be more than fit into a record."""
+# Below 64 KiB by a margin for what each record holds once and for texts that JSON escapes.
 _RECORD_BYTES: Final = 48 * 1024
 
 
@@ -57,6 +58,7 @@ def shared_fields(attempt: HamiAttempt, scheduler: str) -> dict[str, Any]:
 
 def bind_concluded(shared: dict[str, Any], bind: Bind, ended_at: datetime) -> BindConcluded:
     ended_at = bind.ended_at or ended_at
+    # As above: a clock that was set must not make a bind end before it began.
     started = min(bind.started_at, ended_at)
     outcome = {"node": bind.node, "bound": not bind.error, "error": bind.error}
     return BindConcluded(**shared, **outcome, bind_started_at=started, ended_at=ended_at)
@@ -74,6 +76,7 @@ class _EventBuilder:
     def __init__(self, attempt: HamiAttempt, registered: RegisteredDevices, shared: dict[str, Any]) -> None:
         self._attempt, self._registered, self._shared = attempt, registered, shared
         self._lines = nodes_of(attempt)
+        # HAMi judges nodes in goroutines and so prints them in any order; sorted, two readings give the same records.
         self._names = sorted(self._lines)
         self._index = {name: index for index, name in enumerate(self._names)}
         self._requests = requests_of(attempt)
@@ -94,11 +97,14 @@ class _EventBuilder:
         attempt = self._attempt
         return AttemptConcluded(
             **self._shared,
+            # klog's times may go back (a clock that was set).
             ended_at=max(ended_at, attempt.started_at),
             requests=self._requests,
             node_policy=attempt.node_policy,
+            # A line can be missing, but a node that was judged was offered.
             offered_nodes=max(attempt.offered or 0, len(self._names)),
             judged_nodes=len(self._names),
+            # Of the rows that were read, so that a fold that has them all finds nothing missing.
             judged_devices=sum(len(record.uuid) for record in devices),
             device_records=len(devices),
             node_records=nodes,
@@ -175,6 +181,7 @@ class _EventBuilder:
         return DevicesJudged(
             **self._shared,
             part=part,
+            # Behind all containers: a position that no request has.
             container=known if known != UNKNOWN else len(self._requests),
             request=self._requests[known] if known != UNKNOWN else Request(container=""),
             verdicts=verdicts,

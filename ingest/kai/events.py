@@ -44,6 +44,7 @@ def events_of(attempt: KaiAttempt, node_count: int = 0) -> Iterator[AttemptEvent
     judged = list(_nodes_judged(head, nodes))
     yield from devices
     yield from judged
+    # Before the conclusion: what concludes an attempt is its last record.
     yield from findings_of(head, attempt)
     if attempt.is_concluded:
         records = {"device_records": len(devices), "node_records": len(judged)}
@@ -85,6 +86,7 @@ def _device_columns(nodes: list[tuple[int, NodeVerdict]]) -> dict[str, Any]:
     devices = list(chain.from_iterable(node.devices for _, node in nodes))
     device_totals = [device.total_mib for device in devices]
     verdicts = sorted(set(rows))
+    # None can't be compared with numbers; it comes last.
     totals = sorted(set(device_totals), key=lambda total: (total is None, total or 0))
     verdict_codes = {verdict: code for code, verdict in enumerate(verdicts)}
     kind_codes = {total: code for code, total in enumerate(totals)}
@@ -99,6 +101,7 @@ def _device_columns(nodes: list[tuple[int, NodeVerdict]]) -> dict[str, Any]:
         "verdict": list(map(verdict_codes.__getitem__, rows)),
         "uuid": list(chain.from_iterable(node.groups for _, node in nodes)),
         "kind": list(map(kind_codes.__getitem__, device_totals)),
+        # KAI prints no NUMA node, no cores and no slots of shared devices.
         "numa": not_reported,
         "memory_used_mib": [
             NOT_REPORTED if device.allocated_mib is None else device.allocated_mib for device in devices
@@ -134,6 +137,7 @@ def _refusal_table(nodes: list[NodeVerdict]) -> tuple[list[Refusal], list[int]]:
 
 
 def _content(refusal: Refusal) -> tuple[Any, ...]:
+    # A ``Refusal`` holds a dictionary and can't be a key itself.
     return refusal.bare, refusal.cause, refusal.devices, *refusal.counts.items()
 
 
@@ -143,6 +147,7 @@ def _node_columns(nodes: list[NodeVerdict], table: list[Refusal], codes: list[in
     places = {code: place for place, code in enumerate(used)} | {-1: -1}
     verdicts = sorted({node.verdict for node in shown})
     return {
+        # KAI schedules pods as a whole and names no container.
         "containers": [""],
         "verdicts": verdicts,
         "refusals": [table[code] for code in used],
@@ -159,11 +164,13 @@ def _concluded(
     head: dict[str, Any], attempt: KaiAttempt, request: Request, nodes: list[NodeVerdict], node_count: int
 ) -> AttemptConcluded:
     """``head`` here also counts the records."""
+    # A pod that was placed in the end may have a fit error of an earlier walk in the same session.
     counts = dict(attempt.fit_error.counts) if attempt.fit_error and not attempt.is_placed else {}
     return AttemptConcluded(
         **head,
         ended_at=attempt.last_line_at,
         requests=[request],
+        # No line counts them in every level: the largest number that some line proves.
         offered_nodes=max(node_count, len(nodes), *counts.values(), 0),
         judged_nodes=len(nodes),
         judged_devices=sum(len(node.groups) for node in nodes),

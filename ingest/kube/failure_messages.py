@@ -25,6 +25,7 @@ _DIAGNOSIS: Final = re.compile(GRAMMAR["koordinator"]["diagnosis"], re.DOTALL)
 CUT_MARK: Final = " ..."
 """The end of an event's text that kube-scheduler cut at 1024 bytes; it does not cut the text of a condition."""
 
+# A count is a text from an event that anyone with the right to write events may have written.
 MAX_COUNT: Final = 10_000_000
 
 
@@ -63,11 +64,14 @@ def _counted(text: str) -> FailureMessage | None:
         return None
     total, rest = _number(counted["total"]), counted["rest"]
     front, postfilter = _split_postfilter(rest)
+    # Behind a postfilter text the counts are whole, although the end of the text may be missing.
     is_cut = not postfilter and rest.endswith(CUT_MARK)
     # Before any node was looked at (a missing claim, a scheduling gate) there is a text and no count.
     if not _NODES["item"].match(front):
         error, _, more = front.partition(". ")
         return FailureMessage(text, total, error=error.rstrip("."), postfilter=postfilter or more)
+    # A reason may itself hold commas (``untolerated taint {k: v}``, an extender's list): only a comma before a count
+    # divides.
     items = re.split(r", (?=\d+ \S)", front.removesuffix(CUT_MARK).rstrip(".") if not is_cut else front)
     # The last item of a cut text may be incomplete: a wrong reason is worse than a missing one.
     whole = items[:-1] if is_cut else items
@@ -99,6 +103,7 @@ def _by_predicate(text: str) -> FailureMessage | None:
     predicates = _NODES["predicates"].fullmatch(text)
     if predicates is None:
         return None
+    # An older form has the reason first and its count in brackets behind it.
     found = list(_NODES["predicate"].finditer(predicates["rest"]))
     counts = {item["reason"].lstrip(", "): _number(item["count"]) for item in found}
     return FailureMessage(text, max(counts.values(), default=0), counts=counts)

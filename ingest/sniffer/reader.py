@@ -117,6 +117,7 @@ class SnifferLog:
         is_gone = message.endpoint == _DELETE
         if is_gone:
             # Later lines with this name are about another pod.
+            # The sniffer names no UID.
             del self._state.pods[str(ref)]
         return PodObserved(
             pod=ref, observed_at=_after(pod, _apart(time, message)), phase=pod.phase, node=pod.node,
@@ -141,6 +142,7 @@ def _apart(time: datetime, message: SnifferMessage) -> datetime:
         return time
     content = "/".join((message.event, message.node, message.reason, *sorted(message.extra)))
     return time.replace(
+        # Ids hold the time: two conditions in one whole second would be one observation.
         microsecond=int.from_bytes(blake2b(content.encode(errors="replace"), digest_size=4).digest()) % 10**6
     )
 
@@ -173,5 +175,6 @@ def _remembered(known: OrderedDict[str, Any], name: str, kind: type[Any]) -> Any
     found = known.pop(name, None) or kind()
     known[name] = found
     if len(known) > MAX_REMEMBERED:
+        # The one that was reported longest ago.
         known.popitem(last=False)
     return found

@@ -11,6 +11,7 @@ PhaseStatus = Literal["passed", "failed", ""]
 
 
 class Answer(BaseModel):
+    # The JSON is put together from bytes (``summaries.answer``): a field that no model has must fail the tests.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 

@@ -55,6 +55,7 @@ def verdict_digest(summary: AttemptSummarized) -> str:
     Attempts in a row with one digest are one episode. The order of the tables behind the codes does not matter.
     """
     bind = summary.bind and (summary.bind.node, summary.bind.bound, summary.bind.error)
+    # Sorted keys and, below, a fixed byte order: digests are stored and compared with those of other processes.
     outcome = orjson.dumps([summary.error, bind, summary.refused_nodes], option=orjson.OPT_SORT_KEYS)
     return blake2b(outcome + _digest_of_nodes(summary), digest_size=16).hexdigest()
 
@@ -74,6 +75,7 @@ def _canonical(refusal: Refusal) -> str:
 
 def _in_order(table: list[str], codes: npt.NDArray[np.int64]) -> tuple[list[str], npt.NDArray[np.int64]]:
     """The words that occur, sorted, and the codes that point at them there; -1 stays."""
+    # ``bincount`` takes no negative numbers, hence one up and one down again.
     found = np.flatnonzero(np.bincount(codes + 1, minlength=1)) - 1
     used = sorted({table[code] for code in found.tolist() if code >= 0})
     places = {word: place for place, word in enumerate(used)}
@@ -128,6 +130,7 @@ def _searched(
         "verdict_digest": digests.verdicts if digests else verdict_digest(summary),
         "detail_digest": digests.detail if digests else None,
         "bound": summary.bind.bound if summary.bind else None,
+        # An attempt without one before it is the first of its own episode.
         "episode": episode.first if episode else summary.attempt_id,
         "episode_started_at": rfc3339(episode.started_at if episode else summary.started_at),
         "partition": counted.partition if counted else None,

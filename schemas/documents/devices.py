@@ -20,6 +20,7 @@ def devices_document(event: JudgedDevices, value: bytes, inventory: str | None =
         "nodes": event.nodes,
         "reasons": sorted(set(event.verdicts) - NOT_REASONS),
         "inventory": inventory,
+        # The record's own bytes, not encoded again.
         "record": orjson.Fragment(value),
     }
 

@@ -22,6 +22,7 @@ OBSERVATION_KINDS: Final[dict[str, type[Observed]]] = {
 
 
 def observation_kind(event: Observed) -> str:
+    # The exact type, because all of them share base classes.
     return next(name for name, kind in OBSERVATION_KINDS.items() if type(event) is kind)
 
 

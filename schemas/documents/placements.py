@@ -8,12 +8,14 @@ from schemas.placements import PodPlacement
 
 def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[str, Any]:
     """The document of a placement; its id is the placement's id. ``known``: the facts that it was derived from."""
+    # Several containers may share a device; in their order, so that the document is the same whenever it is written.
     devices = list(dict.fromkeys(each.uuid for each in placement.allocations))
     words = [str(placement.pod), placement.node, placement.scheduler, placement.phase, placement.ended_by, *devices]
     words += dict.fromkeys(each.model for each in placement.allocations)
     return {
         "@timestamp": rfc3339(placement.started_at),
         "ended_at": rfc3339(placement.ended_at) if placement.ended_at else None,
+        # Null is not indexed, so ``exists`` finds only placements that have one.
         "ended_by": placement.ended_by or None,
         "attempt_id": placement.attempt_id or None,
         "namespace": placement.pod.namespace,

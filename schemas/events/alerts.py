@@ -13,6 +13,7 @@ from schemas.ids import microseconds
 
 
 def fingerprint(rule: str, labels: Mapping[str, str]) -> str:
+    # Sorted: equal labels must give one alert, in whatever order a rule names them.
     source = "\x1f".join((rule, *(f"{name}={value}" for name, value in sorted(labels.items()))))
     return blake2b(source.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
@@ -53,6 +54,7 @@ class AlertChanged(Event):
 
     @property
     def id(self) -> str:
+        # By the beginning and not by the time of publishing: the daily repetition is the same event.
         return f"{self.fingerprint}/{self.state}/{microseconds(self.started_at)}"
 
     @property

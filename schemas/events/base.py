@@ -42,6 +42,7 @@ def _in_utc(moment: datetime) -> datetime:
         raise ValueError("a time needs a zone, as in 2026-01-02T03:04:05.678901Z")
     try:
         utc = moment.astimezone(UTC)
+    # A time of year 1 or 9999 with an offset leaves the range of ``datetime``.
     except OverflowError:
         raise ValueError("a time lies between the years 1970 and 9999") from None
     if utc.year < 1970:
@@ -52,6 +53,8 @@ def _in_utc(moment: datetime) -> datetime:
 Moment = Annotated[datetime, BeforeValidator(_from_text), AfterValidator(_in_utc)]
 """A time in UTC to the microsecond, from 1970 on; RFC 3339 in JSON."""
 
+# Strict: pydantic would take 1 and "yes" for True, and "12" for 12. Bounds are those of 64 bits, which Kafka's other
+# readers and OpenSearch's ``long`` have.
 Flag = Annotated[bool, Field(strict=True)]
 Count = Annotated[int, Field(ge=0, lt=2**63, strict=True)]
 Integer = Annotated[int, Field(ge=-(2**63), lt=2**63, strict=True)]
@@ -62,6 +65,7 @@ Words = Annotated[list[str], FailFast()]
 class Model(BaseModel):
     """Frozen, and tolerant of fields that a later version adds."""
 
+    # Frozen, because columns and models are shared between attempts (decision 0016).
     model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True, use_attribute_docstrings=True)
 
 
@@ -165,6 +169,7 @@ class Event(Model):
         raise NotImplementedError
 
 
+# Asked for every record, and a cluster has few schedulers.
 @lru_cache(maxsize=64)
 def source_of(scheduler: str) -> str:
     """The CloudEvents source of a scheduler: a URI reference."""
@@ -174,6 +179,7 @@ def source_of(scheduler: str) -> str:
 class AttemptEvent(Event):
     """An event about one attempt: one scheduling try of one pod."""
 
+    # No slash: ids of events are ``attempt_id/…``, and the attempt is read from them.
     attempt_id: Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]{1,128}$")]
     """Names the attempt everywhere: in ids of events (before the first ``/``), of documents, in paths."""
     pod: PodRef

@@ -18,12 +18,15 @@ _LARGEST: Final = float(np.finfo(np.float32).max)
 
 def _int64(values: Any) -> npt.NDArray[np.int64]:
     if isinstance(values, np.ndarray):
+        # Unsigned 64 bits and floats are refused: they would wrap around or lose their fraction without an error.
         if values.ndim != 1 or not np.can_cast(values.dtype, np.int64, "safe"):
             raise ValueError(f"a column of integers: not {values.ndim} dimensions of {values.dtype}")
         return values.astype(np.int64, copy=False)
     if not isinstance(values, list):
         raise ValueError("a column is an array of integers")
     try:
+        # A guess from the first value; ``bytes`` refuses the column if a later one is larger. ``type``: True is an int,
+        # too.
         looks_small = bool(values) and type(values[0]) is int and 0 <= values[0] < 256
         return _from_bytes(values) if looks_small else _from_int64s(values)
     except (TypeError, OverflowError) as error:

@@ -50,6 +50,7 @@ class NodesJudged(AttemptEvent):
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
         check_node_columns(self, {"node_index": self.node_index})
+        # Checked here once, so that readers may index tables without looking.
         check_codes({"refused_by": (self.refused_by, len(self.containers))})
         if self.node_index.size and self.node_index.min() < 0:
             raise ValueError("node_index is a position, never negative")
@@ -116,6 +117,7 @@ class BindConcluded(AttemptEvent):
 
     @property
     def id(self) -> str:
+        # With the time: an attempt may have several binds, one that failed and a later one.
         return f"{self.attempt_id}/bind/{microseconds(self.ended_at)}"
 
     @property
@@ -137,6 +139,7 @@ class DetailDropped(AttemptEvent):
 
     @property
     def id(self) -> str:
+        # With the time: an attempt may lose records more than once.
         return f"{self.attempt_id}/dropped/{microseconds(self.dropped_at)}"
 
     @property

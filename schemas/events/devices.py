@@ -137,6 +137,7 @@ class DevicesJudged(DeviceInventory, DeviceVerdicts, AttemptEvent):
 
     def each_device(self) -> Iterator[DeviceRow]:
         """The rows as objects, in the order of the record, for readers that prefer objects to columns."""
+        # ``tolist`` once per column: reading single numpy elements costs many times as much.
         owners = np.repeat(np.arange(len(self.nodes)), self.rows).tolist()
         names = ("verdict", "kind", "numa", *_NUMBERS_USED)
         columns = (getattr(self, name).tolist() for name in names)

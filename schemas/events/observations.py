@@ -28,6 +28,7 @@ class NodeEvent(Event):
     @property
     def id(self) -> str:
         kind = self.TYPE.removeprefix(TYPE_PREFIX)
+        # With the scheduler: two of them may register the same node at the same time, with different results.
         return f"{self.scheduler}/{self.node}/{kind}/{microseconds(self.observed_at)}"
 
     @property
@@ -131,6 +132,7 @@ class PodObserved(Event):
 
     @property
     def id(self) -> str:
+        # Not every source has a UID (scheduler-sniffer has none).
         return f"{self.pod.uid or self.pod}/observed/{microseconds(self.observed_at)}"
 
     @property

@@ -153,6 +153,7 @@ class AttemptSummarized(AttemptEvent):
 
     @property
     def id(self) -> str:
+        # With the version: a summary that knows more is another record, and readers keep the greatest.
         return f"{self.attempt_id}/summary/{self.version}/{self.part}"
 
     @property

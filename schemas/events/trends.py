@@ -53,6 +53,7 @@ class TrendsCounted(Event):
 
     @property
     def key(self) -> str:
+        # All rows of a minute and partition lie in one partition of this topic, so that versions arrive in order.
         return str(self.partition)
 
     @property
