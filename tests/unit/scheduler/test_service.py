@@ -226,7 +226,10 @@ async def test_no_body_is_a_bad_request(serving: Serving) -> None:
         (b'{"Pod": {"metadata": {"name": "p", "annotations": 1}}}', "Pod.metadata.annotations is not a mapping"),
         (b'{"Pod": {"metadata": {"name": "p"}}, "NodeNames": "n"}', "NodeNames is not a list of strings"),
         (b'{"Pod": {"metadata": {"name": "p"}}, "NodeNames": [1]}', "NodeNames is not a list of strings"),
-        (b'{"Pod": {"metadata": {"name": "p"}}, "Nodes": {"items": [1]}}', "an item that is not a Node"),
+        (
+            b'{"Pod": {"metadata": {"name": "p"}}, "Nodes": {"items": [1]}}',
+            "Nodes.items has an item that is not a Node",
+        ),
     ],
 )
 async def test_a_body_that_can_not_be_understood_is_answered_with_the_cause(
