@@ -168,7 +168,7 @@ def _download_all(jars: Sequence[Jar], source: Repository, progress: Progress) -
 def _passing_status(error: httpx.HTTPStatusError) -> str:
     """A description of a status that may pass by itself; raises DownloadError for any other."""
     status = error.response.status_code
-    # 416: a part file that is as long as the file or longer asks for a range that does not exist.
+    # 416: the repository's file is shorter than the part that we have.
     if status in {408, 416, 425, 429} or status >= 500:
         return f"the repository answered {status}"
     raise DownloadError(f"{error.request.url}: the repository answered {status}. {_next_step()}") from error

@@ -45,7 +45,7 @@ def properties(node: int, addresses: Sequence[Address], log_dir: Path) -> str:
         raise EmbeddedError(f"{log_dir}: Kafka reads a comma in log.dirs as a separator; use a folder without one")
     own = addresses[node]
     brokers = len(addresses)
-    # As in production with three: ``acks=all`` is then refused when two of three are down.
+    # With three brokers, ``acks=all`` is refused while two are down.
     in_sync = min(2, brokers)
     voters = ",".join(f"{each.node}@127.0.0.1:{each.controller_port}" for each in addresses)
     return "".join(

@@ -119,7 +119,6 @@ class Reflector:
         """List and watch until cancelled."""
         pauses = backoff_seconds(self._rng)
         while True:
-            # A watch continues at the version where the last one ended; only without one is a list needed.
             started_at = self._clock()
             try:
                 if not self._store.version:
