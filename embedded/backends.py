@@ -97,7 +97,6 @@ class Backends:
 
     def stop(self) -> None:
         """Stop all, side by side."""
-        # First ask all, then wait: stopping takes seconds, and the servers stop at the same time.
         for server in self.servers:
             server.ask_to_stop()
         for server in self.servers:
@@ -222,7 +221,6 @@ def _home(folder: Path | None, keep_data: bool) -> Iterator[Path]:
         return
     if folder:
         folder.mkdir(parents=True, exist_ok=True)
-    # A new folder for each run: tests that run side by side share neither data nor state file.
     home = Path(tempfile.mkdtemp(prefix="schedulerlog-", dir=folder)).resolve()
     try:
         yield home
