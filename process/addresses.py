@@ -53,7 +53,7 @@ def url(text: str, example: str = "http://127.0.0.1:9200") -> str:
     """A base URL of HTTP without a slash at its end. Raises ``ValueError``, which does not show the text."""
     try:
         parts = urlsplit(text)
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is not a number, a bracket that is not closed
         is_url = False
     if not is_url or re.search(r"\s", text):

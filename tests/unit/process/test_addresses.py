@@ -92,6 +92,7 @@ def test_a_url_is_read_without_the_slash_at_its_end() -> None:
         "http://",
         "http://u:S3cret/x@host",
         "http://u:S3cret@h:99999",
+        "http://u:S3cret@h:0",
     ],
 )
 def test_what_is_not_a_url_is_refused_without_being_shown(text: str) -> None:
