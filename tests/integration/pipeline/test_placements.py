@@ -220,8 +220,9 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
     later = [PodRef(namespace="over", name=name, uid=f"uid-{name}") for name in ("third", "fourth")]
     send(running, bound(later[0], node, "GPU-7-1", 50, 30_720))
     send(running, bound(later[1], node, "GPU-7-1", 60, 20_480))
+    both = until(over, lambda found: len(found) > 1)
     # The two pods may lie in two partitions, between which a reader sees no order.
-    of_first, of_later = sorted(until(over, lambda found: len(found) > 1), key=lambda each: each.found_at)
+    of_first, of_later = sorted(both, key=lambda each: each.found_at)
     assert of_first == finding
     assert of_later.pod == later[1]
 
