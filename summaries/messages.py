@@ -53,10 +53,10 @@ def search_text(summary: AttemptSummarized, lines: Sequence[MessageEmitted] | No
 
     ``lines`` are the attempt's messages where they are known already.
     """
-    lines_ = [each.message for each in (messages(summary) if lines is None else lines)] or [filter_summary(summary)]
+    texts = [each.message for each in (messages(summary) if lines is None else lines)] or [filter_summary(summary)]
     return "\n".join(
         [
-            *lines_,
+            *texts,
             *sorted(map(refusal_text, summary.refusals)),
             *filter(None, [summary.scheduler_message, summary.missing]),
         ]

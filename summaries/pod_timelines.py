@@ -114,55 +114,55 @@ class PodTimeline:
         ]  # fmt: skip
 
     def split_at_rebinds(self) -> list["PodTimeline"]:
-        """One history per bind that came after an end."""
+        """One timeline per bind that came after an end."""
         ends = sorted(sight.at for sight in self.sights if sight.state in ENDS)
         begins: list[datetime] = []
         for bind in sorted(self.binds, key=by_time):
             if any(end + AGAIN_AFTER < bind.at and (not begins or end >= begins[-1]) for end in ends):
                 begins.append(bind.at)
-        histories = [PodTimeline(self.uid) for _ in (None, *begins)]
+        timelines = [PodTimeline(self.uid) for _ in (None, *begins)]
         facts: list[Fact] = [*self.binds, *self.sights]
         for fact in facts:
-            histories[bisect_right(begins, fact.at)].take(fact)
-        there = [history for history in histories if history.nodes]
-        for history in there[:1]:
-            history.before = [sight for nowhere in histories if not nowhere.nodes for sight in nowhere.sights]
-        for history, at in zip(histories, (None, *begins), strict=True):
-            history.again = str(microseconds(at)) if at and history is not there[0] else ""
+            timelines[bisect_right(begins, fact.at)].take(fact)
+        there = [timeline for timeline in timelines if timeline.nodes]
+        for timeline in there[:1]:
+            timeline.before = [sight for nowhere in timelines if not nowhere.nodes for sight in nowhere.sights]
+        for timeline, at in zip(timelines, (None, *begins), strict=True):
+            timeline.again = str(microseconds(at)) if at and timeline is not there[0] else ""
         return there
 
 
-def _histories(facts: Iterable[Fact]) -> dict[str, PodTimeline]:
-    histories: dict[str, PodTimeline] = {}
+def _timelines(facts: Iterable[Fact]) -> dict[str, PodTimeline]:
+    timelines: dict[str, PodTimeline] = {}
     for fact in facts:
-        histories.setdefault(fact.uid, PodTimeline(fact.uid)).take(fact)
-    return histories
+        timelines.setdefault(fact.uid, PodTimeline(fact.uid)).take(fact)
+    return timelines
 
 
 def intervals(facts: Iterable[Fact]) -> list[PlacementInterval]:
     """All intervals, unsorted. A fact without a UID goes to the pod that it fits, else it makes its own intervals."""
-    histories = _histories(facts)
-    nameless = histories.pop("", PodTimeline(""))
-    spans = _spans(histories)
-    rest = [bind for bind in nameless.binds if not _given(bind, _bound(bind, spans), histories)]
+    timelines = _timelines(facts)
+    nameless = timelines.pop("", PodTimeline(""))
+    spans = _spans(timelines)
+    rest = [bind for bind in nameless.binds if not _given(bind, _bound(bind, spans), timelines)]
     # Only with their binds is it known since when pods are there.
-    spans = _spans(histories)
-    left = [sight for sight in nameless.sights if not _given(sight, _seen(sight, spans), histories)]
-    return [*_parts_of(histories), *_in_turn([*rest, *left])]
+    spans = _spans(timelines)
+    left = [sight for sight in nameless.sights if not _given(sight, _seen(sight, spans), timelines)]
+    return [*_parts_of(timelines), *_in_turn([*rest, *left])]
 
 
-def _parts_of(histories: Mapping[str, PodTimeline]) -> list[PlacementInterval]:
-    return [part for pod in histories.values() for history in pod.split_at_rebinds() for part in history.intervals()]
+def _parts_of(timelines: Mapping[str, PodTimeline]) -> list[PlacementInterval]:
+    return [part for pod in timelines.values() for timeline in pod.split_at_rebinds() for part in timeline.intervals()]
 
 
-def _given(fact: Fact, uid: str | None, histories: Mapping[str, PodTimeline]) -> bool:
+def _given(fact: Fact, uid: str | None, timelines: Mapping[str, PodTimeline]) -> bool:
     if uid:
-        histories[uid].take(fact)
+        timelines[uid].take(fact)
     return bool(uid)
 
 
-def _spans(histories: Mapping[str, PodTimeline]) -> list[_Span]:
-    intervals = sorted(_parts_of(histories), key=order)
+def _spans(timelines: Mapping[str, PodTimeline]) -> list[_Span]:
+    intervals = sorted(_parts_of(timelines), key=order)
     spans = []
     for part, later in zip_longest(intervals, intervals[1:]):
         ends = [*([part.end[0]] if part.end else []), *([later.started_at] if later else [])]
