@@ -153,9 +153,13 @@ class Server(ABC):
         return f" (exit status {status})" if status >= 0 else f" (by {signal.Signals(-status).name})"
 
     def _failure(self, what: str) -> ServerError:
-        lines = last_lines(self.log)
-        error = PortTakenError if any(sign in line for line in lines for sign in _BUSY_PORT_SIGNS) else ServerError
-        return error(what, self.log, lines)
+        tail = last_lines(self.log, count=1000)
+        lines = tail[-20:]
+        busy = [line for line in tail if any(sign in line for sign in _BUSY_PORT_SIGNS)]
+        # Kafka's other threads may still print their whole configuration below the line that names the port.
+        if busy and busy[-1] not in lines:
+            lines.insert(0, busy[-1])
+        return PortTakenError(what, self.log, lines) if busy else ServerError(what, self.log, lines)
 
 
 class JavaServer(Server):

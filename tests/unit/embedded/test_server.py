@@ -59,6 +59,14 @@ def test_a_dying_server_shows_its_last_lines_and_exit_status(tmp_path: Path) -> 
     assert not isinstance(caught.value, PortTakenError)
 
 
+def test_a_taken_port_is_named_though_the_log_goes_on_below_it(tmp_path: Path) -> None:
+    program = "print('java.net.BindException: Address already in use')\nfor n in range(50): print('setting', n)\nraise SystemExit(1)"
+    with pytest.raises(PortTakenError) as caught:
+        Program(tmp_path, program).start()
+    assert caught.value.last_lines[0] == "java.net.BindException: Address already in use"
+    assert caught.value.last_lines[-1] == "setting 49"
+
+
 def test_a_server_killed_while_starting_names_the_signal(tmp_path: Path) -> None:
     server = Program(tmp_path, f"import os; os.kill(os.getpid(), {int(signal.SIGSEGV)})")
     with pytest.raises(ServerError, match=r"by SIGSEGV\)(.|\n)*the log is empty"):
