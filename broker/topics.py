@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import timedelta
 
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
@@ -122,14 +123,20 @@ async def _configuration(admin: AIOKafkaAdminClient, name: str) -> dict[str, str
 
 def configuration(topic: Topic) -> dict[str, str]:
     """The configuration that the topic should have."""
+    lag = topic.compacted_after
     return {
         # Written out, because a broker's own default may be compaction, which would drop all but the last record of a
         # pod.
-        "cleanup.policy": "delete",
-        # As text and without a fraction: `differences` compares it with what the broker answers, letter by letter.
-        "retention.ms": str(int(topic.retention.total_seconds() * 1000)),
+        "cleanup.policy": "delete" if lag is None else "compact,delete",
+        "min.compaction.lag.ms": _milliseconds(lag or timedelta(0)),
+        "retention.ms": _milliseconds(topic.retention),
         "max.message.bytes": str(topic.max_message_bytes),
     }
+
+
+def _milliseconds(time: timedelta) -> str:
+    # As text and without a fraction: `differences` compares it with what the broker answers, letter by letter.
+    return str(int(time.total_seconds() * 1000))
 
 
 def differences(wanted: Mapping[str, str], known: Mapping[str, str]) -> list[tuple[str, str, str]]:

@@ -127,6 +127,22 @@ DEVICES: Final = Index(
     retention=timedelta(days=7),
 )
 
+NODE_STATES: Final = Index(
+    alias="schedulerlog-node-states",
+    about="The devices of a node and what was in use of them: a document per revision and day on which it was written",
+    properties={
+        "@timestamp": _DATE,
+        "scheduler": _KEYWORD,
+        "node": _KEYWORD,
+        "epoch": _COUNT,
+        "revision": _COUNT,
+        "devices": _KEYWORD,
+        "state": _STORED,
+    },
+    # A state is written once a day at least: verdicts of one day find it in the index of that day or the day before.
+    retention=DEVICES.retention + timedelta(days=1),
+)
+
 INVENTORIES: Final = Index(
     alias="schedulerlog-inventories",
     about="The devices that verdicts are about, each distinct run of nodes once a day; verdicts name it by its id",
@@ -211,4 +227,4 @@ OBSERVATIONS: Final = Index(
     },
 )
 
-INDICES: Final = (ATTEMPTS, DEVICES, INVENTORIES, FINDINGS, TRENDS, OCCUPANCY, OBSERVATIONS)
+INDICES: Final = (ATTEMPTS, DEVICES, NODE_STATES, INVENTORIES, FINDINGS, TRENDS, OCCUPANCY, OBSERVATIONS)

@@ -19,6 +19,7 @@ from schemas.events import (
     NodeObserved,
     NodeRegistered,
     NodesJudged,
+    NodeStateChanged,
     PodObserved,
     TrendsCounted,
 )
@@ -37,6 +38,8 @@ class Topic:
     retention: timedelta = timedelta(days=7)
     # Records stay below 64 KiB (``records.MAX_VALUE_BYTES``), but the limit holds for a producer's whole batch.
     max_message_bytes: int = 1024 * 1024
+    compacted_after: timedelta | None = None
+    """Of records of one key, all but the latest may be deleted after so long; None keeps all of them."""
 
 
 DECISIONS: Final = Topic(
@@ -56,6 +59,15 @@ NODES: Final = Topic(
     about="What nodes offer: registrations with handshakes, capacity, conditions",
     key="name of the node",
     events=(NodeRegistered, NodeObserved, NodeChecked),
+)
+NODE_STATES: Final = Topic(
+    name="schedulerlog.node-states",
+    about="The devices of each node and what is in use of them, by revision: what verdicts refer to",
+    key="name of the node",
+    events=(NodeStateChanged,),
+    # Every state is written again once a day, so that the latest of every node outlives the retention; a node that is
+    # gone does not. A consumer that is a day behind still finds every revision.
+    compacted_after=timedelta(days=1),
 )
 ATTEMPTS: Final = Topic(
     name="schedulerlog.attempts",
@@ -113,7 +125,19 @@ RAW_LOGS: Final = Topic(
     retention=timedelta(days=1),
 )
 
-TOPICS: Final = (DECISIONS, PODS, NODES, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, ALERTS, RAW_LOGS, DEAD_LETTERS)
+TOPICS: Final = (
+    DECISIONS,
+    PODS,
+    NODES,
+    NODE_STATES,
+    ATTEMPTS,
+    MESSAGES,
+    FINDINGS,
+    TRENDS,
+    ALERTS,
+    RAW_LOGS,
+    DEAD_LETTERS,
+)
 
 # Headers rather than a JSON envelope, so that replaying is sending the value again (decision 0005).
 DEAD_LETTER_HEADERS: Final = {

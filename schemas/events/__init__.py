@@ -29,6 +29,8 @@ understood. Fields are only ever added; readers ignore fields they do not know.
   NodeChecked           the problems of a node's registration and handshake
   PodObserved           what the cluster itself reports about a pod
   NodeObserved          what the cluster itself reports about a node
+``node_states``
+  NodeStateChanged      the devices of a node and what is in use of them, by revision
 ``alerts``
   AlertChanged          (pipeline) an alert fires or is resolved
 
@@ -52,6 +54,7 @@ from schemas.events.base import (
     DeviceKind,
     Event,
     Integer,
+    MigInstanceProfile,
     Model,
     Moment,
     PodRef,
@@ -64,6 +67,7 @@ from schemas.events.base import (
 from schemas.events.decisions import AttemptConcluded, BindConcluded, DetailDropped, NodesJudged
 from schemas.events.devices import DeviceInventory, DeviceRow, DevicesJudged, DeviceVerdicts, check_rows
 from schemas.events.findings import FindingReported
+from schemas.events.node_states import MigSpan, MigUse, NodeStateChanged
 from schemas.events.observations import (
     Condition,
     NodeChecked,
@@ -116,6 +120,9 @@ __all__ = [
     "FindingReported",
     "Integer",
     "MessageEmitted",
+    "MigInstanceProfile",
+    "MigSpan",
+    "MigUse",
     "Model",
     "Moment",
     "NodeChecked",
@@ -123,6 +130,7 @@ __all__ = [
     "NodeObserved",
     "NodeProblem",
     "NodeRegistered",
+    "NodeStateChanged",
     "NodesJudged",
     "PickedDevice",
     "PodObserved",
@@ -151,6 +159,7 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     NodeRegistered,
     NodeObserved,
     NodeChecked,
+    NodeStateChanged,
     PodObserved,
     AlertChanged,
 )

@@ -98,15 +98,31 @@ class Request(Model):
     """Per device; 100 is one whole device."""
 
 
+class MigInstanceProfile(Model):
+    """A size of instance that a MIG device can be split into, as its node registers it."""
+
+    name: str = ""
+    memory_mib: Integer = 0
+    cores_percent: Integer = 0
+    slices: Integer = 0
+    placements: list[tuple[Integer, Integer]] = Field(default_factory=list)
+    """Where an instance may lie: first memory slice, and how many."""
+
+
 class DeviceKind(Model):
     """What many devices of a cluster have in common. None is a number that the source does not say."""
 
     model: str = ""
     """As the device's driver or plugin calls it; empty where it is not known."""
+    vendor: str = ""
+    """Whose device, as in requests: ``NVIDIA``, ``DCU``, … Empty where it is not known."""
+    mode: str = ""
+    """How the device is shared: ``hami-core``, ``mig``, ``mps``; empty where it is not known."""
     memory_mib: Integer | None = None
     cores_percent: Integer | None = None
     slots: Integer | None = None
     """How many containers may share the device."""
+    mig_profiles: list[MigInstanceProfile] = Field(default_factory=list)
 
 
 class Refusal(Model):

@@ -24,6 +24,7 @@ from schemas.events import (
     NodeObserved,
     NodeRegistered,
     NodesJudged,
+    NodeStateChanged,
     PodObserved,
     TrendsCounted,
 )
@@ -341,6 +342,18 @@ def test_node_checked_says_what_is_wrong_and_once_more_when_nothing_is() -> None
     (problem,) = golden(NodeChecked, "003").problems
     assert str(problem.handshake_at) == "2026-04-22 13:40:58+00:00"
     assert (problem.is_asked, problem.allocatable) == (False, 10)
+
+
+def test_a_node_state_says_what_each_device_has_in_use() -> None:
+    event = golden(NodeStateChanged, "001")
+    assert (event.epoch, event.revision) == (1776865200000000, 17)
+    assert [event.kinds[kind].mode for kind in event.kind.tolist()] == ["hami-core", "mig"]
+    assert list(zip(event.memory_used_mib.tolist(), event.cordoned, strict=True)) == [(22956, False), (4864, True)]
+    assert [(each.device, each.spans[0].start) for each in event.mig] == [(1, 1)]
+    assert event.pair_scores.reshape(2, 2).tolist() == [[0, 50], [50, 0]]
+    unreported, gone = golden(NodeStateChanged, "002"), golden(NodeStateChanged, "003")
+    assert (unreported.slots_used.tolist(), unreported.kinds[0].slots) == ([-1, -1], None)
+    assert gone.uuid == []
 
 
 def test_node_observed_says_what_the_cluster_says() -> None:

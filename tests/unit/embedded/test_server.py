@@ -60,10 +60,11 @@ def test_a_dying_server_shows_its_last_lines_and_exit_status(tmp_path: Path) -> 
 
 
 def test_a_taken_port_is_named_though_the_log_goes_on_below_it(tmp_path: Path) -> None:
-    program = "print('java.net.BindException: Address already in use')\nfor n in range(50): print('setting', n)\nraise SystemExit(1)"
+    busy = "java.net.BindException: Address already in use"
+    program = f"print({busy!r})\nfor n in range(50): print('setting', n)\nraise SystemExit(1)"
     with pytest.raises(PortTakenError) as caught:
         Program(tmp_path, program).start()
-    assert caught.value.last_lines[0] == "java.net.BindException: Address already in use"
+    assert caught.value.last_lines[0] == busy
     assert caught.value.last_lines[-1] == "setting 49"
 
 

@@ -21,6 +21,7 @@ from schemas.events import (
     NodeChecked,
     NodeObserved,
     NodeRegistered,
+    NodeStateChanged,
     PodObserved,
     PodRef,
 )
@@ -170,6 +171,18 @@ def an_alert(**fields: Any) -> AlertChanged:
     return AlertChanged.model_validate(common | {"started_at": STARTED, "changed_at": LATER, "summary": "…"} | fields)
 
 
+def a_node_state(**fields: Any) -> NodeStateChanged:
+    columns: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            "kinds", "uuid", "kind", "index", "numa", "healthy", "cordoned",
+            "memory_used_mib", "cores_used_percent", "slots_used",
+        )
+    }  # fmt: skip
+    common = {"node": "node1", "observed_at": STARTED, "scheduler": "hami-scheduler", "epoch": 1, "revision": 1}
+    return NodeStateChanged.model_validate(common | columns | fields)
+
+
 def different_facts() -> list[Event]:
     attempt: dict[str, Any] = ATTEMPT
     bind = {"node": "node1", "bound": True, "bind_started_at": STARTED}
@@ -217,6 +230,11 @@ def different_facts() -> list[Event]:
         an_alert(rule="Other"),
         NodeChecked(**node, problems=[], scheduler="hami-scheduler"),
         NodeChecked(**(node | {"observed_at": LATER}), problems=[], scheduler="hami-scheduler"),
+        a_node_state(),
+        a_node_state(revision=2),
+        a_node_state(epoch=2),
+        a_node_state(node="node2"),
+        a_node_state(scheduler="other"),
         PodObserved(pod=pod, observed_at=STARTED, phase="Pending"),
         PodObserved(pod=pod, observed_at=LATER, phase="Pending"),
         PodObserved(pod=PodRef(namespace="llm", name="deepseek-b"), observed_at=STARTED, phase="Pending"),
@@ -228,6 +246,23 @@ def test_different_facts_have_different_ids() -> None:
     assert {type(fact) for fact in facts} == set(EVENTS)
     same = [(a, b) for a, b in itertools.combinations(facts, 2) if (a.source, a.id) == (b.source, b.id)]
     assert same == []
+
+
+def test_a_state_that_is_written_again_a_day_later_is_the_same_state() -> None:
+    assert a_node_state(observed_at=LATER).id == a_node_state().id
+
+
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"uuid": ["GPU-1"]}, "column kind has 0 entries where 1 are expected"),
+        ({"mig": [{"device": 0}]}, "mig names a device beyond the 0 of the node"),
+        ({"pair_scores": [1]}, "column pair_scores has 1 entries where 0 are expected"),
+    ],
+)
+def test_a_state_refuses_what_no_reader_could_use(fields: dict[str, Any], why: str) -> None:
+    with pytest.raises(ValidationError, match=why):
+        a_node_state(**fields)
 
 
 def test_the_same_fact_published_twice_has_the_same_id() -> None:

@@ -1,0 +1,85 @@
+"""The state of a node's devices: what verdicts on them refer to by node and revision."""
+
+from typing import Annotated, ClassVar, Self
+
+from pydantic import FailFast, Field, model_validator
+
+from schemas.events.base import TYPE_PREFIX, Count, DeviceKind, Flag, Model, Words
+from schemas.events.columns import Codes, Integers, check_codes, check_lengths
+from schemas.events.observations import NodeEvent
+
+
+class MigSpan(Model):
+    """A span of memory slices of a MIG device: ``size`` slices from ``start`` on."""
+
+    start: Count
+    size: Count
+
+
+class MigUse(Model):
+    """The instances on one MIG device."""
+
+    device: Count
+    """Position in the columns."""
+    spans: list[MigSpan] = Field(default_factory=list)
+    """Where its instances are."""
+    unknown: Count = 0
+    """How many allocations on it have an instance that is not known; then nothing more fits on it."""
+
+
+class NodeStateChanged(NodeEvent):
+    """All devices of a node as its scheduler counted them at one time; each column has an entry per device.
+
+    Verdicts refer to it by ``node``, ``epoch`` and ``revision``, and it is written before the first of them. It is
+    written again, unchanged, at least once a day, so that retention deletes no state that a retained verdict refers to.
+    A node without devices is one that offers none any more. A number of -1 is one that the source does not report.
+    """
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "node.state.changed.v1"
+
+    epoch: Count
+    """Which life of the scheduler counted the revisions: microseconds since 1970 of its start. 0 for a log reader,
+    whose revisions are derived from the content."""
+    revision: Count
+    """Counts the changes of this node within the epoch."""
+    kinds: list[DeviceKind]
+    """The table behind ``kind``: each distinct kind of device once."""
+    uuid: Words
+    """The device, as its vendor names it, in the order in which the node registers them."""
+    kind: Codes
+    """Index into ``kinds``."""
+    index: Integers
+    """The device's number on its node."""
+    numa: Integers
+    """The NUMA node that the device sits on."""
+    healthy: Annotated[list[Flag], FailFast()]
+    cordoned: Annotated[list[Flag], FailFast()]
+    """True where an operator excluded the device."""
+    memory_used_mib: Integers
+    cores_used_percent: Integers
+    slots_used: Integers
+    mig: list[MigUse] = Field(default_factory=list)
+    """Of the MIG devices that hold instances."""
+    pair_scores: Integers = Field(default_factory=list, validate_default=True)
+    """How well two devices are connected, as the node reports it: a row per device, one row after the other; empty
+    where the node reports none."""
+
+    @model_validator(mode="after")
+    def _devices_agree(self) -> Self:
+        columns = (
+            "kind", "index", "numa", "healthy", "cordoned", "memory_used_mib", "cores_used_percent", "slots_used",
+        )  # fmt: skip
+        check_lengths({name: getattr(self, name) for name in columns}, len(self.uuid))
+        check_codes({"kind": (self.kind, len(self.kinds))})
+        if self.kind.size and self.kind.min() < 0:
+            raise ValueError("every device has a kind")
+        if any(each.device >= len(self.uuid) for each in self.mig):
+            raise ValueError(f"mig names a device beyond the {len(self.uuid)} of the node")
+        if self.pair_scores.size:
+            check_lengths({"pair_scores": self.pair_scores}, len(self.uuid) ** 2)
+        return self
+
+    @property
+    def id(self) -> str:
+        # Without the time: written again, it is the same state.
+        return f"{self.scheduler}/{self.node}/state/{self.epoch}/{self.revision}"
