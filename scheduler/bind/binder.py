@@ -182,18 +182,26 @@ class Binder:
 
     async def _release(self, request: BindRequest) -> None:
         """Remove our lock from the node, but never another pod's. A lock that can't be removed expires."""
-        pod = (request.namespace, request.name)
+        pod, pause, cause = (request.namespace, request.name), _FIRST_PAUSE, ""
         for _ in range(_TRIES):
             try:
                 found = await self._api.get_node(request.node)
                 if node_lock.is_ours_to_release(annotation(found, NODE_LOCK), pod):
                     await self._api.patch_node(request.node, {NODE_LOCK: None}, _version(found))
             except KubeApiError as error:
-                if error.is_conflict:
-                    continue
-                if not error.is_missing:
-                    log.warning("the lock of node %s could not be released (%s); it expires", request.node, error)
-            return
+                cause = str(error)
+                if error.is_missing:
+                    return
+                if error.is_unsure:
+                    # What broke the bind (a connection that was cut) often breaks this too, and is over soon. A lock
+                    # that stays would keep the node's other pods waiting for minutes.
+                    await self._sleep(pause)
+                    pause *= 2
+                elif not error.is_conflict:
+                    break
+            else:
+                return
+        log.warning("the lock of node %s could not be released (%s); it expires", request.node, cause)
 
 
 def bind_time(started_at: datetime) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from hami.annotations import NODE_LOCK
+from kube.errors import NO_ANSWER, KubeApiError
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, BindResult, LockPolicy
 from tests.conformance.bind_replay import ScriptedApi, bind_differences
@@ -61,3 +62,29 @@ def test_the_pod_that_loses_the_race_for_the_lock_leaves_it_to_the_winner() -> N
     error = asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)).error
     assert error == f"node {case['node']} has been locked within 5m0s: node lock contention"
     assert api.node[NODE_LOCK].endswith("other,first")
+
+
+class BrokenApi(ScriptedApi):
+    """The connection is lost in the binding, and in the first ``losses`` patches of the node after it."""
+
+    losses = 2
+
+    async def bind(self, namespace: str, name: str, uid: str, node: str) -> None:
+        raise KubeApiError(403, "the binding is refused")
+
+    async def patch_node(self, name: str, annotations: Mapping[str, str | None], resource_version: str) -> None:
+        if annotations[NODE_LOCK] is None and self.losses:
+            self.losses -= 1
+            raise KubeApiError(NO_ANSWER, "Server disconnected")
+        await super().patch_node(name, annotations, resource_version)
+
+
+@pytest.mark.parametrize(("losses", "is_locked"), [(0, False), (2, False), (9, True)])
+def test_a_lock_is_released_when_the_connection_is_back(losses: int, is_locked: bool) -> None:
+    case = next(case for case in BINDS if case["name"] == "free node")
+    api = BrokenApi(case)
+    api.losses = losses
+    asked = BindRequest(case["pod"]["namespace"], case["pod"]["name"], case["pod"]["uid"], case["node"])
+    error = asyncio.run(Binder(api, LockPolicy(), api.clock, api.sleep).bind(asked, api.now)).error
+    assert error == "the binding is refused"
+    assert (NODE_LOCK in api.node) is is_locked
