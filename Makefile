@@ -7,8 +7,8 @@ SHELL := /bin/bash
 PYTHON ?= python3
 UV_VERSION := 0.13.8
 RUN := .venv/bin/python -m
-# Two workers share the tests (tests/support/side_by_side.py); ARGS="-n 0" runs them one after the other.
-PYTEST := $(RUN) pytest -n 2
+# Three workers share the tests, which wait for servers as much as they compute (tests/support/side_by_side.py); ARGS="-n 0" runs them one after the other.
+PYTEST := $(RUN) pytest -n 3
 
 help:  ## Show what every target does
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -16,8 +16,8 @@ help:  ## Show what every target does
 demo: install  ## Run the five scenarios on a real Kafka, pipeline and OpenSearch, then stay up (ONCE=1: check and exit)
 	@$(RUN) demo $(if $(ONCE),--once)
 
-# The first build of Kubernetes takes minutes: one worker waits for it, the other one runs what does not need it.
-test: install  ## Run every test, with the real broker, index and Kubernetes, on two workers (ARGS="-k word")
+# The first build of Kubernetes takes minutes: one worker waits for it, the others run what does not need it.
+test: install  ## Run every test, with the real broker, index and Kubernetes, on three workers (ARGS="-k word")
 	@mkdir -p .run
 	@$(RUN) embedded kubernetes install >.run/kubernetes-build.log 2>&1 & building=$$!; \
 	trap 'kill $$building 2>/dev/null || true' EXIT; \

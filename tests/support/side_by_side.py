@@ -1,4 +1,4 @@
-"""How two workers of pytest-xdist share the tests.
+"""How the workers of pytest-xdist share the tests.
 
 A module stays on one worker, because its tests share servers and processes. All modules that need the control plane
 stay on one worker as well: there is one kube-scheduler for all of them, and a machine starts one control plane. They
