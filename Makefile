@@ -7,7 +7,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 UV_VERSION := 0.13.8
 RUN := .venv/bin/python -m
-# Three workers share the tests, which wait for servers as much as they compute (tests/support/side_by_side.py); ARGS="-n 0" runs them one after the other.
+# Three workers share the tests, which wait for servers as much as they compute; ARGS="-n 0" runs one after the other.
 PYTEST := $(RUN) pytest -n 3
 
 help:  ## Show what every target does

@@ -50,7 +50,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest first, so that two workers end at about the same time: see tests/support/side_by_side.py."""
+    """The longest first, so that the workers end at about the same time: see tests/support/side_by_side.py."""
     items.sort(key=lambda item: place_in_the_run(item.nodeid))
     for item in items:
         if getattr(getattr(item, "obj", None), "is_hypothesis_test", False):
