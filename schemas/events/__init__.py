@@ -57,6 +57,7 @@ from schemas.events.base import (
     MigInstanceProfile,
     Model,
     Moment,
+    PickedDevice,
     PodRef,
     Provenance,
     Refusal,
@@ -65,7 +66,7 @@ from schemas.events.base import (
     source_of,
 )
 from schemas.events.decisions import AttemptConcluded, BindConcluded, DetailDropped, NodesJudged
-from schemas.events.devices import DeviceInventory, DeviceRow, DevicesJudged, DeviceVerdicts, check_rows
+from schemas.events.devices import NO_STATE, DeviceRow, DevicesJudged, StateOf
 from schemas.events.findings import FindingReported
 from schemas.events.node_states import MigSpan, MigUse, NodeStateChanged
 from schemas.events.observations import (
@@ -84,7 +85,6 @@ from schemas.events.summaries import (
     Balance,
     BindOutcome,
     MessageEmitted,
-    PickedDevice,
     Status,
 )
 from schemas.events.trends import TrendsCounted
@@ -96,6 +96,7 @@ __all__ = [
     "NOT_REACHED",
     "NOT_REASONS",
     "NOT_REPORTED",
+    "NO_STATE",
     "PICKED",
     "REFUSED",
     "TYPE_PREFIX",
@@ -111,10 +112,8 @@ __all__ = [
     "Condition",
     "Count",
     "DetailDropped",
-    "DeviceInventory",
     "DeviceKind",
     "DeviceRow",
-    "DeviceVerdicts",
     "DevicesJudged",
     "Event",
     "FindingReported",
@@ -138,10 +137,10 @@ __all__ = [
     "Provenance",
     "Refusal",
     "Request",
+    "StateOf",
     "Status",
     "TrendsCounted",
     "Words",
-    "check_rows",
     "source_of",
 ]
 

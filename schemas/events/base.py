@@ -145,6 +145,25 @@ class Refusal(Model):
     """Codes that some devices were refused for, where the source does not say how many; then ``counts`` is empty."""
 
 
+class PickedDevice(Model):
+    """A device that was taken, as it stood before; null is a number that the source does not say."""
+
+    container: Count
+    """Position in the attempt's requests."""
+    uuid: str
+    model: str = ""
+    memory_mib: Integer | None = None
+    """Taken of it, as the two below."""
+    cores_percent: Integer = 0
+    memory_total_mib: Integer | None = None
+    memory_used_mib: Integer | None = None
+    """By others, as the other numbers of use."""
+    cores_total_percent: Integer | None = None
+    cores_used_percent: Integer | None = None
+    slots_total: Integer | None = None
+    slots_used: Integer | None = None
+
+
 OFFERED_NODES: Final = "offered nodes"
 """In ``Provenance.not_reported``: how many nodes the scheduler was asked about."""
 

@@ -11,12 +11,13 @@ from schemas.events.base import (
     Count,
     Flag,
     Moment,
+    PickedDevice,
     Provenance,
     Refusal,
     Request,
     Words,
 )
-from schemas.events.columns import Codes, Floats, Integers, check_codes
+from schemas.events.columns import Codes, Floats, check_codes
 from schemas.events.node_columns import check_node_columns
 from schemas.ids import microseconds
 
@@ -36,8 +37,6 @@ class NodesJudged(AttemptEvent):
     """The table behind ``refusal``: each distinct one once."""
     nodes: Words
     """Names."""
-    node_index: Integers
-    """The node's position among all nodes of the attempt."""
     verdict: Codes
     """Index into ``verdicts``."""
     score: Floats
@@ -49,11 +48,9 @@ class NodesJudged(AttemptEvent):
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
-        check_node_columns(self, {"node_index": self.node_index})
+        check_node_columns(self, {})
         # Checked here once, so that readers may index tables without looking.
         check_codes({"refused_by": (self.refused_by, len(self.containers))})
-        if self.node_index.size and self.node_index.min() < 0:
-            raise ValueError("node_index is a position, never negative")
         return self
 
     @property
@@ -83,6 +80,8 @@ class AttemptConcluded(AttemptEvent):
     """How many records of the two kinds came before this one; what is missing is known from these."""
     chosen: str | None = None
     """The chosen node; null when none fits."""
+    picked: list[PickedDevice] = Field(default_factory=list)
+    """The devices taken on the chosen node, by container."""
     error: str = ""
     """Why the attempt ended without judging, as the scheduler says it."""
     provenance: Provenance | None = None

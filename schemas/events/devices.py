@@ -1,27 +1,34 @@
 """The verdicts on devices: one container against the devices of a run of nodes."""
 
-from collections.abc import Iterator
-from typing import ClassVar, Final, NamedTuple, Self
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Annotated, ClassVar, NamedTuple, Self
 
-import numpy as np
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from schemas.events.base import (
     NOT_REPORTED,
     TYPE_PREFIX,
     AttemptEvent,
     Count,
-    DeviceKind,
     Flag,
-    Model,
     Request,
     Words,
 )
 from schemas.events.columns import Codes, Integers, check_codes, check_lengths
+from schemas.events.node_states import NodeStateChanged
+
+NO_STATE = -1
+"""In ``revision``: the source has no state of the node."""
+
+StateOf = Callable[[str, int], NodeStateChanged | None]
+"""The state of a node by its name and revision, of the scheduler and epoch that the verdicts name; None where it is not
+known."""
 
 
 class DeviceRow(NamedTuple):
-    """One device as it stood when it was judged. None is a number that the source does not say."""
+    """One device as it stood before the attempt. None is a number that the source does not say, or a state that is not
+    known; then ``uuid`` and ``model`` are empty too."""
 
     node: str
     uuid: str
@@ -36,14 +43,17 @@ class DeviceRow(NamedTuple):
     slots_used: int | None
 
 
-_NUMBERS_USED: Final = ("memory_used_mib", "cores_used_percent", "slots_used")
+class DevicesJudged(AttemptEvent):
+    """One container against the devices of a run of nodes.
 
-
-class DeviceVerdicts(Model):
-    """The verdict of each device, a row each, and the numbers that change while pods come and go.
-
-    In the record it precedes the inventory, which says which device each row is about.
+    ``nodes``, ``revision``, ``devices`` and ``rows`` have an entry per node, ``verdict`` one per row: the first
+    ``rows[0]`` rows belong to ``nodes[0]``, and so on. A row is a device, in the order of the node's state; where it is
+    otherwise (devices of another vendor are left out, a device split into MIG instances was checked several times),
+    ``device`` has an entry per row as well. What each device is, and what was in use of it, stands in the state that
+    ``node``, ``epoch`` and ``revision`` name (``NodeStateChanged``).
     """
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "devices.judged.v1"
 
     part: Count
     """Counts the records of this type within the attempt, from 0."""
@@ -54,97 +64,73 @@ class DeviceVerdicts(Model):
     partial: Flag = False
     """True where the source does not report every device of these nodes, or not which node a device is on (a node
     without a name): then nothing is counted from the rows."""
+    epoch: Count = 0
+    """Of the revisions: which life of the scheduler counted them."""
+    models: dict[str, Count] = Field(default_factory=dict)
+    """Device model to number of rows; rows of a model that is not known are left out."""
     verdicts: Words
     """The table behind ``verdict``: ``picked``, ``fits``, ``not reached``, or a reason code as HAMi spells it."""
-    verdict: Codes
-    """Index into ``verdicts``."""
-    memory_used_mib: Integers
-    """Booked before this attempt, as the two below."""
-    cores_used_percent: Integers
-    slots_used: Integers
-    node_index: Integers
-    """The node's position among all nodes of the attempt."""
-
-    @model_validator(mode="after")
-    def _rows_agree(self) -> Self:
-        check_lengths({name: getattr(self, name) for name in _NUMBERS_USED}, len(self.verdict))
-        check_codes({"verdict": (self.verdict, len(self.verdicts))})
-        if self.verdict.size and self.verdict.min() < 0:
-            raise ValueError("every row has a verdict")
-        if self.node_index.size and self.node_index.min() < 0:
-            raise ValueError("node_index is a position, never negative")
-        return self
-
-
-class DeviceInventory(Model):
-    """The devices of a run of nodes: what stays the same from one attempt to the next."""
-
-    kinds: list[DeviceKind]
-    """The table behind ``kind``: each distinct kind of device once."""
     nodes: Words
     """Names."""
+    revision: Integers
+    """Of the node's state; -1 where the source has none."""
     devices: Integers
     """How many devices of the asked vendor the node has: the Y of ``X/Y Reason``."""
     rows: Integers
     """How many of the rows belong to the node."""
-    uuid: Words
-    """The device, as its vendor names it."""
-    kind: Codes
-    """Index into ``kinds``."""
-    numa: Integers
-    """The NUMA node that the device sits on."""
+    verdict: Codes
+    """Index into ``verdicts``."""
+    device: Annotated[Integers, Field(default_factory=list, validate_default=True)]
+    """The row's device, as its position in the node's state; empty where each node's rows are its devices in order."""
 
     @model_validator(mode="after")
-    def _devices_agree(self) -> Self:
-        check_lengths({"devices": self.devices, "rows": self.rows}, len(self.nodes))
+    def _columns_agree(self) -> Self:
+        check_lengths({"revision": self.revision, "devices": self.devices, "rows": self.rows}, len(self.nodes))
         if self.rows.size and (self.rows.min() < 0 or self.devices.min() < 0):
             raise ValueError("rows and devices are counts, never negative")
         # Checked before they are added up: a sum of huge counts wraps around.
-        if self.rows.size and self.rows.max() > len(self.uuid):
-            raise ValueError(f"a node has {self.rows.max()} rows where {len(self.uuid)} are there in all")
-        check_lengths({"uuid": self.uuid, "kind": self.kind, "numa": self.numa}, int(self.rows.sum()))
-        check_codes({"kind": (self.kind, len(self.kinds))})
-        if self.kind.size and self.kind.min() < 0:
-            raise ValueError("every row has a kind")
-        return self
-
-
-def check_rows(verdicts: DeviceVerdicts, inventory: DeviceInventory) -> None:
-    """Raise ``ValueError`` unless the verdicts are about as many nodes and devices as the inventory has."""
-    check_lengths({"node_index": verdicts.node_index}, len(inventory.nodes))
-    check_lengths({"verdict": verdicts.verdict}, len(inventory.uuid))
-
-
-class DevicesJudged(DeviceInventory, DeviceVerdicts, AttemptEvent):
-    """One container against the devices of a run of nodes.
-
-    Two lengths: ``nodes``, ``node_index``, ``devices`` and ``rows`` have an entry per node; ``verdict``, ``uuid``,
-    ``kind`` and the numbers an entry per row. The first ``rows[0]`` rows belong to ``nodes[0]``, and so on. A row is a
-    device; only a device split into MIG instances may have several, one for each time it was checked. A number of -1
-    is one that the source does not report.
-    """
-
-    TYPE: ClassVar[str] = TYPE_PREFIX + "devices.judged.v1"
-
-    @model_validator(mode="after")
-    def _halves_agree(self) -> Self:
-        check_rows(self, self)
+        if self.rows.size and self.rows.max() > len(self.verdict):
+            raise ValueError(f"a node has {self.rows.max()} rows where {len(self.verdict)} are there in all")
+        check_lengths({"verdict": self.verdict}, int(self.rows.sum()))
+        check_codes({"verdict": (self.verdict, len(self.verdicts))})
+        if self.verdict.size and self.verdict.min() < 0:
+            raise ValueError("every row has a verdict")
+        if self.device.size:
+            check_lengths({"device": self.device}, len(self.verdict))
+            if self.device.min() < 0:
+                raise ValueError("device is a position, never negative")
+        if self.revision.size and self.revision.min() < NO_STATE:
+            raise ValueError("a revision is a count, or -1 for none")
         return self
 
     @property
     def id(self) -> str:
         return f"{self.attempt_id}/devices/{self.part}"
 
-    def each_device(self) -> Iterator[DeviceRow]:
+    def each_device(self, state_of: StateOf) -> Iterator[DeviceRow]:
         """The rows as objects, in the order of the record, for readers that prefer objects to columns."""
-        # ``tolist`` once per column: reading single numpy elements costs many times as much.
-        owners = np.repeat(np.arange(len(self.nodes)), self.rows).tolist()
-        names = ("verdict", "kind", "numa", *_NUMBERS_USED)
-        columns = (getattr(self, name).tolist() for name in names)
-        for node, uuid, verdict, code, *numbers in zip(owners, self.uuid, *columns, strict=True):
-            kind = self.kinds[code]
-            numa, memory, cores, slots = (None if number == NOT_REPORTED else number for number in numbers)
-            yield DeviceRow(
-                self.nodes[node], uuid, self.verdicts[verdict], kind.model, numa,
-                kind.memory_mib, memory, kind.cores_percent, cores, kind.slots, slots,
-            )  # fmt: skip
+        verdicts = iter(self.verdict.tolist())
+        positions = iter(self.device.tolist()) if self.device.size else None
+        per_node = zip(self.nodes, self.revision.tolist(), self.rows.tolist(), strict=True)
+        for node, revision, rows in per_node:
+            state = state_of(node, revision) if revision != NO_STATE else None
+            devices = islice(positions, rows) if positions else range(rows)
+            for device, code in zip(devices, verdicts, strict=False):
+                yield _row(node, self.verdicts[code], state, device)
+
+
+def _row(node: str, verdict: str, state: NodeStateChanged | None, device: int) -> DeviceRow:
+    # A state that contradicts the verdicts has fewer devices: the verdict is shown all the same.
+    if state is None or device >= len(state.uuid):
+        return DeviceRow(node, "", verdict, "", None, None, None, None, None, None, None)
+    kind = state.kinds[int(state.kind[device])]
+    columns = (state.numa, state.memory_used_mib, state.cores_used_percent, state.slots_used)
+    numa, memory, cores, slots = (_reported(column[device]) for column in columns)
+    return DeviceRow(
+        node, state.uuid[device], verdict, kind.model, numa,
+        kind.memory_mib, memory, kind.cores_percent, cores, kind.slots, slots,
+    )  # fmt: skip
+
+
+def _reported(number: int) -> int | None:
+    return None if number == NOT_REPORTED else int(number)

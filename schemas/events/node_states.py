@@ -37,6 +37,8 @@ class NodeStateChanged(NodeEvent):
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "node.state.changed.v1"
 
+    node: str
+    """The node's name; empty for devices of which the source does not report the node."""
     epoch: Count
     """Which life of the scheduler counted the revisions: microseconds since 1970 of its start. 0 for a log reader,
     whose revisions are derived from the content."""

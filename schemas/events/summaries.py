@@ -10,9 +10,9 @@ from schemas.events.base import (
     AttemptEvent,
     Count,
     Flag,
-    Integer,
     Model,
     Moment,
+    PickedDevice,
     Provenance,
     Refusal,
     Request,
@@ -55,25 +55,6 @@ class Balance(Model):
     """Device model to number of rows."""
     missing: str = ""
     """In words; empty where all is balanced."""
-
-
-class PickedDevice(Model):
-    """A device that was taken, as it stood before; null is a number that the source does not say."""
-
-    container: Count
-    """Position in the attempt's requests."""
-    uuid: str
-    model: str = ""
-    memory_mib: Integer | None = None
-    """Taken of it, as the two below."""
-    cores_percent: Integer = 0
-    memory_total_mib: Integer | None = None
-    memory_used_mib: Integer | None = None
-    """By others, as the other numbers of use."""
-    cores_total_percent: Integer | None = None
-    cores_used_percent: Integer | None = None
-    slots_total: Integer | None = None
-    slots_used: Integer | None = None
 
 
 class AttemptSummarized(AttemptEvent):
