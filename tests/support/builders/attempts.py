@@ -11,12 +11,21 @@ from schemas.events import (
     AttemptConcluded,
     AttemptEvent,
     BindConcluded,
-    DeviceKind,
     DevicesJudged,
     NodesJudged,
+    PickedDevice,
     PodRef,
     Refusal,
     Request,
+)
+from tests.support.builders.node_states import (
+    A100,
+    EPOCH,
+    REVISION,
+    USED_CORES_PERCENT,
+    USED_MEMORY_MIB,
+    USED_SLOTS,
+    uuid_of,
 )
 
 STARTED = datetime(2026, 11, 21, 3, 6, 23, 217054, tzinfo=UTC)
@@ -52,7 +61,7 @@ def an_attempt(
     error: str = "",
     **fields: Any,
 ) -> list[AttemptEvent]:
-    """The records of an attempt in the order in which a scheduler tells them.
+    """The records of an attempt in the order in which a scheduler writes them; ``states_of`` makes their states.
 
     A node fits when every container has a picked device there; else the first container without one refuses it.
     """
@@ -60,7 +69,7 @@ def an_attempt(
     names = [*devices, *unregistered]
     containers = max((len(each) for each in devices.values()), default=1)
     records = [
-        *_device_records(common, devices, names, containers, nodes_a_record),
+        *_device_records(common, devices, containers, nodes_a_record),
         *_node_records(common, devices, names, unregistered, chosen, scores or {}, nodes_a_record, containers),
     ]
     conclusion = AttemptConcluded(
@@ -70,13 +79,39 @@ def an_attempt(
         node_policy=policy,
         offered_nodes=len(names),
         judged_nodes=len(names),
-        judged_devices=sum(len(each.uuid) for each in records if isinstance(each, DevicesJudged)),
+        judged_devices=sum(len(each.verdict) for each in records if isinstance(each, DevicesJudged)),
         device_records=sum(isinstance(each, DevicesJudged) for each in records),
         node_records=sum(isinstance(each, NodesJudged) for each in records),
         chosen=chosen,
+        picked=_picked(chosen, devices.get(chosen or "", ())),
         error=error,
     )
     return [*records, conclusion]
+
+
+def _picked(chosen: str | None, containers: Sequence[Sequence[str]]) -> list[PickedDevice]:
+    return [
+        a_picked_device(uuid_of(chosen or "", device), container)
+        for container, verdicts in enumerate(containers)
+        for device, word in enumerate(verdicts)
+        if word == "picked"
+    ]
+
+
+def a_picked_device(uuid: str, container: int = 0, **fields: Any) -> PickedDevice:
+    """Taken for ``a_request``, of a device as ``a_node_state`` describes it."""
+    plain = {
+        "model": A100.model,
+        "memory_mib": 20480,
+        "cores_percent": 20,
+        "memory_total_mib": A100.memory_mib,
+        "memory_used_mib": USED_MEMORY_MIB,
+        "cores_total_percent": A100.cores_percent,
+        "cores_used_percent": USED_CORES_PERCENT,
+        "slots_total": A100.slots,
+        "slots_used": USED_SLOTS,
+    }
+    return PickedDevice.model_validate({"container": container, "uuid": uuid} | plain | fields)
 
 
 def refused_by(containers: Sequence[Sequence[str]]) -> int:
@@ -93,16 +128,14 @@ def _runs(names: Sequence[str], size: int) -> Iterator[list[str]]:
         yield list(names[start : start + size])
 
 
-def _device_records(
-    common: dict[str, Any], devices: Devices, names: Sequence[str], containers: int, size: int
-) -> list[DevicesJudged]:
+def _device_records(common: dict[str, Any], devices: Devices, containers: int, size: int) -> list[DevicesJudged]:
     judged: list[tuple[int, list[str]]] = []
     for container in range(containers):
         # A container is looked at where those before it passed.
         reached = [name for name in devices if container in range(_reached(devices[name]))]
         judged += [(container, run) for run in _runs(reached, size)]
     return [
-        a_device_record(common, part, container, {name: devices[name][container] for name in run}, names)
+        a_device_record(common, part, container, {name: devices[name][container] for name in run})
         for part, (container, run) in enumerate(judged)
     ]
 
@@ -113,7 +146,7 @@ def _reached(containers: Sequence[Sequence[str]]) -> int:
 
 
 def a_device_record(
-    common: dict[str, Any], part: int, container: int, verdicts: Mapping[str, Sequence[str]], names: Sequence[str]
+    common: dict[str, Any], part: int, container: int, verdicts: Mapping[str, Sequence[str]]
 ) -> DevicesJudged:
     words = sorted({word for each in verdicts.values() for word in each})
     rows = [word for each in verdicts.values() for word in each]
@@ -123,18 +156,13 @@ def a_device_record(
         container=container,
         request=a_request(f"c{container}"),
         verdicts=words,
-        kinds=[DeviceKind(model="NVIDIA A100-SXM4-80GB", memory_mib=81920, cores_percent=100, slots=10)],
+        epoch=EPOCH,
+        models={A100.model: len(rows)} if rows else {},
         nodes=list(verdicts),
-        node_index=[names.index(name) for name in verdicts],
+        revision=[REVISION] * len(verdicts),
         devices=[len(each) for each in verdicts.values()],
         rows=[len(each) for each in verdicts.values()],
-        uuid=[f"GPU-{name}-{index}" for name, each in verdicts.items() for index in range(len(each))],
         verdict=[words.index(word) for word in rows],
-        kind=[0] * len(rows),
-        numa=[0] * len(rows),
-        memory_used_mib=[1024] * len(rows),
-        cores_used_percent=[10] * len(rows),
-        slots_used=[1] * len(rows),
     )
 
 
@@ -165,7 +193,6 @@ def _node_records(
             verdicts=words,
             refusals=table,
             nodes=run,
-            node_index=[names.index(name) for name in run],
             verdict=[
                 3 if name in unregistered else 0 if at >= 0 else 2 if name == chosen else 1
                 for name, at in zip(run, by, strict=True)

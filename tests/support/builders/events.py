@@ -1,7 +1,6 @@
 """Events for tests: a test names only what it is about, the rest is ordinary."""
 
 import random
-import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,6 +15,7 @@ from schemas.events import (
     Request,
     TrendsCounted,
 )
+from tests.support.builders.node_states import A100, EPOCH, REVISION
 
 STARTED = datetime(2026, 11, 21, 3, 6, 23, 217054, tzinfo=UTC)
 ATTEMPT: dict[str, Any] = {
@@ -84,7 +84,6 @@ def nodes_judged(nodes: Sequence[str] = ("node1",), **fields: Any) -> NodesJudge
         "verdicts": ["refused", "fits"],
         "refusals": [a_refusal(CardInsufficientMemory=8)],
         "nodes": list(nodes),
-        "node_index": list(range(count)),
         "verdict": [0] * count,
         "score": [0.0] * count,
         "refused_by": [0] * count,
@@ -94,28 +93,20 @@ def nodes_judged(nodes: Sequence[str] = ("node1",), **fields: Any) -> NodesJudge
 
 
 def devices_judged(nodes: Sequence[str] = ("node1",), *, each: int = 8, seed: int = 0, **fields: Any) -> DevicesJudged:
-    """``each`` devices on every node with random UUIDs and random use, refused for various reasons."""
+    """``each`` devices on every node, refused for various reasons; ``states_of`` makes the states they refer to."""
     draw = random.Random(seed)
     rows = len(nodes) * each
     plain = {
         "part": 0,
         "container": 0,
         "request": a_request(),
+        "epoch": EPOCH,
+        "models": {A100.model: rows} if rows else {},
         "verdicts": ["CardInsufficientMemory", "CardInsufficientCore", "CardTimeSlicingExhausted", "NumaNotFit"],
-        "kinds": [
-            {"model": "NVIDIA A100-SXM4-80GB", "memory_mib": 81920, "cores_percent": 100, "slots": 10},
-            {"model": "NVIDIA-Tesla T4", "memory_mib": 15360, "cores_percent": 100, "slots": 10},
-        ],
         "nodes": list(nodes),
-        "node_index": list(range(len(nodes))),
+        "revision": [REVISION] * len(nodes),
         "devices": [each] * len(nodes),
         "rows": [each] * len(nodes),
-        "uuid": [f"GPU-{uuid.UUID(int=draw.getrandbits(128))}" for _ in range(rows)],
         "verdict": draw.choices(range(4), weights=[80, 10, 5, 5], k=rows),
-        "kind": [draw.randrange(2)] * rows,
-        "numa": [row % each // max(each // 2, 1) for row in range(rows)],
-        "memory_used_mib": [1024 * draw.randrange(61, 81) for _ in range(rows)],
-        "cores_used_percent": [10 * draw.randrange(11) for _ in range(rows)],
-        "slots_used": [draw.randrange(11) for _ in range(rows)],
     }
     return DevicesJudged.model_validate(ATTEMPT | plain | fields)

@@ -6,9 +6,10 @@ import numpy as np
 
 from scheduler.publish.spool.frames import Entry, EntryKind
 from schemas.codec.records import EncodedRecord, encode
-from schemas.events import DeviceKind, DevicesJudged, PodRef, Request
+from schemas.events import DevicesJudged, PodRef, Request
 from schemas.ids import attempt_id, microseconds
 from schemas.topics import DECISIONS
+from tests.support.builders.node_states import EPOCH, REVISION
 
 NOW = datetime(2026, 11, 21, 3, 0, 0, tzinfo=UTC)
 
@@ -34,7 +35,6 @@ def a_verdict(name: str = "a", size: int = 10) -> Entry:
 
 def detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at: datetime = NOW) -> Entry:
     """Device rows of one attempt on one node."""
-    numbers = np.zeros(devices, np.int64)
     event = DevicesJudged(
         attempt_id=attempt_id("s", pod, started_at),
         pod=PodRef(namespace="default", name=pod, uid=pod),
@@ -44,17 +44,11 @@ def detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at: datet
         container=0,
         request=Request(container="main"),
         verdicts=["picked"],
-        kinds=[DeviceKind()],
+        epoch=EPOCH,
         nodes=["node1"],
-        node_index=np.zeros(1, np.int64),
+        revision=np.array([REVISION]),
         devices=np.array([devices]),
         rows=np.array([devices]),
-        uuid=[f"GPU-{device}" for device in range(devices)],
-        verdict=numbers,
-        kind=numbers,
-        numa=numbers,
-        memory_used_mib=numbers,
-        cores_used_percent=numbers,
-        slots_used=numbers,
+        verdict=np.zeros(devices, np.int64),
     )
     return Entry(EntryKind.DETAIL, DECISIONS.name, encode(event), microseconds(started_at), devices)
