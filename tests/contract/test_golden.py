@@ -112,8 +112,18 @@ def test_every_golden_record_is_of_a_known_type() -> None:
     assert {path.parent.name for path in RECORDS} == {kind.TYPE for kind in EVENTS}
 
 
+def rows_of(event: DevicesJudged) -> list[DeviceRow]:
+    """The rows with what the golden states say about their devices."""
+    found = {
+        (state.scheduler, state.epoch, state.node, state.revision): state
+        for state in map(read, RECORDS)
+        if isinstance(state, NodeStateChanged)
+    }
+    return list(event.each_device(lambda node, revision: found.get((event.scheduler, event.epoch, node, revision))))
+
+
 def counted(event: DevicesJudged, node: str) -> dict[str, int]:
-    verdicts = [row.verdict for row in event.each_device() if row.node == node]
+    verdicts = [row.verdict for row in rows_of(event) if row.node == node]
     return {verdict: verdicts.count(verdict) for verdict in verdicts}
 
 
@@ -129,7 +139,7 @@ def test_devices_judged_says_why_each_device_was_refused() -> None:
     node2 = {"CardUuidMismatch": 4, "CardInsufficientMemory": 3, "ExclusiveDeviceAllocateConflict": 1}
     assert counted(event, "node2") == node2
     assert event.devices.tolist() == [8, 8]
-    assert list(event.each_device())[2] == DeviceRow(
+    assert rows_of(event)[2] == DeviceRow(
         node="node1",
         uuid="GPU-4972a185-507a-4e0b-82b4-ef5af46fa229",
         verdict="CardInsufficientMemory",
@@ -148,26 +158,44 @@ def test_devices_judged_says_why_each_device_was_refused() -> None:
 def test_devices_judged_says_which_devices_were_picked() -> None:
     event = golden(DevicesJudged, "002")
     assert counted(event, "node3") == {"not reached": 6, "picked": 2}
-    picked = [row.uuid for row in event.each_device() if row.verdict == "picked"]
+    picked = [row.uuid for row in rows_of(event) if row.verdict == "picked"]
     assert picked == ["GPU-6b0c9f64-2f0e-4f3f-9a52-7d6b3a1c2e06", "GPU-7b0c9f64-2f0e-4f3f-9a52-7d6b3a1c2e07"]
     assert (event.container, event.request.container) == (2, "ubuntu-container1")
 
 
 def test_a_mig_device_may_have_a_row_for_each_time_it_was_looked_at() -> None:
     event = golden(DevicesJudged, "003")
-    assert [(row.node, row.uuid, row.verdict, row.model) for row in event.each_device()] == [
+    assert [(row.node, row.uuid, row.verdict, row.model) for row in rows_of(event)] == [
         ("mig-1", "GPU-a", "picked", "NVIDIA A100-SXM4-40GB"),
         ("mig-1", "GPU-a", "picked", "NVIDIA A100-SXM4-40GB"),
         ("mig-1", "GPU-b", "CardFromTheFuture", ""),
     ]
-    assert (event.node_index.tolist(), event.devices.tolist(), event.rows.tolist()) == ([7, 3], [2, 0], [3, 0])
-    last = list(event.each_device())[-1]
+    assert (event.devices.tolist(), event.rows.tolist(), event.device.tolist()) == ([2, 0], [3, 0], [0, 0, 1])
+    last = rows_of(event)[-1]
     assert (last.memory_total_mib, last.memory_used_mib) == (40960, 36864)
     assert (last.numa, last.cores_total_percent, last.cores_used_percent, last.slots_total, last.slots_used) == (
         None,
     ) * 5
     assert event.started_at.isoformat() == "2026-05-01T00:00:00+00:00"
     assert (event.request.memory_percent, event.request.cores_percent, event.pod.uid) == (None, 0, "")
+
+
+def test_devices_without_a_node_have_a_state_of_a_node_without_a_name() -> None:
+    event = golden(DevicesJudged, "005")
+    (row,) = rows_of(event)
+    assert (row.node, row.uuid, row.memory_used_mib) == ("", "GPU-62b7408e-edb2-41d1-bc91-f46165c61130", 41645)
+    assert (event.partial, event.models, row.cores_used_percent) == (True, {}, None)
+
+
+def test_verdicts_without_a_state_are_still_verdicts() -> None:
+    rows = rows_of(golden(DevicesJudged, "006"))
+    assert [(row.node, row.verdict) for row in rows] == [
+        ("node1", "CardInsufficientCore"),
+        ("node1", "CardTimeSlicingExhausted"),
+        ("node2", "not reached"),
+    ]
+    assert {value for row in rows for value in (row.uuid, row.model)} == {""}
+    assert {value for row in rows for value in row[4:]} == {None}
 
 
 def nodes_of(event: NodesJudged | AttemptSummarized) -> dict[str, tuple[str, str]]:
@@ -215,6 +243,19 @@ def test_attempt_concluded_says_what_was_asked_and_what_must_have_come_before_it
     ]
     assert asked == ubuntu
     assert (event.chosen, event.device_records, event.node_records, event.judged_devices) == ("node3", 2, 1, 152)
+
+
+def test_attempt_concluded_says_what_each_container_took_on_the_chosen_node() -> None:
+    event = golden(AttemptConcluded, "001")
+    assert [(device.container, device.uuid[:6], device.memory_mib) for device in event.picked] == [
+        (0, "GPU-4b", 16384),
+        (0, "GPU-5b", 16384),
+        (2, "GPU-6b", 2000),
+        (2, "GPU-7b", 2000),
+    ]
+    # The picks of container 2 are those of its device record.
+    rows = rows_of(golden(DevicesJudged, "002"))
+    assert [row.uuid for row in rows if row.verdict == "picked"] == [device.uuid for device in event.picked[2:]]
 
 
 def test_attempt_concluded_says_an_error_instead_of_a_choice() -> None:

@@ -50,5 +50,6 @@ def detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at: datet
         devices=np.array([devices]),
         rows=np.array([devices]),
         verdict=np.zeros(devices, np.int64),
+        device=np.zeros(0, np.int64),
     )
     return Entry(EntryKind.DETAIL, DECISIONS.name, encode(event), microseconds(started_at), devices)
