@@ -69,7 +69,7 @@ def test_a_schema_carries_the_words_and_the_limits_of_the_model() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"uuid": "GPU-1"},
+        {"nodes": "node1"},
         {"verdict": ["picked"]},
         {"verdict": [-2]},
         {"rows": [1.5]},

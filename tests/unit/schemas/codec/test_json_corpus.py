@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from schemas.codec.records import Rejected, decode_value, encode
-from schemas.events import AttemptConcluded, AttemptSummarized, DevicesJudged, Event, NodesJudged
+from schemas.events import AttemptConcluded, AttemptSummarized, DevicesJudged, Event, NodesJudged, NodeStateChanged
 from tests.support.builders.events import a_summary, devices_judged, nodes_judged
+from tests.support.builders.node_states import a_node_state
 from tests.support.json_corpus import DOCUMENTS
 
-KINDS: tuple[type[Event], ...] = (DevicesJudged, NodesJudged, AttemptSummarized, AttemptConcluded)
+KINDS: tuple[type[Event], ...] = (DevicesJudged, NodesJudged, AttemptSummarized, AttemptConcluded, NodeStateChanged)
 
 
 @pytest.mark.parametrize(("verdict", "document"), DOCUMENTS, ids=lambda each: repr(each)[:40])
@@ -22,7 +23,11 @@ def test_alone_it_is_no_event_of_ours(verdict: str, document: bytes) -> None:
 
 
 @pytest.mark.parametrize(("verdict", "document"), DOCUMENTS, ids=lambda each: repr(each)[:40])
-@pytest.mark.parametrize("event", [devices_judged(), nodes_judged(), a_summary()], ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize(
+    "event",
+    [devices_judged(), nodes_judged(), a_summary(), a_node_state()],
+    ids=lambda each: type(each).__name__,
+)
 def test_as_a_field_that_a_later_version_adds_it_is_taken_where_the_standard_says_so(
     event: Any, verdict: str, document: bytes
 ) -> None:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from schemas.codec.chunking import split
 from schemas.codec.records import EncodedRecord, Rejected, UnencodableError, decode, encode, encode_value
 from schemas.codec.simdjson_reader import has_columns, read_columns
-from schemas.events import EVENTS, AttemptSummarized, DevicesJudged, Event, NodesJudged, PodRef
+from schemas.events import EVENTS, AttemptSummarized, DevicesJudged, Event, NodesJudged, NodeStateChanged, PodRef
 from tests.support.builders.events import a_summary, devices_judged, nodes_judged
+from tests.support.builders.node_states import a_node_state, lookup
 from tests.support.stress import examples
 
 GOLDEN = Path(__file__).parents[3] / "contract/golden"
@@ -44,7 +45,7 @@ def used(event: Event) -> None:
     assert event.id
     assert record.key
     if isinstance(event, DevicesJudged):
-        assert len(list(event.each_device())) == len(event.uuid)
+        assert len(list(event.each_device(lookup([])))) == len(event.verdict)
     if isinstance(event, NodesJudged | AttemptSummarized):
         assert all(event.verdicts[code] for code in event.verdict.tolist() if event.verdicts[code])
     if isinstance(event, AttemptSummarized):
@@ -159,10 +160,10 @@ def test_the_last_of_two_equal_keys_counts() -> None:
 
 def test_integers_beyond_64_bits_are_rejected_with_their_place() -> None:
     for number in (2**63, 2**64, 10**40):
-        value = encode(devices_judged()).value.replace(b'"node_index":[0]', b'"node_index":[%d]' % number)
+        value = encode(devices_judged()).value.replace(b'"revision":[7]', b'"revision":[%d]' % number)
         outcome = decode(value, typed(DevicesJudged.TYPE.encode()))
         assert isinstance(outcome, Rejected)
-        assert outcome.place == "value.node_index"
+        assert outcome.place == "value.revision"
 
 
 def test_names_with_nul_and_foreign_letters_travel() -> None:
@@ -185,8 +186,8 @@ def test_what_utf_8_can_not_say_is_refused_with_the_place() -> None:
 
 
 def test_columns_of_any_layout_are_written() -> None:
-    strided = nodes_judged(["a", "b", "c"], node_index=np.arange(6, dtype=">i4")[::2])
-    assert orjson.loads(encode(strided).value)["node_index"] == [0, 2, 4]
+    strided = devices_judged(["a", "b", "c"], revision=np.arange(6, dtype=">i4")[::2])
+    assert orjson.loads(encode(strided).value)["revision"] == [0, 2, 4]
 
 
 def test_json_made_before_is_written_as_it_is() -> None:
@@ -240,10 +241,11 @@ class TestTheTwoReaders:
         for event in (devices_judged(), nodes_judged(), a_summary()):
             value = encode(event).value
             assert read_columns(type(event), value) is not None
+        assert read_columns(NodeStateChanged, encode(a_node_state()).value) is not None
 
     @given(st.data())
     def test_the_quick_one_accepts_nothing_that_the_other_refuses(self, data: st.DataObject) -> None:
-        event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary()]))
+        event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary(), a_node_state()]))
         plain = orjson.loads(encode(event).value)
         name = data.draw(st.sampled_from(sorted(plain)))
         plain[name] = data.draw(st.one_of(anything, st.lists(anything, max_size=3), nested(plain[name])))
@@ -254,7 +256,7 @@ class TestTheTwoReaders:
 
     @given(st.data())
     def test_a_byte_changed_anywhere_reads_alike(self, data: st.DataObject) -> None:
-        event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary()]))
+        event = data.draw(st.sampled_from([devices_judged(), nodes_judged(), a_summary(), a_node_state()]))
         value = bytearray(encode(event).value)
         for _ in range(data.draw(st.integers(1, 3))):
             value[data.draw(st.integers(0, len(value) - 1))] = data.draw(st.integers(0, 255))
@@ -264,13 +266,13 @@ class TestTheTwoReaders:
 
     def test_the_last_of_two_equal_names_counts_for_both(self) -> None:
         value = encode(devices_judged()).value
-        twice = value[:-1] + b',"numa":[]}'
+        twice = value[:-1] + b',"rows":[]}'
         assert read_columns(DevicesJudged, twice) is None
         assert isinstance(decode(twice, typed(DevicesJudged.TYPE.encode())), Rejected)
 
     def test_a_column_within_a_column_is_refused_by_both(self) -> None:
         value = encode(devices_judged()).value
-        inner = re.sub(rb'"numa":\[([^\]]*)\]', rb'"numa":[[\1]]', value)
+        inner = re.sub(rb'"rows":\[([^\]]*)\]', rb'"rows":[[\1]]', value)
         assert inner != value
         assert read_columns(DevicesJudged, inner) is None
         assert isinstance(decode(inner, typed(DevicesJudged.TYPE.encode())), Rejected)

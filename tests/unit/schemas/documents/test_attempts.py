@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.codec.device_record_layout import as_object, divided, inventory, tail
 from schemas.codec.records import Rejected, encode, encode_value
 from schemas.documents.attempts import (
     Digests,
@@ -18,10 +17,10 @@ from schemas.documents.attempts import (
     summary_of,
     verdict_digest,
 )
-from schemas.documents.devices import devices_document, devices_of, inventory_document
+from schemas.documents.devices import devices_document, devices_of
 from schemas.documents.findings import finding_document
 from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, Refusal
-from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INVENTORIES
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS
 from tests.support.builders.events import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, devices_judged
 
 MEMORY, NUMA = a_refusal(CardInsufficientMemory=8), a_refusal(NumaNotFit=2, CardCordoned=6)
@@ -61,21 +60,6 @@ def test_every_field_of_an_attempt_is_declared_in_the_strict_mapping() -> None:
 def test_every_field_of_a_finding_is_declared_in_the_strict_mapping() -> None:
     finding = FindingReported(**ATTEMPT, finding="Imbalance", found_at=STARTED, node="")
     assert set(finding_document(finding)) == set(FINDINGS.properties)
-
-
-def test_devices_judged_come_back_from_what_was_made_of_them_and_of_their_inventory() -> None:
-    event = devices_judged(["node1", "node2"])
-    value = encode(event).value
-    rest, devices = divided(value, inventory(value, tail(value)))
-    assert "uuid" not in orjson.loads(rest)
-    kept = stored(inventory_document(as_object(devices)))
-    again = devices_of(stored(devices_document(event, rest, "its-name")), kept)
-    assert isinstance(again, DevicesJudged)
-    assert encode(again) == encode(event)
-
-
-def test_every_field_of_an_inventory_document_is_declared_in_the_strict_mapping() -> None:
-    assert set(inventory_document(b"{}")) == set(INVENTORIES.properties)
 
 
 def test_every_field_of_a_devices_document_is_declared_in_the_strict_mapping() -> None:

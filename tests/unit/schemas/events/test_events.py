@@ -34,6 +34,7 @@ from tests.support.builders.events import (
     nodes_judged,
     some_trends,
 )
+from tests.support.builders.node_states import a_node_state, lookup, states_of
 
 MOMENT: TypeAdapter[datetime] = TypeAdapter(Moment)
 LATER = STARTED + timedelta(microseconds=1)
@@ -85,23 +86,22 @@ def test_a_moment_is_nothing_else(wrong: object) -> None:
     ("fields", "why"),
     [
         ({"rows": [9]}, "9 rows where 8"),
-        ({"rows": [7]}, "column uuid has 8 entries where 7"),
-        ({"verdict": [0] * 7}, "entries where 7"),
-        (
-            {name: [0] * 7 for name in ("verdict", "memory_used_mib", "cores_used_percent", "slots_used")},
-            "column verdict has 7 entries where 8",
-        ),
+        ({"rows": [7]}, "column verdict has 8 entries where 7"),
+        ({"verdict": [0] * 7}, "8 rows where 7"),
         ({"rows": [-1]}, "never negative"),
         ({"devices": [-1]}, "never negative"),
-        ({"node_index": [-1]}, "never negative"),
-        ({"node_index": []}, "column node_index has 0 entries where 1"),
+        ({"devices": []}, "column devices has 0 entries where 1"),
+        ({"revision": [-2]}, "a revision is a count, or -1 for none"),
+        ({"revision": []}, "column revision has 0 entries where 1"),
+        ({"revision": [2**63]}, "column of integers"),
+        ({"epoch": -1}, "greater than or equal to 0"),
+        ({"models": {"A100": -1}}, "greater than or equal to 0"),
         ({"verdict": [4] * 8}, "column verdict points at entry 4 of a table of 4"),
         ({"verdict": [-1] * 8}, "every row has a verdict"),
-        ({"kind": [-2] * 8}, "-1 for none"),
-        ({"kind": [-1] * 8}, "every row has a kind"),
-        ({"kind": [2] * 8}, "column kind points at entry 2 of a table of 2"),
-        ({"numa": [0] * 7}, "column numa has 7 entries where 8"),
-        ({"uuid": "x" * 8}, "valid list"),
+        ({"verdict": [-2] * 8}, "-1 for none"),
+        ({"device": [0] * 7}, "column device has 7 entries where 8"),
+        ({"device": [-1] * 8}, "device is a position, never negative"),
+        ({"verdicts": "fits"}, "valid list"),
         ({"part": -1}, "greater than or equal to 0"),
         ({"part": True}, "valid integer"),
         ({"attempt_id": "a/nodes"}, "pattern"),
@@ -128,7 +128,6 @@ def test_rows_that_wrap_around_to_the_right_sum_are_refused() -> None:
         ({"refusal": [1]}, "table of 1"),
         ({"refused_by": [1]}, "column refused_by points at entry 1"),
         ({"score": [float("nan")]}, "finite"),
-        ({"node_index": [-1]}, "never negative"),
         ({"refusals": [{"counts": {"CardNotHealth": 1.5}}]}, "valid integer"),
     ],
 )
@@ -162,25 +161,13 @@ def test_events_can_not_be_changed() -> None:
 
 def test_a_wrong_list_of_thousands_is_one_error() -> None:
     with pytest.raises(ValidationError) as caught:
-        devices_judged(uuid=[1] * 100_000)
+        devices_judged(nodes=[1] * 100_000)
     assert caught.value.error_count() == 1
 
 
 def an_alert(**fields: Any) -> AlertChanged:
     common = {"rule": "Pending", "labels": {"pod": "trainer"}, "state": "firing", "severity": "warning"}
     return AlertChanged.model_validate(common | {"started_at": STARTED, "changed_at": LATER, "summary": "…"} | fields)
-
-
-def a_node_state(**fields: Any) -> NodeStateChanged:
-    columns: dict[str, list[Any]] = {
-        name: []
-        for name in (
-            "kinds", "uuid", "kind", "index", "numa", "healthy", "cordoned",
-            "memory_used_mib", "cores_used_percent", "slots_used",
-        )
-    }  # fmt: skip
-    common = {"node": "node1", "observed_at": STARTED, "scheduler": "hami-scheduler", "epoch": 1, "revision": 1}
-    return NodeStateChanged.model_validate(common | columns | fields)
 
 
 def different_facts() -> list[Event]:
@@ -255,14 +242,46 @@ def test_a_state_that_is_written_again_a_day_later_is_the_same_state() -> None:
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
-        ({"uuid": ["GPU-1"]}, "column kind has 0 entries where 1 are expected"),
-        ({"mig": [{"device": 0}]}, "mig names a device beyond the 0 of the node"),
-        ({"pair_scores": [1]}, "column pair_scores has 1 entries where 0 are expected"),
+        ({"uuid": ["GPU-1"]}, "column kind has 8 entries where 1 are expected"),
+        ({"healthy": [True]}, "column healthy has 1 entries where 8 are expected"),
+        ({"kind": [1] * 8}, "column kind points at entry 1 of a table of 1"),
+        ({"kind": [-1] * 8}, "every device has a kind"),
+        ({"mig": [{"device": 8}]}, "mig names a device beyond the 8 of the node"),
+        ({"pair_scores": [1]}, "column pair_scores has 1 entries where 64 are expected"),
+        ({"revision": -1}, "greater than or equal to 0"),
     ],
 )
 def test_a_state_refuses_what_no_reader_could_use(fields: dict[str, Any], why: str) -> None:
     with pytest.raises(ValidationError, match=why):
         a_node_state(**fields)
+
+
+def test_a_state_may_be_of_a_node_that_its_source_does_not_name() -> None:
+    assert (a_node_state("").key, a_node_state("", epoch=0, revision=3).id) == ("", "hami-scheduler//state/0/3")
+
+
+def test_each_row_is_a_device_of_the_state_in_order() -> None:
+    event = devices_judged(["node1", "node2"], each=2, verdict=[0, 1, 2, 3])
+    rows = list(event.each_device(lookup(states_of(event))))
+    assert [(row.node, row.uuid, row.verdict) for row in rows] == [
+        ("node1", "GPU-node1-0", "CardInsufficientMemory"),
+        ("node1", "GPU-node1-1", "CardInsufficientCore"),
+        ("node2", "GPU-node2-0", "CardTimeSlicingExhausted"),
+        ("node2", "GPU-node2-1", "NumaNotFit"),
+    ]
+    assert rows[0][3:] == ("NVIDIA A100-SXM4-80GB", 0, 81920, 1024, 100, 10, 10, 1)
+
+
+def test_a_row_may_name_its_device_by_its_position_in_the_state() -> None:
+    event = devices_judged(["node1", "node2"], each=2, verdict=[0, 1, 2, 3], device=[3, 3, 1, 0])
+    rows = event.each_device(lookup([a_node_state("node1", 4), a_node_state("node2", 2)]))
+    assert [row.uuid for row in rows] == ["GPU-node1-3", "GPU-node1-3", "GPU-node2-1", "GPU-node2-0"]
+
+
+@pytest.mark.parametrize("known", [[], [a_node_state("node1", 1)], [a_node_state("node1", revision=8)]])
+def test_a_row_whose_state_is_missing_or_too_short_has_its_verdict_alone(known: list[NodeStateChanged]) -> None:
+    event = devices_judged(each=2, verdict=[0, 3])
+    assert list(event.each_device(lookup(known)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 7)
 
 
 def test_the_same_fact_published_twice_has_the_same_id() -> None:
