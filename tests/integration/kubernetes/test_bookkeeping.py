@@ -22,7 +22,8 @@ def a_bound_pod(name: str = "pod", node: str = "node1", chosen: str = "node1") -
 
 
 def some_records(node: str = "node1", device: str = "GPU-a", **fields: Any) -> PodRecords:
-    return PodRecords(chosen={"1": node}, picked={"1": {(node, device)}}, bound={"1": node}, **fields)
+    known: dict[str, Any] = {"picked": {"1": {(node, device)}}, "taken": {"1": {device}}}
+    return PodRecords(chosen={"1": node}, bound={"1": node}, **(known | fields))
 
 
 def test_a_container_without_devices_leaves_an_empty_place() -> None:
@@ -54,10 +55,16 @@ def test_another_node_another_device_and_silence_are_differences() -> None:
         assert differences([a_bound_pod()], records)
 
 
+def test_a_conclusion_that_names_other_devices_than_the_verdicts_is_a_difference() -> None:
+    for taken in ({"1": {"GPU-b"}}, {}):
+        (found,) = differences([a_bound_pod()], {"pod": some_records(taken=taken)})
+        assert found.startswith("pod holds ['GPU-a'], but its conclusions name ")
+
+
 def test_a_bound_pod_without_a_recorded_bind_is_a_difference_and_so_is_one_with_two() -> None:
     unrecorded, twice = some_records(), some_records()
     unrecorded.bound.clear()
-    twice.bound["2"], twice.picked["2"] = "node1", {("node1", "GPU-a")}
+    twice.bound["2"], twice.picked["2"], twice.taken["2"] = "node1", {("node1", "GPU-a")}, {"GPU-a"}
     for records in (unrecorded, twice):
         assert differences([a_bound_pod()], {"pod": records})
 

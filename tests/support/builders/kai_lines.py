@@ -7,8 +7,17 @@ from pathlib import Path
 
 from ingest.kai import KaiLog
 from ingest.lines.blocks import Lines, Origin, Place
-from schemas.events import AttemptEvent, AttemptSummarized, DeviceRow, DevicesJudged, Event, FindingReported
+from schemas.events import (
+    AttemptEvent,
+    AttemptSummarized,
+    DeviceRow,
+    DevicesJudged,
+    Event,
+    FindingReported,
+    NodeStateChanged,
+)
 from summaries.fold import AttemptFold
+from tests.support.builders.node_states import lookup
 
 CASES = Path(__file__).parents[2] / "unit" / "ingest" / "kai" / "cases"
 CONSOLE = "v0.13-console-log"
@@ -54,4 +63,5 @@ def findings(events: Sequence[Event]) -> list[FindingReported]:
 
 
 def devices(events: Sequence[Event]) -> list[DeviceRow]:
-    return [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device()]
+    state_of = lookup([event for event in events if isinstance(event, NodeStateChanged)])
+    return [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device(state_of)]

@@ -13,9 +13,9 @@ from typing import Any
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 
 from schemas.codec.records import Rejected, decode
-from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged
+from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodeStateChanged
 from schemas.events.base import PICKED, Event
-from schemas.topics import DECISIONS
+from schemas.topics import DECISIONS, NODE_STATES, Topic
 from tests.support.control_plane.objects import (
     ALLOCATED,
     CHOSEN,
@@ -91,6 +91,8 @@ class PodRecords:
     """By attempt: the node that the filter chose; None where none fits."""
     picked: dict[str, set[tuple[str, str]]] = field(default_factory=lambda: defaultdict(set))
     """By attempt: node and device of every device that was picked; on nodes that were not chosen too."""
+    taken: dict[str, set[str]] = field(default_factory=dict)
+    """By attempt: the devices that its conclusion names."""
     bound: dict[str, str] = field(default_factory=dict)
     """By attempt that ended with the pod being bound: the node."""
     bind_errors: list[str] = field(default_factory=list)
@@ -100,17 +102,23 @@ async def read_pod_records(bootstrap_servers: str, namespace: str) -> dict[str, 
     """By pod name, the records that Kafka has now about the pods of a namespace."""
     found: dict[str, PodRecords] = defaultdict(PodRecords)
     prefix = f"{namespace}/".encode()
-    async for record in _records(bootstrap_servers):
+    decisions = [
+        decode(record.value, record.headers)
+        async for record in _records(bootstrap_servers, DECISIONS)
         # Only records with a picked device are decoded: the rest are about thousands of refused nodes.
-        if record.key.startswith(prefix) and (_type_of(record) != DevicesJudged.TYPE or b'"picked"' in record.value):
-            _enter(found, decode(record.value, record.headers))
+        if record.key.startswith(prefix) and (_type_of(record) != DevicesJudged.TYPE or b'"picked"' in record.value)
+    ]
+    # After the decisions: the states that they refer to were written before them.
+    states = {_id_of(record): record async for record in _records(bootstrap_servers, NODE_STATES)}
+    for event in decisions:
+        _enter(found, event, states)
     return dict(found)
 
 
-async def _records(bootstrap_servers: str) -> AsyncIterator[ConsumerRecord]:
-    """All decisions that are there when it is called."""
+async def _records(bootstrap_servers: str, topic: Topic) -> AsyncIterator[ConsumerRecord]:
+    """All records of a topic that are there when it is called."""
     consumer = AIOKafkaConsumer(
-        DECISIONS.name, bootstrap_servers=bootstrap_servers, auto_offset_reset="earliest", group_id=None
+        topic.name, bootstrap_servers=bootstrap_servers, auto_offset_reset="earliest", group_id=None
     )
     async with consumer:
         ends: dict[Any, int] = await consumer.end_offsets(consumer.assignment())
@@ -121,21 +129,39 @@ async def _records(bootstrap_servers: str) -> AsyncIterator[ConsumerRecord]:
 
 
 def _type_of(record: ConsumerRecord) -> str:
-    types = [value.decode() for key, value in record.headers if key == "ce_type"]
-    return str(types[0])
+    return _header(record, "ce_type")
 
 
-def _enter(found: dict[str, PodRecords], event: Event | Rejected) -> None:
+def _id_of(record: ConsumerRecord) -> str:
+    return _header(record, "ce_id")
+
+
+def _header(record: ConsumerRecord, name: str) -> str:
+    values = [value.decode() for key, value in record.headers if key == name]
+    return str(values[0])
+
+
+def _enter(found: dict[str, PodRecords], event: Event | Rejected, states: Mapping[str, ConsumerRecord]) -> None:
     match event:
         case AttemptConcluded():
             found[event.pod.name].chosen[event.attempt_id] = event.chosen
+            found[event.pod.name].taken[event.attempt_id] = {device.uuid for device in event.picked}
         case DevicesJudged():
-            rows = ((row.node, row.uuid) for row in event.each_device() if row.verdict == PICKED)
-            found[event.pod.name].picked[event.attempt_id].update(rows)
+            rows = event.each_device(lambda node, revision: _state(states, event, node, revision))
+            picked = {(row.node, row.uuid) for row in rows if row.verdict == PICKED}
+            found[event.pod.name].picked[event.attempt_id].update(picked)
         case BindConcluded() if event.bound:
             found[event.pod.name].bound[event.attempt_id] = event.node
         case BindConcluded():
             found[event.pod.name].bind_errors.append(event.error)
+
+
+def _state(
+    states: Mapping[str, ConsumerRecord], event: DevicesJudged, node: str, revision: int
+) -> NodeStateChanged | None:
+    record = states.get(f"{event.scheduler}/{node}/state/{event.epoch}/{revision}")
+    state = decode(record.value, record.headers) if record else None
+    return state if isinstance(state, NodeStateChanged) else None
 
 
 def differences(pods: list[Json], records_of: Mapping[str, PodRecords]) -> list[str]:
@@ -152,6 +178,9 @@ def differences(pods: list[Json], records_of: Mapping[str, PodRecords]) -> list[
         ]
         if devices not in picked:
             found.append(f"{name} holds {sorted(devices)}, but its records show {picked}")
+        taken = [records.taken.get(attempt, set()) for attempt in records.bound]
+        if devices not in taken:
+            found.append(f"{name} holds {sorted(devices)}, but its conclusions name {taken}")
     waiting = {pod["metadata"]["name"] for pod in pods} - set(placements)
     return found + [
         f"{name} is not bound, but its records say {records_of[name].bound}"

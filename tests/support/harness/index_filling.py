@@ -12,16 +12,25 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import TopicAlreadyExistsError
 
 from schemas.codec.chunking import split
-from schemas.codec.device_record_layout import as_object, divided, inventory, tail
 from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import attempt_document
-from schemas.documents.devices import devices_document, inventory_document
+from schemas.documents.devices import devices_document
 from schemas.documents.findings import finding_document
+from schemas.documents.node_states import node_state_document
 from schemas.documents.observations import Observed, observation_document
 from schemas.documents.placements import placement_document
-from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodRef, Refusal, Request
+from schemas.events import (
+    AttemptSummarized,
+    BindOutcome,
+    DevicesJudged,
+    FindingReported,
+    NodeStateChanged,
+    PodRef,
+    Refusal,
+    Request,
+)
 from schemas.ids import attempt_id
-from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, INVENTORIES, OBSERVATIONS, OCCUPANCY, Index
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, NODE_STATES, OBSERVATIONS, OCCUPANCY, Index
 from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS as TOPIC
 from summaries.merge import settled
@@ -148,15 +157,11 @@ class Filling:
     def index_devices(self, *events: DevicesJudged) -> None:
         self._index((DEVICES, each.started_at, each.id, devices_document(each, encode(each).value)) for each in events)
 
-    def index_divided(self, *events: DevicesJudged, inventories: bool = True) -> None:
-        """As a worker writes them: the devices apart from what became of them."""
-        for each in events:
-            value = encode(each).value
-            rest, devices = divided(value, inventory(value, tail(value)))
-            kept = inventory_document(as_object(devices))
-            written = [(DEVICES, each.started_at, each.id, devices_document(each, rest, f"of-{each.id}"))]
-            written += [(INVENTORIES, each.started_at, f"of-{each.id}", kept)] if inventories else []
-            self._index(written)
+    def index_states(self, *states: NodeStateChanged, written_at: datetime | None = None) -> None:
+        """Into the index of the day on which they were written: when they were observed, or later again."""
+        for each in states:
+            day = written_at or each.observed_at
+            self._index([(NODE_STATES, day, each.id, node_state_document(each, day))])
 
     def index_findings(self, *events: FindingReported) -> None:
         self._index((FINDINGS, each.started_at, each.id, finding_document(each)) for each in events)
