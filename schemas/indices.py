@@ -114,16 +114,15 @@ ATTEMPTS: Final = Index(
 
 DEVICES: Final = Index(
     alias="schedulerlog-devices",
-    about="The verdicts device by device: one document per record of devices judged; it names its inventory",
+    about="The verdicts device by device: one document per record of devices judged",
     properties={
         **_ATTEMPT,
         "container": _KEYWORD,
         "nodes": _KEYWORD,
         "reasons": _KEYWORD,
-        "inventory": _KEYWORD,
         "record": _STORED,
     },
-    # The largest documents by far: 0.7 MB an attempt of 5,000 nodes (decision 0015).
+    # The largest documents by far, and of use only as long as the pod is in mind.
     retention=timedelta(days=7),
 )
 
@@ -141,14 +140,6 @@ NODE_STATES: Final = Index(
     },
     # A state is written once a day at least: verdicts of one day find it in the index of that day or the day before.
     retention=DEVICES.retention + timedelta(days=1),
-)
-
-INVENTORIES: Final = Index(
-    alias="schedulerlog-inventories",
-    about="The devices that verdicts are about, each distinct run of nodes once a day; verdicts name it by its id",
-    properties={"record": _STORED},
-    # Verdicts without their inventory can't be read, so both are deleted on the same day.
-    retention=DEVICES.retention,
 )
 
 FINDINGS: Final = Index(
@@ -227,4 +218,4 @@ OBSERVATIONS: Final = Index(
     },
 )
 
-INDICES: Final = (ATTEMPTS, DEVICES, NODE_STATES, INVENTORIES, FINDINGS, TRENDS, OCCUPANCY, OBSERVATIONS)
+INDICES: Final = (ATTEMPTS, DEVICES, NODE_STATES, FINDINGS, TRENDS, OCCUPANCY, OBSERVATIONS)

@@ -20,13 +20,12 @@ from schemas.events import (
     DetailDropped,
     DevicesJudged,
     NodesJudged,
-    PickedDevice,
     PodRef,
     Request,
 )
 from summaries.merge import fitting, merged, settled, with_bind
 from summaries.node_table import NodeTable, node_table
-from summaries.tally import CountedRecord, Tally, by_model, by_verdict, count_record
+from summaries.tally import Tally, by_model, by_verdict, tally
 
 __all__ = ["AttemptFold", "merged", "summarize", "with_bind"]
 
@@ -66,7 +65,7 @@ class AttemptFold:
     _binds: dict[str, BindConcluded] = field(default_factory=dict)
     _concluded: AttemptConcluded | None = None
 
-    def add(self, event: AttemptEvent | CountedRecord) -> None:
+    def add(self, event: AttemptEvent) -> None:
         """Add a record, in any order; a record that was added before changes nothing.
 
         Raises ``ValueError`` for a record of another attempt. Events that add nothing to a summary
@@ -76,9 +75,7 @@ class AttemptFold:
         match event:
             case DevicesJudged():
                 if event.part not in self._tallies:
-                    self._tallies[event.part] = count_record(event).tally
-            case CountedRecord():
-                self._tallies.setdefault(event.part, event.tally)
+                    self._tallies[event.part] = tally(event)
             case NodesJudged():
                 self._nodes.setdefault(event.part, event)
             case AttemptConcluded():
@@ -89,7 +86,7 @@ class AttemptFold:
             case DetailDropped():
                 self._dropped.setdefault(event.id, event)
 
-    def _name(self, event: AttemptEvent | CountedRecord) -> None:
+    def _name(self, event: AttemptEvent) -> None:
         if self._head and self._head.attempt_id != event.attempt_id:
             raise ValueError(f"{event.id} does not belong to attempt {self._head.attempt_id}")
         head = _Head(event.id, event.attempt_id, event.pod, event.scheduler, event.started_at)
@@ -133,6 +130,8 @@ class AttemptFold:
         unbalanced = [*self._absent_records(), *self._imbalances(table), *table.disagreements]
         missing = "; ".join([*unbalanced, *self._left_open()])
         chosen = end.chosen if end else None
+        # By container, as HAMi's annotation lists the devices; an attempt that chose no node took none.
+        picked = sorted(end.picked, key=lambda each: each.container) if end and chosen is not None else []
         rows = sum(each.judged for each in self._tallies.values())
         return settled(
             AttemptSummarized.model_construct(
@@ -154,8 +153,8 @@ class AttemptFold:
                 fit_nodes=fitting(table.by_verdict),
                 judged_devices=end.judged_devices if end else rows,
                 chosen=chosen,
-                picked_devices=[each.uuid for each in self._picked(chosen)],
-                picked=self._picked(chosen),
+                picked_devices=[each.uuid for each in picked],
+                picked=picked,
                 balance=self._balance(table, "; ".join(unbalanced)),
                 error=end.error if end else "",
                 provenance=end.provenance if end else None,
@@ -166,11 +165,6 @@ class AttemptFold:
                 **table.columns(),
             )
         )
-
-    def _picked(self, chosen: str | None) -> list[PickedDevice]:
-        # By container, as HAMi's annotation lists the devices.
-        in_order = sorted(self._tallies.values(), key=lambda each: each.container)
-        return [device for each in in_order for device in each.picked.get(chosen or "", ())]
 
     def _balance(self, table: NodeTable, missing: str) -> Balance:
         end = self._concluded

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from hami.reason_codes import ReasonCode
-from schemas.codec.identity_memo import of_nodes
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized, MessageEmitted, Refusal
 from schemas.events.base import OFFERED_NODES
 from summaries.cut import MAX_BYTES, cut
@@ -142,7 +141,6 @@ def _best_last(summary: AttemptSummarized, fit: list[tuple[float, str]]) -> list
     return sorted(by_score, key=lambda each: each[1] == summary.chosen)
 
 
-@of_nodes
 def _named_lines(summary: AttemptSummarized) -> Sequence[tuple[str, str]]:
     """Every reason code, and the line that names the nodes refused for it."""
     return [(code, _code_line(summary, code, rows)) for code, rows in nodes_by_code(summary)]
@@ -163,7 +161,6 @@ def nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
     return [(code, nodes) for code, nodes in joined.items() if len(nodes)]
 
 
-@of_nodes
 def refused_by_code(summary: AttemptSummarized) -> dict[str, int]:
     """How many nodes ``nodes_by_code`` has for each code."""
     of_refusal = np.bincount(summary.refusal + 1, minlength=len(summary.refusals) + 1).tolist()

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from operator import lt
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from schemas.codec.code_tables import one_refusal_table, one_table
-from schemas.codec.identity_memo import NODE_COLUMNS, IdentityMemo, column_bytes
 from schemas.events import NodesJudged, Refusal
 from summaries.merge import words_counted
 from summaries.recount import NodeColumns, recount
@@ -41,21 +40,9 @@ class NodeTable:
         return {name: getattr(self, name) for name in names}
 
 
-_MAX_BYTES: Final = 12 * 1024 * 1024
-"""Per memo: the node records of 25 attempts of 5,000 nodes, and the tallies of 40."""
-# Two memos: an unchanged retry finds its table by the records' columns, one where only devices changed finds the first
-# half.
-_RECORDED: "Final[IdentityMemo[_RecordedNodes]]" = IdentityMemo(_MAX_BYTES)
-_TABLES: Final[IdentityMemo[NodeTable]] = IdentityMemo(_MAX_BYTES)
-
-
 def node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> NodeTable:
     """All nodes of the records in order; where device rows were counted, the counts are theirs."""
-    columns = [getattr(each, name) for each in records for name in (*NODE_COLUMNS, "node_index")]
-    size = sum(column_bytes(len(each.nodes), len(each.refusals)) for each in records)
-    recorded = _RECORDED.of(columns, size, lambda: _RecordedNodes(records))
-    # Device rows rarely contradict the node records: then the table is the recorded one.
-    return _TABLES.of([recorded, *tallies], sum(each.size for each in tallies), lambda: recorded.recounted(tallies))
+    return _RecordedNodes(records).recounted(tallies)
 
 
 class _RecordedNodes:
@@ -68,7 +55,7 @@ class _RecordedNodes:
         verdicts, verdict = one_table([each.verdicts for each in records], [each.verdict for each in records])
         refusals, refusal = one_refusal_table([each.refusals for each in records], [each.refusal for each in records])
         refused_by = _joined(records, "refused_by", np.int64)
-        self.columns = NodeColumns(_joined(records, "node_index", np.int64), refused_by, refusal, refusals)
+        self.columns = NodeColumns(self._names, refused_by, refusal, refusals)
         in_order = self._sorted(verdict)
         self.table = NodeTable(
             nodes=self._nodes,
@@ -92,11 +79,8 @@ class _RecordedNodes:
         return replace(self.table, refusals=refusals, refusal=self._sorted(refusal), disagreements=disagreements)
 
     def _sorted(self, column: Any) -> Any:
-        """By node name. Shared between attempts; read-only (mutation raises)."""
-        column = column[self._order]
-        # A write would change the summaries of all attempts that share the column (decision 0016).
-        column.flags.writeable = False
-        return column
+        """By node name."""
+        return column[self._order]
 
 
 def _joined(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -> Any:

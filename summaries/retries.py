@@ -8,26 +8,25 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final
 
-from schemas.codec.identity_memo import NODE_COLUMNS, of_nodes
 from schemas.codec.records import encode_value
 from schemas.events import AttemptRepeated, AttemptSummarized
 
 MAX_HOURS_BACK: Final = 6
 """A repetition never refers further back, nor to the day before: what it refers to is kept as long as it is itself."""
 
+_NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal")
 _OWN: Final = frozenset({"attempt_id", "started_at", "ended_at", "version", "changes"})
 """What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
 
 
 def detail_digest(summary: AttemptSummarized) -> str:
     """Equal for two whole summaries of one pod that differ in nothing but what a repetition says for itself."""
-    rest = {name: value for name, value in summary.__dict__.items() if name not in _OWN and name not in NODE_COLUMNS}
+    rest = {name: value for name, value in summary.__dict__.items() if name not in _OWN and name not in _NODE_COLUMNS}
     return blake2b(encode_value(rest) + _digest_of_nodes(summary), digest_size=16).hexdigest()
 
 
-@of_nodes
 def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
-    return blake2b(encode_value([getattr(summary, name) for name in NODE_COLUMNS]), digest_size=16).digest()
+    return blake2b(encode_value([getattr(summary, name) for name in _NODE_COLUMNS]), digest_size=16).digest()
 
 
 def may_repeat(started_at: datetime, whole_started: datetime) -> bool:

@@ -1,6 +1,6 @@
 """The worker: folds the decisions of its partitions into summaries and writes them to the index and the topics.
 
-    faust_app ─▶ agent ─▶ record_decoder ─▶ open_attempts ─▶ writer ─▶ batch_builder ─▶ index and topics
+    faust_app ─▶ agent ─▶ open_attempts ─▶ writer ─▶ batch_builder ─▶ index and topics
     and back: writer ─▶ offset_tracker ─▶ acknowledged, in order, once everything is written
 
 =====================  ====================================================================================
@@ -16,11 +16,9 @@
 ``batch``              pure: documents and records that are written together
 ``writes``             pure: what the agent hands to a writer
 ``byte_budget``        how much may wait to be written
-``record_decoder``     pure: records as events, equal content decoded once
 ``open_attempts``      pure: the attempts whose records have not all come
 ``offset_tracker``     pure: which records may be acknowledged
-``attempt_documents``  pure: document and records of an attempt, and the searches for earlier ones
-``device_documents``   pure: documents of device records, inventories once a day
+``attempt_documents``  pure: documents and records of an attempt, and the searches for earlier ones
 ``pod_history``        pure: the latest attempt of each pod
 ``minute_counts``      pure: the counts of each minute, from what its attempts contribute
 ``metrics``            what the worker counts

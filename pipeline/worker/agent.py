@@ -15,11 +15,10 @@ from broker.record import Acknowledge, Record
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
-from pipeline.worker.record_decoder import RecordDecoder
 from pipeline.worker.writer import Writer
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, RejectedRecord
-from schemas.codec.records import Rejected
+from schemas.codec.records import Rejected, decode
 from schemas.events import (
     AttemptEvent,
     AttemptRepeated,
@@ -29,15 +28,12 @@ from schemas.events import (
     FindingReported,
     MessageEmitted,
 )
-from summaries.tally import CountedRecord
 
 logger = logging.getLogger(__name__)
 
 HELD_BYTES: Final = 64 * 1024 * 1024
 """Memory for device records of open attempts. Beyond it they are written at once, also those of an attempt that turns
 out to repeat its predecessor and would not have stored them."""
-READ_BYTES: Final = 32 * 1024 * 1024
-"""Memory for decoded records, so that equal content is not decoded again."""
 
 
 @dataclass(slots=True)
@@ -73,7 +69,6 @@ class DecisionsAgent:
         self._incomplete_after_seconds = incomplete_after_seconds
         self._store_devices = store_devices
         self._clock = clock
-        self._decoder = RecordDecoder(READ_BYTES)
         self._partitions: dict[tuple[str, int], _Partition] = {}
 
     @property
@@ -119,12 +114,12 @@ class DecisionsAgent:
         # Read a second time while the first reading is under way: that one acknowledges it.
         if not partition.offsets.track(record.offset, record.acknowledge):
             return
-        event = self._decoder.decode(record.value, record.headers)
+        event = decode(record.value, record.headers)
         if isinstance(event, Rejected):
             await self._dead_letter(partition, record, str(event))
         # These are what this worker publishes itself: on this topic they came from somebody else, and folding them
         # makes no attempt.
-        elif not isinstance(event, AttemptEvent | CountedRecord) or isinstance(
+        elif not isinstance(event, AttemptEvent) or isinstance(
             event, AttemptSummarized | AttemptRepeated | MessageEmitted
         ):
             self._skip(partition, record, event, "passed_over")
@@ -146,8 +141,8 @@ class DecisionsAgent:
             self._partitions[topic, number] = partition
         return partition
 
-    def _skip(self, partition: _Partition, record: Record, event: Event | CountedRecord, outcome: str) -> None:
-        self._metrics.records(_type(event), outcome).inc()
+    def _skip(self, partition: _Partition, record: Record, event: Event, outcome: str) -> None:
+        self._metrics.records(event.TYPE, outcome).inc()
         partition.complete([record.offset])
 
     async def _dead_letter(self, partition: _Partition, record: Record, cause: str) -> None:
@@ -156,7 +151,7 @@ class DecisionsAgent:
         logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
         await partition.writer.put(RejectedRecord(record, cause, lambda: partition.complete([record.offset])))
 
-    async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent | CountedRecord) -> None:
+    async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent) -> None:
         device_record = self._device_record(event, record)
         # The bound is shared equally, so that one partition with many open attempts does not use up that of the others.
         can_wait = partition.attempts.held_bytes < HELD_BYTES // len(self._partitions)
@@ -167,7 +162,7 @@ class DecisionsAgent:
             logger.exception("a defect of the fold: %s[%d]@%d", record.topic, record.partition, record.offset)
             await self._dead_letter(partition, record, f"the fold failed: {type(error).__name__}: {error}")
             return
-        self._metrics.records(_type(event), "folded").inc()
+        self._metrics.records(event.TYPE, "folded").inc()
         # Written before its attempt is closed, and acknowledged with it: after a crash it is written a second time,
         # under the same id.
         if device_record and not can_wait:
@@ -175,8 +170,8 @@ class DecisionsAgent:
         if closed:
             await self._write(partition, closed, record)
 
-    def _device_record(self, event: AttemptEvent | CountedRecord, record: Record) -> DeviceRecord | None:
-        if not self._store_devices or not isinstance(event, CountedRecord) or record.value is None:
+    def _device_record(self, event: AttemptEvent, record: Record) -> DeviceRecord | None:
+        if not self._store_devices or not isinstance(event, DevicesJudged) or record.value is None:
             return None
         return DeviceRecord(event, record.value, record)
 
@@ -187,7 +182,3 @@ class DecisionsAgent:
                 closed.device_records, partition.number,
             )
         )  # fmt: skip
-
-
-def _type(event: Event | CountedRecord) -> str:
-    return DevicesJudged.TYPE if isinstance(event, CountedRecord) else event.TYPE

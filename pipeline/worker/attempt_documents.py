@@ -1,4 +1,4 @@
-"""The document and the records of an attempt, and the searches for what was written before. Pure."""
+"""The documents and the records of an attempt, and the searches for what was written before. Pure."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -7,6 +7,7 @@ from typing import Any, Final
 from broker.record import Outgoing
 from pipeline.sinks.bulk import Document, source
 from pipeline.sinks.msearch import Search, by_time, in_indices
+from pipeline.worker.open_attempts import DeviceRecord
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, rfc3339
 from schemas.documents.attempts import (
@@ -16,8 +17,9 @@ from schemas.documents.attempts import (
     attempt_document,
     repeated_document,
 )
+from schemas.documents.devices import devices_document
 from schemas.events import AttemptRepeated, AttemptSummarized, MessageEmitted
-from schemas.indices import ATTEMPTS
+from schemas.indices import ATTEMPTS, DEVICES
 from schemas.topics import ATTEMPTS as ATTEMPTS_TOPIC
 from schemas.topics import MESSAGES as MESSAGES_TOPIC
 from summaries.episodes import PreviousAttempt
@@ -42,6 +44,13 @@ def summary_document(
     # The index of the day on which the attempt began, whenever it is written: the same id is always in the same index.
     # A rollover alias or a data stream would keep a second, visible document.
     return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, json, summary.version, origin)
+
+
+def device_document(record: DeviceRecord) -> Document:
+    """The document of a record of device verdicts. It has no version: the record is written once and never changes."""
+    event = record.event
+    json = source(devices_document(event, record.value))
+    return Document(DEVICES.name(event.started_at), event.id, json, origin=record.origin)
 
 
 def repetition_document(

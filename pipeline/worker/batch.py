@@ -8,7 +8,6 @@ from broker.record import Outgoing
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.findings import finding_write
 from pipeline.worker import attempt_documents
-from pipeline.worker.device_documents import DeviceDocuments
 from pipeline.worker.open_attempts import DeviceRecord
 from pipeline.worker.writes import AttemptWrite
 from schemas.documents.attempts import MinuteContribution
@@ -83,10 +82,9 @@ class WriteBatch:
         self.findings[document.id] = document
         self.outgoing.append(outgoing)
 
-    def documents(self, device_documents: DeviceDocuments) -> Iterator[Document]:
+    def documents(self) -> Iterator[Document]:
         """All documents of the batch."""
-        for record in self.device_records:
-            yield from device_documents.of(record)
+        yield from map(attempt_documents.device_document, self.device_records)
         yield from self.attempts.values()
         yield from self.findings.values()
 

@@ -1,7 +1,7 @@
 """Turns the writes of one round into a batch: looks up what came before, compares, counts.
 
-It caches what the next batches need: summaries that a later record may complete, the previous attempt of each pod, the
-open minutes and the inventories that are stored. What the cache lacks is read back from the index.
+It caches what the next batches need: summaries that a later record may complete, the previous attempt of each pod, and
+the open minutes. What the cache lacks is read back from the index.
 """
 
 import logging
@@ -15,7 +15,6 @@ from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
 from pipeline.worker.attempt_documents import may_get_more, size_of
 from pipeline.worker.batch import Comparison, WriteBatch
-from pipeline.worker.device_documents import DeviceDocuments
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.minute_counts import MinuteCounts, minute_of
 from pipeline.worker.pod_history import PodHistory, Predecessor
@@ -52,7 +51,6 @@ class BatchBuilder:
         self._metrics = metrics
         self._incomplete = _summaries(policy.summary_cache_bytes)
         self._whole = _summaries(policy.compared_bytes)
-        self._device_documents = DeviceDocuments()
         self._pods = PodHistory()
         self._minutes = MinuteCounts(pools_of(policy.node_pools))
 
@@ -65,7 +63,6 @@ class BatchBuilder:
         """Drop all caches: partitions have moved, and another worker may write their attempts now."""
         self._incomplete.clear()
         self._whole.clear()
-        self._device_documents.clear()
         self._pods.clear()
         self._minutes.clear()
 
@@ -109,9 +106,6 @@ class BatchBuilder:
                 if stored is not None:
                     await self._add(more, stored, write, None)
         return more
-
-    def documents(self, batch: WriteBatch) -> list[Document]:
-        return list(batch.documents(self._device_documents))
 
     def take_minutes(self) -> tuple[list[Document], list[Outgoing]]:
         """The counts of the minutes that changed since the last time, for the index and the topic."""

@@ -10,9 +10,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from process.bounded_cache import BoundedCache
-from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded
+from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged
 from summaries.fold import AttemptFold, summarize
-from summaries.tally import CountedRecord
 
 REMEMBERED_ATTEMPTS: Final = 20_000
 """Ids of complete attempts."""
@@ -25,11 +24,16 @@ REMEMBERED_FOLDS: Final = 200
 class DeviceRecord(NamedTuple):
     """A record of device verdicts. Whether it is stored depends on its attempt: a repetition stores none."""
 
-    event: CountedRecord
+    event: DevicesJudged
     value: bytes
     """The record's own JSON."""
     origin: object = None
     """The record as it was read, for the dead letter if the index refuses its document."""
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory, approximately: the JSON, 16 for each row and 100 for each node that is decoded."""
+        return len(self.value) + 16 * len(self.event.verdict) + 100 * len(self.event.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +70,13 @@ class OpenAttempts:
     def __len__(self) -> int:
         return len(self._open)
 
-    def is_repetition(self, event: AttemptEvent | CountedRecord) -> bool:
+    def is_repetition(self, event: AttemptEvent) -> bool:
         """Is the attempt complete, so that this record was folded before?"""
         # A bind is not counted by the conclusion of its attempt, and usually comes after it.
         return event.attempt_id in self._complete and not isinstance(event, BindConcluded)
 
     def add(
-        self, event: AttemptEvent | CountedRecord, offset: int, now: float, device_record: DeviceRecord | None = None
+        self, event: AttemptEvent, offset: int, now: float, device_record: DeviceRecord | None = None
     ) -> ClosedAttempt | None:
         """Fold a record; the attempt, if it is complete now. The ``device_record`` is kept until then."""
         # The records of the filter stand before the bind in the log. Where the attempt isn't open any more, it is
@@ -85,7 +89,7 @@ class OpenAttempts:
         attempt.last_record_at = now
         if device_record:
             attempt.device_records.append(device_record)
-            self.held_bytes += len(device_record.value)
+            self.held_bytes += device_record.size
         if attempt.fold.is_complete():
             self._remember_complete(event.attempt_id, now)
             return self._close(attempt)
@@ -117,5 +121,5 @@ class OpenAttempts:
             yield self._close(attempt)
 
     def _close(self, attempt: _Open) -> ClosedAttempt:
-        self.held_bytes -= sum(len(record.value) for record in attempt.device_records)
+        self.held_bytes -= sum(record.size for record in attempt.device_records)
         return attempt.close()

@@ -129,7 +129,7 @@ class Writer:
         while not batch.is_empty:
             # Side by side: the API answers about the latest pods from the topic, also while the index is down.
             result, _ = await asyncio.gather(
-                self._index.write(self._builder.documents(batch)), self._topics.send(batch.outgoing)
+                self._index.write(list(batch.documents())), self._topics.send(batch.outgoing)
             )
             # Before the acknowledgement: a dead letter or a merged summary that is not written yet would be lost with a
             # crash.

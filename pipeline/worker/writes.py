@@ -38,7 +38,7 @@ class AttemptWrite(NamedTuple):
     @property
     def size(self) -> int:
         """Bytes of memory until it is written, approximately: the summary, and its JSON."""
-        return 2 * size_of(self.summary) + sum(len(record.value) for record in self.device_records)
+        return 2 * size_of(self.summary) + sum(record.size for record in self.device_records)
 
 
 class EarlyDevices(NamedTuple):
@@ -51,7 +51,7 @@ class EarlyDevices(NamedTuple):
 
     @property
     def size(self) -> int:
-        return len(self.device_record.value)
+        return self.device_record.size
 
 
 class RejectedRecord(NamedTuple):

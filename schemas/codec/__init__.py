@@ -1,9 +1,7 @@
 """How events become Kafka records and back.
 
-``records``               an event as key, JSON value and CloudEvents headers, and back
-``chunking``              splits long events into records below the size that every intermediary forwards
-``code_tables``           merges and reduces dictionary-encoded columns
-``simdjson_reader``       reads columns straight into numpy
-``device_record_layout``  byte offsets of the three sections of a record of device verdicts
-``identity_memo``         results for columns that are the same objects as last time
+``records``          an event as key, JSON value and CloudEvents headers, and back
+``chunking``         splits long events into records below the size that every intermediary forwards
+``code_tables``      merges and reduces dictionary-encoded columns
+``simdjson_reader``  reads columns straight into numpy
 """

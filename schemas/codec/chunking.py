@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.codec.code_tables import cut_refusals, one_refusal_table
-from schemas.codec.identity_memo import of_nodes
 from schemas.codec.records import MAX_VALUE_BYTES, encode_value
 from schemas.events import AttemptSummarized, Refusal
 
@@ -23,8 +22,6 @@ _NOTE: Final = 64
 """At least as long as the words that say how much of a text was cut, so that cutting twice is cutting once."""
 _SLACK_BYTES: Final = 256
 """For numbers in the head that take more digits in a part than in the whole."""
-_STEP_BYTES: Final = 1_024
-"""Limits are rounded to this, so that summaries whose heads differ by a few characters are split alike."""
 
 
 def runs(sizes: npt.NDArray[np.int64], limit: int = MAX_VALUE_BYTES - HEAD_BYTES) -> Iterator[slice]:
@@ -77,29 +74,11 @@ def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
     # Encoded, not estimated: requests and error texts differ by kilobytes from pod to pod.
     head = len(encode_value(summary.model_copy(update=_only(summary, slice(0, 0)))))
     limit = max(MAX_VALUE_BYTES - head - _SLACK_BYTES, MAX_VALUE_BYTES // 4)
-    parts = _parts(summary).within(limit - limit % _STEP_BYTES)
-    numbers = {"parts": len(parts)}
-    return [summary.model_copy(update=columns | numbers | {"part": i}) for i, columns in enumerate(parts)]
-
-
-class _Parts:
-    """The node columns of a summary in parts."""
-
-    def __init__(self, summary: AttemptSummarized) -> None:
-        self._summary = summary
-        self._known: dict[int, list[dict[str, object]]] = {}
-
-    def within(self, limit: int) -> list[dict[str, object]]:
-        """Parts of at most ``limit`` bytes each."""
-        if limit not in self._known:
-            summary = self._summary
-            # A summary without nodes (refused before any was judged) is still one record.
-            cuts = list(refusal_runs(_row_bytes(summary.nodes), summary.refusals, summary.refusal, limit))
-            self._known[limit] = [_only(summary, cut) for cut in cuts or [slice(0, 0)]]
-        return self._known[limit]
-
-
-_parts = of_nodes(_Parts)
+    rows = _row_bytes(summary.nodes)
+    # A summary without nodes (refused before any was judged) is still one record.
+    cuts = list(refusal_runs(rows, summary.refusals, summary.refusal, limit)) or [slice(0, 0)]
+    numbers = {"parts": len(cuts)}
+    return [summary.model_copy(update=_only(summary, cut) | numbers | {"part": i}) for i, cut in enumerate(cuts)]
 
 
 def _with_short_texts(summary: AttemptSummarized) -> AttemptSummarized:

@@ -33,19 +33,13 @@ class _ThreadLocalParser(threading.local):
 _local: Final = _ThreadLocalParser()
 
 
-def read_columns(kind: type[M], value: bytes, *, alone: bool = False) -> M | None:
-    """The event, or a part of one; None where ``records`` has to decide.
-
-    ``alone``: None also where the JSON has other fields than those of ``kind``.
-    """
+def read_columns(kind: type[M], value: bytes) -> M | None:
+    """The event; None where ``records`` has to decide."""
     if not value.startswith(b"{"):  # simdjson would pass over a byte order mark
         return None
     try:
         fields = _fields(kind, value)
-        # Half of a record that holds fields of the other half was cut at the wrong place.
-        if not fields or (alone and not fields.keys() <= kind.model_fields.keys()):
-            return None
-        return kind.model_validate(fields)
+        return kind.model_validate(fields) if fields else None
     except (ValidationError, ValueError, TypeError, KeyError, AttributeError, RuntimeError):
         return None
 

@@ -3,7 +3,7 @@
 A document has two halves: fields to search by, and the event itself, stored whole and not indexed.
 
 ``attempts``      a whole attempt, or a repetition of one
-``devices``       device verdicts, and the inventories that they name
+``devices``       device verdicts
 ``node_states``   the devices of a node, by revision
 ``findings``      findings
 ``placements``    where a pod was, from when to when

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from schemas.codec.identity_memo import of_nodes
 from schemas.codec.records import Rejected, read, rfc3339
 from schemas.documents.head import attempt_fields
 from schemas.events import (
@@ -60,7 +59,6 @@ def verdict_digest(summary: AttemptSummarized) -> str:
     return blake2b(outcome + _digest_of_nodes(summary), digest_size=16).hexdigest()
 
 
-@of_nodes
 def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
     verdicts, verdict = _in_order(summary.verdicts, summary.verdict)
     refusals, refusal = _in_order([_canonical(each) for each in summary.refusals], summary.refusal)

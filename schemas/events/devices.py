@@ -95,6 +95,8 @@ class DevicesJudged(AttemptEvent):
         check_codes({"verdict": (self.verdict, len(self.verdicts))})
         if self.verdict.size and self.verdict.min() < 0:
             raise ValueError("every row has a verdict")
+        if sum(self.models.values()) > len(self.verdict):
+            raise ValueError(f"models count {sum(self.models.values())} rows where {len(self.verdict)} are there")
         if self.device.size:
             check_lengths({"device": self.device}, len(self.verdict))
             if self.device.min() < 0:
