@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from schemas.codec.records import decode, encode, encode_value
 from schemas.documents.attempts import attempt_document
@@ -203,7 +204,7 @@ def test_counts_are_those_of_a_slow_count_device_by_device(devices: Any) -> None
     slow: dict[tuple[int, str], Counter[str]] = {}
     for event in events:
         if isinstance(event, DevicesJudged):
-            for row in event.each_device():
+            for row in event.each_device(lambda _node, _revision: None):
                 slow.setdefault((event.container, row.node), Counter())[row.verdict] += 1
     # With nothing in the node records but who refused, every count must come from the rows.
     silent = [
@@ -222,6 +223,35 @@ def test_counts_are_those_of_a_slow_count_device_by_device(devices: Any) -> None
         assert [refusal_of(published, node) for node in published.nodes] == [
             refusal_of(summary, node) for node in published.nodes
         ]
+
+
+@given(attempts, st.randoms(use_true_random=False))
+def test_device_records_may_name_the_nodes_in_another_order_and_others_besides(
+    devices: Any, chance: random.Random
+) -> None:
+    names = [*devices, "elsewhere"]
+    chance.shuffle(names)
+    elsewhere = {"elsewhere": [["NumaNotFit"], []]}
+    turned = an_attempt({name: (devices | elsewhere)[name] for name in names}, nodes_a_record=2)
+    events = without(an_attempt(devices, nodes_a_record=2), DevicesJudged)
+    rows = [event for event in turned if isinstance(event, DevicesJudged)]
+    summary = summarize([*rows, *events])
+    expected = {node: refused_by(containers) for node, containers in devices.items()}
+    assert {node: refusal_of(summary, node) for node in summary.nodes} == {
+        node: counted(devices[node][by]) if by >= 0 else None for node, by in expected.items()
+    }
+
+
+def test_models_that_count_more_rows_than_there_are_make_no_event() -> None:
+    record = next(event for event in an_attempt(REFUSING) if isinstance(event, DevicesJudged))
+    fields = record.model_dump() | {"models": {"A100": 2**62, "H100": 2**62}}
+    with pytest.raises(ValidationError, match="models count 9223372036854775808 rows where 12 are there"):
+        DevicesJudged.model_validate(fields)
+
+
+def test_devices_that_the_end_says_were_picked_count_only_where_it_says_which_node_was_chosen() -> None:
+    events = changed(an_attempt({"node1": [["picked"]]}, chosen="node1"), AttemptConcluded, chosen=None)
+    assert (summarize(events).picked, summarize(events).picked_devices) == ([], [])
 
 
 @given(attempts)
