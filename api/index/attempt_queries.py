@@ -68,7 +68,7 @@ def device_records_query(attempt_id: str, nodes: Sequence[str], size: int) -> Js
     """The body of a search for the device records of an attempt that hold any of ``nodes``."""
     query = all_of([term("attempt_id", attempt_id), {"terms": {"nodes": list(nodes)}}])
     # The total shows whether records were left out; OpenSearch stops counting at 10,000 unless it is asked to.
-    return {"query": query, "size": size, "_source": ["record", "inventory"], "track_total_hits": True}
+    return {"query": query, "size": size, "_source": ["record"], "track_total_hits": True}
 
 
 def search_filters(query: SearchQuery, position: SearchPosition) -> list[Json]:

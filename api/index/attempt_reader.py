@@ -4,9 +4,8 @@ A retry that changed nothing is stored as a short document that refers to the at
 (docs/decisions/0010); the reader puts the two together.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
-from functools import partial
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Final
 
 from api.index import attempt_queries
@@ -16,8 +15,10 @@ from schemas.answers.attempts import AttemptFound, DeviceLog
 from schemas.codec.records import Rejected
 from schemas.documents.attempts import repeated_of, summary_of
 from schemas.documents.devices import devices_of
-from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged
-from schemas.indices import ATTEMPTS, DEVICES, INVENTORIES
+from schemas.documents.node_states import node_state_of
+from schemas.events import NO_STATE, AttemptRepeated, AttemptSummarized, DevicesJudged, NodeStateChanged
+from schemas.events.node_states import state_id
+from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES
 from summaries.retries import resolve
 
 Json = dict[str, Any]
@@ -29,6 +30,12 @@ NO_DEVICE_RECORDS: Final = (
     f"no device records of these nodes are in the index: they are kept for {DEVICES.retention.days} days, "
     "and only where the worker stores devices"
 )
+STATES_MISSING: Final = (
+    "the verdicts are shown without their devices, because these node states are not in the index (the process "
+    "node-states has not written them yet, they were lost, or they are past their retention): {0}"
+)
+NO_STATE_REPORTED: Final = "the verdicts are shown without their devices where the source reports no state of the node"
+MAX_NAMED_STATES: Final = 5
 DEVICES_OF_ORIGINAL: Final = (
     "every node answered as in attempt {0}, so the devices were not stored again: these are those of attempt {0}."
 )
@@ -123,54 +130,66 @@ async def read_documents(index: OpenSearch, locations: Sequence[Location], field
 async def read_devices(
     index: OpenSearch, attempt_id: str, started_at: datetime, nodes: Sequence[str]
 ) -> tuple[list[DeviceLog], str]:
-    """The devices of ``nodes`` as the attempt judged them, by node and container, and a note where some are missing.
+    """The devices of ``nodes`` as the attempt judged them, by node and container, and a note on what is missing.
 
-    ``started_at`` is any time on the UTC day of the attempt: it chooses the daily index.
+    ``started_at`` is any time on the UTC day of the attempt: it chooses the daily indices.
     """
     body = attempt_queries.device_records_query(attempt_id, nodes, MAX_DEVICE_RECORDS)
     answer = await index.search(DEVICES.name(started_at), body)
     hits = answer["hits"]["hits"]
-    records = await _device_records(index, started_at, hits)
-    # A record holds about a hundred nodes.
+    records = [decode_document(devices_of, hit["_source"], hit["_id"]) for hit in hits]
+    records.sort(key=lambda record: (record.container, record.part))
+    # A record holds about a thousand nodes.
     requested_nodes = frozenset(nodes)
-    rows = [row for record in records for row in _device_rows(record, requested_nodes)]
+    ids = {state for record in records for state in _state_ids(record, requested_nodes).values() if state}
+    states = await _read_states(index, started_at, sorted(ids))
+    rows = [row for record in records for row in _device_rows(record, requested_nodes, states)]
     # Stable: within a node the order of containers and devices stays that of the records.
     rows.sort(key=lambda row: row.node)
-    return rows, _device_note(len(records), len(hits), answer["hits"]["total"]["value"])
+    missing = sorted(ids - states.keys())
+    unreported = any(not state for record in records for state in _state_ids(record, requested_nodes).values())
+    return rows, _device_note(len(hits), answer["hits"]["total"]["value"], missing, unreported=unreported)
 
 
-async def _device_records(index: OpenSearch, started_at: datetime, hits: list[Json]) -> list[DevicesJudged]:
-    """The records of ``hits`` by container and part, without those whose inventory is missing.
-
-    The devices themselves are stored once a day in an inventory, which the records refer to (docs/decisions/0015).
-    """
-    sources: dict[str, Json] = {hit["_id"]: hit["_source"] for hit in hits}
-    inventory_ids = {name: source["inventory"] for name, source in sources.items() if source.get("inventory")}
-    locations = [(INVENTORIES.name(started_at), inventory_id) for inventory_id in sorted(set(inventory_ids.values()))]
-    inventories = await read_documents(index, locations, ["record"])
-    records = [
-        decode_document(partial(devices_of, inventory=inventories.get(inventory_ids.get(name, ""))), source, name)
-        for name, source in sources.items()
-        if name not in inventory_ids or inventory_ids[name] in inventories
-    ]
-    return sorted(records, key=lambda record: (record.container, record.part))
+async def _read_states(index: OpenSearch, started_at: datetime, ids: Sequence[str]) -> dict[str, NodeStateChanged]:
+    """The node states with ``ids``, by id, as far as the index has them."""
+    # A state is written once a day at least, and before the verdicts that refer to it. One that was written while the
+    # attempt was under way may be of the day after.
+    days = {NODE_STATES.name(started_at + timedelta(days=after)) for after in (-1, 0, 1)}
+    sources = await read_documents(index, [(day, state) for day in sorted(days) for state in ids], ["state"])
+    return {name: decode_document(node_state_of, source, name) for name, source in sources.items()}
 
 
-def _device_rows(record: DevicesJudged, nodes: frozenset[str]) -> list[DeviceLog]:
+def _state_ids(record: DevicesJudged, nodes: Collection[str]) -> dict[str, str]:
+    """Of ``nodes``, the ids of the states that the record refers to; empty where it refers to none."""
+    return {
+        node: "" if revision == NO_STATE else state_id(record.scheduler, node, record.epoch, revision)
+        for node, revision in zip(record.nodes, record.revision.tolist(), strict=True)
+        if node in nodes
+    }
+
+
+def _device_rows(
+    record: DevicesJudged, nodes: frozenset[str], states: Mapping[str, NodeStateChanged]
+) -> list[DeviceLog]:
+    def state_of(node: str, revision: int) -> NodeStateChanged | None:
+        return states.get(state_id(record.scheduler, node, record.epoch, revision))
+
     container = record.request.container
-    return [DeviceLog(container=container, **row._asdict()) for row in record.each_device() if row.node in nodes]
+    rows = record.each_device(state_of)
+    return [DeviceLog(container=container, **row._asdict()) for row in rows if row.node in nodes]
 
 
-def _device_note(read_count: int, hit_count: int, total: int) -> str:
-    """Why devices are missing; empty where none are. ``total`` records match, ``hit_count`` of them were returned."""
+def _device_note(hit_count: int, total: int, missing: Sequence[str], *, unreported: bool) -> str:
+    """What is missing from the devices; empty where nothing is. ``total`` records match, ``hit_count`` of them were
+    returned; the states ``missing`` are not in the index."""
     if not total:
         return NO_DEVICE_RECORDS
     notes = []
     if total > hit_count:
         notes.append(f"{hit_count} of {total} device records were read: name fewer nodes")
-    if hit_count > read_count:
-        missing = hit_count - read_count
-        notes.append(
-            f"device records left out because the inventory of their devices is no longer in the index: {missing}"
-        )
+    if missing:
+        notes.append(STATES_MISSING.format(", ".join(missing[:MAX_NAMED_STATES])))
+    if unreported:
+        notes.append(NO_STATE_REPORTED)
     return "; ".join(notes)

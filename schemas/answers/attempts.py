@@ -83,7 +83,9 @@ class Detail(Answer):
 
 
 class DeviceLog(Answer):
-    """One device as it stood when it was judged for one container; null is a number that its scheduler did not say."""
+    """One device as it stood when it was judged for one container; null is a number that its scheduler did not say.
+
+    Where the state of its node is not known, uuid and model are empty and every number is null."""
 
     node: str
     container: str
@@ -92,7 +94,10 @@ class DeviceLog(Answer):
     model: str
     numa: int | None
     memory_total_mib: int | None
-    memory_used_mib: int | None = Field(description="Booked before this attempt, as the other numbers of use.")
+    memory_used_mib: int | None = Field(
+        description="In use before this attempt, as the other numbers of use; also for the pod's later containers, "
+        "although what was picked for the earlier ones counts for them too."
+    )
     cores_total_percent: int | None
     cores_used_percent: int | None
     slots_total: int | None

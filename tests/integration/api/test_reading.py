@@ -10,6 +10,7 @@ import orjson
 
 from schemas.events import PodRef
 from tests.support.builders.events import devices_judged
+from tests.support.builders.node_states import states_of
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
 from tests.support.waiting import until
@@ -94,27 +95,32 @@ def test_the_devices_of_a_named_node_come_with_the_full_detail(filling: Filling,
     assert "no device records" in _full(api)["devices_note"]
     record = devices_judged(("node1", "node2"), each=3, **fields)
     filling.index_devices(record, devices_judged(("node9",), part=1, **fields))
-    devices = _full(api)["devices"]
-    assert [device["uuid"] for device in devices] == record.uuid[:3]
+    (state, _) = states_of(record)
+    filling.index_states(state)
+    answer = _full(api)
+    devices = answer["devices"]
+    assert [device["uuid"] for device in devices] == state.uuid[:3]
     assert {device["node"] for device in devices} == {"node1"}
-    assert devices[0]["memory_used_mib"] == record.memory_used_mib[0]
+    assert devices[0]["memory_used_mib"] == state.memory_used_mib[0]
     assert devices[0]["verdict"] == record.verdicts[record.verdict[0]]
+    assert answer["devices_note"] == ""
 
 
-def test_devices_stored_apart_come_back_whole_and_a_missing_inventory_is_noted(filling: Filling, api: Served) -> None:
+def test_a_state_written_the_day_before_is_found_and_a_missing_one_is_noted(filling: Filling, api: Served) -> None:
     attempt = an_attempt("api-devices/b")
     fields: dict[str, Any] = {"attempt_id": attempt.attempt_id, "pod": attempt.pod, "started_at": attempt.started_at}
     filling.index(attempt)
-    record = devices_judged(("node1", "node2"), each=3, **fields)
-    filling.index_divided(record)
+    record = devices_judged(("node1", "node2"), each=3, revision=[2, 3], **fields)
+    filling.index_devices(record)
     answer = _full(api, "b")
-    assert [device["uuid"] for device in answer["devices"]] == record.uuid[:3]
+    assert [device["uuid"] for device in answer["devices"]] == ["", "", ""]
+    assert [device["verdict"] for device in answer["devices"]] == [record.verdicts[code] for code in record.verdict[:3]]
+    missing = f"hami-scheduler/node1/state/{record.epoch}/2"
+    assert answer["devices_note"].endswith(f"past their retention): {missing}")
+    filling.index_states(*states_of(record, observed_at=attempt.started_at - timedelta(days=1)))
+    answer = _full(api, "b")
+    assert [device["uuid"] for device in answer["devices"]] == ["GPU-node1-0", "GPU-node1-1", "GPU-node1-2"]
     assert answer["devices_note"] == ""
-    filling.index_divided(devices_judged(("node1",), part=1, **fields), inventories=False)
-    answer = _full(api, "b")
-    assert [device["uuid"] for device in answer["devices"]] == record.uuid[:3]
-    note = "device records left out because the inventory of their devices is no longer in the index: 1"
-    assert answer["devices_note"] == note
 
 
 def _full(api: Served, pod: str = "a") -> dict[str, Any]:

@@ -7,7 +7,6 @@ from schemas.events import (
     AttemptConcluded,
     AttemptSummarized,
     BindOutcome,
-    DevicesJudged,
     FindingReported,
     PickedDevice,
 )

@@ -1,16 +1,22 @@
-"""A retry in the index is resolved with the attempt that it repeats."""
+"""A retry in the index is resolved with the attempt that it repeats; verdicts on devices with the nodes' states."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
 import orjson
+import pytest
 
 from api.index import attempt_queries
-from api.index.attempt_reader import read_latest_attempt, resolve_retries
-from schemas.codec.records import encode_value
+from api.index.attempt_reader import read_devices, read_latest_attempt, resolve_retries
+from schemas.answers.attempts import DeviceLog
+from schemas.codec.records import encode, encode_value
 from schemas.documents.attempts import Digests, EpisodeRef, attempt_document, repeated_document, summary_of
-from schemas.events import AttemptSummarized
-from tests.support.builders.events import STARTED, a_repetition, a_summary
+from schemas.documents.devices import devices_document
+from schemas.documents.node_states import node_state_document
+from schemas.events import AttemptSummarized, DevicesJudged, NodeStateChanged
+from tests.support.builders.events import STARTED, a_repetition, a_summary, devices_judged
+from tests.support.builders.node_states import EPOCH, a_node_state
 
 INDEX_NAME = "schedulerlog-attempts-2026.11.21"
 ORIGINAL = a_summary(attempt_id="1e" * 16, started_at=STARTED - timedelta(minutes=1))
@@ -59,3 +65,66 @@ async def test_a_retry_whose_original_has_expired_is_left_out() -> None:
         summary_of,
     )
     assert summaries == {}
+
+
+class Devices:
+    """Holds device records, and node states by the index of their day."""
+
+    def __init__(self, *records: DevicesJudged, states: dict[str, Sequence[NodeStateChanged]]) -> None:
+        self._hits = [
+            {"_id": each.id, "_source": stored(devices_document(each, encode(each).value))} for each in records
+        ]
+        self._states = {
+            (f"schedulerlog-node-states-{day}", each.id): stored(node_state_document(each, each.observed_at))
+            for day, written in states.items()
+            for each in written
+        }
+
+    async def search(self, index_name: str, _body: Any) -> dict[str, Any]:
+        assert index_name == "schedulerlog-devices-2026.11.21"
+        return {"hits": {"hits": self._hits, "total": {"value": len(self._hits)}}}
+
+    async def documents(self, requested: list[dict[str, Any]]) -> list[dict[str, Any] | None]:
+        return [self._states.get((each["_index"], each["_id"])) for each in requested]
+
+
+async def devices_in(index: Devices, *nodes: str) -> tuple[list[DeviceLog], str]:
+    return await read_devices(index, "0f" * 16, STARTED, nodes)  # type: ignore[arg-type]
+
+
+async def test_devices_have_their_verdicts_and_the_state_that_the_record_names() -> None:
+    record = devices_judged(["node1", "node2"], each=2, verdicts=["fits", "NumaNotFit"], verdict=[0, 1, 1, 1])
+    states = [a_node_state("node2", 2), a_node_state("node1", 2, memory_used_mib=[0, 4096])]
+    rows, note = await devices_in(Devices(record, states={"2026.11.21": states}), "node1")
+    assert [(row.node, row.uuid, row.verdict, row.memory_used_mib) for row in rows] == [
+        ("node1", "GPU-node1-0", "fits", 0),
+        ("node1", "GPU-node1-1", "NumaNotFit", 4096),
+    ]
+    assert (rows[0].container, rows[0].model, rows[0].memory_total_mib) == ("worker", "NVIDIA A100-SXM4-80GB", 81920)
+    assert note == ""
+
+
+@pytest.mark.parametrize("day", ["2026.11.20", "2026.11.22"])
+async def test_the_state_may_be_written_the_day_before_or_at_midnight(day: str) -> None:
+    index = Devices(devices_judged(["node1"], each=1), states={day: [a_node_state(devices=1)]})
+    ((row,), note) = await devices_in(index, "node1")
+    assert (row.uuid, note) == ("GPU-node1-0", "")
+
+
+async def test_a_state_that_is_not_in_the_index_is_named_and_the_verdict_is_shown() -> None:
+    record = devices_judged(["node1", "node2"], each=1, revision=[5, 6], verdicts=["CardCordoned"], verdict=[0, 0])
+    other_revision = a_node_state("node2", 1, revision=4)
+    index = Devices(record, states={"2026.11.21": [a_node_state("node1", 1, revision=5), other_revision]})
+    rows, note = await devices_in(index, "node1", "node2")
+    assert [(row.uuid, row.verdict, row.model, row.memory_used_mib) for row in rows] == [
+        ("GPU-node1-0", "CardCordoned", "NVIDIA A100-SXM4-80GB", 1024),
+        ("", "CardCordoned", "", None),
+    ]
+    assert note.endswith(f"past their retention): hami-scheduler/node2/state/{EPOCH}/6")
+
+
+async def test_a_node_of_which_the_source_reports_no_state_is_noted_too() -> None:
+    index = Devices(devices_judged(["node1"], each=1, revision=[-1]), states={})
+    ((row,), note) = await devices_in(index, "node1")
+    assert (row.uuid, row.slots_used) == ("", None)
+    assert note == "the verdicts are shown without their devices where the source reports no state of the node"
