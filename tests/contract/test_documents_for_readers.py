@@ -1,11 +1,13 @@
 """docs/events.md and docs/event-types.md are true: examples are golden records, tables the topics, shell lines run."""
 
 import json
+import random
 import re
 import shutil
 import subprocess
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +20,8 @@ GOLDEN = Path(__file__).parent / "golden"
 PAGE = (ROOT / "docs/events.md").read_text(encoding="utf-8")
 TYPES_PAGE = (ROOT / "docs/event-types.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"<!-- golden: (\S+) -->\n```json\n(.*?)```", TYPES_PAGE, re.DOTALL)
-KCAT_LINES = re.findall(r"```sh\nkcat (.*?) \| jq (-\w) '(.*?)'\n```", PAGE, re.DOTALL)
+KCAT_LINES = re.findall(r"```sh\n(?:for [^;]*; do )?kcat (.*?) \| jq (-\w+) '(.*?)'\n```", PAGE, re.DOTALL)
+(CONSUMER,) = re.findall(r"```python\n(import json\n.*?)```", PAGE, re.DOTALL)
 
 
 def test_every_type_has_an_example_and_every_example_is_a_golden_record() -> None:
@@ -60,12 +63,13 @@ def envelope(name: str) -> str:
 
 OTHERS = ["nodes.judged.v1/001", "attempt.concluded.v1/001", "bind.concluded.v1/002", "pod.observed.v1/001"]
 DECISIONS = [payload(name) for name in ["devices.judged.v1/004", *OTHERS]]
+STATES = [payload(f"node.state.changed.v1/{number}") for number in ("001", "008", "009")]
 ATTEMPTS = [payload(f"attempt.summarized.v1/{number}") for number in ("001", "002", "003")]
 ENVELOPES = [envelope(name) for name in ["bind.concluded.v1/001", *OTHERS]]
 
 PRINTED = [
     (
-        DECISIONS,
+        [*STATES, *DECISIONS],
         [
             "default/gpu-pod-default\tnode1\tGPU-0fc3eda5-e98b-a25b-5b0d-cf5c855d1448\tCardInsufficientCore\t40960",
             "default/gpu-pod-default\tnode1\tGPU-05ba43a8-1eb5-4645-8bdd-7fab4276ed87\tCardTimeSlicingExhausted\t61440",
@@ -131,3 +135,41 @@ def test_a_shell_line_of_the_page_prints_what_it_promises(number: int) -> None:
     given, printed = PRINTED[number]
     ran = subprocess.run(["jq", option, program], input="\n".join(given), capture_output=True, text=True, check=True)
     assert ran.stdout.splitlines() == printed
+
+
+def record(name: str) -> tuple[list[tuple[str, bytes]], bytes]:
+    """Headers and value of a golden record."""
+    headers = json.loads((GOLDEN / f"io.schedulerlog.{name}.headers.json").read_bytes())
+    return [(name, value.encode()) for name, value in headers.items()], payload(name).encode()
+
+
+VERDICTS_AND_STATES = [
+    "devices.judged.v1/003", "devices.judged.v1/004", "devices.judged.v1/005", "devices.judged.v1/006",
+    *(f"node.state.changed.v1/{number}" for number in ("001", "003", "007", "008", "009", "010")),
+    "attempt.concluded.v1/001", "nodes.judged.v1/001",
+]  # fmt: skip
+LINES = [
+    " GPU-62b7408e-edb2-41d1-bc91-f46165c61130 CardInsufficientMemory, 41645 of 45912 MiB",
+    "mig-1 GPU-a picked, 0 of 40960 MiB",
+    "mig-1 GPU-a picked, 0 of 40960 MiB",
+    "mig-1 GPU-b CardFromTheFuture, 36864 of 40960 MiB",
+    "node1 GPU-05ba43a8-1eb5-4645-8bdd-7fab4276ed87 CardTimeSlicingExhausted, 20480 of 81920 MiB",
+    "node1 GPU-0fc3eda5-e98b-a25b-5b0d-cf5c855d1448 CardInsufficientCore, 40960 of 81920 MiB",
+    "node2 GPU-41ee1864-ebdc-4846-a304-f49ca3105f9d not reached, 0 of 81920 MiB",
+]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_consumer_of_the_page_finds_every_device_in_whatever_order_the_records_come(seed: int) -> None:
+    consumer: dict[str, Any] = {}
+    exec(CONSUMER, consumer)  # noqa: S102 - our own page
+    records = [record(name) for name in VERDICTS_AND_STATES]
+    random.Random(seed).shuffle(records)
+    lines = [line for headers, value in records for line in consumer["lines_of"](headers, value)]
+    assert sorted(line.partition(" ")[2] for line in lines) == LINES
+    assert consumer["waiting"] == {}
+
+
+def test_the_consumer_of_the_page_is_short() -> None:
+    lines_of = CONSUMER.partition("def lines_of")[2].partition("def device_lines")[0]
+    assert len(lines_of.strip().splitlines()) <= 20
