@@ -1,15 +1,18 @@
 """Consumers without Faust: read as long as the process lives, over broken connections, or once to the end."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 
-from broker.errors import KafkaError
+from broker.errors import CommitFailedError, IllegalStateError, KafkaError
 from process.backoff import Backoff
 
-__all__ = ["TopicPartition", "connected", "new_consumer", "on_assignment", "read_to_end", "reconnecting"]
+__all__ = ["TopicPartition", "commit", "connected", "new_consumer", "on_assignment", "read_to_end", "reconnecting"]
+
+logger = logging.getLogger(__name__)
 
 LONGEST_PAUSE_SECONDS: Final = 10.0
 POLL_MS: Final = 500
@@ -80,6 +83,15 @@ async def reconnecting(session: Callable[[], Awaitable[None]], connection: Conne
         # Any other error, such as NotProvisionedError, ends the process: waiting does not cure it.
         except (KafkaError, OSError) as error:
             await connection.failed(error)
+
+
+async def commit(consumer: Consumer, processed: Mapping[TopicPartition, Sequence[Any]]) -> None:
+    """Commit the offsets behind these records. Where the group has reassigned a partition, nothing is committed: its
+    new owner reads them again. Raises ``KafkaError``."""
+    try:
+        await consumer.commit({partition: records[-1].offset + 1 for partition, records in processed.items()})
+    except (CommitFailedError, IllegalStateError) as error:
+        logger.info("partitions were reassigned before the commit; their new owner reads the records again: %s", error)
 
 
 async def read_to_end(consumer: Consumer) -> AsyncIterator[Any]:

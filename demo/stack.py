@@ -1,4 +1,4 @@
-"""Kafka, OpenSearch and the three services, each in its own process, on free ports.
+"""Kafka, OpenSearch and the services, each in its own process, on free ports.
 
 The demo, the end-to-end tests and the benchmarks use it.
 """
@@ -14,7 +14,7 @@ from demo.kube_scheduler import SimulatedKubeScheduler
 from demo.processes import Processes, free_ports
 from demo.reader import Reader
 
-SERVICES = ("scheduler", "worker", "api")
+SERVICES = ("scheduler", "worker", "node-states", "api")
 OPTIONAL_SERVICES = ("placements",)
 """They have ports, but are started only on demand."""
 
@@ -68,6 +68,7 @@ def _command(stack: Stack, service: str) -> list[str]:
             "--insecure-http",
         ],
         "worker": ["pipeline", "worker", "--metrics-address", port],
+        "node-states": ["pipeline", "node-states", "--metrics-address", port],
         "api": ["api", "serve", "--listen", port],
         "placements": ["pipeline", "placements", "--metrics-address", port],
     }

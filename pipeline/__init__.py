@@ -2,12 +2,14 @@
 
     Kafka: decisions ─▶ worker ─┬▶ OpenSearch: attempts, devices, trends ─▶ api
                                 └▶ Kafka: attempts, messages, trends, dead letters ─▶ kube_events, alerts
+    Kafka: node states ─▶ node_states ─▶ OpenSearch: node states
     Kafka: attempts, pods, nodes ─▶ placements ─▶ OpenSearch: occupancy, observations, findings
 
 Floors, from the top; a module imports only what lies below it:
 
 ================  =========================================================================
 ``worker``        folds the records of each attempt into its summary, and writes that
+``node_states``   node states, which verdicts on devices refer to, into the index
 ``placements``    where each pod is and which devices it holds, with audits
 ``alerts``        rules over the topics, and alerts for Alertmanager
 ``kube_events``   messages as Kubernetes events

@@ -12,6 +12,7 @@ import typer
 
 from pipeline.alerts.command import alertmanager, alerts, check_rules
 from pipeline.kube_events.command import events
+from pipeline.node_states.command import node_states
 from pipeline.placements.command import placements
 from pipeline.settings import Settings
 from process import logs
@@ -27,6 +28,7 @@ dead_letters = application("Records that could not be processed, and documents t
 app.add_typer(dead_letters, name="dead-letters")
 app.command()(events)
 app.command()(alerts)
+app.command()(node_states)
 app.command()(placements)
 app.command()(check_rules)
 app.command()(alertmanager)

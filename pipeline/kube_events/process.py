@@ -1,14 +1,11 @@
 """``python -m pipeline events`` as a process: consumes messages, writes them as events, then commits their offsets."""
 
 import asyncio
-import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from broker.consumer import Connection, connected, new_consumer, on_assignment, reconnecting
-from broker.errors import CommitFailedError, IllegalStateError
+from broker.consumer import Connection, commit, connected, new_consumer, on_assignment, reconnecting
 from broker.topics import require, topic_names
 from kube.client import Client
 from kube.credentials import ApiCredentials, LoadConfiguration
@@ -21,8 +18,6 @@ from process.addresses import HostPort
 from process.health import always, serving
 from process.signals import until_stopped
 from schemas.topics import DEAD_LETTERS, MESSAGES
-
-logger = logging.getLogger(__name__)
 
 MAX_RECORDS: Final = 5_000
 """Of one batch. The longer a batch takes, the larger the next one is, and the more retries share one request."""
@@ -94,19 +89,8 @@ async def _read(consumer: Any, writer: EventWriter, linger_seconds: float) -> No
         # Retries of one pod come in bursts: those that arrive while this waits are counted by the same request.
         await asyncio.sleep(linger_seconds)
         more = await consumer.getmany(timeout_ms=0, max_records=MAX_RECORDS)
-        batches = [*found.items(), *more.items()]
-        await writer.write([record for _, records in batches for record in records], datetime.now(UTC))
+        batches = [*found.values(), *more.values()]
+        await writer.write([record for records in batches for record in records], datetime.now(UTC))
         # After every message is in an event: a crash before this line reads them again, and each is found to be
-        # counted.
-        await _commit(consumer, batches)
-
-
-async def _commit(consumer: Any, batches: Sequence[tuple[Any, Sequence[Any]]]) -> None:
-    # `more` may hold later records of the same partitions: it comes second, so its offsets replace the earlier ones.
-    try:
-        await consumer.commit({partition: records[-1].offset + 1 for partition, records in batches})
-    except (CommitFailedError, IllegalStateError) as error:
-        logger.info(
-            "partitions were reassigned before the commit; their new owner reads these messages again: %s",
-            error,
-        )
+        # counted. Of a partition that is in both, `more` has the later records, and replaces the earlier ones.
+        await commit(consumer, found | more)

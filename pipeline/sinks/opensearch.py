@@ -101,6 +101,17 @@ class OpenSearchSink:
         path = f"/{index}/_doc/{document_id}"
         return await self._request("GET", path, absent=(404,), params={"_source_includes": "summary,repeated"})
 
+    async def stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
+        """What the index has under the ids of ``documents``; None where there is nothing."""
+        wanted = [{"_index": document.index, "_id": document.id} for document in documents]
+        while True:
+            answers = (await self._request("POST", "/_mget", absent=(), body={"docs": wanted}) or {}).get("docs", [])
+            # `_mget` answers 200 although a shard is away, which must not look like a document that is not there.
+            failed = next((answer for answer in answers if "found" not in answer), None)
+            if failed is None:
+                return [answer.get("_source") for answer in answers]
+            await self._backoff.failed(f"POST /_mget: {str(failed.get('error'))[:300]}")
+
     async def search(self, searches: Sequence[Search]) -> list[Hits]:
         """The hits of each search.
 

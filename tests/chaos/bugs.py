@@ -15,7 +15,7 @@ from pipeline.sinks import bulk
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import BulkOutcome, BulkResult
 from pipeline.sinks.opensearch import OpenSearchSink
-from pipeline.worker import agent, attempt_documents, device_documents, faust_app
+from pipeline.worker import agent, attempt_documents, faust_app
 from pipeline.worker.batch_builder import BatchBuilder
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import OpenAttempts
@@ -131,13 +131,13 @@ def _dropped_detail() -> None:
 
 
 def _ids_from_offsets() -> None:
-    verdicts = device_documents.verdicts_document
+    verdicts = attempt_documents.device_document
 
     def by_offset(rows: Any, *how: Any) -> Document:
         made, origin = verdicts(rows, *how), rows.origin
         return Document(made.index, f"{origin.topic}-{origin.partition}-{origin.offset}", made.source, None, origin)
 
-    setattr(device_documents, "verdicts_document", by_offset)
+    setattr(attempt_documents, "device_document", by_offset)
 
 
 def _one_node_short() -> None:

@@ -187,13 +187,8 @@ class Ground:
             return -1
 
     def _devices(self, namespace: str) -> dict[str, Any]:
-        """Device records by id, each joined with its inventory."""
-        kept = {hit["_id"]: hit["_source"]["record"] for hit in self._documents("inventories", None)}
-        return {
-            hit["_id"]: source | {"record": source["record"] | kept.get(source.get("inventory"), {})}
-            for hit in self._documents("devices", namespace)
-            for source in [hit["_source"]]
-        }
+        """Device records by id."""
+        return {hit["_id"]: hit["_source"] for hit in self._documents("devices", namespace)}
 
     def _documents(self, kind: str, namespace: str | None, *, source: bool = True) -> list[Any]:
         url = f"{self.servers.opensearch_url}/schedulerlog-{kind}"

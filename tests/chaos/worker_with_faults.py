@@ -15,7 +15,7 @@ from pipeline.__main__ import app
 from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.worker import agent
 from pipeline.worker.faust_consumer import RunConsumer
-from pipeline.worker.record_decoder import RecordDecoder
+from schemas.codec.records import decode
 from tests.chaos import bugs
 
 
@@ -32,14 +32,12 @@ def _signal_at(count: int, number: signal.Signals) -> Callable[[], None]:
 
 
 def _while_decoding(die: Callable[[], None]) -> None:
-    decode = RecordDecoder.decode
-
-    def dying(decoder: RecordDecoder, value: Any, headers: Any) -> Any:
-        event = decode(decoder, value, headers)
+    def dying(value: Any, headers: Any) -> Any:
+        event = decode(value, headers)
         die()
         return event
 
-    setattr(RecordDecoder, "decode", dying)
+    setattr(agent, "decode", dying)
 
 
 def _with_a_bulk_in_flight(die: Callable[[], None]) -> None:

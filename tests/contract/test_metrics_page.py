@@ -10,6 +10,7 @@ from prometheus_client.metrics import MetricWrapperBase
 import api.metrics
 import pipeline.alerts.metrics
 import pipeline.kube_events.metrics
+import pipeline.node_states.metrics
 import pipeline.placements.metrics
 import pipeline.worker.metrics
 import scheduler.metrics
@@ -48,6 +49,10 @@ def of_the_worker() -> CollectorRegistry:
     return metrics.registry
 
 
+def of_the_node_states() -> CollectorRegistry:
+    return pipeline.node_states.metrics.Metrics().registry
+
+
 def of_the_placements() -> CollectorRegistry:
     metrics = pipeline.placements.metrics.Metrics()
     for name in pipeline.placements.metrics.GAUGES:
@@ -81,6 +86,7 @@ def of_the_alertmanager_bridge() -> CollectorRegistry:
 PROCESSES: dict[str, Callable[[], CollectorRegistry]] = {
     "Scheduler": of_the_scheduler,
     "Worker": of_the_worker,
+    "Node states": of_the_node_states,
     "Placements": of_the_placements,
     "Alerts": of_the_alerts,
     "Alertmanager bridge": of_the_alertmanager_bridge,

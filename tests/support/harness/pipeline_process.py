@@ -33,6 +33,9 @@ class Pipeline:
     def start(self, name: str = "worker", *arguments: str) -> None:
         self.processes.start(name, "pipeline", "worker", "--metrics-address", str(self.port), *arguments)
 
+    def start_node_states(self, *arguments: str) -> None:
+        self.processes.start("node-states", "pipeline", "node-states", *arguments)
+
     def start_placements(self, *arguments: str) -> None:
         self.processes.start("placements", "pipeline", "placements", "--metrics-address", str(self.port), *arguments)
         self.wait_ready("placements")

@@ -1,0 +1,117 @@
+"""Records of node states become documents of their day; what contradicts, or can't be read, is dead-lettered."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from pipeline.node_states.metrics import Metrics
+from pipeline.node_states.state_writer import StateWriter
+from pipeline.sinks.bulk import Document
+from pipeline.sinks.bulk_result import WriteResult
+from schemas.codec.records import encode
+from schemas.documents.node_states import node_state_of
+from schemas.events import NodeStateChanged, PodObserved, PodRef
+from schemas.topics import DEAD_LETTERS
+from tests.support.builders.node_states import EPOCH, a_node_state
+from tests.support.fakes.index_and_topics import FakeTopics, Log
+
+TODAY, TOMORROW = datetime(2026, 11, 21, 23, 59, tzinfo=UTC), datetime(2026, 11, 22, 0, 1, tzinfo=UTC)
+ID = f"hami-scheduler/node1/state/{EPOCH}/7"
+
+
+class Index:
+    """Keeps the first document of an id in each index; refuses those of ``refused``."""
+
+    def __init__(self, refused: str = "") -> None:
+        self.documents: dict[tuple[str, str], Any] = {}
+        self._refused = refused
+
+    async def write(self, documents: Sequence[Document]) -> WriteResult:
+        result = WriteResult()
+        for each in documents:
+            assert each.version is None
+            if each.id == self._refused:
+                result.refused.append((each, "400 because"))
+            elif (each.index, each.id) in self.documents:
+                result.conflicts.append(each)
+            else:
+                self.documents[each.index, each.id] = orjson.loads(each.source)
+        return result
+
+    async def stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
+        return [self.documents.get((each.index, each.id)) for each in documents]
+
+
+async def written(log: Log, index: Index | None = None) -> tuple[Index, list[str]]:
+    """The index afterwards, and the causes of the dead letters."""
+    index, topics = index or Index(), FakeTopics()
+    await StateWriter(index, topics, Metrics()).write(log.records)
+    causes = [dict(each.record.headers)["dead_letter_cause"].decode() for each in topics.of(DEAD_LETTERS.name)]
+    return index, causes
+
+
+def log_of(*states: NodeStateChanged) -> Log:
+    log = Log()
+    log.append(*states)
+    return log
+
+
+async def test_a_state_is_a_document_of_the_day_on_which_it_was_written_under_its_own_id() -> None:
+    state = a_node_state(observed_at=TODAY, memory_used_mib=list(range(8)))
+    index, causes = await written(log_of(state))
+    ((place, document),) = index.documents.items()
+    assert place == ("schedulerlog-node-states-2026.11.21", ID)
+    assert (document["@timestamp"], document["node"]) == ("2026-11-21T23:59:00.000000Z", "node1")
+    read = node_state_of(document)
+    assert isinstance(read, NodeStateChanged)
+    assert encode(read) == encode(state)
+    assert causes == []
+
+
+async def test_a_state_that_is_written_again_the_next_day_is_in_both_indices() -> None:
+    index, causes = await written(log_of(a_node_state(observed_at=TODAY), a_node_state(observed_at=TOMORROW)))
+    days = ["2026.11.21", "2026.11.22"]
+    assert sorted(index.documents) == [(f"schedulerlog-node-states-{day}", ID) for day in days]
+    assert causes == []
+
+
+async def test_records_that_are_read_again_change_nothing() -> None:
+    log = log_of(a_node_state(observed_at=TODAY), a_node_state("node2", observed_at=TODAY, revision=2))
+    index, _ = await written(log)
+    before = dict(index.documents)
+    _, causes = await written(log, index)
+    assert (index.documents, causes) == (before, [])
+
+
+async def test_the_same_state_observed_later_on_the_same_day_is_stored_already() -> None:
+    later = TODAY.replace(second=30)
+    index, causes = await written(log_of(a_node_state(observed_at=TODAY), a_node_state(observed_at=later)))
+    assert (len(index.documents), causes) == (1, [])
+
+
+async def test_a_revision_that_is_used_twice_is_dead_lettered_and_the_first_state_remains() -> None:
+    states = [a_node_state(observed_at=TODAY, slots_used=[slots] * 8) for slots in (1, 2)]
+    index, causes = await written(log_of(*states))
+    assert index.documents["schedulerlog-node-states-2026.11.21", ID]["state"]["slots_used"] == [1] * 8
+    (cause,) = causes
+    assert cause.startswith(f"{ID}: another state of the node has this epoch and revision")
+
+
+async def test_a_record_that_cant_be_read_and_a_refused_document_are_dead_lettered_and_the_others_are_written() -> None:
+    log = Log()
+    log.append_bytes(b"node3", b"\xff{", [("ce_type", NodeStateChanged.TYPE.encode())])
+    log.append(a_node_state(), a_node_state("node2"))
+    index, causes = await written(log, Index(refused=ID))
+    assert [name for _, name in index.documents] == [f"hami-scheduler/node2/state/{EPOCH}/7"]
+    assert causes[0].startswith("value: not JSON")
+    assert causes[1] == f"OpenSearch refuses the document {ID}: 400 because"
+
+
+async def test_a_deleted_key_and_an_event_of_another_type_are_passed_over() -> None:
+    log = Log()
+    log.append_bytes(b"node1", None)
+    log.append(PodObserved(pod=PodRef(namespace="a", name="b"), observed_at=TODAY, phase="Pending"))
+    index, causes = await written(log)
+    assert (index.documents, causes) == ({}, [])
