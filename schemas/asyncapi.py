@@ -106,7 +106,7 @@ def _channel(topic: Topic) -> dict[str, Any]:
         "topic": topic.name,
         "partitions": topic.partitions,
         "topicConfiguration": {
-            "cleanup.policy": ["delete"],
+            "cleanup.policy": ["compact", "delete"] if topic.compacted_after else ["delete"],
             # AsyncAPI's schema demands integers here; ``total_seconds`` gives a float.
             "retention.ms": int(topic.retention.total_seconds() * 1000),
             "max.message.bytes": topic.max_message_bytes,

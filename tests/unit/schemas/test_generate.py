@@ -126,6 +126,10 @@ def test_the_asyncapi_document_has_a_channel_per_topic_with_its_kafka_settings()
     assert [channel["address"] for channel in channels.values()] == [topic.name for topic in TOPICS]
     decisions = channels["decisions"]["bindings"]["kafka"]
     assert (decisions["partitions"], decisions["topicConfiguration"]["retention.ms"]) == (12, 7 * 24 * 3600 * 1000)
+    policies = [each["bindings"]["kafka"]["topicConfiguration"]["cleanup.policy"] for each in channels.values()]
+    compacted = [topic.compacted_after is not None for topic in TOPICS]
+    assert policies == [["compact", "delete"] if each else ["delete"] for each in compacted]
+    assert compacted.count(True) == 1
 
 
 def test_every_operation_names_messages_of_its_own_channel() -> None:

@@ -161,7 +161,7 @@ def test_events_can_not_be_changed() -> None:
 
 def test_a_wrong_list_of_thousands_is_one_error() -> None:
     with pytest.raises(ValidationError) as caught:
-        devices_judged(nodes=[1] * 100_000)
+        a_node_state(uuid=[1] * 100_000)
     assert caught.value.error_count() == 1
 
 
