@@ -49,6 +49,17 @@ def _kill_worker_at(point: str) -> Fault:
     return kill
 
 
+def _kill_node_states(ground: Ground, load: Load, chance: random.Random) -> None:
+    """The process that writes states is killed during a request, and after one before its offsets are committed."""
+    for point in ("bulk-in-flight", "after-bulk"):
+        ground.processes.stop("node-states")
+        ground.start_node_states(CHAOS_DIE=f"{point}:{chance.randint(1, 3)}")
+        if not ground.ended("node-states"):
+            raise AssertionError(f"the process of states did not come to {point}")
+    ground.start_node_states()
+    _some_pods(load, chance)
+
+
 def _kill_scheduler(ground: Ground, load: Load, chance: random.Random) -> None:
     for _ in range(3):
         _some_pods(load, chance)
@@ -133,7 +144,7 @@ def _stop(what: str, seconds: float) -> Fault:
 
 
 def _pid(ground: Ground, what: str) -> int:
-    if what in ("worker", "scheduler"):
+    if what in ("worker", "node-states", "scheduler"):
         return ground.processes.pid(what)
     server = ground.servers.opensearch if what == "opensearch" else ground.servers.kafka[0]
     if server.process is None:
@@ -198,6 +209,7 @@ def _scale(ground: Ground, load: Load, chance: random.Random) -> None:
 
 FAULTS: Final[dict[str, Fault]] = {
     **{f"worker killed: {point}": _kill_worker_at(point) for point in POINTS},
+    "node states killed": _kill_node_states,
     "scheduler killed": _kill_scheduler,
     "broker killed": _kill_broker,
     "OpenSearch killed": _kill_opensearch,
@@ -210,7 +222,7 @@ FAULTS: Final[dict[str, Fault]] = {
     "1 to 4 to 1 workers": _scale,
     **{
         f"{what} stands still {s} s": _stop(what, s)
-        for what in ("worker", "scheduler", "broker", "opensearch")
+        for what in ("worker", "node-states", "scheduler", "broker", "opensearch")
         for s in (5, 15, 90)
     },
     "one of three brokers is down": _one_broker_down,

@@ -1,11 +1,11 @@
-"""The setting of the faults: real servers, the real services as processes, and a reader of everything they write."""
+"""The setting of the faults: real servers, and the real services as processes."""
 
 import asyncio
-import json
 import os
+import re
 import signal
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,13 +13,13 @@ from typing import Any, Final
 
 import httpx
 import yaml
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaProducer
 
 import embedded
 from demo.processes import Processes, free_ports
 from schemas.codec.records import EncodedRecord
-from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES
-from tests.chaos.ledger import Seen
+from schemas.topics import DECISIONS
+from tests.chaos.view import View
 from tests.support.builders.kube_objects import a_device, a_node
 
 NODES = 6
@@ -41,7 +41,7 @@ _DISK_SETTINGS: Final = (
 
 @dataclass
 class Ground:
-    """The services by name: ``scheduler``, ``api``, and workers of any name."""
+    """The services by name: ``scheduler``, ``node-states``, ``api``, and workers of any name."""
 
     folder: Path
     servers: embedded.Backends
@@ -49,7 +49,7 @@ class Ground:
     client: httpx.Client
     default_environment: dict[str, str] = field(default_factory=dict)
     """Variables of every worker."""
-    ports: dict[str, str] = field(default_factory=lambda: free_ports("scheduler", "api"))
+    ports: dict[str, str] = field(default_factory=lambda: free_ports("scheduler", "node-states", "api"))
 
     @property
     def ledger(self) -> Path:
@@ -58,13 +58,25 @@ class Ground:
     def url(self, service: str) -> str:
         return f"http://127.0.0.1:{self.ports[service]}"
 
-    def start_scheduler(self) -> None:
+    @property
+    def view(self) -> View:
+        return View(self.servers.bootstrap_servers, self.servers.opensearch_url, self.url("api"), self.client)
+
+    def start_scheduler(self, **environment: str) -> None:
+        """Start the scheduler, with the bug that ``CHAOS_BUG`` in ``environment`` names."""
         cluster, spool, port = self.folder / "cluster.yaml", self.folder / "spool", self.ports["scheduler"]
         self.processes.start(
             "scheduler", "tests.chaos.scheduler_with_ledger", "serve", "--cluster", str(cluster),
-            "--spool", str(spool), "--listen", port, "--insecure-http",
+            "--spool", str(spool), "--listen", port, "--insecure-http", **environment,
         )  # fmt: skip
         self.wait_ready("scheduler")
+
+    def start_node_states(self, **environment: str) -> None:
+        """Start the process that writes states into the index, with the bug of ``environment``. It may not be ready."""
+        self.processes.start(
+            "node-states", "tests.chaos.worker_with_faults", "node-states",
+            "--metrics-address", self.ports["node-states"], **environment,
+        )  # fmt: skip
 
     def start_api(self) -> None:
         self.processes.start("api", "api", "serve", "--listen", self.ports["api"])
@@ -78,6 +90,13 @@ class Ground:
             "--metrics-address", self.ports[name], "--instance-id", name,
             **self.default_environment | environment,
         )  # fmt: skip
+
+    def wait_until_states_are_read(self) -> None:
+        """Return when the process that writes states has read some: Kafka has given it partitions."""
+        counted = re.compile(r'^schedulerlog_node_states_records_total\{outcome="taken"\} [1-9]', re.MULTILINE)
+        self.wait_ready("node-states")
+        url = f"{self.url('node-states')}/metrics"
+        _wait(lambda: counted.search(self.client.get(url).text) is not None, True, "the first states")
 
     def wait_ready(self, service: str) -> None:
         self.processes.wait_ready(service, f"{self.url(service)}/readyz")
@@ -142,7 +161,7 @@ class Ground:
 
     def wait_visible(self, namespace: str, count: int) -> None:
         """Return when the index has so many attempts of a namespace."""
-        _wait(lambda: self.attempts(namespace) >= count, True, f"{count} attempts in the index")
+        _wait(lambda: self.view.attempts(namespace) >= count, True, f"{count} attempts in the index")
 
     def is_frozen(self, name: str) -> bool:
         """Is the service stopped (SIGSTOP)?"""
@@ -160,70 +179,6 @@ class Ground:
         async with AIOKafkaProducer(bootstrap_servers=self.servers.bootstrap_servers) as producer:
             await producer.send_and_wait(DECISIONS.name, record.value, key=record.key, headers=record.headers)
 
-    def seen(self, namespace: str, pods: list[str]) -> Seen:
-        """Everything that can be seen of a namespace now."""
-        names = (DECISIONS.name, ATTEMPTS.name, MESSAGES.name, DEAD_LETTERS.name)
-        records = dict(zip(names, asyncio.run(self._topics(names)), strict=True))
-        own = {
-            name: [each for each in found if each.key.decode().startswith(f"{namespace}/")]
-            for name, found in records.items()
-        }
-        return Seen(
-            decisions={_id(each): each.value for each in own[DECISIONS.name] if "ce_id" in dict(each.headers)},
-            attempts=[(hit["_source"]["attempt_id"], hit["_source"]) for hit in self._documents("attempts", namespace)],
-            devices=self._devices(namespace),
-            summaries=[_json(each) for each in own[ATTEMPTS.name]],
-            messages=[(_id(each), _json(each)) for each in own[MESSAGES.name]],
-            schedulerlogs={pod: log for pod in pods if (log := self._schedulerlog(namespace, pod))},
-            dead_letters=len(own[DEAD_LETTERS.name]),
-            partitions=len({each.partition for each in own[DECISIONS.name]}),
-        )
-
-    def attempts(self, namespace: str) -> int:
-        """How many attempts the index has of a namespace."""
-        try:
-            return len(self._documents("attempts", namespace, source=False))
-        except (httpx.TransportError, KeyError):
-            return -1
-
-    def _devices(self, namespace: str) -> dict[str, Any]:
-        """Device records by id."""
-        return {hit["_id"]: hit["_source"] for hit in self._documents("devices", namespace)}
-
-    def _documents(self, kind: str, namespace: str | None, *, source: bool = True) -> list[Any]:
-        url = f"{self.servers.opensearch_url}/schedulerlog-{kind}"
-        self.client.post(f"{url}/_refresh", params={"ignore_unavailable": "true"})
-        found: list[Any] = []
-        body: dict[str, Any] = {"size": 1000, "_source": source, "query": _of(namespace)}
-        body["sort"] = [{"attempt_id": "asc"}, {"_id": "asc"}] if kind == "attempts" else [{"_id": "asc"}]
-        while True:
-            answer = self.client.post(f"{url}/_search", json=body, params={"ignore_unavailable": "true"}).json()
-            hits = answer["hits"]["hits"]
-            found += hits
-            if len(hits) < 1000:
-                return found
-            body["search_after"] = hits[-1]["sort"]
-
-    def _schedulerlog(self, namespace: str, pod: str) -> Any:
-        path = f"/api/v1/namespaces/{namespace}/pods/{pod}/schedulerlog"
-        answer = self.client.get(self.url("api") + path)
-        return answer.json() if answer.status_code == 200 else None
-
-    async def _topics(self, names: Iterable[str]) -> list[list[Any]]:
-        return await asyncio.gather(*(self._topic(name) for name in names))
-
-    async def _topic(self, name: str) -> list[Any]:
-        consumer = AIOKafkaConsumer(
-            name, bootstrap_servers=self.servers.bootstrap_servers, auto_offset_reset="earliest", group_id=None
-        )
-        async with consumer:
-            ends = await consumer.end_offsets(consumer.assignment())
-            found: list[Any] = []
-            while any([await consumer.position(each) < end for each, end in ends.items()]):
-                for records in (await consumer.getmany(timeout_ms=200)).values():
-                    found += records
-            return found
-
 
 def _wait(look: Callable[[], bool], wanted: bool, what: str, timeout_seconds: float = 90) -> None:
     deadline = time.monotonic() + timeout_seconds
@@ -231,18 +186,6 @@ def _wait(look: Callable[[], bool], wanted: bool, what: str, timeout_seconds: fl
         if time.monotonic() > deadline:
             raise AssertionError(f"waited {timeout_seconds:.0f} s for {what}")
         time.sleep(0.2)
-
-
-def _of(namespace: str | None) -> dict[str, Any]:
-    return {"term": {"namespace": namespace}} if namespace else {"match_all": {}}
-
-
-def _id(record: Any) -> str:
-    return str(dict(record.headers)["ce_id"].decode())
-
-
-def _json(record: Any) -> Any:
-    return json.loads(record.value)
 
 
 def a_large_node(name: str) -> dict[str, Any]:
@@ -263,5 +206,7 @@ def ground(folder: Path, brokers: int = 1) -> Iterator[Ground]:
             processes.run("provision", "pipeline", "provision")
             made = Ground(folder, servers, processes, client)
             made.start_scheduler()
+            made.start_node_states()
             made.start_api()
+            made.wait_ready("node-states")
             yield made

@@ -27,23 +27,29 @@ class Entry:
     type: str
     key: str
     value: bytes
+    place: int
+    """Counts the records of the ledger."""
 
     @property
     def attempt(self) -> str:
         return self.id.split("/", 1)[0]
 
 
-def read(path: Path, namespace: str) -> list[Entry]:
-    """The decisions about pods of ``namespace``; a line that a crash cut off was never answered."""
+def read(path: Path) -> list[Entry]:
+    """Everything that was accepted, in order; a line that a crash cut off was never answered."""
     entries = []
-    for line in path.read_bytes().splitlines() if path.exists() else ():
+    for place, line in enumerate(path.read_bytes().splitlines() if path.exists() else ()):
         try:
             entry = json.loads(line)
         except json.JSONDecodeError:
             continue
-        if entry["key"].startswith(f"{namespace}/"):
-            entries.append(Entry(entry["id"], entry["type"], entry["key"], base64.b64decode(entry["value"])))
+        entries.append(Entry(entry["id"], entry["type"], entry["key"], base64.b64decode(entry["value"]), place))
     return entries
+
+
+def decisions_about(namespace: str, entries: Iterable[Entry]) -> list[Entry]:
+    """Those about pods of ``namespace``."""
+    return [entry for entry in entries if entry.key.startswith(f"{namespace}/")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import random
 import time
 from dataclasses import dataclass, replace
 
-from tests.chaos import ledger
+from tests.chaos import ledger, states
 from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.ground import Ground
 from tests.chaos.ledger import Verdict
@@ -47,13 +47,16 @@ def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tupl
     deadline = time.monotonic() + seconds
     pods = [answer.pod for answer in load.answers]
     while True:
-        accepted = ledger.read(ground.ledger, namespace)
-        wanted = len({entry.attempt for entry in accepted})
-        if ground.attempts(namespace) >= wanted or time.monotonic() > deadline:
-            seen = ground.seen(namespace, pods)
-            verdict = _compared(accepted, load, seen)
+        accepted = ledger.read(ground.ledger)
+        decisions = ledger.decisions_about(namespace, accepted)
+        wanted = len({entry.attempt for entry in decisions})
+        if ground.view.attempts(namespace) >= wanted or time.monotonic() > deadline:
+            seen = ground.view.seen(namespace, pods)
+            verdict = _compared(decisions, load, seen)
+            seen_states = ground.view.seen_states({life.epoch for life in states.lives(decisions)})
+            states.compare(accepted, decisions, seen_states, verdict, may_be_more=bool(load.unanswered))
             if verdict.is_exact or time.monotonic() > deadline:
-                return verdict, len(accepted), seen.partitions
+                return verdict, len(decisions), seen.partitions
         time.sleep(0.3)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 from scheduler.__main__ import app
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.spool import Spool
+from tests.chaos.scheduler_bugs import BUGS
 
 _append = Spool.append
 
@@ -41,4 +42,6 @@ def _line(entry: Entry) -> bytes:
 setattr(Spool, "append", _append_and_note)
 
 if __name__ == "__main__":
+    if bug := os.environ.get("CHAOS_BUG"):
+        BUGS[bug]()
     sys.exit(app())

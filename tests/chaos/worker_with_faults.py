@@ -1,4 +1,4 @@
-"""The worker, killed at a certain point or with a bug put into it: ``python -m tests.chaos.worker_with_faults``.
+"""A process of the pipeline, killed at a point or with a bug put into it: ``python -m tests.chaos.worker_with_faults``.
 
 ``CHAOS_DIE=POINT:N`` sends SIGKILL to itself when it comes to the point for the Nth time, ``CHAOS_FREEZE=N`` SIGSTOP
 before its Nth bulk request; ``CHAOS_BUG=NAME`` breaks a promise on purpose. Arguments are those of
@@ -16,7 +16,7 @@ from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.worker import agent
 from pipeline.worker.faust_consumer import RunConsumer
 from schemas.codec.records import decode
-from tests.chaos import bugs
+from tests.chaos import bugs, node_states_bugs
 
 
 def _signal_at(count: int, number: signal.Signals) -> Callable[[], None]:
@@ -109,7 +109,7 @@ def main() -> None:
     if at := os.environ.get("CHAOS_FREEZE"):
         _before_a_bulk(_signal_at(int(at), signal.SIGSTOP))
     if bug := os.environ.get("CHAOS_BUG"):
-        bugs.BUGS[bug]()
+        (bugs.BUGS | node_states_bugs.BUGS)[bug]()
     app()
 
 
