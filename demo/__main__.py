@@ -44,6 +44,8 @@ def show_addresses(console: Console, running: Stack) -> None:
     console.print(f"OpenSearch  {running.backends.opensearch_url}\n\nTry:", highlight=False)
     for path in (schedulerlog_path("default/gpu-pod-default"), schedulerlog_path("llm/finetune") + "/history"):
         console.print(f"  curl {api}{path}", soft_wrap=True, highlight=False)
+    path = schedulerlog_path("default/gpu-pod-default")
+    console.print(f"  curl '{api}{path}?detail=full&node=node3'", soft_wrap=True, highlight=False)
     console.print(f"  curl '{api}/api/v1/schedulerlogs?status=failed&since=1h'", soft_wrap=True, highlight=False)
     console.print(f"  curl {api}/api/v1/nodes/node1/occupancy\n", soft_wrap=True, highlight=False)
     console.print(
@@ -68,7 +70,7 @@ def main(once: Annotated[bool, typer.Option("--once", help="Check the answers, t
     signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell Ctrl-C would be ignored
     console = show.console()
     shutil.rmtree(FOLDER, ignore_errors=True)
-    console.print("Starting Kafka, OpenSearch, the scheduler, a pipeline worker and the API ...")
+    console.print("Starting Kafka, OpenSearch, the scheduler, the pipeline and the API ...")
     try:
         with stack(FOLDER, scenarios.EXAMPLES / "cluster.yaml") as running:
             right = play(console, running)

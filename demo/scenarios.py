@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from demo.kube_scheduler import read_pod
-from demo.reader import Reader, until
+from demo.reader import Reader, schedulerlog_path, until
 from demo.stack import Stack
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -47,6 +47,7 @@ def play(stack: Stack) -> Iterator[ScenarioAnswer]:
     """Run all five in order on one cluster; yield each answer as soon as the API gives it."""
     yield _once(stack, "1-gpu-pod", "A pod of three containers, one without GPU, is placed")
     yield _once(stack, "2-gpu-pod-default", "Five devices on one node: every node refuses, each for its own reasons")
+    yield _devices(stack, "default/gpu-pod-default", "node3", "2-devices-of-node3")
     yield _once(stack, "3-deepseek", "Two of five nodes refuse, three fit, the fullest is chosen", ALL_NODES[:5])
     yield _locked(stack)
     yield from _refused_then_placed(stack)
@@ -62,6 +63,22 @@ def _answer(stack: Stack, title: str, pod: Json, name: str) -> ScenarioAnswer:
     label = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
     actual = until(lambda: stack.reader.schedulerlog(label), expected(name))
     return ScenarioAnswer(title, label, actual, expected(name))
+
+
+def _devices(stack: Stack, pod: str, node: str, name: str) -> ScenarioAnswer:
+    """Device by device: the verdict from the attempt, beside what the node's state says was in use before it."""
+
+    def found() -> list[list[str]]:
+        log = stack.reader.get(schedulerlog_path(pod), detail="full", node=node)
+        return [_device(device) for device in log.get("devices") or []]
+
+    return ScenarioAnswer(f"The devices of {node}, one by one", pod, until(found, expected(name)), expected(name))
+
+
+def _device(device: Json) -> list[str]:
+    use = [("memory_used_mib", "memory_total_mib"), ("cores_used_percent", "cores_total_percent")]
+    use.append(("slots_used", "slots_total"))
+    return [device["uuid"], device["verdict"], *(f"{device[used]} of {device[total]}" for used, total in use)]
 
 
 def _locked(stack: Stack) -> ScenarioAnswer:

@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer
 from bench import cluster
 from demo.reader import schedulerlog_path, until
 from demo.stack import Stack, stack
-from schemas.topics import DECISIONS
+from schemas.topics import DECISIONS, NODE_STATES, Topic
 
 NODES = 5_000
 VERDICTS = NODES * cluster.DEVICES_PER_NODE
@@ -42,14 +42,28 @@ def test_the_api_answers_with_every_node_and_its_counted_reasons(judged: Stack) 
 
 
 def test_the_records_are_plain_json_with_cloudevents_headers_below_64_kib(judged: Stack) -> None:
-    records = asyncio.run(read(judged.backends.bootstrap_servers))
-    assert records
-    for value, headers in records:
+    decisions = asyncio.run(read(judged.backends.bootstrap_servers, DECISIONS))
+    states = asyncio.run(read(judged.backends.bootstrap_servers, NODE_STATES))
+    assert decisions
+    for value, headers in decisions + states:
         assert len(value) < 64 * 1024
         assert {"ce_id", "ce_type", "ce_source", "ce_time", "ce_specversion", "content-type"} <= set(headers)
-        assert json.loads(value)["pod"] == {"namespace": "llm", "name": "hopeless-0", "uid": str(uid())}
-    rows = sum(len(json.loads(value).get("uuid", [])) for value, _ in records)
-    assert rows == VERDICTS
+    values = [json.loads(value) for value, _ in decisions]
+    assert all(each["pod"] == {"namespace": "llm", "name": "hopeless-0", "uid": uid()} for each in values)
+    assert sum(len(each["verdict"]) for each in values if "rows" in each) == VERDICTS
+
+
+def test_each_verdict_is_about_a_device_of_the_state_that_it_names(judged: Stack) -> None:
+    states = asyncio.run(read(judged.backends.bootstrap_servers, NODE_STATES))
+    devices = {headers["ce_id"].decode(): json.loads(value)["uuid"] for value, headers in states}
+    named = []
+    for value, _ in asyncio.run(read(judged.backends.bootstrap_servers, DECISIONS)):
+        record = json.loads(value)
+        for node, revision, rows in zip(
+            *(record.get(name, []) for name in ("nodes", "revision", "rows")), strict=False
+        ):
+            named += devices[f"{record['scheduler']}/{node}/state/{record['epoch']}/{revision}"][:rows]
+    assert len(named) == len(set(named)) == VERDICTS
 
 
 def uid() -> str:
@@ -57,24 +71,32 @@ def uid() -> str:
     return identity
 
 
-async def read(servers: str) -> list[tuple[bytes, dict[str, bytes]]]:
+async def read(servers: str, topic: Topic) -> list[tuple[bytes, dict[str, bytes]]]:
     """Everything on the topic, with a consumer that knows nothing of ours."""
     found = []
     async with AIOKafkaConsumer(
-        DECISIONS.name, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
+        topic.name, bootstrap_servers=servers, auto_offset_reset="earliest", group_id=None
     ) as consumer:
         while batches := await consumer.getmany(timeout_ms=3000):
             found += [(each.value, dict(each.headers)) for batch in batches.values() for each in batch]
     return found
 
 
-def test_a_verdict_takes_less_than_thirty_bytes_on_the_wire(judged: Stack) -> None:
-    """The broker's log holds the batches as they were sent: keys, headers and framing included."""
+def test_a_verdict_takes_less_than_two_bytes_on_the_wire(judged: Stack) -> None:
+    """The broker's log holds the batches as they were sent: keys, headers, framing and verdicts on nodes included."""
     logs = Path(judged.backends.kafka[0].home).rglob(f"{DECISIONS.name}-*/*.log")
-    assert sum(log.stat().st_size for log in logs) / VERDICTS < 30
+    assert sum(log.stat().st_size for log in logs) / VERDICTS < 2
 
 
 def test_a_page_of_the_answer_is_what_it_says(judged: Stack) -> None:
     page = judged.reader.get(schedulerlog_path(POD), node="gpu-node-04999", detail="full")
     assert [node["name"] for node in page["filter"]["nodes"]] == ["gpu-node-04999"]
     assert page["detail"]["judged_devices"] == VERDICTS
+
+
+def test_the_devices_of_a_node_are_shown_with_what_was_in_use_of_them(judged: Stack) -> None:
+    def known() -> int:
+        devices = judged.reader.get(schedulerlog_path(POD), node="gpu-node-04999", detail="full")["devices"] or []
+        return len({device["uuid"] for device in devices if device["uuid"] and device["memory_used_mib"] is not None})
+
+    assert until(known, cluster.DEVICES_PER_NODE) == cluster.DEVICES_PER_NODE

@@ -37,6 +37,7 @@ def answers(running: Stack) -> dict[str, scenarios.ScenarioAnswer]:
     [
         "A pod of three containers, one without GPU, is placed",
         "Five devices on one node: every node refuses, each for its own reasons",
+        "The devices of node3, one by one",
         "Two of five nodes refuse, three fit, the fullest is chosen",
         "The filter passes, but another pod holds the node's lock",
         "Refused three times: the only node of its kind is full",
