@@ -11,6 +11,7 @@ logging.
 ``kube``          the reader of pods, nodes and events of a cluster
 ``sniffer``       the reader of scheduler-sniffer's log and gRPC service
 ``raw_logs``      the topic to which log shippers send lines
+``node_states``   states of nodes' devices as logs show them, by a revision of their content
 ``protocol``      what a reader and a sink provide
 ``readers``       the readers of logs, by name
 ``pump``          moves lines from a source through a reader to a sink, and saves a checkpoint

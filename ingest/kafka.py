@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, Self
 
 from broker.errors import UNAVAILABLE
@@ -11,8 +11,8 @@ from broker.record import Outgoing
 from broker.topics import missing
 from ingest.errors import KafkaUnavailableError
 from schemas.codec.records import encode
-from schemas.events import Event
-from schemas.topics import DECISIONS, NODES, PODS
+from schemas.events import Event, NodeStateChanged
+from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 GIVE_UP_SECONDS: Final = 120.0
 WARN_SECONDS: Final = 5.0
 
-_TOPIC_OF: Final = {kind: topic.name for topic in (DECISIONS, NODES, PODS) for kind in topic.events}
+_TOPIC_OF: Final = {kind: topic.name for topic in (DECISIONS, NODES, NODE_STATES, PODS) for kind in topic.events}
 
 
 class KafkaSink:
@@ -58,9 +58,9 @@ class KafkaSink:
         warning = asyncio.get_running_loop().call_later(WARN_SECONDS, self._warn, len(events))
         try:
             async with asyncio.timeout(GIVE_UP_SECONDS):
-                outgoing = [Outgoing(_TOPIC_OF[type(event)], encode(event)) for event in events]
-                # Handed over one after the other, which keeps the order within a partition, and awaited together.
-                await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
+                # States are acknowledged before the verdicts that refer to them are sent: the topics are different.
+                await self._send(event for event in events if isinstance(event, NodeStateChanged))
+                await self._send(event for event in events if not isinstance(event, NodeStateChanged))
         except UNAVAILABLE as error:
             raise KafkaUnavailableError(
                 f"{self._servers} did not take {len(events)} events ({type(error).__name__}: {error}); "
@@ -70,6 +70,11 @@ class KafkaSink:
             self._is_taking = True
         finally:
             warning.cancel()
+
+    async def _send(self, events: Iterable[Event]) -> None:
+        outgoing = [Outgoing(_TOPIC_OF[type(event)], encode(event)) for event in events]
+        # Handed over one after the other, which keeps the order within a partition, and awaited together.
+        await asyncio.gather(*[await hand_over(self._producer, record) for record in outgoing])
 
     def _warn(self, events: int) -> None:
         self._is_taking = False

@@ -8,7 +8,9 @@
 - ``open_attempts``: attempts and binds that have not ended yet, within bounds
 - ``attempt``: what is known of one attempt or bind
 - ``devices``: the node, model and size of each device, from the nodes' registrations
-- ``tables``: an attempt's nodes, refusals, requests and devices as columns
+- ``tables``: an attempt's nodes, refusals, requests and rows of devices
+- ``states``: the devices of an attempt's nodes, and what the log reports to be in use of them
+- ``device_records``: the records of device rows, and the devices that were picked
 - ``gaps``: what the log leaves open about an attempt
 - ``events``: an attempt as schedulerlog's events
 """

@@ -70,12 +70,12 @@ class RegistrationLines:
         devices = info.get("Devices")
         for items in devices.values() if isinstance(devices, dict) else [devices]:
             found = devices_of_json(node, items if isinstance(items, list) else ())
-            self._attempts.memory.devices.update(found)
+            self._attempts.register(found)
         return True
 
     def list_devices(self, text: bytes, _: Spelling) -> bool:
         node, listed = klog.quoted(text, b"node"), klog.quoted(text, b"nodedevices")
         if not node or listed is None:
             return False
-        self._attempts.memory.devices.update(devices_of_registration(node, listed))
+        self._attempts.register(devices_of_registration(node, listed))
         return True

@@ -24,6 +24,8 @@ class RegisteredDevice(NamedTuple):
     cores_percent: int | None = None
     slots: int | None = None
     numa: int | None = None
+    index: int | None = None
+    is_healthy: bool = True
 
 
 RegisteredDevices = dict[str, RegisteredDevice]
@@ -75,8 +77,8 @@ def devices_of_json(node: str, items: Iterable[Any]) -> Iterator[tuple[str, Regi
 
 
 def _registered(node: str, device: Device) -> Iterator[tuple[str, RegisteredDevice]]:
-    amounts = (device.memory_mib, device.cores, device.slots, device.numa)
-    # Numbers beyond int32 don't fit into the columns of events.
-    memory, cores, slots, numa = (amount if 0 <= amount < 2**31 else None for amount in amounts)
+    amounts = (device.memory_mib, device.cores, device.slots, device.numa, device.index)
+    # Numbers beyond int32 are mistakes of a device plugin.
+    numbers = (amount if 0 <= amount < 2**31 else None for amount in amounts)
     if device.uuid:
-        yield device.uuid, RegisteredDevice(node, device.model, memory, cores, slots, numa)
+        yield device.uuid, RegisteredDevice(node, device.model, *numbers, device.is_healthy)

@@ -3,6 +3,7 @@
 An attempt beyond a bound is finished as far as it is known: its events are emitted without a conclusion.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
@@ -10,12 +11,13 @@ from typing import Final
 from pydantic import ConfigDict
 
 from ingest.hami.attempt import Bind, HamiAttempt
-from ingest.hami.devices import RegisteredDevices
+from ingest.hami.devices import RegisteredDevice, RegisteredDevices
 from ingest.hami.events import bind_concluded, events_of, shared_fields
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
+from ingest.node_states import EmittedStates, SavedEmittedStates
 from ingest.protocol import Counts
-from schemas.events import AttemptEvent
+from schemas.events import Event
 
 MAX_SILENCE: Final = timedelta(minutes=10)
 """Of log time without a line about an attempt, after which it is finished."""
@@ -55,6 +57,7 @@ class AttemptMemory:
     binds: dict[str, Bind] = field(default_factory=dict)
     finished: dict[str, FinishedAttempt] = field(default_factory=dict)
     devices: RegisteredDevices = field(default_factory=dict)
+    states: SavedEmittedStates = field(default_factory=EmittedStates)
 
 
 class OpenHamiAttempts:
@@ -69,7 +72,24 @@ class OpenHamiAttempts:
         """The lines that are being read, and which of them it is."""
         self.has_several_requesting = True
         """False while no open attempt has several containers that request devices: lines about tries are skipped."""
-        self.finished_events: list[AttemptEvent] = []
+        self.finished_events: list[Event] = []
+        self._uuids_by_node: dict[str, list[str]] | None = None
+        """Of the registered devices; None after a registration."""
+
+    def restore(self, memory: AttemptMemory) -> None:
+        self.memory, self._uuids_by_node = memory, None
+
+    def register(self, devices: Iterable[tuple[str, RegisteredDevice]]) -> None:
+        self.memory.devices.update(devices)
+        self._uuids_by_node = None
+
+    def _by_node(self) -> dict[str, list[str]]:
+        """The UUIDs of each registered node. Kept: an attempt names few nodes, and a cluster has thousands."""
+        if self._uuids_by_node is None:
+            self._uuids_by_node = {}
+            for uuid, device in self.memory.devices.items():
+                self._uuids_by_node.setdefault(device.node, []).append(uuid)
+        return self._uuids_by_node
 
     def open(self, namespace: str, name: str, uid: str, now: datetime) -> HamiAttempt:
         attempt = HamiAttempt(namespace, name, uid, now, now)
@@ -142,13 +162,14 @@ class OpenHamiAttempts:
         """Emit the attempt's events and remember what a later bind needs. One without any verdict is dropped."""
         if not attempt.nodes and not attempt.ended_at and not attempt.devices:
             return
-        events, provenance = events_of(attempt, self.memory.devices, self.scheduler)
+        memory = self.memory
+        events, provenance = events_of(attempt, memory.devices, self._by_node(), self.scheduler, memory.states)
         self.finished_events += events
         if attempt.ended_at and not provenance.not_reported:
             self.counts.attempts_complete += 1
         else:
             self.counts.attempts_incomplete += 1
-        finished = self.memory.finished
+        finished = memory.finished
         # Popped first, so that the newest is last and the oldest is dropped.
         finished.pop(attempt.pod, None)
         chosen = "" if attempt.error else attempt.chosen
@@ -179,7 +200,7 @@ class OpenHamiAttempts:
             return HamiAttempt(*names, finished.uid, finished.started_at, finished.started_at)
         return HamiAttempt(*names, "", bind.started_at, bind.started_at)
 
-    def take(self) -> list[AttemptEvent]:
+    def take(self) -> list[Event]:
         """The events that were finished since the last call."""
         events, self.finished_events = self.finished_events, []
         self.counts.events += len(events)

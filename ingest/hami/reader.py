@@ -22,7 +22,7 @@ from ingest.hami.open_attempts import AttemptMemory, OpenHamiAttempts
 from ingest.lines import klog
 from ingest.lines.blocks import Lines
 from ingest.protocol import EVENT, NOISE, Counts
-from schemas.events import AttemptEvent
+from schemas.events import Event
 
 MAX_LINE: Final = 1_000_000
 """A longer line is counted as unknown: HAMi writes none of this length about an attempt."""
@@ -52,7 +52,7 @@ class HamiLog:
     def counts(self) -> Counts:
         return self._attempts.counts
 
-    def feed(self, lines: Lines) -> Iterator[AttemptEvent]:
+    def feed(self, lines: Lines) -> Iterator[Event]:
         attempts, spelling_of, steps = self._attempts, grammar().spelling, self._steps
         attempts.lines = lines
         # Counted here and added once: this loop runs a quarter of a million times for one attempt.
@@ -79,7 +79,7 @@ class HamiLog:
         attempts.counts.lines[EVENT] += understood
         attempts.counts.lines[NOISE] += noise
 
-    def close(self) -> Iterator[AttemptEvent]:
+    def close(self) -> Iterator[Event]:
         self._attempts.close()
         yield from self._attempts.take()
 
@@ -92,7 +92,7 @@ class HamiLog:
 
     def restore(self, saved: bytes) -> None:
         try:
-            self._attempts.memory = _MEMORY.validate_json(saved)
+            self._attempts.restore(_MEMORY.validate_json(saved))
         except ValidationError as error:
             raise ValueError(f"another version saved the state of the log: {error.errors()[0]['msg']}") from None
 

@@ -1,30 +1,19 @@
-"""An attempt as the tables of events: nodes, refusals, requests, and the rows and numbers of devices."""
+"""An attempt as the tables of events: nodes, refusals, requests, and the rows of devices."""
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import numpy as np
 
 from hami.requests import UNSET_PERCENT
 from ingest.hami.attempt import NO_REQUEST, UNKNOWN, ContainerRequest, DeviceLine, HamiAttempt, NodeLine
-from ingest.hami.devices import RegisteredDevice, RegisteredDevices
-from schemas.events import NOT_REPORTED, PICKED, REFUSED, UNREGISTERED, DeviceKind, Refusal, Request
+from schemas.events import PICKED, REFUSED, UNREGISTERED, Refusal, Request
 from summaries.text import read_reasons, reason_text
 
 Rows = dict[tuple[int, str], dict[str, DeviceLine]]
 """Device lines by container and node, and by UUID within."""
 Keys = set[tuple[int, str]]
-
-_NUMBERS: Final = {
-    "memory_mib": re.compile(r" device total memory=(\d{1,9})"),
-    "memory_used_mib": re.compile(r" device used memory=(\d{1,9})"),
-    "cores_percent": re.compile(r" device total core=(\d{1,9})"),
-    "cores_used_percent": re.compile(r" device used core=(\d{1,9})"),
-    "slots": re.compile(r" count=(\d{1,9})"),
-    "slots_used": re.compile(r" used=(\d{1,9})"),
-}
 
 
 def nodes_of(attempt: HamiAttempt) -> dict[str, NodeLine]:
@@ -126,29 +115,6 @@ def _is_whole(key: tuple[int, str], lines: Mapping[str, DeviceLine], nodes: Mapp
     return refusal_of(node).counts == Counter(line.verdict for line in lines.values())
 
 
-def numbers_of(
-    rows: Sequence[tuple[str, DeviceLine]], registered: RegisteredDevices
-) -> tuple[list[DeviceKind], dict[str, list[int]]]:
-    """The table of kinds, and the columns of numbers: from the line, else from the device's registration."""
-    places: dict[tuple[Any, ...], int] = {}
-    columns: dict[str, list[int]] = {
-        name: [] for name in ("kind", "numa", "memory_used_mib", "cores_used_percent", "slots_used")
-    }
-    for uuid, line in rows:
-        device = registered.get(uuid, RegisteredDevice(""))
-        numbers = {name: int(found[1]) for name, number in _NUMBERS.items() if (found := number.search(line.rest))}
-        kind = (
-            device.model,
-            numbers.get("memory_mib", device.memory_mib),
-            numbers.get("cores_percent", device.cores_percent),
-            numbers.get("slots", device.slots),
-        )
-        columns["kind"].append(places.setdefault(kind, len(places)))
-        columns["numa"].append(NOT_REPORTED if device.numa is None else device.numa)
-        for name in ("memory_used_mib", "cores_used_percent", "slots_used"):
-            columns[name].append(numbers.get(name, NOT_REPORTED))
-    kinds = [
-        DeviceKind(model=model, memory_mib=memory, cores_percent=cores, slots=slots)
-        for model, memory, cores, slots in places
-    ]
-    return kinds, columns
+def json_bytes(text: str) -> int:
+    """An upper bound: a control character takes six bytes in JSON, the most of all characters."""
+    return len(text) + 3 if text.isascii() and text.isprintable() else 6 * len(text.encode()) + 3

@@ -11,6 +11,7 @@
 - ``devices``: memory of shared GPUs, rebuilt from the lines about them; KAI's fit errors don't print it
 - ``attempt``: what is known of one pod in one session
 - ``fit_errors``: KAI's texts on why nothing fits, also read from Kubernetes events by ``ingest.kube``
+- ``states``: the devices of nodes as KAI looked at them, by a revision of their content
 - ``verdicts``: the verdict on each node and device of an attempt
 - ``findings``: placements that the numbers contradict
 - ``events``: an attempt as schedulerlog's events

@@ -1,4 +1,4 @@
-"""An attempt as schedulerlog's events: devices and nodes that were judged, findings, how it ended, a failed bind."""
+"""An attempt as schedulerlog's events: states, devices and nodes that were judged, findings, how it ended, its bind."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -8,38 +8,43 @@ import numpy as np
 
 from ingest.kai.attempt import KaiAttempt
 from ingest.kai.findings import findings_of
+from ingest.kai.states import StateMemo
 from ingest.kai.verdicts import NodeVerdict, node_verdicts, request_of
+from ingest.node_states import EmittedStates, taken_memory_mib
 from schemas.codec.chunking import HEAD_BYTES, refusal_runs, runs
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import (
+    PICKED,
     REFUSED,
     AttemptConcluded,
-    AttemptEvent,
     BindConcluded,
-    DeviceKind,
     DevicesJudged,
+    Event,
     NodesJudged,
+    PickedDevice,
     PodRef,
     Provenance,
     Refusal,
     Request,
 )
-from schemas.events.base import NOT_REPORTED
 from schemas.ids import attempt_id
 
 SCHEDULER: Final = "kai-scheduler"
 SOURCE: Final = "kai-log"
 
 # Bytes that a row and a node take in JSON, estimated from above: records are cut by them before they are encoded.
-_ROW_BYTES: Final = 96
+_ROW_BYTES: Final = 4
 _NODE_BYTES: Final = 64
 
 
-def events_of(attempt: KaiAttempt, node_count: int = 0) -> Iterator[AttemptEvent]:
+def events_of(attempt: KaiAttempt, states: StateMemo, emitted: EmittedStates, node_count: int = 0) -> Iterator[Event]:
     """``node_count`` is how many nodes the session has; 0 where the log does not say it."""
     head = _head(attempt)
     request = request_of(attempt)
-    nodes = node_verdicts(attempt, request)
+    nodes = node_verdicts(attempt, request, states)
+    for node in nodes:
+        if node.verdicts and emitted.is_due(state := node.shared.state, attempt.started_at):
+            yield state.event(SCHEDULER, attempt.started_at)
     devices = list(_devices_judged(head, request, nodes))
     judged = list(_nodes_judged(head, nodes))
     yield from devices
@@ -74,40 +79,24 @@ def _head(attempt: KaiAttempt) -> dict[str, Any]:
 
 
 def _devices_judged(head: dict[str, Any], request: Request, nodes: list[NodeVerdict]) -> Iterator[DevicesJudged]:
-    shown = [(index, node) for index, node in enumerate(nodes) if node.groups]
-    sizes = np.array([len(node.groups) * _ROW_BYTES + len(node.name) + 24 for _, node in shown], dtype=np.int64)
+    shown = [node for node in nodes if node.verdicts]
+    sizes = np.array([len(node.verdicts) * _ROW_BYTES + len(node.name) + _NODE_BYTES for node in shown], dtype=np.int64)
     for part, run in enumerate(runs(sizes)):
         yield DevicesJudged(**head, part=part, container=0, request=request, **_device_columns(shown[run]))
 
 
-def _device_columns(nodes: list[tuple[int, NodeVerdict]]) -> dict[str, Any]:
-    """A row per device. Flattened with ``chain`` and ``map``, because this is a fifth of the time of reading."""
-    rows = list(chain.from_iterable(node.verdicts for _, node in nodes))
-    devices = list(chain.from_iterable(node.devices for _, node in nodes))
-    device_totals = [device.total_mib for device in devices]
+def _device_columns(nodes: list[NodeVerdict]) -> dict[str, Any]:
+    """A row per device. Flattened with ``chain`` and ``map``, because this is a part of the time of reading."""
+    rows = list(chain.from_iterable(node.verdicts for node in nodes))
     verdicts = sorted(set(rows))
-    # None can't be compared with numbers; it comes last.
-    totals = sorted(set(device_totals), key=lambda total: (total is None, total or 0))
-    verdict_codes = {verdict: code for code, verdict in enumerate(verdicts)}
-    kind_codes = {total: code for code, total in enumerate(totals)}
-    not_reported = [NOT_REPORTED] * len(rows)
+    codes = {verdict: code for code, verdict in enumerate(verdicts)}
     return {
         "verdicts": verdicts,
-        "kinds": [DeviceKind(memory_mib=total) for total in totals],
-        "nodes": [node.name for _, node in nodes],
-        "node_index": [index for index, _ in nodes],
-        "devices": [node.device_count for _, node in nodes],
-        "rows": [len(node.groups) for _, node in nodes],
-        "verdict": list(map(verdict_codes.__getitem__, rows)),
-        "uuid": list(chain.from_iterable(node.groups for _, node in nodes)),
-        "kind": list(map(kind_codes.__getitem__, device_totals)),
-        # KAI prints no NUMA node, no cores and no slots of shared devices.
-        "numa": not_reported,
-        "memory_used_mib": [
-            NOT_REPORTED if device.allocated_mib is None else device.allocated_mib for device in devices
-        ],
-        "cores_used_percent": not_reported,
-        "slots_used": not_reported,
+        "nodes": [node.name for node in nodes],
+        "revision": [node.shared.state.revision for node in nodes],
+        "devices": [node.device_count for node in nodes],
+        "rows": [len(node.verdicts) for node in nodes],
+        "verdict": list(map(codes.__getitem__, rows)),
     }
 
 
@@ -152,7 +141,6 @@ def _node_columns(nodes: list[NodeVerdict], table: list[Refusal], codes: list[in
         "verdicts": verdicts,
         "refusals": [table[code] for code in used],
         "nodes": [node.name for node in shown],
-        "node_index": list(range(run.start, run.start + len(shown))),
         "verdict": [verdicts.index(node.verdict) for node in shown],
         "score": [node.score for node in shown],
         "refused_by": [0 if node.refusal else -1 for node in shown],
@@ -173,12 +161,27 @@ def _concluded(
         # No line counts them in every level: the largest number that some line proves.
         offered_nodes=max(node_count, len(nodes), *counts.values(), 0),
         judged_nodes=len(nodes),
-        judged_devices=sum(len(node.groups) for node in nodes),
+        judged_devices=sum(len(node.verdicts) for node in nodes),
+        picked=_picked(request, nodes),
         **(_placement(attempt) if attempt.is_placed else _failure(attempt, nodes, counts)),
         provenance=Provenance(
             source=SOURCE, levels=sorted(attempt.levels), not_reported=_not_reported(attempt, request, nodes)
         ),
     )
+
+
+def _picked(request: Request, nodes: list[NodeVerdict]) -> list[PickedDevice]:
+    return [
+        PickedDevice(
+            container=0, uuid=group, memory_mib=taken_memory_mib(request, device.total_mib),
+            cores_percent=request.cores_percent, memory_total_mib=device.total_mib,
+            memory_used_mib=device.allocated_mib,
+        )
+        for node in nodes
+        if node.verdict == PICKED
+        for group, device, verdict in zip(node.shared.groups, node.shared.devices, node.verdicts, strict=True)
+        if verdict == PICKED
+    ]  # fmt: skip
 
 
 def _placement(attempt: KaiAttempt) -> dict[str, Any]:
@@ -204,7 +207,7 @@ def _failure(attempt: KaiAttempt, nodes: list[NodeVerdict], counts: dict[str, in
 
 def _not_reported(attempt: KaiAttempt, request: Request, nodes: list[NodeVerdict]) -> list[str]:
     """What the level that was logged, or KAI itself, leaves open; in parentheses what would help."""
-    devices = [device for node in nodes for device in node.devices]
+    devices = [device for node in nodes for device in node.shared.devices]
     is_counted = bool(attempt.fit_error and attempt.fit_error.counts and not attempt.is_placed)
     gaps = {
         "which nodes were looked at (level 6)": not nodes or (is_counted and not attempt.judged()),

@@ -15,6 +15,8 @@ from ingest.kai.devices import SharedDeviceStates
 from ingest.kai.events import events_of, is_complete
 from ingest.kai.grammar import ParsedMessage
 from ingest.kai.session import Session
+from ingest.kai.states import StateMemo
+from ingest.node_states import EmittedStates, SavedEmittedStates
 from ingest.protocol import Counts
 from schemas.events import Event
 
@@ -28,6 +30,7 @@ class SessionMemory:
     sessions: list[Session] = field(default_factory=list)
     """Oldest first."""
     tag_context: tags.TagContext = field(default_factory=tags.TagContext)
+    states: SavedEmittedStates = field(default_factory=EmittedStates)
 
 
 class OpenSessions:
@@ -54,7 +57,7 @@ class OpenSessions:
         session = self._session(session_name, time)
         # These lines name no session: a new walk of the pod after its allocation is its next attempt.
         if tags.begins_walk(line) and (over := session.attempts.get(tags.pod_of(line))) and over.is_allocation_over:
-            self._finish(session.attempts.pop(over.pod), session)
+            self._finish(session.attempts.pop(over.pod), session, StateMemo())
         before = len(session.attempts)
         is_applied = tags.apply(session, self.memory.tag_context, line, time)
         if len(session.attempts) > before:
@@ -73,11 +76,12 @@ class OpenSessions:
         return session
 
     def _finish_session(self, session: Session) -> None:
+        states = StateMemo()
         for attempt in session.attempts.values():
-            self._finish(attempt, session)
+            self._finish(attempt, session, states)
 
-    def _finish(self, attempt: KaiAttempt, session: Session) -> None:
-        self.finished.extend(events_of(attempt, session.node_count))
+    def _finish(self, attempt: KaiAttempt, session: Session, states: StateMemo) -> None:
+        self.finished.extend(events_of(attempt, states, self.memory.states, session.node_count))
         if is_complete(attempt):
             self.counts.attempts_complete += 1
         else:
@@ -90,7 +94,7 @@ class OpenSessions:
         return events
 
     def close(self) -> None:
-        """Finish all attempts as far as they are known, and forget everything."""
+        """Finish all attempts as far as they are known, and forget them."""
         while self.memory.sessions:
             self._finish_session(self.memory.sessions.pop(0))
-        self.memory = SessionMemory()
+        self.memory = SessionMemory(states=self.memory.states)

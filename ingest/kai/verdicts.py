@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 from hami.reason_codes import ReasonCode
 from ingest.kai.attempt import JudgedNode, KaiAttempt
 from ingest.kai.devices import SharedDevice
+from ingest.kai.states import JudgedDevices, StateMemo
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, Refusal, Request
 
 INSUFFICIENT_MEMORY: Final = ReasonCode.CARD_INSUFFICIENT_MEMORY.value
@@ -17,21 +18,20 @@ GPU_REASON: Final = "Node didn't have enough resources: GPUs"
 
 
 class NodeVerdict(NamedTuple):
-    """One node and, of each of its shared devices in the order of ``groups``, the device and its verdict."""
+    """One node and its shared devices, each with its verdict."""
 
     name: str
     verdict: str
     score: float
-    groups: list[str]
-    devices: list[SharedDevice]
+    shared: JudgedDevices
     verdicts: list[str]
     device_count: int
     refusal: Refusal | None
 
 
-def node_verdicts(attempt: KaiAttempt, request: Request) -> list[NodeVerdict]:
+def node_verdicts(attempt: KaiAttempt, request: Request, states: StateMemo) -> list[NodeVerdict]:
     """By name, the nodes that KAI looked at and those that only the fit error names."""
-    return [_node_verdict(attempt, name, node, request) for name, node in sorted(_all_nodes(attempt).items())]
+    return [_node_verdict(attempt, name, node, request, states) for name, node in sorted(_all_nodes(attempt).items())]
 
 
 def request_of(attempt: KaiAttempt) -> Request:
@@ -58,16 +58,15 @@ def _all_nodes(attempt: KaiAttempt) -> dict[str, JudgedNode]:
     return nodes
 
 
-def _node_verdict(attempt: KaiAttempt, name: str, node: JudgedNode, request: Request) -> NodeVerdict:
+def _node_verdict(attempt: KaiAttempt, name: str, node: JudgedNode, request: Request, states: StateMemo) -> NodeVerdict:
     is_chosen = attempt.is_placed and name == attempt.chosen
     is_refused = not node.is_taken and (node.is_refused or node.is_gpu_refused or _is_unsuccessful(node, attempt))
-    groups = sorted(node.devices)
-    devices = [node.devices[group] for group in groups]
+    shared = states.of(name, node.devices)
     verdicts = _device_verdicts(attempt, node, request, is_refused, attempt.groups if is_chosen else [])
-    count = max(node.device_count, len(groups))
+    count = max(node.device_count, len(shared.groups))
     refusal = _refusal(node, verdicts, count) if is_refused else None
     verdict = PICKED if is_chosen else REFUSED if is_refused else FITS
-    return NodeVerdict(name, verdict, node.score if not is_refused else 0.0, groups, devices, verdicts, count, refusal)
+    return NodeVerdict(name, verdict, node.score if not is_refused else 0.0, shared, verdicts, count, refusal)
 
 
 def _is_unsuccessful(node: JudgedNode, attempt: KaiAttempt) -> bool:

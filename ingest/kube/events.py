@@ -99,7 +99,7 @@ def _nodes_judged(head: dict[str, Any], nodes: NodeVerdicts) -> Iterator[NodesJu
     names = sorted(nodes.verdicts)
     start = 0
     for part, size in enumerate(_record_sizes(names, nodes.reasons)):
-        yield _record(head, part, names[start : start + size], start, nodes)
+        yield _record(head, part, names[start : start + size], nodes)
         start += size
 
 
@@ -117,14 +117,13 @@ def _record_sizes(names: list[str], reasons: Mapping[str, tuple[str, str]]) -> I
         yield size
 
 
-def _record(head: dict[str, Any], part: int, names: list[str], start: int, nodes: NodeVerdicts) -> NodesJudged:
+def _record(head: dict[str, Any], part: int, names: list[str], nodes: NodeVerdicts) -> NodesJudged:
     verdicts = sorted({nodes.verdicts[name] for name in names})
     refused = {name for name in names if nodes.verdicts[name] == REFUSED}
     reasons = sorted({nodes.reasons[name] for name in refused})
     return NodesJudged(
         **head, part=part, containers=[""], verdicts=verdicts, nodes=names,
         refusals=[Refusal(bare=reason or "no reason given", cause=cause) for reason, cause in reasons],
-        node_index=list(range(start, start + len(names))),
         verdict=[verdicts.index(nodes.verdicts[name]) for name in names],
         score=[nodes.scores.get(name, 0.0) for name in names],
         refused_by=[-1] * len(names),
