@@ -24,7 +24,7 @@ class RegisteredDevice(NamedTuple):
     cores_percent: int | None = None
     slots: int | None = None
     numa: int | None = None
-    index: int | None = None
+    device_index: int | None = None
     is_healthy: bool = True
 
 
@@ -79,6 +79,9 @@ def devices_of_json(node: str, items: Iterable[Any]) -> Iterator[tuple[str, Regi
 def _registered(node: str, device: Device) -> Iterator[tuple[str, RegisteredDevice]]:
     amounts = (device.memory_mib, device.cores, device.slots, device.numa, device.index)
     # Numbers beyond int32 are mistakes of a device plugin.
-    numbers = (amount if 0 <= amount < 2**31 else None for amount in amounts)
+    memory, cores, slots, numa, index = (amount if 0 <= amount < 2**31 else None for amount in amounts)
     if device.uuid:
-        yield device.uuid, RegisteredDevice(node, device.model, *numbers, device.is_healthy)
+        yield (
+            device.uuid,
+            RegisteredDevice(node, device.model, memory, cores, slots, numa, index, device.is_healthy),
+        )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 from hami.reason_codes import ReasonCode
@@ -17,13 +18,17 @@ Layer = Mapping[str, DeviceLine]
 _DEVICES_WITHOUT_NODE: Final = 100
 """At most in one state: a cluster has more of them than fit into a record."""
 
-_NUMBER: Final = re.compile(
-    r" (device total memory|device used memory|device total core|device used core|count|used)=(\d{1,9})"
-)
-_TOTALS: Final = ("device total memory", "device total core", "count")
-_USED: Final = {
-    "memory_used_mib": "device used memory", "cores_used_percent": "device used core", "slots_used": "used",
-}  # fmt: skip
+_NUMBERS: Final = (
+    "device total memory", "device total core", "count", "device used memory", "device used core", "used",
+)  # fmt: skip
+_NUMBER: Final = re.compile(rf" ({'|'.join(_NUMBERS)})=(\d{{1,9}})")
+Numbers = tuple[int | None, ...]
+"""In the order of ``_NUMBERS``, three totals and three of what is in use; None where no line gives it."""
+_NO_NUMBERS: Final[Numbers] = (None,) * len(_NUMBERS)
+_TOTALS: Final = 3
+_COLUMNS: Final = (
+    "kind", "index", "numa", "healthy", "cordoned", "memory_used_mib", "cores_used_percent", "slots_used",
+)  # fmt: skip
 _UNREGISTERED: Final = RegisteredDevice("")
 
 
@@ -57,35 +62,45 @@ def _uuids(node: str, layers: Sequence[Layer], by_node: Mapping[str, Sequence[st
 
 def _state(node: str, uuids: list[str], layers: Sequence[Layer], registered: RegisteredDevices) -> LoggedState:
     kinds: dict[tuple[Any, ...], int] = {}
-    names = ("kind", "index", "numa", "healthy", "cordoned", *_USED)
-    columns: dict[str, list[Any]] = {name: [] for name in names}
+    rows = []
     for uuid in uuids:
-        device = registered.get(uuid, _UNREGISTERED)
-        lines = [line for layer in layers if (line := layer.get(uuid))]
-        numbers = _numbers_before(lines)
-        totals = zip(_TOTALS, (device.memory_mib, device.cores_percent, device.slots), strict=True)
-        kind = (device.model, *(numbers.get(name, total) for name, total in totals))
-        columns["kind"].append(kinds.setdefault(kind, len(kinds)))
-        columns["index"].append(NOT_REPORTED if device.index is None else device.index)
-        columns["numa"].append(NOT_REPORTED if device.numa is None else device.numa)
-        codes = {line.verdict for line in lines}
+        _, model, memory, cores, slots, numa, index, is_healthy = registered.get(uuid, _UNREGISTERED)
+        lines = [layer[uuid] for layer in layers if uuid in layer]
+        numbers = _numbers(lines[0].rest) if len(lines) == 1 else _numbers_before(lines)
+        total_memory, total_cores, total_slots, *used = numbers
+        kind = (
+            model,
+            memory if total_memory is None else total_memory,
+            cores if total_cores is None else total_cores,
+            slots if total_slots is None else total_slots,
+        )
+        codes = [line.verdict for line in lines]
         # HAMi's verdict on the device is younger than its registration.
-        columns["healthy"].append(ReasonCode.CARD_NOT_HEALTH not in codes if codes else device.is_healthy)
-        columns["cordoned"].append(ReasonCode.CARD_CORDONED in codes)
-        for name, spelling in _USED.items():
-            columns[name].append(numbers.get(spelling, NOT_REPORTED))
+        is_healthy = ReasonCode.CARD_NOT_HEALTH not in codes if codes else is_healthy
+        place = kinds.setdefault(kind, len(kinds))
+        rows.append((place, index, numa, is_healthy, ReasonCode.CARD_CORDONED in codes, *used))
+    columns = [[NOT_REPORTED if value is None else value for value in column] for column in zip(*rows, strict=True)]
     table = [DeviceKind(model=model, memory_mib=memory, cores_percent=cores, slots=slots)
              for model, memory, cores, slots in kinds]  # fmt: skip
-    return logged_state(node, uuids, table, **columns)
+    return logged_state(node, uuids, table, **dict(zip(_COLUMNS, columns, strict=True)))
 
 
-def _numbers_before(lines: Sequence[DeviceLine]) -> dict[str, int]:
-    """The numbers in the lines about one device, in the order of the containers, before the first of them took it."""
-    found: dict[str, int] = {}
+# Attempts that follow each other repeat most lines about devices.
+@lru_cache(maxsize=16_384)
+def _numbers(rest: str) -> Numbers:
+    # Reversed: of a number that occurs twice the first one counts.
+    found = dict(reversed(_NUMBER.findall(rest)))
+    return tuple(int(found[name]) if name in found else None for name in _NUMBERS)
+
+
+def _numbers_before(lines: Sequence[DeviceLine]) -> Numbers:
+    """Of the lines about one device, by container; what is in use is that before the first of them took it."""
+    found = _NO_NUMBERS
     is_taken = False
     for line in lines:
-        for name, digits in _NUMBER.findall(line.rest):
-            if not is_taken or name in _TOTALS:
-                found.setdefault(name, int(digits))
+        numbers = _numbers(line.rest)
+        if is_taken:
+            numbers = (*numbers[:_TOTALS], *_NO_NUMBERS[_TOTALS:])
+        found = tuple(later if known is None else known for known, later in zip(found, numbers, strict=True))
         is_taken |= line.verdict in (FITS, PICKED)
     return found

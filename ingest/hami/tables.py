@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,18 +35,22 @@ def nodes_of(attempt: HamiAttempt) -> dict[str, NodeLine]:
 
 def refusal_of(line: NodeLine) -> Refusal:
     """``1/2 CodeA, 1/2 CodeB`` as counts; a reason of any other form is kept as ``bare``."""
-    if not line.is_exact:
-        return Refusal(uncounted=line.reason.split("\n"))
-    counted = [reason for reason in read_reasons(line.reason) if reason]
+    return _refusal(line.reason) if line.is_exact else Refusal(uncounted=line.reason.split("\n"))
+
+
+# Thousands of nodes share a few reasons.
+@lru_cache(maxsize=1_024)
+def _refusal(text: str) -> Refusal:
+    counted = [reason for reason in read_reasons(text) if reason]
     totals = {reason.devices for reason in counted}
     codes = {reason.code: reason.refused for reason in counted}
     # Counts that don't spell the same text again (several totals, other words between them) would falsify it.
     if (
         len(totals) != 1
         or min(*codes.values(), *totals) < 0
-        or reason_text(codes, devices := totals.pop()) != ", ".join(sorted(line.reason.split(", ")))
+        or reason_text(codes, devices := totals.pop()) != ", ".join(sorted(text.split(", ")))
     ):
-        return Refusal(bare=line.reason)
+        return Refusal(bare=text)
     return Refusal(counts=codes, devices=devices)
 
 

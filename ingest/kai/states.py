@@ -1,4 +1,4 @@
-"""The states of nodes with shared devices, as KAI looked at them; each one computed once for all attempts of a session."""
+"""The states of nodes with shared devices as KAI looked at them, each computed once for the attempts of a session."""
 
 from collections.abc import Mapping
 from functools import lru_cache

@@ -22,7 +22,10 @@ from schemas.events import (
     AttemptSummarized,
     BindConcluded,
     DevicesJudged,
+    Event,
+    NodeStateChanged,
 )
+from schemas.events.devices import StateOf
 from summaries.fold import summarize
 from summaries.messages import FILTERING_FAILED, messages
 from summaries.text import refusal_text
@@ -49,7 +52,8 @@ def log_differences(case: Case) -> list[Difference]:
 def differences(log: Path) -> dict[str, list[Difference]]:
     """By ``log seq kind pod`` of each attempt in ``NNN.expected.json``: what the reader says otherwise."""
     truth = json.loads(log.with_suffix(".expected.json").read_bytes())
-    attempts = by_attempt(read(log))
+    events = read(log)
+    attempts, state_of = by_attempt(events), _lookup(events)
     filters = _by_pod(attempts)
     binds = [event for events in attempts.values() for event in events if isinstance(event, BindConcluded)]
     found: dict[str, list[Difference]] = {}
@@ -59,7 +63,7 @@ def differences(log: Path) -> dict[str, list[Difference]]:
             found[name] = list(_bind_differences(attempt, binds))
         elif "per_node" in attempt or attempt.get("error"):
             mine = filters.get(attempt["pod"], [])
-            found[name] = list(_filter_differences(attempt, mine.pop(0), truth)) if mine else [NOT_REPORTED]
+            found[name] = list(_filter_differences(attempt, mine.pop(0), truth, state_of)) if mine else [NOT_REPORTED]
     never = [str(bind.pod) for bind in binds] + [pod for pod, attempts in filters.items() for _ in attempts]
     found[f"{log.stem} nothing else happened"] = [
         Difference("", "reported and never happened", pod, "") for pod in never
@@ -67,18 +71,24 @@ def differences(log: Path) -> dict[str, list[Difference]]:
     return found
 
 
-def read(log: Path) -> list[AttemptEvent]:
+def read(log: Path) -> list[Event]:
     reader = HamiLog()
     origin = Origin(log.name, reference=WRITTEN)
     texts = log.read_bytes().split(b"\n")
     return [*reader.feed(Lines(origin, texts)), *reader.close()]
 
 
-def by_attempt(events: list[AttemptEvent]) -> dict[str, list[AttemptEvent]]:
+def by_attempt(events: list[Event]) -> dict[str, list[AttemptEvent]]:
     attempts: dict[str, list[AttemptEvent]] = {}
     for event in events:
-        attempts.setdefault(event.attempt_id, []).append(event)
+        if isinstance(event, AttemptEvent):
+            attempts.setdefault(event.attempt_id, []).append(event)
     return attempts
+
+
+def _lookup(events: list[Event]) -> StateOf:
+    known = {(event.node, event.revision): event for event in events if isinstance(event, NodeStateChanged)}
+    return lambda node, revision: known.get((node, revision))
 
 
 def _by_pod(attempts: Mapping[str, list[AttemptEvent]]) -> dict[str, list[list[AttemptEvent]]]:
@@ -102,7 +112,9 @@ def _bind_differences(truth: Expected, binds: list[BindConcluded]) -> Iterator[D
         yield Difference("", "bind", ours, true)
 
 
-def _filter_differences(truth: Expected, events: list[AttemptEvent], log: Expected) -> Iterator[Difference]:
+def _filter_differences(
+    truth: Expected, events: list[AttemptEvent], log: Expected, state_of: StateOf
+) -> Iterator[Difference]:
     summary = summarize(events)
     ours: dict[str, Any] = {
         "uid": summary.pod.uid,
@@ -122,7 +134,7 @@ def _filter_differences(truth: Expected, events: list[AttemptEvent], log: Expect
     if any(word in summary.missing for word in ("missing", "count")):
         yield Difference("", "balance", summary.missing, "")
     yield from _node_differences(truth, summary)
-    yield from _device_differences(truth, events, log)
+    yield from _device_differences(truth, events, log, state_of)
     yield from _event_differences(truth, summary)
 
 
@@ -159,8 +171,10 @@ def float32(text: str) -> float:
     return value
 
 
-def _device_differences(truth: Expected, events: list[AttemptEvent], log: Expected) -> Iterator[Difference]:
-    rows = [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device()]
+def _device_differences(
+    truth: Expected, events: list[AttemptEvent], log: Expected, state_of: StateOf
+) -> Iterator[Difference]:
+    rows = [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device(state_of)]
     for row in rows:
         if row.node not in ("", log["gpu_uuid_to_node"].get(row.uuid)):
             yield Difference(row.node, "its devices", row.uuid, None)

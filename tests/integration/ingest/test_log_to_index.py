@@ -43,7 +43,8 @@ def attempts_of(text: bytes, scheduler: str) -> dict[str, list[AttemptEvent]]:
     attempts: dict[str, list[AttemptEvent]] = {}
     lines = Lines(Origin("log", datetime.now(UTC)), text.splitlines())
     for event in [*reader.feed(lines), *reader.close()]:
-        attempts.setdefault(event.attempt_id, []).append(event)
+        if isinstance(event, AttemptEvent):
+            attempts.setdefault(event.attempt_id, []).append(event)
     return attempts
 
 

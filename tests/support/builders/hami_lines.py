@@ -1,12 +1,13 @@
 """Lines of HAMi's log for tests, and what the reader makes of them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 
 from ingest.hami.reader import HamiLog
 from ingest.lines.blocks import Lines, Origin
-from schemas.events import AttemptEvent, AttemptSummarized
+from schemas.events import AttemptEvent, AttemptSummarized, DeviceRow, DevicesJudged, Event, NodeStateChanged
 from summaries.fold import summarize
+from tests.support.builders.node_states import lookup
 
 WRITTEN = datetime(2026, 12, 31, tzinfo=UTC)
 
@@ -59,15 +60,26 @@ def lines(texts: Iterable[bytes]) -> Lines:
     return Lines(Origin("hami.log", WRITTEN), list(texts))
 
 
-def read(*texts: bytes, reader: HamiLog | None = None) -> list[AttemptEvent]:
+def read(*texts: bytes, reader: HamiLog | None = None) -> list[Event]:
     """All events of the log, to its end."""
     reader = reader or HamiLog()
     return [*reader.feed(lines(texts)), *reader.close()]
 
 
-def summaries(events: Iterable[AttemptEvent]) -> list[AttemptSummarized]:
+def states(events: Iterable[Event]) -> list[NodeStateChanged]:
+    return [event for event in events if isinstance(event, NodeStateChanged)]
+
+
+def devices(events: Sequence[Event]) -> list[DeviceRow]:
+    """The rows of all records, with what the states report of their devices."""
+    state_of = lookup(states(events))
+    return [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device(state_of)]
+
+
+def summaries(events: Iterable[Event]) -> list[AttemptSummarized]:
     """In the order in which the attempts started."""
     attempts: dict[str, list[AttemptEvent]] = {}
     for event in events:
-        attempts.setdefault(event.attempt_id, []).append(event)
+        if isinstance(event, AttemptEvent):
+            attempts.setdefault(event.attempt_id, []).append(event)
     return sorted(map(summarize, attempts.values()), key=lambda attempt: attempt.started_at)

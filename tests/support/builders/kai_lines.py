@@ -63,5 +63,10 @@ def findings(events: Sequence[Event]) -> list[FindingReported]:
 
 
 def devices(events: Sequence[Event]) -> list[DeviceRow]:
-    state_of = lookup([event for event in events if isinstance(event, NodeStateChanged)])
+    """The rows of all records, with what the states report of their devices."""
+    state_of = lookup(states(events))
     return [row for event in events if isinstance(event, DevicesJudged) for row in event.each_device(state_of)]
+
+
+def states(events: Sequence[Event]) -> list[NodeStateChanged]:
+    return [event for event in events if isinstance(event, NodeStateChanged)]
