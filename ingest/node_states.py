@@ -17,7 +17,7 @@ MAX_STATES: Final = 20_000
 """Emitted states that are remembered; one that is forgotten is at worst emitted once more."""
 
 _REVISION_BITS: Final = 53
-"""What a number in JSON keeps exactly, whoever reads it."""
+"""What every JSON reader keeps of a number exactly."""
 _SAVED: Final = TypeAdapter(list[tuple[str, int, datetime]])
 
 
