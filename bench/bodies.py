@@ -15,7 +15,6 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, fields
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,21 +24,19 @@ from pipeline.settings import Settings
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.bulk_result import WriteResult
 from pipeline.worker import attempt_documents
-from pipeline.worker.agent import READ_BYTES, DecisionsAgent
-from pipeline.worker.device_documents import DeviceDocuments
+from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.faust_app import create_app
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.process import WRITERS
-from pipeline.worker.record_decoder import RecordDecoder
 from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy
 from process.settings import read
-from schemas.codec.records import EncodedRecord, Rejected
+from schemas.codec.records import EncodedRecord, Rejected, decode
 from schemas.documents.attempts import Digests, EpisodeRef, verdict_digest
+from schemas.events import DevicesJudged
 from summaries.messages import messages
 from summaries.retries import detail_digest
-from summaries.tally import CountedRecord
 
 BATCH_DOCUMENTS = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
@@ -69,9 +66,7 @@ class InProcess:
 
     def __init__(self) -> None:
         self.spent = Stages()
-        self._decoder = RecordDecoder(READ_BYTES)
         self._open = OpenAttempts(30.0)
-        self._detail = DeviceDocuments()
         self._offset = 0
 
     def reset_times(self) -> None:
@@ -81,11 +76,11 @@ class InProcess:
     def attempt(self, records: Sequence[EncodedRecord]) -> list[Document]:
         """The documents of one attempt; ``records`` are all its records."""
         began = time.process_time()
-        events = [self._decoder.decode(each.value, each.headers) for each in records]
+        events = [decode(each.value, each.headers) for each in records]
         read = time.process_time()
         ended = self._fold(records, events)
         folded = time.process_time()
-        documents = _documents(ended, self._detail)
+        documents = _documents(ended)
         made = time.process_time()
         # Joined and dropped: the bytes are what is measured, nothing is sent.
         for batch in batches(documents, BATCH_DOCUMENTS, BATCH_BYTES):
@@ -107,7 +102,7 @@ class InProcess:
         for record, event in zip(records, events, strict=True):
             if isinstance(event, Rejected):
                 raise RuntimeError(f"a record of the benchmark was rejected: {event}")
-            rows = DeviceRecord(event, record.value) if isinstance(event, CountedRecord) else None
+            rows = DeviceRecord(event, record.value) if isinstance(event, DevicesJudged) else None
             ended = self._open.add(event, self._offset, 0.0, rows)
             self._offset += 1
         if ended is None:
@@ -116,13 +111,13 @@ class InProcess:
         return ended
 
 
-def _documents(ended: ClosedAttempt, detail: DeviceDocuments) -> list[Document]:
+def _documents(ended: ClosedAttempt) -> list[Document]:
     """The documents that the writer makes of the first attempt of a pod."""
     summary = ended.summary
     digests = Digests(verdict_digest(summary), detail_digest(summary))
     episode = EpisodeRef(summary.attempt_id, summary.started_at)
     return [
-        *chain.from_iterable(map(detail.of, ended.device_records)),
+        *map(attempt_documents.device_document, ended.device_records),
         attempt_documents.summary_document(summary, messages(summary), episode, digests),
     ]
 

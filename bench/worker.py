@@ -146,7 +146,7 @@ def one_per_device(records: list[EncodedRecord], rows: int) -> Iterator[EncodedR
     for record in records:
         event = decode(record.value, record.headers)
         if isinstance(event, DevicesJudged):
-            for row in event.each_device():
+            for row in event.each_device(lambda _node, _revision: None):
                 yield EncodedRecord(record.key, orjson.dumps(row._asdict()), [("ce_type", b"bench.device")])
                 left -= 1
                 if not left:

@@ -2,7 +2,7 @@
 
 One attempt
     ``fold``              the records of an attempt as one summary
-    ``tally``             device rows counted per node and reason
+    ``tally``             device rows counted by verdict and model
     ``recount``           nodes whose device rows and node records count differently
     ``node_table``        node records as one table, checked against the device rows
     ``merge``             two summaries of one attempt as one

@@ -1,6 +1,6 @@
 """The events of one attempt, folded into one summary.
 
-Records may come in any order and more than once. What is counted is the device rows (``tally``); node records say what
+Records may come in any order and more than once. What is counted is the device rows (``recount``); node records say what
 became of each node and keep their own counts for where the rows are missing. A summary whose parts disagree or are
 missing says so itself (``complete``, ``missing``) instead of looking right.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from schemas.events import (
     AttemptConcluded,
@@ -25,9 +25,11 @@ from schemas.events import (
 )
 from summaries.merge import fitting, merged, settled, with_bind
 from summaries.node_table import NodeTable, node_table
-from summaries.tally import Tally, by_model, by_verdict, tally
+from summaries.tally import by_model, by_verdict, judged
 
 __all__ = ["AttemptFold", "merged", "summarize", "with_bind"]
+
+E = TypeVar("E")
 
 _NAMED_PARTS: Final = 10
 # A record may claim position 2**62, and a list of that length would be made from it.
@@ -59,7 +61,7 @@ class AttemptFold:
     """What is known of one attempt so far."""
 
     _head: _Head | None = None
-    _tallies: dict[int, Tally] = field(default_factory=dict)
+    _devices: dict[int, DevicesJudged] = field(default_factory=dict)
     _nodes: dict[int, NodesJudged] = field(default_factory=dict)
     _dropped: dict[str, DetailDropped] = field(default_factory=dict)
     _binds: dict[str, BindConcluded] = field(default_factory=dict)
@@ -74,8 +76,7 @@ class AttemptFold:
         self._name(event)
         match event:
             case DevicesJudged():
-                if event.part not in self._tallies:
-                    self._tallies[event.part] = tally(event)
+                self._devices.setdefault(event.part, event)
             case NodesJudged():
                 self._nodes.setdefault(event.part, event)
             case AttemptConcluded():
@@ -106,24 +107,18 @@ class AttemptFold:
         # The spool drops device rows first when it is full (decision 0004) and reports how many; waiting for them would
         # not end.
         given_up = sum(each.device_records for each in self._dropped.values())
-        return max(self._concluded.device_records - len(self._tallies) - given_up, 0) if self._concluded else 0
+        return max(self._concluded.device_records - len(self._devices) - given_up, 0) if self._concluded else 0
 
     def summarize(self) -> AttemptSummarized:
         """The summary of the records so far. Raises ``ValueError`` when there are none."""
         if self._head is None:
             raise ValueError("a summary of no events: an attempt begins with its first record")
-        table = node_table(self._in_order(), self._all_tallies())
+        table = node_table(_in_order(self._nodes), _in_order(self._devices))
         summary = self._summary_of(self._head, table)
         # By time: a bind that failed and was tried again ends as its last try did.
         for bind in sorted(self._binds.values(), key=lambda each: (each.ended_at, each.id)):
             summary = with_bind(summary, bind)
         return summary
-
-    def _in_order(self) -> list[NodesJudged]:
-        return [self._nodes[part] for part in sorted(self._nodes)]
-
-    def _all_tallies(self) -> list[Tally]:
-        return [self._tallies[part] for part in sorted(self._tallies)]
 
     def _summary_of(self, head: _Head, table: NodeTable) -> AttemptSummarized:
         end = self._concluded
@@ -132,7 +127,6 @@ class AttemptFold:
         chosen = end.chosen if end else None
         # By container, as HAMi's annotation lists the devices; an attempt that chose no node took none.
         picked = sorted(end.picked, key=lambda each: each.container) if end and chosen is not None else []
-        rows = sum(each.judged for each in self._tallies.values())
         return settled(
             AttemptSummarized.model_construct(
                 attempt_id=head.attempt_id,
@@ -151,7 +145,7 @@ class AttemptFold:
                 device_policy=end.device_policy if end else "",
                 offered_nodes=end.offered_nodes if end else len(table.nodes),
                 fit_nodes=fitting(table.by_verdict),
-                judged_devices=end.judged_devices if end else rows,
+                judged_devices=end.judged_devices if end else judged(self._devices.values()),
                 chosen=chosen,
                 picked_devices=[each.uuid for each in picked],
                 picked=picked,
@@ -168,15 +162,15 @@ class AttemptFold:
 
     def _balance(self, table: NodeTable, missing: str) -> Balance:
         end = self._concluded
-        tallies = [each for each in self._tallies.values() if each.container < _UNKNOWN_CONTAINERS]
-        devices = by_verdict(tallies)
+        records = [each for each in self._devices.values() if each.container < _UNKNOWN_CONTAINERS]
+        devices = by_verdict(records)
         return Balance.model_construct(
             judged_nodes=end.judged_nodes if end else len(table.nodes),
             judged_devices=end.judged_devices if end else sum(sum(each.values()) for each in devices),
             dropped_devices=sum(each.judged_devices for each in self._dropped.values()),
             nodes=table.by_verdict,
             devices=devices,
-            models=by_model(tallies),
+            models=by_model(records),
             missing=missing,
         )
 
@@ -184,7 +178,7 @@ class AttemptFold:
         """As the end says them; before it is known, what the records say of each container."""
         requests = list(self._concluded.requests) if self._concluded else []
         names = max((each.containers for each in self._nodes.values()), key=len, default=[])
-        asked = {each.container: each.request for each in self._tallies.values()} if not self._concluded else {}
+        asked = {each.container: each.request for each in self._devices.values()} if not self._concluded else {}
         known = [position for position in asked if position < _UNKNOWN_CONTAINERS]
         for position in range(len(requests), max(len(names), *(at + 1 for at in known), 0)):
             name = names[position] if position < len(names) else ""
@@ -199,8 +193,8 @@ class AttemptFold:
     def _absent_records(self) -> Iterator[str]:
         """In words: the records of the attempt that have not arrived."""
         if not (end := self._concluded):
-            if self._tallies or self._nodes or self._dropped:
-                came = f"{_records(len(self._tallies), 'device')} and {_records(len(self._nodes), 'node')}"
+            if self._devices or self._nodes or self._dropped:
+                came = f"{_records(len(self._devices), 'device')} and {_records(len(self._nodes), 'node')}"
                 yield f"the end of the attempt is missing ({came} came)"
             else:
                 yield "everything but the bind is missing"
@@ -208,7 +202,7 @@ class AttemptFold:
         if self._missing_nodes():
             yield _absent("node", end.node_records, self._nodes)
         if self._lost_devices():
-            yield _absent("device", end.device_records, self._tallies)
+            yield _absent("device", end.device_records, self._devices)
 
     def _imbalances(self, table: NodeTable) -> Iterator[str]:
         """Do the records hold as much as the end counts? Checked only when all of them have arrived."""
@@ -217,10 +211,14 @@ class AttemptFold:
         if len(table.nodes) != end.judged_nodes:
             yield f"the end counts {end.judged_nodes} nodes, the records hold {len(table.nodes)}"
         given_up = sum(each.judged_devices for each in self._dropped.values())
-        rows = sum(each.judged for each in self._tallies.values())
+        rows = judged(self._devices.values())
         # A record that was reported as dropped may have reached Kafka nevertheless: then more rows are no imbalance.
         if rows + given_up < end.judged_devices or (rows > end.judged_devices and not given_up):
             yield f"the end counts {end.judged_devices} device rows, the records hold {rows + given_up}"
+
+
+def _in_order(records: Mapping[int, E]) -> list[E]:
+    return [records[part] for part in sorted(records)]
 
 
 def _records(count: int, kind: str) -> str:

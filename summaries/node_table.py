@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.codec.code_tables import one_refusal_table, one_table
-from schemas.events import NodesJudged, Refusal
+from schemas.events import DevicesJudged, NodesJudged, Refusal
 from summaries.merge import words_counted
 from summaries.recount import NodeColumns, recount
-from summaries.tally import Tally
 from summaries.text import refusal_text
 
 Ints = npt.NDArray[np.int64]
@@ -40,9 +39,9 @@ class NodeTable:
         return {name: getattr(self, name) for name in names}
 
 
-def node_table(records: Sequence[NodesJudged], tallies: Sequence[Tally]) -> NodeTable:
-    """All nodes of the records in order; where device rows were counted, the counts are theirs."""
-    return _RecordedNodes(records).recounted(tallies)
+def node_table(records: Sequence[NodesJudged], devices: Sequence[DevicesJudged]) -> NodeTable:
+    """All nodes of the records in order; where there are device rows, the counts are theirs."""
+    return _RecordedNodes(records).recounted(devices)
 
 
 class _RecordedNodes:
@@ -51,14 +50,14 @@ class _RecordedNodes:
     def __init__(self, records: Sequence[NodesJudged]) -> None:
         self._names = [name for each in records for name in each.nodes]
         self._order = _by_name(self._names)
-        self._nodes = [self._names[row] for row in self._order.tolist()]
+        nodes = self._names if self._order is None else [self._names[row] for row in self._order.tolist()]
         verdicts, verdict = one_table([each.verdicts for each in records], [each.verdict for each in records])
         refusals, refusal = one_refusal_table([each.refusals for each in records], [each.refusal for each in records])
         refused_by = _joined(records, "refused_by", np.int64)
         self.columns = NodeColumns(self._names, refused_by, refusal, refusals)
         in_order = self._sorted(verdict)
         self.table = NodeTable(
-            nodes=self._nodes,
+            nodes=nodes,
             verdicts=verdicts,
             verdict=in_order,
             by_verdict=words_counted(verdicts, in_order),
@@ -69,9 +68,9 @@ class _RecordedNodes:
             disagreements=(),
         )
 
-    def recounted(self, tallies: Sequence[Tally]) -> NodeTable:
+    def recounted(self, devices: Sequence[DevicesJudged]) -> NodeTable:
         """The table with the device rows' own counts where they differ; as a rule they don't, and it is the same."""
-        counted = recount(self.columns, tallies)
+        counted = recount(self.columns, devices)
         if not counted:
             return self.table
         refusals, refusal = _replaced(self.columns, counted)
@@ -80,18 +79,18 @@ class _RecordedNodes:
 
     def _sorted(self, column: Any) -> Any:
         """By node name."""
-        return column[self._order]
+        return column if self._order is None else column[self._order]
 
 
 def _joined(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -> Any:
     return np.concatenate([np.empty(0, dtype=kind), *(getattr(each, name) for each in records)])
 
 
-def _by_name(names: Sequence[str]) -> Ints:
-    """Row numbers sorted by node name; of a node that occurs twice, the first row."""
+def _by_name(names: Sequence[str]) -> Ints | None:
+    """Row numbers sorted by node name; of a node that occurs twice, the first row. None where that is every row."""
     # Records of a scheduler with sorted node names need no sorting; ``lt`` in C also shows that no name occurs twice.
     if all(map(lt, names, islice(names, 1, None))):
-        return np.arange(len(names))
+        return None
     order = sorted(range(len(names)), key=names.__getitem__)
     if len(set(names)) < len(names):
         order = [row for place, row in enumerate(order) if not place or names[order[place - 1]] != names[row]]

@@ -1,17 +1,24 @@
-"""Compares the counts of device rows with those of the node records, in numpy."""
+"""Compares the counts of device rows with those of the node records, in numpy.
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+The rows of a node are not counted code by code: every code has a random weight, and the weights of a node's rows are
+added up. Where the sum is that of the counts in its record, the counts are equal, and only the other nodes are counted.
+Unequal counts have equal sums in less than one of 2**40 attempts, and nobody can prepare such a record, because the
+weights are drawn for each attempt. No array here is larger than the rows and tables that came, whatever a record
+claims.
+"""
+
+from collections.abc import Mapping, Sequence
+from secrets import token_bytes
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from schemas.events import (
-    NOT_REASONS,
-    Refusal,
-)
-from summaries.tally import Ints, Tally
+from schemas.events import NOT_REASONS, DevicesJudged, Refusal
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Sums = npt.NDArray[np.uint64]
 
 
 class NodeColumns(NamedTuple):
@@ -24,56 +31,51 @@ class NodeColumns(NamedTuple):
     refusals: Sequence[Refusal]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pairs:
-    """Counts per node and code, sorted by both: entry ``i`` says ``count[i]`` rows of node ``node[i]``."""
+class _Rows(NamedTuple):
+    """The device rows. ``place`` and ``rows`` have an entry per node of the records, ``code`` one per row."""
 
-    node: Ints
+    place: Ints
+    """Where the node stands among those of the node records; -1 where its rows do not explain what became of it."""
+    rows: Ints
     code: Ints
-    count: Ints
+    """Index into the table of reason codes; -1 for a verdict that is no reason."""
 
 
-def recount(nodes: NodeColumns, tallies: Sequence[Tally]) -> dict[int, Refusal]:
+def recount(nodes: NodeColumns, records: Sequence[DevicesJudged]) -> dict[int, Refusal]:
     """Where the device rows count otherwise than the node records say: the node's position and the rows' own refusal.
 
     Nodes whose devices are not all reported, nodes refused without counts and containers that did not refuse are
     left out.
     """
-    tallies = [each for each in tallies if not each.is_partial]
-    if not tallies or not nodes.nodes:
+    records = [each for each in records if not each.partial]
+    if not records or not nodes.nodes:
         return {}
-    words, pairs, known, devices = _by_node(nodes, tallies)
-    wrong = known & _differ(nodes, words, pairs, devices)
-    return {node: _counted(node, words, pairs, int(devices[node])) for node in np.flatnonzero(wrong).tolist()}
-
-
-def _by_node(
-    nodes: NodeColumns, tallies: Sequence[Tally]
-) -> tuple[dict[str, int], _Pairs, npt.NDArray[np.bool_], Ints]:
-    """The pairs of the container that refused each node; which nodes have rows; their ``Y``."""
-    position = _positions(nodes.nodes, tallies)
-    container = np.repeat([each.container for each in tallies], [len(each.nodes) for each in tallies])
-    rows = np.concatenate([each.rows for each in tallies])
-    # HAMi evaluates containers in order and stops at the first that fails: its rows alone explain the refusal.
-    counts = (position >= 0) & (rows > 0) & (nodes.refused_by[position] == container)
+    words, code = _one_table(records)
+    rows = _Rows(_explained(nodes, records), np.concatenate([each.rows for each in records]), code)
+    explains = rows.place >= 0
     known = np.zeros(len(nodes.nodes), dtype=np.bool_)
     devices = np.zeros(len(nodes.nodes), dtype=np.int64)
-    known[position[counts]] = True
-    devices[position[counts]] = np.concatenate([each.devices for each in tallies])[counts]
-    words, code = _one_table(tallies)
-    starts = np.cumsum([0, *(len(each.nodes) for each in tallies)])[:-1]
-    owner = np.concatenate([each.owner + start for each, start in zip(tallies, starts.tolist(), strict=True)])
-    keep = counts[owner] & (code >= 0)
-    count = np.concatenate([each.count for each in tallies])
-    return words, _sorted(position[owner[keep]], code[keep], count[keep]), known, devices
+    known[rows.place[explains]] = True
+    devices[rows.place[explains]] = np.concatenate([each.devices for each in records])[explains]
+    wrong = known & _differ(nodes, words, rows, devices)
+    return _counted(list(words), rows, devices, wrong) if wrong.any() else {}
 
 
-def _positions(known: Sequence[str], tallies: Sequence[Tally]) -> Ints:
-    """Per node of the tallies, where it stands among ``known``; -1 for what is not there."""
+def _explained(nodes: NodeColumns, records: Sequence[DevicesJudged]) -> Ints:
+    """Per node of the records, which of ``nodes`` its rows explain; -1 for none."""
+    place = _places(nodes.nodes, records)
+    container = np.repeat([each.container for each in records], [len(each.nodes) for each in records])
+    rows = np.concatenate([each.rows for each in records])
+    # HAMi evaluates containers in order and stops at the first that fails: its rows alone explain the refusal.
+    return np.where((rows > 0) & (nodes.refused_by[place] == container), place, -1)
+
+
+def _places(known: Sequence[str], records: Sequence[DevicesJudged]) -> Ints:
+    """Per node of the records, where it stands among ``known``; -1 for what is not there."""
     places: dict[str, int] = {}
     columns = []
     container, place = -1, 0
-    for each in tallies:
+    for each in records:
         # A scheduler judges the nodes in the order of its node records, container by container: comparing a run of
         # names costs a tenth of looking each of them up.
         place = place if each.container == container else 0
@@ -88,59 +90,60 @@ def _positions(known: Sequence[str], tallies: Sequence[Tally]) -> Ints:
     return np.concatenate(columns)
 
 
-def _one_table(tallies: Sequence[Tally]) -> tuple[dict[str, int], Ints]:
-    """Reason codes of all records in one table, and the column of all pairs that points into it; -1 is no reason."""
+def _one_table(records: Sequence[DevicesJudged]) -> tuple[dict[str, int], Ints]:
+    """Reason codes of all records in one table, and the column of all rows that points into it; -1 is no reason."""
     words: dict[str, int] = {}
     columns = []
-    for each in tallies:
-        moved = [-1 if word in NOT_REASONS else words.setdefault(word, len(words)) for word in each.words]
-        columns.append(np.array([*moved, -1], dtype=np.int64)[each.code])
+    for each in records:
+        moved = [-1 if word in NOT_REASONS else words.setdefault(word, len(words)) for word in each.verdicts]
+        columns.append(np.array(moved, dtype=np.int64)[each.verdict])
     return words, np.concatenate(columns)
 
 
-def _sorted(node: Ints, code: Ints, count: Ints) -> _Pairs:
-    # One combined key; ``np.lexsort`` would sort twice.
-    order = np.argsort(node * (int(code.max(initial=0)) + 1) + code, kind="stable")
-    node, code, count = node[order], code[order], count[order]
-    # A node whose rows are spread over two records has a pair twice.
-    first = np.ones(len(node), dtype=np.bool_)
-    first[1:] = (node[1:] != node[:-1]) | (code[1:] != code[:-1])
-    starts = np.flatnonzero(first)
-    return _Pairs(node[starts], code[starts], np.add.reduceat(count, starts) if len(starts) else count)
-
-
-def _differ(nodes: NodeColumns, words: dict[str, int], pairs: _Pairs, devices: Ints) -> npt.NDArray[np.bool_]:
-    """Per node: do its pairs differ from the counts of its refusal?"""
-    table = [_recorded(each, words) for each in nodes.refusals] + [None]
-    # The last entry of each table is for -1, which numpy reads as the last index.
-    size = np.array([-1 if recorded is None else len(recorded) for recorded in table])[nodes.refusal]
+def _differ(nodes: NodeColumns, words: dict[str, int], rows: _Rows, devices: Ints) -> Flags:
+    """Per node: do its rows differ from the counts of its refusal?"""
+    # Those of the rows first, as ``rows.code`` counts them.
+    codes = [*words, *{code for refusal in nodes.refusals for code in refusal.counts if code not in words}]
+    # The last weight is that of -1, which numpy reads as the last index: a row that is no reason weighs nothing.
+    weights = np.append(np.frombuffer(token_bytes(8 * len(codes)), np.uint64), np.uint64(0))
+    found = np.zeros(len(nodes.nodes), dtype=np.uint64)
+    explains = rows.place >= 0
+    # ``add.at``: a node whose rows are spread over two records has two sums.
+    np.add.at(found, rows.place[explains], _sums(weights[rows.code], rows.rows)[explains])
+    weight = dict(zip(codes, weights.tolist(), strict=False))
+    recorded = [_weighed(each, weight, len(rows.code)) for each in nodes.refusals]
+    # The last entry of each table is for -1: a node without a refusal, whose rows are always counted.
+    is_possible = np.array([*(each is not None for each in recorded), False])[nodes.refusal]
+    sums = np.array([*(each or 0 for each in recorded), 0], dtype=np.uint64)[nodes.refusal]
     recorded_devices = np.array([*(each.devices for each in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
-    found = np.bincount(pairs.node, minlength=len(size))
-    differ = (found != size) | (devices != recorded_devices)
-    # Only where a node has as many pairs as its refusal can they be compared entry by entry; elsewhere the index would
-    # run into the next refusal.
-    same = np.flatnonzero(~differ[pairs.node])
-    flat = np.array([entry for recorded in table for entry in recorded or ()], dtype=np.int64).reshape(-1, 2)
-    begins = np.cumsum([0, *(len(recorded or ()) for recorded in table)])[:-1][nodes.refusal]
-    # The place of each pair within its node, without a loop: its row less the row at which its node begins.
-    rank = np.arange(len(pairs.node)) - (np.cumsum(found) - found)[pairs.node]
-    entry = flat[(begins[pairs.node] + rank)[same]]
-    unequal = (entry[:, 0] != pairs.code[same]) | (entry[:, 1] != pairs.count[same])
-    differ[pairs.node[same[unequal]]] = True
-    counts = np.array([*(not each.bare and not each.uncounted for each in nodes.refusals), True])[nodes.refusal]
-    agrees: npt.NDArray[np.bool_] = ~differ | ~counts
-    return ~agrees
+    has_counts = np.array([*(not each.bare and not each.uncounted for each in nodes.refusals), True])[nodes.refusal]
+    agrees: Flags = is_possible & (found == sums) & (devices == recorded_devices)
+    differs: Flags = ~agrees & has_counts
+    return differs
 
 
-def _recorded(refusal: Refusal, words: dict[str, int]) -> list[tuple[int, int]]:
-    """The refusal as pairs of code and count, sorted; a code that no row has gets a place behind all that do."""
-    return sorted(
-        (words.get(code, len(words) + place), x) for place, (code, x) in enumerate(refusal.counts.items()) if x
-    )
+def _sums(weights: Sums, rows: Ints) -> Sums:
+    """The sum of each run of ``rows`` weights; it wraps around at 2**64."""
+    ends = np.cumsum(rows)
+    sums: Sums = np.diff(np.append(np.uint64(0), np.cumsum(weights))[np.append(0, ends)])
+    return sums
 
 
-def _counted(node: int, words: dict[str, int], pairs: _Pairs, devices: int) -> Refusal:
-    codes = list(words)
-    begin, end = np.searchsorted(pairs.node, [node, node + 1])
-    entries = zip(pairs.code[begin:end].tolist(), pairs.count[begin:end].tolist(), strict=True)
-    return Refusal.model_construct(counts={codes[code]: count for code, count in entries}, devices=devices)
+def _weighed(refusal: Refusal, weight: Mapping[str, int], rows: int) -> int | None:
+    """The sum of the refusal's counts; None where it counts more rows than there are."""
+    # Without this bound a count that is larger by 2**63 would have the same sum at every other weight.
+    if any(count > rows for count in refusal.counts.values()):
+        return None
+    return sum(weight[code] * count for code, count in refusal.counts.items()) % 2**64
+
+
+def _counted(words: Sequence[str], rows: _Rows, devices: Ints, wrong: Flags) -> dict[int, Refusal]:
+    """The refusals of the nodes ``wrong`` as their rows count them."""
+    place = np.repeat(rows.place, rows.rows)
+    keep = (place >= 0) & (rows.code >= 0) & wrong[place]
+    keys, counts = np.unique(place[keep] * max(len(words), 1) + rows.code[keep], return_counts=True)
+    found: dict[int, dict[str, int]] = {node: {} for node in np.flatnonzero(wrong).tolist()}
+    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+        node, code = divmod(key, len(words))
+        found[node][words[code]] = count
+    return {node: Refusal.model_construct(counts=counts, devices=int(devices[node])) for node, counts in found.items()}
