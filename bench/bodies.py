@@ -33,10 +33,10 @@ from pipeline.worker.writer_pool import WriterPool
 from pipeline.worker.writes import WriterPolicy
 from process.settings import read
 from schemas.codec.records import EncodedRecord, Rejected, decode
-from schemas.documents.attempts import Digests, EpisodeRef, verdict_digest
+from schemas.documents.attempts import EpisodeRef
 from schemas.events import DevicesJudged
 from summaries.messages import messages
-from summaries.retries import detail_digest
+from summaries.retries import digests_of
 
 BATCH_DOCUMENTS = 1_000
 BATCH_BYTES = 4 * 1024 * 1024
@@ -114,7 +114,7 @@ class InProcess:
 def _documents(ended: ClosedAttempt) -> list[Document]:
     """The documents that the writer makes of the first attempt of a pod."""
     summary = ended.summary
-    digests = Digests(verdict_digest(summary), detail_digest(summary))
+    digests = digests_of(summary)
     episode = EpisodeRef(summary.attempt_id, summary.started_at)
     return [
         *map(attempt_documents.device_document, ended.device_records),

@@ -1,6 +1,6 @@
 """The events of one attempt, folded into one summary.
 
-Records may come in any order and more than once. What is counted is the device rows (``recount``); node records say what
+Records may come in any order and more than once. What counts are the device rows (``recount``); node records say what
 became of each node and keep their own counts for where the rows are missing. A summary whose parts disagree or are
 missing says so itself (``complete``, ``missing``) instead of looking right.
 """

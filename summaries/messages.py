@@ -4,7 +4,7 @@ Per-reason lines stand only where no node fits, as in HAMi; unlike HAMi's they a
 reason (``node unregistered``, ``NodeInsufficientDevice``), and their order is fixed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final, Literal
 
@@ -119,7 +119,7 @@ def _success(summary: AttemptSummarized) -> str:
     refused = max(int(_is_one_of(summary, REFUSED, UNREGISTERED).sum()), summary.offered_nodes - len(fit) - not_reached)
     entries = [f"{name}:{score:.2f}" for score, name in fit]
     not_fit = f"{refused} nodes not fit, " if _offered_is_known(summary) else ""
-    return shortened(f"find fit node({summary.chosen}), {not_fit}{len(fit)} nodes fit(", entries)
+    return shortened(f"find fit node({summary.chosen}), {not_fit}{len(fit)} nodes fit(", entries, len(entries))
 
 
 def _failure(summary: AttemptSummarized) -> str:
@@ -151,12 +151,12 @@ def nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
     rows: dict[str, list[Ints]] = {}
     # By refusal, of which there are few, rather than by node; the first group are the nodes without one.
     order = np.argsort(summary.refusal, kind="stable")
-    groups = np.split(order, np.searchsorted(summary.refusal[order], np.arange(len(summary.refusals))))
-    for refusal, group in zip(summary.refusals, groups[1:], strict=True):
+    ends = np.cumsum(np.bincount(summary.refusal + 1, minlength=len(summary.refusals) + 1)).tolist()
+    for refusal, start, end in zip(summary.refusals, ends, ends[1:], strict=False):
         for code in _codes(refusal):
-            rows.setdefault(code, []).append(group)
-    unexplained = groups[0][_is_one_of(summary, UNREGISTERED)[groups[0]]]
-    rows.setdefault(NODE_UNREGISTERED, []).append(unexplained)
+            rows.setdefault(code, []).append(order[start:end])
+    unexplained = order[: ends[0]]
+    rows.setdefault(NODE_UNREGISTERED, []).append(unexplained[_is_one_of(summary, UNREGISTERED)[unexplained]])
     joined = {code: np.sort(np.concatenate(parts)) for code, parts in sorted(rows.items())}
     return [(code, nodes) for code, nodes in joined.items() if len(nodes)]
 
@@ -179,30 +179,31 @@ def _codes(refusal: Refusal) -> list[str]:
 
 def _is_one_of(summary: AttemptSummarized, *words: str) -> npt.NDArray[np.bool_]:
     """Per node: is its verdict one of ``words``?"""
-    return np.isin(summary.verdict, [code for code, word in enumerate(summary.verdicts) if word in words])
+    # With an entry for the empty table, which has no rows to point at it.
+    flags: npt.NDArray[np.bool_] = np.array([*(word in words for word in summary.verdicts), False])[summary.verdict]
+    return flags
 
 
 def _code_line(summary: AttemptSummarized, code: str, rows: Ints) -> str:
     # No more names than fit are looked up: there may be thousands of nodes for each of a dozen codes.
-    first = [summary.nodes[row] for row in rows[:MAX_BYTES].tolist()]
-    return shortened(f"{len(rows)} nodes {code}(", first, len(rows) - len(first))
+    first = rows[:MAX_BYTES].tolist()
+    return shortened(f"{len(rows)} nodes {code}(", map(summary.nodes.__getitem__, first), len(rows))
 
 
-def shortened(head: str, entries: Sequence[str], more: int = 0) -> str:
+def shortened(head: str, entries: Iterable[str], count: int) -> str:
     """``head`` and the entries, joined with commas and closed with a bracket, in at most ``MAX_BYTES`` of UTF-8.
 
-    Where they take more, the last ones are left out and counted: ``3 nodes X(node1,... and 2 more)``. ``more`` is how
-    many entries there are beyond those given, which must not fit. A head that is too long by itself is cut.
+    Where they take more, the last ones are left out and counted: ``3 nodes X(node1,... and 2 more)``. ``count`` is how
+    many entries there are; those that can't fit need not be given. A head that is too long by itself is cut.
     """
     head = cut(head, MAX_BYTES // 2)
     budget = MAX_BYTES - len(head.encode())
-    total = taken = 0
+    taken: list[str] = []
+    total = kept = 0
     for entry in entries:
         total += len(entry.encode()) + 1
         if total > budget:
-            break
-        taken += total <= budget - _MORE_BYTES
-    else:
-        return f"{head}{','.join(entries)})"
-    left_out = len(entries) - taken + more
-    return f"{head}{''.join(f'{entry},' for entry in entries[:taken])}... and {left_out} more)"
+            return f"{head}{''.join(f'{each},' for each in taken[:kept])}... and {count - kept} more)"
+        taken.append(entry)
+        kept += total <= budget - _MORE_BYTES
+    return f"{head}{','.join(taken)})"

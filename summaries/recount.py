@@ -31,16 +31,6 @@ class NodeColumns(NamedTuple):
     refusals: Sequence[Refusal]
 
 
-class _Rows(NamedTuple):
-    """The device rows. ``place`` and ``rows`` have an entry per node of the records, ``code`` one per row."""
-
-    place: Ints
-    """Where the node stands among those of the node records; -1 where its rows do not explain what became of it."""
-    rows: Ints
-    code: Ints
-    """Index into the table of reason codes; -1 for a verdict that is no reason."""
-
-
 def recount(nodes: NodeColumns, records: Sequence[DevicesJudged]) -> dict[int, Refusal]:
     """Where the device rows count otherwise than the node records say: the node's position and the rows' own refusal.
 
@@ -50,28 +40,34 @@ def recount(nodes: NodeColumns, records: Sequence[DevicesJudged]) -> dict[int, R
     records = [each for each in records if not each.partial]
     if not records or not nodes.nodes:
         return {}
-    words, code = _one_table(records)
-    rows = _Rows(_explained(nodes, records), np.concatenate([each.rows for each in records]), code)
-    explains = rows.place >= 0
+    places = _explained(nodes, records)
+    place = np.concatenate(places)
+    explains = place >= 0
     known = np.zeros(len(nodes.nodes), dtype=np.bool_)
     devices = np.zeros(len(nodes.nodes), dtype=np.int64)
-    known[rows.place[explains]] = True
-    devices[rows.place[explains]] = np.concatenate([each.devices for each in records])[explains]
-    wrong = known & _differ(nodes, words, rows, devices)
-    return _counted(list(words), rows, devices, wrong) if wrong.any() else {}
+    known[place[explains]] = True
+    devices[place[explains]] = np.concatenate([each.devices for each in records])[explains]
+    codes = _codes(nodes.refusals, records)
+    weight = dict(zip(codes, np.frombuffer(token_bytes(8 * len(codes)), np.uint64).tolist(), strict=True))
+    found = np.zeros(len(nodes.nodes), dtype=np.uint64)
+    # ``add.at``: a node whose rows are spread over two records has two sums.
+    np.add.at(found, place[explains], np.concatenate([_sums(each, weight) for each in records])[explains])
+    rows = sum(len(each.verdict) for each in records)
+    wrong = known & _differ(nodes, found, devices, [_weighed(each, weight, rows) for each in nodes.refusals])
+    return _counted(records, places, devices, wrong) if wrong.any() else {}
 
 
-def _explained(nodes: NodeColumns, records: Sequence[DevicesJudged]) -> Ints:
-    """Per node of the records, which of ``nodes`` its rows explain; -1 for none."""
-    place = _places(nodes.nodes, records)
-    container = np.repeat([each.container for each in records], [len(each.nodes) for each in records])
-    rows = np.concatenate([each.rows for each in records])
+def _explained(nodes: NodeColumns, records: Sequence[DevicesJudged]) -> list[Ints]:
+    """Per record and node of it, which of ``nodes`` its rows explain; -1 for none."""
     # HAMi evaluates containers in order and stops at the first that fails: its rows alone explain the refusal.
-    return np.where((rows > 0) & (nodes.refused_by[place] == container), place, -1)
+    return [
+        np.where((each.rows > 0) & (nodes.refused_by[place] == each.container), place, -1)
+        for each, place in zip(records, _places(nodes.nodes, records), strict=True)
+    ]
 
 
-def _places(known: Sequence[str], records: Sequence[DevicesJudged]) -> Ints:
-    """Per node of the records, where it stands among ``known``; -1 for what is not there."""
+def _places(known: Sequence[str], records: Sequence[DevicesJudged]) -> list[Ints]:
+    """Per record and node of it, where the node stands among ``known``; -1 for what is not there."""
     places: dict[str, int] = {}
     columns = []
     container, place = -1, 0
@@ -87,45 +83,23 @@ def _places(known: Sequence[str], records: Sequence[DevicesJudged]) -> Ints:
             places = places or {known[place]: place for place in range(len(known) - 1, -1, -1)}
             columns.append(np.array([places.get(name, -1) for name in each.nodes], dtype=np.int64))
         container, place = each.container, int(columns[-1][-1]) + 1 if len(columns[-1]) else place
-    return np.concatenate(columns)
+    return columns
 
 
-def _one_table(records: Sequence[DevicesJudged]) -> tuple[dict[str, int], Ints]:
-    """Reason codes of all records in one table, and the column of all rows that points into it; -1 is no reason."""
-    words: dict[str, int] = {}
-    columns = []
-    for each in records:
-        moved = [-1 if word in NOT_REASONS else words.setdefault(word, len(words)) for word in each.verdicts]
-        columns.append(np.array(moved, dtype=np.int64)[each.verdict])
-    return words, np.concatenate(columns)
+def _codes(refusals: Sequence[Refusal], records: Sequence[DevicesJudged]) -> set[str]:
+    """Every code that a row or a refusal may have."""
+    return {word for each in records for word in each.verdicts}.union(*(each.counts for each in refusals))
 
 
-def _differ(nodes: NodeColumns, words: dict[str, int], rows: _Rows, devices: Ints) -> Flags:
-    """Per node: do its rows differ from the counts of its refusal?"""
-    # Those of the rows first, as ``rows.code`` counts them.
-    codes = [*words, *{code for refusal in nodes.refusals for code in refusal.counts if code not in words}]
-    # The last weight is that of -1, which numpy reads as the last index: a row that is no reason weighs nothing.
-    weights = np.append(np.frombuffer(token_bytes(8 * len(codes)), np.uint64), np.uint64(0))
-    found = np.zeros(len(nodes.nodes), dtype=np.uint64)
-    explains = rows.place >= 0
-    # ``add.at``: a node whose rows are spread over two records has two sums.
-    np.add.at(found, rows.place[explains], _sums(weights[rows.code], rows.rows)[explains])
-    weight = dict(zip(codes, weights.tolist(), strict=False))
-    recorded = [_weighed(each, weight, len(rows.code)) for each in nodes.refusals]
-    # The last entry of each table is for -1: a node without a refusal, whose rows are always counted.
-    is_possible = np.array([*(each is not None for each in recorded), False])[nodes.refusal]
-    sums = np.array([*(each or 0 for each in recorded), 0], dtype=np.uint64)[nodes.refusal]
-    recorded_devices = np.array([*(each.devices for each in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
-    has_counts = np.array([*(not each.bare and not each.uncounted for each in nodes.refusals), True])[nodes.refusal]
-    agrees: Flags = is_possible & (found == sums) & (devices == recorded_devices)
-    differs: Flags = ~agrees & has_counts
-    return differs
-
-
-def _sums(weights: Sums, rows: Ints) -> Sums:
-    """The sum of each run of ``rows`` weights; it wraps around at 2**64."""
-    ends = np.cumsum(rows)
-    sums: Sums = np.diff(np.append(np.uint64(0), np.cumsum(weights))[np.append(0, ends)])
+def _sums(record: DevicesJudged, weight: Mapping[str, int]) -> Sums:
+    """Per node of the record, the weights of its rows added up; they wrap around at 2**64."""
+    weights = np.array([0 if word in NOT_REASONS else weight[word] for word in record.verdicts], dtype=np.uint64)
+    sums = np.zeros(len(record.rows), dtype=np.uint64)
+    # ``reduceat`` gives a run without rows the first weight of the next one.
+    has_rows = record.rows > 0
+    starts = (np.cumsum(record.rows) - record.rows)[has_rows]
+    if len(starts):
+        sums[has_rows] = np.add.reduceat(weights[record.verdict], starts)
     return sums
 
 
@@ -137,13 +111,32 @@ def _weighed(refusal: Refusal, weight: Mapping[str, int], rows: int) -> int | No
     return sum(weight[code] * count for code, count in refusal.counts.items()) % 2**64
 
 
-def _counted(words: Sequence[str], rows: _Rows, devices: Ints, wrong: Flags) -> dict[int, Refusal]:
+def _differ(nodes: NodeColumns, found: Sums, devices: Ints, recorded: Sequence[int | None]) -> Flags:
+    """Per node: do its rows differ from the counts of its refusal? ``recorded`` has the sum of each refusal."""
+    # The last entry of each table is for -1: a node without a refusal, whose rows are always counted.
+    is_possible = np.array([*(each is not None for each in recorded), False])[nodes.refusal]
+    sums = np.array([*(each or 0 for each in recorded), 0], dtype=np.uint64)[nodes.refusal]
+    recorded_devices = np.array([*(each.devices for each in nodes.refusals), 0], dtype=np.int64)[nodes.refusal]
+    has_counts = np.array([*(not each.bare and not each.uncounted for each in nodes.refusals), True])[nodes.refusal]
+    agrees: Flags = is_possible & (found == sums) & (devices == recorded_devices)
+    differs: Flags = ~agrees & has_counts
+    return differs
+
+
+def _counted(
+    records: Sequence[DevicesJudged], places: Sequence[Ints], devices: Ints, wrong: Flags
+) -> dict[int, Refusal]:
     """The refusals of the nodes ``wrong`` as their rows count them."""
-    place = np.repeat(rows.place, rows.rows)
-    keep = (place >= 0) & (rows.code >= 0) & wrong[place]
-    keys, counts = np.unique(place[keep] * max(len(words), 1) + rows.code[keep], return_counts=True)
     found: dict[int, dict[str, int]] = {node: {} for node in np.flatnonzero(wrong).tolist()}
-    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
-        node, code = divmod(key, len(words))
-        found[node][words[code]] = count
+    for record, place in zip(records, places, strict=True):
+        is_reason = np.array([word not in NOT_REASONS for word in record.verdicts], dtype=np.bool_)
+        owner = np.repeat(np.where((place >= 0) & wrong[place], place, -1), record.rows)
+        keep = (owner >= 0) & is_reason[record.verdict]
+        # One integer for each pair of node and verdict, so that numpy counts them in one pass.
+        words = max(len(record.verdicts), 1)
+        keys, counts = np.unique(owner[keep] * words + record.verdict[keep], return_counts=True)
+        for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+            node, code = divmod(key, words)
+            word = record.verdicts[code]
+            found[node][word] = found[node].get(word, 0) + count
     return {node: Refusal.model_construct(counts=counts, devices=int(devices[node])) for node, counts in found.items()}

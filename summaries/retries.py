@@ -9,6 +9,7 @@ from hashlib import blake2b
 from typing import Final
 
 from schemas.codec.records import encode_value
+from schemas.documents.attempts import Digests, verdict_digest
 from schemas.events import AttemptRepeated, AttemptSummarized
 
 MAX_HOURS_BACK: Final = 6
@@ -19,14 +20,17 @@ _OWN: Final = frozenset({"attempt_id", "started_at", "ended_at", "version", "cha
 """What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
 
 
-def detail_digest(summary: AttemptSummarized) -> str:
-    """Equal for two whole summaries of one pod that differ in nothing but what a repetition says for itself."""
+def digests_of(summary: AttemptSummarized) -> Digests:
+    """What two attempts of a pod are compared by.
+
+    The digests of details are equal for two whole summaries that differ in nothing but what a repetition says for
+    itself.
+    """
+    verdicts = verdict_digest(summary)
     rest = {name: value for name, value in summary.__dict__.items() if name not in _OWN and name not in _NODE_COLUMNS}
-    return blake2b(encode_value(rest) + _digest_of_nodes(summary), digest_size=16).hexdigest()
-
-
-def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
-    return blake2b(encode_value([getattr(summary, name) for name in _NODE_COLUMNS]), digest_size=16).digest()
+    # The verdicts' digest covers the node columns but the scores.
+    detail = encode_value(rest) + verdicts.encode() + summary.score.astype("<f4").tobytes()
+    return Digests(verdicts, blake2b(detail, digest_size=16).hexdigest())
 
 
 def may_repeat(started_at: datetime, whole_started: datetime) -> bool:

@@ -28,11 +28,11 @@ from pipeline.worker.writes import (
     WriterPolicy,
 )
 from process.bounded_cache import BoundedCache
-from schemas.documents.attempts import Digests, EpisodeRef, MinuteContribution, verdict_digest
+from schemas.documents.attempts import EpisodeRef, MinuteContribution
 from schemas.events import AttemptSummarized, MessageEmitted
 from summaries.episodes import PreviousAttempt, continues_episode, differences, repeats
 from summaries.fold import merged
-from summaries.retries import detail_digest
+from summaries.retries import digests_of
 from summaries.trends import contribution
 
 logger = logging.getLogger(__name__)
@@ -152,7 +152,7 @@ class BatchBuilder:
         """The attempt beside the previous one of its pod: does it repeat that one, does it continue its episode?"""
         cached = self._pods.before(summary) or predecessor
         previous = (cached or (await self._stored.predecessors([summary]))[summary.attempt_id]).attempt
-        digests = Digests(verdict_digest(summary), detail_digest(summary))
+        digests = digests_of(summary)
         is_repetition = repeats(previous, summary, digests)
         if previous and continues_episode(previous, summary, digests):
             episode = previous.episode._replace(changes=())

@@ -49,15 +49,18 @@ def refusal_runs(
     """
     # The last entry is what -1, no refusal, costs.
     words = np.array([*(len(encode_value(each)) + 1 for each in refusals), 0], dtype=np.int64)
+    firsts = np.zeros(len(words), dtype=np.int64)
     start = 0
     while start < len(rows):
         # No run is longer than the limit divided by the smallest row: only so many are looked at, or the cost would be
         # quadratic.
         ahead = slice(start, start + limit // int(rows.min()) + 1)
-        codes, firsts = np.unique(refusal[ahead], return_index=True)
-        sizes = rows[ahead].copy()
-        # A refusal takes its bytes once per record, where its first node stands; later nodes only point at it.
-        sizes[firsts] += words[codes]
+        codes = refusal[ahead]
+        # A refusal takes its bytes once per record, where its first node stands; later nodes only point at it. Of
+        # several values for one place numpy stores the last, hence the reversal.
+        firsts[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+        places = np.arange(len(codes))
+        sizes = rows[ahead] + np.where(firsts[codes] == places, words[codes], 0)
         stop = start + max(int(np.searchsorted(np.cumsum(sizes), limit, side="right")), 1)
         yield slice(start, stop)
         start = stop
@@ -74,7 +77,7 @@ def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
     # Encoded, not estimated: requests and error texts differ by kilobytes from pod to pod.
     head = len(encode_value(summary.model_copy(update=_only(summary, slice(0, 0)))))
     limit = max(MAX_VALUE_BYTES - head - _SLACK_BYTES, MAX_VALUE_BYTES // 4)
-    rows = _row_bytes(summary.nodes)
+    rows = _row_bytes(summary)
     # A summary without nodes (refused before any was judged) is still one record.
     cuts = list(refusal_runs(rows, summary.refusals, summary.refusal, limit)) or [slice(0, 0)]
     numbers = {"parts": len(cuts)}
@@ -99,15 +102,19 @@ def _shortened(text: str) -> str:
     return f"{text[:MAX_TEXT]} (and {over} more characters)" if over > _NOTE else text
 
 
-def _row_bytes(names: Sequence[str]) -> npt.NDArray[np.int64]:
-    """At most: the name in quotes and four numbers, of which a float32 takes up to 16 characters."""
+def _row_bytes(summary: AttemptSummarized) -> npt.NDArray[np.int64]:
+    """At most: the name in quotes, three codes and a score."""
+    names = summary.nodes
     sizes = np.fromiter(map(len, names), dtype=np.int64, count=len(names)) + 2
     # Only names with characters that JSON escapes or UTF-8 spells in several bytes have to be looked at one by one.
     # In JSON the list has a comma between names and two brackets: len(names) - 1 + 2 bytes beside names and quotes.
     if len(encode_value(names)) != int(sizes.sum()) + len(names) + 1:
         sizes = np.array([len(encode_value(name)) for name in names], dtype=np.int64)
-    # Three integers of a few digits and a float32 of at most 16, each with its comma.
-    return sizes + 48
+    tables = len(summary.verdicts), len(summary.requests), len(summary.refusals)
+    # A code has at most as many digits as its table has entries, and -1 has two characters; each has a comma.
+    codes = sum(max(len(str(entries)), 2) + 1 for entries in tables)
+    # A float32 takes up to 16 characters; where no node fits, all are ``0.0``.
+    return sizes + codes + (17 if summary.score.any() else 4) + 1
 
 
 def _only(summary: AttemptSummarized, cut: slice) -> dict[str, object]:

@@ -67,7 +67,8 @@ def _brackets(value: bytes) -> int:
 def _lists(value: Any) -> int:
     """How many lists there are, where lists of lists or objects hold nothing else; of others at most as many."""
     if isinstance(value, dict):
-        return sum(map(_lists, value.values()))
+        # Thousands of refusals are mostly numbers and texts.
+        return sum(_lists(each) for each in value.values() if isinstance(each, dict | list))
     if not isinstance(value, list):
         return 0
     return 1 + (sum(map(_lists, value)) if value and isinstance(value[0], dict | list) else 0)

@@ -39,7 +39,7 @@ class Digests(NamedTuple):
     verdicts: str
     """``verdict_digest``."""
     detail: str
-    """``repeats.detail_digest``."""
+    """Of everything but times; ``retries.digests_of``."""
 
 
 def reason_codes(refusals: list[Refusal]) -> list[str]:
@@ -63,7 +63,8 @@ def _digest_of_nodes(summary: AttemptSummarized) -> bytes:
     verdicts, verdict = _in_order(summary.verdicts, summary.verdict)
     refusals, refusal = _in_order([_canonical(each) for each in summary.refusals], summary.refusal)
     tables = orjson.dumps([summary.nodes, verdicts, refusals])
-    rows = np.concatenate([verdict, refusal, summary.refused_by]).astype("<i8")
+    # Table entries are fewer than 2**31: each takes bytes of its own in a record.
+    rows = np.concatenate([verdict, refusal, summary.refused_by], dtype="<i4", casting="unsafe")
     return blake2b(tables + rows.tobytes(), digest_size=16).digest()
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from schemas.events import BindOutcome, Refusal
 from summaries.episodes import differences
-from summaries.retries import detail_digest, may_repeat
+from summaries.retries import digests_of, may_repeat
 from tests.support.builders.events import STARTED, a_refusal, a_summary
 
 MEMORY = a_refusal(CardInsufficientMemory=3)
@@ -79,7 +79,7 @@ def test_of_thousands_of_changes_twenty_are_listed_and_the_others_counted() -> N
     ],
 )
 def test_a_repetition_has_only_its_name_and_times_for_itself(change: dict[str, Any], is_equal: bool) -> None:
-    assert (detail_digest(a_summary()) == detail_digest(a_summary(**change))) == is_equal
+    assert (digests_of(a_summary()).detail == digests_of(a_summary(**change)).detail) == is_equal
 
 
 def test_a_repetition_refers_to_the_same_day_and_no_more_than_six_hours_back() -> None:
