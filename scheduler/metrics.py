@@ -62,6 +62,9 @@ class Metrics:
             "verb",
             "result",
         )
+        self.node_states = self._counter(
+            "node_states", "States of nodes' devices written: changed ones, and each again within a day."
+        )
         self.unencodable = self._counter("unencodable_events", "Events that have no JSON or UTF-8 form.")
         self.published = self._counter("published_records", "Records that Kafka has acknowledged.")
         self.publish_failures = self._counter(

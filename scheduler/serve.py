@@ -31,6 +31,7 @@ from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
 from scheduler.publish.kafka_publisher import Publisher
+from scheduler.publish.node_states import NodeStates
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, SpoolLimits, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
@@ -59,6 +60,7 @@ class _Parts:
     certificates: Certificates | None
     cluster: "_Cluster"
     checks: NodeChecks
+    states: NodeStates
     settler: BindRecovery
     publisher: Publisher | None
     klog: KlogWriter | None
@@ -148,7 +150,7 @@ async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: B
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.publish and settings.kafka else None
     settler = BindRecovery(binds, cluster.api, event_writer, now_utc)
-    return _Parts(app, certificates, cluster, checks, settler, publisher, klog)
+    return _Parts(app, certificates, cluster, checks, scheduler.states, settler, publisher, klog)
 
 
 async def _open_cluster(settings: Settings, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:
@@ -183,6 +185,7 @@ async def _nothing() -> None:
 
 def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asyncio.Task[None]]":
     yield asyncio.create_task(parts.checks.run(), name="node checks")
+    yield asyncio.create_task(parts.states.run(), name="node states")
     yield asyncio.create_task(parts.settler.run(), name="settle binds")
     if parts.certificates:
         yield asyncio.create_task(parts.certificates.run(), name="certificate")

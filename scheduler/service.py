@@ -30,8 +30,10 @@ from scheduler.klog.writer import Klog, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.publish import event_builder
 from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.node_states import Life, NodeStates
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.events import PodRef
+from schemas.ids import microseconds
 
 log = logging.getLogger(__name__)
 
@@ -53,6 +55,7 @@ class Scheduler:
     """Answers filter and bind calls. While `api.problem` is not empty, every answer is that text as its Error.
 
     columns: kept up to date by `Observer`, and by the reservations made here. claims: shared with the `Observer`.
+    states: its task runs beside the calls.
     """
 
     def __init__(
@@ -68,24 +71,23 @@ class Scheduler:
     ) -> None:
         self._name, self._policy, self._columns, self._api = name, policy, columns, api
         self._claims, self._binder, self._clock = claims, binder, clock
-        self._events, self._metrics, self._klog, self._binds = (
-            records.events,
-            records.metrics,
-            records.klog,
-            records.binds,
-        )
+        self._events, self._metrics = records.events, records.metrics
+        self._klog, self._binds = records.klog, records.binds
         self._attempts: BoundedCache[str, AttemptRef] = BoundedCache(MAX_REMEMBERED_ATTEMPTS)
+        # Its start names this scheduler's life: in that of its predecessor a revision meant another state.
+        life = Life(name, microseconds(clock()))
+        self.states = NodeStates(life, columns, self._events, clock, self._metrics, api.problem)
 
     async def filter(self, request: FilterRequest) -> bytes:
         """The reply to POST /filter."""
         started_at = self._clock()
-        # HAMi blocks here until kube-scheduler gives up; an Error at once lets it put the pod back into its queue.
+        # HAMi waits until kube-scheduler gives up; an Error at once lets it put the pod back into its queue.
         if problem := self._problem(request.pod["metadata"]["uid"]):
             self._metrics.decisions.labels("failed").inc()
             return filter_reply(error=problem)
         # A cluster file need not hold the pod; without this, the patch and the bind would not find it.
         self._api.offered(request.pod)
-        answer = decide(self._columns, request.pod, request.node_names, self._policy)
+        answer = self._decide(request)
         if isinstance(answer, NotOurs):
             self._metrics.decisions.labels("not_ours").inc()
             # As HAMi: a pod without its resources gets every node back unchanged.
@@ -94,6 +96,23 @@ class Scheduler:
         if isinstance(answer, Failed):
             return await self._fail(attempt, request, answer)
         return await self._conclude(attempt, request, answer)
+
+    def _decide(self, request: FilterRequest) -> Decision | NotOurs | Failed:
+        """The decision, with the states that it refers to in the spool."""
+        uid = request.pod["metadata"]["uid"]
+        own = self._columns.pod_use(uid)
+        # Released first: a verdict follows from the state alone, and what the pod itself holds counts in none.
+        release(self._columns, uid)
+        answer: Decision | NotOurs | Failed | None = None
+        try:
+            answer = decide(self._columns, request.pod, request.node_names, self._policy)
+        finally:
+            if own and not isinstance(answer, Decision):
+                self._columns.hold(uid, own)
+        if isinstance(answer, Decision):
+            # Before the reservation changes a state, and before another call refers to one.
+            self.states.write_changed()
+        return answer
 
     def simulate(self, request: FilterRequest) -> bytes:
         """The reply on the nodes that were sent whole, with all devices free; nothing is kept or recorded."""
@@ -124,7 +143,7 @@ class Scheduler:
             # Reserved first: calls that are answered during the patch already see these devices as taken.
             error = await self._annotate(attempt.pod, decision)
         ended_at = self._clock()
-        self._events.write(event_builder.events_of(attempt, decision, ended_at, error))
+        self._events.write(event_builder.events_of(attempt, decision, ended_at, error, epoch=self.states.life.epoch))
         self._klog.decided(attempt, decision, ended_at, error)
         self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
         await self._events.flush()

@@ -19,6 +19,7 @@ from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.spool.spool import now_utc
 from schemas.codec.records import decode, encode
 from schemas.events import AttemptEvent, PodRef
+from schemas.ids import microseconds
 from summaries.answer import detail, schedulerlog_json
 from summaries.fold import summarize
 
@@ -47,7 +48,7 @@ def simulate(
     answer = decide(columns, pod, list(manifest.nodes), policy)
     if isinstance(answer, Decision):
         # Through the form on the wire, so that the answer is what a reader of Kafka would give.
-        return _as_read(event_builder.events_of(attempt, answer, now))
+        return _as_read(event_builder.events_of(attempt, answer, now, epoch=microseconds(now)))
     if isinstance(answer, Failed):
         return _as_read([event_builder.failure_of(attempt, answer, len(manifest.nodes), now)])
     return []

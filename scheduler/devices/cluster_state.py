@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hami.allocation import AllocationError
-from hami.handshake import allocatable_devices
-from hami.node_registration import NodeDevices, combine, cordoned_devices, read_node
-from hami.registration import Malformed, Registration
-from hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, code_of, find_vendor
+from hami.node_registration import NodeDevices, cordoned_devices
+from hami.registration import Registration
+from hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, code_of
 from scheduler.devices import node_columns
 from scheduler.devices.node_columns import DeviceKinds
 from scheduler.devices.node_entry import NodeEntry, NodeFragment, RegisteredKind, fragment_of
+from scheduler.devices.node_readings import NodeReadings
+from scheduler.devices.node_revisions import NodeRevisions
 from scheduler.devices.pod_usage import PodUse, has_ended, is_leaving, pod_use
 from scheduler.devices.quota import Quotas
-from scheduler.devices.registration_step import LastLook, RegistrationStep, next_step, unregistered_cause
 
 
 class ClusterColumns:
@@ -30,18 +30,15 @@ class ClusterColumns:
 
     def __init__(self, vendors: Vendors = ONLY_NVIDIA, *, accepts_colon_form: bool = True) -> None:
         self.vendors = vendors
-        self._nvidia = find_vendor(vendors, NVIDIA.word) or NVIDIA
         self._nvidia_code = code_of(vendors, NVIDIA.word)
         self.devices = node_columns.device_table()
         self.nodes = node_columns.node_table(len(vendors))
+        self.revisions = NodeRevisions(self.nodes)
         self.quotas = Quotas()
-        self._nvidia_devices: dict[str, NodeDevices] = {}  # outlast a broken annotation, those of other vendors do not
-        self._accepts_colon_form = accepts_colon_form
+        self._readings = NodeReadings(vendors, accepts_colon_form=accepts_colon_form)
         self._ids: dict[str, int] = {}
         self._entries: dict[int, NodeEntry] = {}
         self._fragments: dict[int, NodeFragment] = {}
-        self._last: dict[str, LastLook] = {}
-        self._causes: dict[str, str] = {}
         self._kinds = DeviceKinds()
         self._rows: dict[str, set[int]] = {}
         self._pods: dict[str, PodUse] = {}
@@ -56,38 +53,13 @@ class ClusterColumns:
         Under a malformed annotation, what the node registered before still counts; `unregistered_cause` has the cause.
         """
         metadata = _mapping(node.get("metadata"))
-        name, annotations = str(metadata.get("name", "")), _mapping(metadata.get("annotations"))
-        keys, allocatable = self._nvidia.node, allocatable_devices(node, self._nvidia.resources.count)
-        last = self._last.get(name, LastLook())
-        step = next_step(last, annotations, allocatable, now, keys)
-        reading = read_node(node, self.vendors, now)
-        nvidia = self._accepted(reading.nvidia)
-        self._last[name] = LastLook(allocatable, None if step is RegistrationStep.DROP else last.register)
-        if step is RegistrationStep.DROP:
-            self._nvidia_devices.pop(name, None)
-        if step is RegistrationStep.READ and isinstance(nvidia, NodeDevices):
-            self._last[name] = LastLook(allocatable, annotations[keys.register])
-            self._nvidia_devices[name] = nvidia
-        self._register(name, combine(self._nvidia_devices.get(name), reading.others, self.vendors))
-        self._explain(name, nvidia if isinstance(nvidia, Malformed) else reading.problem or nvidia, step)
-        self._apply_cordon(name, annotations)  # at every change: HAMi overlooks it while the registration is the same
+        name = str(metadata.get("name", ""))
+        self.register(name, self._readings.read(name, node, now))
+        # At every change of the node: HAMi overlooks a cordon while the registration is the same.
+        self._apply_cordon(name, _mapping(metadata.get("annotations")))
 
-    def _accepted(self, nvidia: NodeDevices | Malformed | None) -> NodeDevices | Malformed | None:
-        """NVIDIA's registration, unless it has a form that is switched off."""
-        if isinstance(nvidia, NodeDevices) and nvidia.registration.form == "colon" and not self._accepts_colon_form:
-            problem = "is in the form of HAMi up to v2.7, which is switched off here"
-            return Malformed(self._nvidia.node.register, "", problem)
-        return nvidia
-
-    def _explain(self, name: str, found: NodeDevices | Malformed | None, step: RegistrationStep) -> None:
-        if isinstance(found, Malformed):
-            self._causes[name] = str(found)
-        elif name in self._ids or found is None:
-            self._causes.pop(name, None)
-        else:
-            self._causes[name] = unregistered_cause(step)
-
-    def _register(self, name: str, found: NodeDevices | None) -> None:
+    def register(self, name: str, found: NodeDevices | None) -> None:
+        """Replace the devices of a node; None unregisters it."""
         old = self.entry(name)
         if old and old.devices == found:  # most changes of a node (status, lock) leave its devices alone
             return
@@ -102,7 +74,8 @@ class ClusterColumns:
             entry.rows.setdefault(device.uuid, []).append(row)
             self._rows.setdefault(device.uuid, set()).add(row)  # several nodes may register the same UUID
         self._ids[name], self._entries[entry.id], self._fragments[entry.id] = entry.id, entry, entry.fragment
-        node_columns.fill_device_rows(self.devices, entry, self._kinds)
+        self.revisions.begin(entry.id)
+        node_columns.fill_device_rows(self.devices, entry, self._kinds, self.vendors)
         node_columns.fill_node_row(self.nodes, self.devices, entry, self.vendors, self._nvidia_code)
         for uid in self._pods_on.get(name, ()):  # pods may be known before their node, and outlast its registration
             node_columns.add_use(self.devices, self.nodes, entry, self._pods[uid], 1)
@@ -110,20 +83,22 @@ class ClusterColumns:
     def _apply_cordon(self, name: str, annotations: Mapping[str, Any]) -> None:
         entry = self.entry(name)
         if entry:
-            cordoned = cordoned_devices(annotations)
-            self.devices["is_cordoned"][entry.rows_slice] = [uuid in cordoned for uuid in entry.fragment.uuids]
+            listed = cordoned_devices(annotations)
+            cordoned = np.array([uuid in listed for uuid in entry.fragment.uuids], np.bool_)
+            if not np.array_equal(self.devices["is_cordoned"][entry.rows_slice], cordoned):
+                self.devices["is_cordoned"][entry.rows_slice] = cordoned
+                self.revisions.changed(entry.id)
 
     def delete_node(self, name: str) -> None:
         """Forget a node. Its pods remain known, and count again if the node comes back."""
         self._unregister(name)
-        self._nvidia_devices.pop(name, None)
-        self._last.pop(name, None)
-        self._causes.pop(name, None)
+        self._readings.forget(name)
 
     def _unregister(self, name: str) -> None:
         node_id = self._ids.pop(name, None)
         if node_id is not None:
             entry = self._entries.pop(node_id)
+            self.revisions.end(node_id, name)
             del self._fragments[node_id]
             for uuid, rows in entry.rows.items():
                 self._rows[uuid].difference_update(rows)
@@ -138,7 +113,7 @@ class ClusterColumns:
         A node without a register annotation has no cause. A registered node may have one: what it registered before
         still counts, but its annotation is broken now.
         """
-        return self._causes.get(name)
+        return self._readings.cause(name)
 
     @property
     def node_names(self) -> tuple[str, ...]:
@@ -234,6 +209,7 @@ class ClusterColumns:
         entry = self.entry(use.node)
         if entry:
             node_columns.add_use(self.devices, self.nodes, entry, use, sign)
+            self.revisions.changed(entry.id)
 
     # Quotas
 

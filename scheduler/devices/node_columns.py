@@ -5,6 +5,7 @@ from typing import Final
 
 import numpy as np
 
+from hami.vendors import Vendors
 from scheduler.devices.column_table import Table
 from scheduler.devices.node_entry import MIG_MODE, NodeEntry, RegisteredKind
 from scheduler.devices.pod_usage import PodUse
@@ -27,10 +28,11 @@ def device_table() -> Table:
 
 
 def node_table(vendors: int) -> Table:
-    """An empty table with a row per node: sums over its devices, its block in the device table, counts by vendor."""
+    """An empty table with a row per node: sums over its devices, its block in the device table, counts by vendor, and
+    what `NodeRevisions` keeps there; written_at: microseconds since 1970, 0 for never."""
     return Table(
         {
-            **dict.fromkeys((*USED, *TOTAL, "start", "size"), np.int64),
+            **dict.fromkeys((*USED, *TOTAL, "start", "size", "revision", "published", "written_at"), np.int64),
             "has_mig": np.bool_,
             **{countable(code): np.int64 for code in range(1, vendors + 1)},
         }
@@ -58,7 +60,7 @@ class DeviceKinds:
         return code
 
 
-def fill_device_rows(table: Table, entry: NodeEntry, kinds: DeviceKinds) -> None:
+def fill_device_rows(table: Table, entry: NodeEntry, kinds: DeviceKinds, vendors: Vendors) -> None:
     """Write what the node registered into its block of the device table."""
     block = entry.rows_slice
     devices = entry.devices.registration.devices
@@ -68,7 +70,10 @@ def fill_device_rows(table: Table, entry: NodeEntry, kinds: DeviceKinds) -> None
     table["numa"][block] = [device.numa for device in devices]
     # The index only orders the devices of one node; where it exceeds 63 bits, it only has to remain the largest.
     table["index"][block] = [min(device.index, _INT64_MAX) for device in devices]
-    table["kind"][block] = [kinds.code(RegisteredKind.of(device)) for device in devices]
+    # Code 0 is no vendor.
+    words = ("", *(vendor.word for vendor in vendors))
+    owned = zip(devices, entry.devices.vendors, strict=True)
+    table["kind"][block] = [kinds.code(RegisteredKind.of(device, words[code])) for device, code in owned]
     table["is_healthy"][block] = [device.is_healthy for device in devices]
     table["vendor"][block] = entry.devices.vendors
     table["is_mig"][block] = [device.mode == MIG_MODE for device in devices]

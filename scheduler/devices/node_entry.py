@@ -32,17 +32,24 @@ class NodeFragment:
 
 
 class RegisteredKind(NamedTuple):
-    """The properties that a device shares with many others; type filters depend on them. Units as in `Device`."""
+    """The properties that a device shares with many others; type filters depend on them. Units as in `Device`.
+
+    vendor: its word; empty for none.
+    """
 
     model: str
+    vendor: str
     mode: str
     memory_mib: int
     cores: int
     slots: int
+    mig_profiles: tuple[MigProfile, ...]
 
     @classmethod
-    def of(cls, device: Device) -> "RegisteredKind":
-        return cls(device.model, device.mode, device.memory_mib, device.cores, device.slots)
+    def of(cls, device: Device, vendor: str) -> "RegisteredKind":
+        return cls(
+            device.model, vendor, device.mode, device.memory_mib, device.cores, device.slots, device.mig_profiles
+        )
 
 
 @dataclass(slots=True)

@@ -96,6 +96,7 @@ class _Attempt:
             containers=self.requests,
             node_names=self.names,
             fragments=columns.fragments(self.ids.tolist()),
+            revision=columns.revisions.of(self.ids),
             node_verdict=self.verdict,
             score=self.score,
             refused_by=self.refused_by,

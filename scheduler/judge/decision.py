@@ -106,6 +106,7 @@ class Decision:
     containers: tuple[VendorRequest, ...]  # init containers first, in pod order; one each, or one per vendor
     node_names: tuple[str, ...]  # (n,)
     fragments: tuple[NodeFragment | None, ...]  # (n,) None: unregistered
+    revision: NDArray[np.int64]  # (n,) of the state of each node's devices; -1: unregistered
     node_verdict: NDArray[np.uint8]  # (n,) index into verdict_codes.NODE_VERDICTS
     score: NDArray[np.float32]  # (n,) HAMi's node score; 0 where the node does not fit
     refused_by: NDArray[np.int64]  # (n,) index of the container that refused the node, -1

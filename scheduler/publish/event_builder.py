@@ -12,8 +12,10 @@ from hami.requests import UNSET_PERCENT
 from scheduler.judge.decision import Decision, Failed
 from scheduler.judge.request import VendorRequest
 from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.device_records import INT64_MAX, device_records
+from scheduler.publish.device_records import device_records
 from scheduler.publish.node_records import node_records
+from scheduler.publish.picked_devices import picked_devices
+from scheduler.publish.record_columns import INT64_MAX
 from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodesJudged, Request
 
 # Models that are built without validation below also name their empty lists and mappings: pydantic would look up the
@@ -21,16 +23,17 @@ from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, Nodes
 
 
 def events_of(
-    attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str = ""
+    attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str = "", *, epoch: int
 ) -> Iterator[DevicesJudged | NodesJudged | AttemptConcluded]:
     """All events about one decision.
 
     error: why the decision could not be written to the pod. Then no node is chosen; the verdicts remain.
+    epoch: of the revisions of nodes in the decision.
     """
     requests = [request_of(container) for container in decision.containers]
     common_fields = attempt.common_fields
     devices = nodes = 0
-    for devices_judged in device_records(common_fields, decision, requests):
+    for devices_judged in device_records(common_fields, decision, requests, epoch):
         devices += 1
         yield devices_judged
     for nodes_judged in node_records(common_fields, decision, is_placed=not error):
@@ -49,6 +52,7 @@ def events_of(
         device_records=devices,
         node_records=nodes,
         chosen=None if error else decision.chosen,
+        picked=[] if error else picked_devices(decision, requests),
         error=error,
         refused_nodes={},
     )
@@ -65,6 +69,7 @@ def failure_of(attempt: AttemptRef, failed: Failed, offered_nodes: int, ended_at
         judged_devices=0,
         device_records=0,
         node_records=0,
+        picked=[],
         error=failed.error,
         refused_nodes={},
     )

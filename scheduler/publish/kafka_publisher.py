@@ -24,11 +24,11 @@ from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.spool import Batch, Spool
 from schemas.ids import microseconds
-from schemas.topics import DECISIONS, NODES, PODS
+from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS
 
 log = logging.getLogger(__name__)
 
-TOPICS: Final = (DECISIONS, PODS, NODES)
+TOPICS: Final = (DECISIONS, PODS, NODES, NODE_STATES)
 SILENCE_SECONDS: Final = 10.0
 """Without an acknowledgement for so long the log says that Kafka does not answer."""
 GIVE_UP_SECONDS: Final = 300.0

@@ -63,7 +63,7 @@ class _NodeColumns:
 
     def runs(self, max_bytes: int) -> Iterator[slice]:
         """Slices of nodes that take at most `max_bytes`; a record holds each distinct refusal once."""
-        all_codes = (np.arange(len(self._names)), self._verdict, self._refusal, self._decision.refused_by)
+        all_codes = (self._verdict, self._refusal, self._decision.refused_by)
         numbers = sum(map(widest, all_codes)) + np.where(self._score == 0, _ZERO_BYTES, _FLOAT_BYTES)
         texts = np.fromiter(map(len, self._names), np.int64) + 1
         return refusal_runs(texts + numbers, self._refusals, self._refusal, max_bytes)
@@ -73,7 +73,6 @@ class _NodeColumns:
         refusals, refusal = cut_refusals(self._refusals, self._refusal[run])
         return {
             "nodes": json_array(self._names[run]),
-            "node_index": np.arange(run.start, run.stop),
             "verdict": self._verdict[run],
             "score": self._score[run],
             "refused_by": self._decision.refused_by[run],

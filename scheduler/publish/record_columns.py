@@ -1,4 +1,4 @@
-"""What device records and node records share: columns as JSON, and how many bytes they take at most."""
+"""What records about devices and nodes share: columns as JSON, and how many bytes they take at most."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
@@ -14,7 +14,7 @@ Ints = NDArray[np.int64]
 T = TypeVar("T")
 
 NAME_JSON: Final = attrgetter("name_json")
-UUIDS_JSON: Final = attrgetter("uuids_json")
+INT64_MAX: Final = 2**63 - 1
 
 _SLACK_BYTES: Final = 128
 """For brackets, and for a part number with more digits than in the empty record."""

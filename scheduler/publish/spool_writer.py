@@ -8,9 +8,9 @@ from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool
 from schemas.codec.records import UnencodableError, encode
-from schemas.events import DevicesJudged, Event, NodeEvent, PodObserved
+from schemas.events import DevicesJudged, Event, NodeEvent, NodeStateChanged, PodObserved
 from schemas.ids import microseconds
-from schemas.topics import DECISIONS, NODES, PODS, Topic
+from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, Topic
 
 log = logging.getLogger(__name__)
 
@@ -47,5 +47,5 @@ class SpoolWriter:
 
 def _topic_of(event: Event) -> Topic:
     if isinstance(event, NodeEvent):
-        return NODES
+        return NODE_STATES if isinstance(event, NodeStateChanged) else NODES
     return PODS if isinstance(event, PodObserved) else DECISIONS

@@ -1,6 +1,7 @@
 """A whole scheduler without a socket and without Kafka: its app, and what it told."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from scheduler.service import Records, Scheduler
 from schemas.codec.records import decode
 from schemas.events import Event
 from tests.support.builders.kube_objects import Json
-from tests.support.builders.spool_entries import Clock
+from tests.support.builders.spool_entries import NOW, Clock
 
 
 def manifest_of(*objects: Json) -> Manifest:
@@ -34,9 +35,15 @@ class Serving:
     """`objects` are the cluster file."""
 
     def __init__(
-        self, folder: Path, *objects: Json, max_body_bytes: int = 10**6, simulates_whole_nodes: bool = False
+        self,
+        folder: Path,
+        *objects: Json,
+        max_body_bytes: int = 10**6,
+        simulates_whole_nodes: bool = False,
+        started_at: datetime = NOW,
     ) -> None:
         self.clock, self.metrics = Clock(), Metrics()
+        self.clock.now = started_at
         self.spool = Spool(folder / "spool", clock=self.clock)
         event_writer = SpoolWriter(self.spool, self.clock, self.metrics)
         self.columns, claims = ClusterColumns(), Claims()

@@ -9,6 +9,7 @@ import pytest
 import zstandard
 from hypothesis import given, settings
 
+from hami.annotations import ASSIGNED_NODE, DEVICES_ALLOCATED
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
@@ -26,6 +27,8 @@ from schemas.events import (
     PodRef,
 )
 from tests.support.builders.kube_objects import STARTED, Json, a_cluster, a_container, a_device, a_node, a_pod
+from tests.support.builders.node_states import lookup
+from tests.support.harness.states_in_memory import LIFE, read_back, states_of
 from tests.support.stress import examples
 
 ATTEMPT = AttemptRef.of("hami-scheduler", PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED)
@@ -39,18 +42,17 @@ def decided(columns: ClusterColumns, pod: Json, names: list[str]) -> Decision:
 
 def written(decision: Decision, error: str = "") -> list[Event]:
     """The events as a reader of Kafka gets them."""
-    records = [encode(event) for event in events_of(ATTEMPT, decision, STARTED, error)]
-    assert all(len(record.value) < MAX_VALUE_BYTES for record in records)
-    events = [decode(record.value, record.headers) for record in records]
-    assert all(isinstance(event, Event) for event in events), events
-    return [event for event in events if isinstance(event, Event)]
+    events = list(events_of(ATTEMPT, decision, STARTED, error, epoch=LIFE.epoch))
+    assert all(len(encode(event).value) < MAX_VALUE_BYTES for event in events)
+    return read_back(events)
 
 
-def device_verdicts(events: list[Event]) -> dict[tuple[int, str], list[tuple[str, str]]]:
+def device_verdicts(events: list[Event], columns: ClusterColumns) -> dict[tuple[int, str], list[tuple[str, str]]]:
+    state_of = lookup(states_of(columns))
     found: dict[tuple[int, str], list[tuple[str, str]]] = {}
     for event in events:
         if isinstance(event, DevicesJudged):
-            for row in event.each_device():
+            for row in event.each_device(state_of):
                 found.setdefault((event.container, row.node), []).append((row.uuid, row.verdict))
     return found
 
@@ -77,7 +79,7 @@ def conclusion(events: list[Event]) -> AttemptConcluded:
 def test_every_device_of_every_node_is_reported_also_when_the_pod_fits() -> None:
     columns = a_cluster(a_node("node1"), a_node("node2", devices=2))
     events = written(decided(columns, a_pod(), ["node1", "node2"]))
-    verdicts = device_verdicts(events)
+    verdicts = device_verdicts(events, columns)
     assert [len(verdicts[0, name]) for name in ("node1", "node2")] == [8, 2]
     assert {word for rows in verdicts.values() for _, word in rows} == {"picked", "not reached"}
     assert conclusion(events).chosen == "node1"
@@ -104,8 +106,8 @@ def test_a_decision_that_could_not_be_written_to_the_pod_chooses_nothing_and_kee
 
 
 def test_the_conclusion_counts_the_records_before_it() -> None:
-    nodes = [a_node(f"node{number}") for number in range(400)]
-    events = written(decided(a_cluster(*nodes), a_pod(), [f"node{number}" for number in range(400)]))
+    names = [f"node{number:0240}" for number in range(400)]
+    events = written(decided(a_cluster(*(a_node(name) for name in names)), a_pod(), names))
     kinds = Counter(type(event) for event in events)
     assert conclusion(events).device_records == kinds[DevicesJudged] > 1
     assert conclusion(events).node_records == kinds[NodesJudged]
@@ -116,18 +118,62 @@ def test_the_conclusion_counts_the_records_before_it() -> None:
         assert parts == list(range(kinds[kind]))
 
 
-def test_an_attempt_on_a_big_cluster_is_less_than_30_bytes_a_verdict_on_the_wire() -> None:
+def a_big_cluster(nodes: int) -> tuple[ClusterColumns, list[str]]:
     draw = random.Random(3)
-    names = [f"node-{number:04}" for number in range(1000)]
-    nodes = [
-        a_node(name, [a_device(f"GPU-{uuid.UUID(int=draw.getrandbits(128))}", index=device) for device in range(8)])
-        for name in names
-    ]
-    decision = decided(a_cluster(*nodes), a_pod(containers=[a_container(gpus=8, gpumem=50000)]), names)
-    records = [encode(event) for event in events_of(ATTEMPT, decision, STARTED)]
+    names = [f"node-{number:04}" for number in range(nodes)]
+    gpus = ([a_device(f"GPU-{uuid.UUID(int=draw.getrandbits(128))}", index=n) for n in range(8)] for _ in names)
+    return a_cluster(*map(a_node, names, gpus)), names
+
+
+def test_a_verdict_on_a_device_of_a_big_cluster_is_less_than_two_bytes_on_the_wire() -> None:
+    columns, names = a_big_cluster(1000)
+    decision = decided(columns, a_pod(containers=[a_container(gpus=8, gpumem=50000)]), names)
+    records = [encode(event) for event in events_of(ATTEMPT, decision, STARTED, epoch=LIFE.epoch)]
     assert max(len(record.value) for record in records) < MAX_VALUE_BYTES
     compress = zstandard.ZstdCompressor(level=1).compress
-    assert sum(len(compress(record.value)) for record in records) < 30 * 8000
+    assert sum(len(compress(record.value)) for record in records) < 2 * 8000
+
+
+def test_rows_that_are_the_devices_of_the_state_in_order_name_no_positions() -> None:
+    columns = a_cluster(a_node("node1"), a_node("node2", devices=2))
+    (judged,) = (
+        event for event in written(decided(columns, a_pod(), ["node1", "node2"])) if isinstance(event, DevicesJudged)
+    )
+    assert (judged.rows.tolist(), judged.device.tolist()) == ([8, 2], [])
+
+
+def test_rows_count_the_models_of_their_devices() -> None:
+    mixed = [a_device("GPU-0"), a_device("GPU-1", type="NVIDIA L4"), a_device("GPU-2", type="NVIDIA L4", devmem=1)]
+    columns = a_cluster(a_node("node1", mixed), a_node("node2", devices=2))
+    (judged,) = (
+        event for event in written(decided(columns, a_pod(), ["node1", "node2"])) if isinstance(event, DevicesJudged)
+    )
+    assert judged.models == {"NVIDIA A40": 3, "NVIDIA L4": 2}
+
+
+def test_the_conclusion_has_the_picked_devices_as_they_stood_before() -> None:
+    running = a_pod("running", annotations={ASSIGNED_NODE: "node1", DEVICES_ALLOCATED: "GPU-node1-1,NVIDIA,1000,20:;"})
+    columns = a_cluster(a_node(devices=2))
+    columns.apply_pod(running)
+    share = a_container("second", gpus=2, **{"gpumem-percentage": 25})
+    asked = [a_container("first", gpumem=3000, gpucores=30), share]
+    found = conclusion(written(decided(columns, a_pod(containers=asked), ["node1"]))).picked
+    assert [(one.container, one.uuid, one.memory_mib, one.cores_percent) for one in found] == [
+        (0, "GPU-node1-0", 3000, 30),
+        # A quarter of 45,912 MiB.
+        (1, "GPU-node1-0", 11478, 0),
+        (1, "GPU-node1-1", 11478, 0),
+    ]
+    # What the first container took counts for the second one.
+    used = [(one.memory_used_mib, one.cores_used_percent, one.slots_used) for one in found]
+    assert used == [(0, 0, 0), (3000, 30, 1), (1000, 20, 1)]
+    assert {(one.model, one.memory_total_mib, one.cores_total_percent, one.slots_total) for one in found} == {
+        ("NVIDIA A40", 45912, 100, 10)
+    }
+
+
+def test_a_decision_that_was_not_written_has_no_picked_devices() -> None:
+    assert conclusion(written(decided(a_cluster(a_node()), a_pod(), ["node1"]), "refused")).picked == []
 
 
 def test_a_share_of_the_device_is_reported_as_a_percentage() -> None:
@@ -196,7 +242,7 @@ def test_what_is_decoded_is_what_was_decided(cluster: dict[str, list[Json]], ask
     if not isinstance(answer, Decision):
         return
     events = written(answer)
-    rows, nodes = device_verdicts(events), node_verdicts(events)
+    rows, nodes = device_verdicts(events, columns), node_verdicts(events)
     reasons = answer.failed_nodes()
     assert list(nodes) == names
     assert conclusion(events).chosen == answer.chosen

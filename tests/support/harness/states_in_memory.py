@@ -1,0 +1,25 @@
+"""The states of a cluster's nodes as a reader of Kafka gets them, without a spool."""
+
+from collections.abc import Iterable
+
+from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.publish.node_states import Life, StateBuilder
+from schemas.codec.records import decode, encode
+from schemas.events import Event, NodeStateChanged
+from tests.support.builders.kube_objects import STARTED
+
+LIFE = Life("hami-scheduler", 1_795_230_000_000_000)
+
+
+def read_back(events: Iterable[Event]) -> list[Event]:
+    """The events, encoded and decoded."""
+    records = map(encode, events)
+    decoded = [decode(record.value, record.headers) for record in records]
+    assert all(isinstance(event, Event) for event in decoded), decoded
+    return [event for event in decoded if isinstance(event, Event)]
+
+
+def states_of(columns: ClusterColumns) -> list[NodeStateChanged]:
+    """The state of every registered node, in the order of `columns.node_names`."""
+    states = StateBuilder(LIFE, columns).states(columns.ids(columns.node_names), STARTED)
+    return [event for event in read_back(states) if isinstance(event, NodeStateChanged)]
