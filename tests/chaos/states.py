@@ -11,6 +11,10 @@ from tests.chaos.ledger import DEVICES, Entry, Json, Verdict
 STATE = "io.schedulerlog.node.state.changed.v1"
 
 
+SHOWN_NODE = "node1"
+"""Of this node the API is asked for single devices."""
+
+
 class Life(NamedTuple):
     """One life of a scheduler: revisions are counted within it."""
 
@@ -28,16 +32,24 @@ class SeenStates:
     """Index, id and state of every document."""
     dead_letters: Sequence[str] = ()
     """The ce_id of every dead letter that was a state."""
+    shown: Mapping[str, Sequence[tuple[str, str]]] = field(default_factory=dict)
+    """By the key of a pod, UUID and verdict of the devices of ``SHOWN_NODE`` in the API's answer."""
 
 
 class Reference(NamedTuple):
     """A node of a record of verdicts, with the state that it names."""
 
     state: str
+    node: str
     entry: Entry
     started_at: datetime
-    devices: int
-    """At least so many devices the state has to have."""
+    rows: Sequence[tuple[int, str]]
+    """Position in the state, and the verdict."""
+
+    @property
+    def devices(self) -> int:
+        """At least so many devices the state has to have."""
+        return 1 + max(device for device, _ in self.rows)
 
 
 def lives(decisions: Sequence[Entry]) -> set[Life]:
@@ -57,6 +69,7 @@ def compare(
     states = [entry for entry in accepted if entry.type == STATE and _life(entry.id) in own]
     _references(states, list(_named(decisions)), seen, verdict)
     _visible(states, seen, verdict)
+    _shown(states, decisions, seen, verdict)
     known = {entry.id for entry in states}
     found = {*seen.published, *(name for _, name, _ in seen.documents)}
     if not may_be_more:
@@ -68,15 +81,16 @@ def _references(states: Sequence[Entry], references: Sequence[Reference], seen: 
     """Every verdict's state was accepted before it, has its devices, and is in an index where readers look."""
     first = {entry.id: entry for entry in reversed(states)}
     indexed = {(index, name) for index, name, _ in seen.documents}
-    for state, entry, started_at, devices in references:
+    for each in references:
+        state, entry = each.state, each.entry
         if (known := first.get(state)) is None:
             verdict.missing.append(f"state {state}, which record {entry.id} names")
             continue
         if known.place > entry.place:
             verdict.different.append(f"state {state} was accepted after record {entry.id}, which names it")
-        if devices > (count := len(json.loads(known.value)["uuid"])):
-            verdict.different.append(f"record {entry.id} names device {devices - 1} of {count} of state {state}")
-        if not any((index, state) in indexed for index in _indices_near(started_at)):
+        if each.devices > (count := len(json.loads(known.value)["uuid"])):
+            verdict.different.append(f"record {entry.id} names device {each.devices - 1} of {count} of state {state}")
+        if not any((index, state) in indexed for index in _indices_near(each.started_at)):
             verdict.missing.append(f"document of state {state} near the day of record {entry.id}")
 
 
@@ -96,15 +110,30 @@ def _visible(states: Sequence[Entry], seen: SeenStates, verdict: Verdict) -> Non
         ]
 
 
+def _shown(states: Sequence[Entry], decisions: Sequence[Entry], seen: SeenStates, verdict: Verdict) -> None:
+    """The API gives every verdict on a device with the device's UUID."""
+    devices = {entry.id: json.loads(entry.value)["uuid"] for entry in states}
+    judged: dict[str, list[tuple[str, str]]] = {pod: [] for pod in seen.shown}
+    for reference in _named(decisions):
+        if reference.node == SHOWN_NODE and reference.entry.key in judged:
+            # A state that was never accepted is reported above.
+            uuids = dict(enumerate(devices.get(reference.state, [])))
+            judged[reference.entry.key] += [(uuids.get(device, ""), word) for device, word in reference.rows]
+    verdict.different += [
+        f"devices of {pod} in the API" for pod, rows in judged.items() if list(seen.shown[pod]) != rows
+    ]
+
+
 def _named(decisions: Sequence[Entry]) -> Iterator[Reference]:
     for entry, value in _verdicts(decisions):
-        positions, started_at = iter(value.get("device", ())), datetime.fromisoformat(value["started_at"])
-        for node, revision, rows in zip(value["nodes"], value["revision"], value["rows"], strict=True):
-            # No rows: the node offers nothing, and needs no state.
+        positions, codes = iter(value.get("device", ())), iter(value["verdict"])
+        started_at = datetime.fromisoformat(value["started_at"])
+        for node, revision, count in zip(value["nodes"], value["revision"], value["rows"], strict=True):
+            state = f"{value['scheduler']}/{node}/state/{value['epoch']}/{revision}"
+            rows = [(next(positions, row), value["verdicts"][next(codes)]) for row in range(count)]
+            # Without rows the node offers nothing, and needs no state.
             if rows:
-                state = f"{value['scheduler']}/{node}/state/{value['epoch']}/{revision}"
-                devices = 1 + max(next(positions, row) for row in range(rows))
-                yield Reference(state, entry, started_at, devices)
+                yield Reference(state, node, entry, started_at, rows)
 
 
 def _verdicts(decisions: Sequence[Entry]) -> Iterator[tuple[Entry, Json]]:

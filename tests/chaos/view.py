@@ -11,7 +11,7 @@ from aiokafka import AIOKafkaConsumer
 
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES, NODE_STATES
 from tests.chaos.ledger import Seen
-from tests.chaos.states import SeenStates
+from tests.chaos.states import SHOWN_NODE, SeenStates
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class View:
             partitions=len({each.partition for each in own[DECISIONS.name]}),
         )
 
-    def seen_states(self, epochs: set[int]) -> SeenStates:
-        """Everything that can be seen of states now; documents only of these epochs."""
+    def seen_states(self, epochs: set[int], namespace: str, pods: Iterable[str]) -> SeenStates:
+        """Everything that can be seen of states now; documents only of these epochs, answers only about these pods."""
         records, dead = asyncio.run(self._topics((NODE_STATES.name, DEAD_LETTERS.name)))
         published: dict[str, list[bytes]] = {}
         for each in records:
@@ -53,7 +53,12 @@ class View:
             (hit["_index"], hit["_id"], hit["_source"]["state"]) for hit in self._documents("node-states", query)
         ]
         letters = [_id(each) for each in dead if dict(each.headers)["dead_letter_topic"] == NODE_STATES.name.encode()]
-        return SeenStates(published, documents, letters)
+        shown = {f"{namespace}/{pod}": self._shown(namespace, pod) for pod in pods}
+        return SeenStates(published, documents, letters, shown)
+
+    def _shown(self, namespace: str, pod: str) -> list[tuple[str, str]]:
+        log = self._schedulerlog(namespace, pod, detail="full", node=SHOWN_NODE) or {}
+        return [(device["uuid"], device["verdict"]) for device in log.get("devices") or ()]
 
     def attempts(self, namespace: str) -> int:
         """How many attempts the index has of a namespace."""
@@ -81,9 +86,9 @@ class View:
                 return found
             body["search_after"] = hits[-1]["sort"]
 
-    def _schedulerlog(self, namespace: str, pod: str) -> Any:
+    def _schedulerlog(self, namespace: str, pod: str, **query: str) -> Any:
         path = f"/api/v1/namespaces/{namespace}/pods/{pod}/schedulerlog"
-        answer = self.client.get(self.api_url + path)
+        answer = self.client.get(self.api_url + path, params=query)
         return answer.json() if answer.status_code == 200 else None
 
     async def _topics(self, names: Iterable[str]) -> list[list[Any]]:

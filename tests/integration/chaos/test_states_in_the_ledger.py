@@ -132,3 +132,14 @@ def test_states_of_lives_that_judged_nothing_here_are_not_looked_at() -> None:
 def test_a_state_that_became_a_dead_letter_is_found() -> None:
     verdict = compared(seen=replace(SEEN, dead_letters=[STATE_2, "hami-scheduler/node2/state/1/7"]))
     assert verdict.different == [f"state {STATE_2} is a dead letter"]
+
+
+ON_NODE_1 = [("GPU-node1-0", "picked"), ("GPU-node1-1", "fits")]
+
+
+def test_the_api_shows_each_verdict_with_its_device() -> None:
+    pod = ACCEPTED[-1].key
+    assert compared(seen=replace(SEEN, shown={pod: ON_NODE_1})).is_exact
+    nameless = [("", word) for _, word in ON_NODE_1]
+    for shown in ([], nameless, ON_NODE_1[::-1], ON_NODE_1[:1]):
+        assert compared(seen=replace(SEEN, shown={pod: shown})).different == [f"devices of {pod} in the API"]
