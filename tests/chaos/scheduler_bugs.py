@@ -1,28 +1,31 @@
-"""Bugs put on purpose into the scheduler, where it writes the states of nodes."""
+"""Bugs put on purpose into the scheduler, where it publishes the states of nodes."""
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable
+from typing import Any, Final
 
-from scheduler.publish.spool.frames import Entry
-from scheduler.publish.spool.spool import Spool
-from schemas.topics import NODE_STATES
+from scheduler.devices.node_revisions import NodeRevisions
+from scheduler.publish.node_states import NodeStates
 
 
 def _states_after_verdicts() -> None:
-    """Verdicts come first, because somebody waits for them."""
-    append = Spool.append
-    waiting: list[Entry] = []
+    """The task beside the filter calls writes every state within a second anyway."""
 
-    def late(spool: Spool, entries: Sequence[Entry]) -> None:
-        waiting.extend(entry for entry in entries if entry.topic == NODE_STATES.name)
-        verdicts = [entry for entry in entries if entry.topic != NODE_STATES.name]
-        if verdicts:
-            append(spool, [*verdicts, *waiting])
-            waiting.clear()
+    def nothing(_states: NodeStates) -> None:
+        """The filter call need not wait for it."""
 
-    setattr(Spool, "append", late)
+    setattr(NodeStates, "write_changed", nothing)
+
+
+def _two_states_of_one_revision() -> None:
+    of = NodeRevisions.of
+
+    def of_two_changes(revisions: NodeRevisions, ids: Any) -> Any:
+        return of(revisions, ids) // 2
+
+    setattr(NodeRevisions, "of", of_two_changes)
 
 
 BUGS: Final[dict[str, Callable[[], None]]] = {
     "a state published after its verdict": _states_after_verdicts,
+    "a revision used twice": _two_states_of_one_revision,
 }
