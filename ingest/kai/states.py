@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from ingest.kai.devices import SharedDevice
 from ingest.node_states import LoggedState, logged_state
+from process.bounded_cache import BoundedCache
 from schemas.events import NOT_REPORTED, DeviceKind
 
 
@@ -16,6 +17,9 @@ class JudgedDevices(NamedTuple):
     devices: list[SharedDevice]
     state: LoggedState
 
+
+_MAX_KNOWN: Final = 10_000
+"""After a restart the attempts share no mapping any more."""
 
 _NONE: Final = JudgedDevices([], [], LoggedState("", 0, {}))
 """Of nodes without shared devices, which are most nodes of some clusters."""
@@ -28,14 +32,15 @@ class StateMemo:
     """
 
     def __init__(self) -> None:
-        self._known: dict[int, tuple[Mapping[str, SharedDevice], JudgedDevices]] = {}
+        self._known: BoundedCache[int, tuple[Mapping[str, SharedDevice], JudgedDevices]] = BoundedCache(_MAX_KNOWN)
 
     def of(self, node: str, devices: Mapping[str, SharedDevice]) -> JudgedDevices:
         if not devices:
             return _NONE
         if (known := self._known.get(id(devices))) is None:
             # With the mapping itself, so that no other gets its id.
-            known = self._known[id(devices)] = devices, _judged(node, devices)
+            known = devices, _judged(node, devices)
+            self._known.put(id(devices), known)
         return known[1]
 
 
