@@ -156,6 +156,8 @@ class AttemptFold:
                 nominated=end.nominated if end else "",
                 scheduler_message=end.scheduler_message if end else "",
                 bind=None,
+                # Every field that has a default factory: pydantic would look up the factory's signature.
+                changes=[],
                 **table.columns(),
             )
         )

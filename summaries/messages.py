@@ -150,7 +150,9 @@ def nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
     """Every reason code, sorted, with the rows of the nodes refused for it; bare reasons count as codes."""
     rows: dict[str, list[Ints]] = {}
     # By refusal, of which there are few, rather than by node; the first group are the nodes without one.
-    order = np.argsort(summary.refusal, kind="stable")
+    # Numbers of 16 bits are sorted by their digits, in a fifth of the time.
+    is_short = len(summary.refusals) < 2**15
+    order = np.argsort(summary.refusal.astype(np.int16) if is_short else summary.refusal, kind="stable")
     ends = np.cumsum(np.bincount(summary.refusal + 1, minlength=len(summary.refusals) + 1)).tolist()
     for refusal, start, end in zip(summary.refusals, ends, ends[1:], strict=False):
         for code in _codes(refusal):

@@ -139,4 +139,7 @@ def _counted(
             node, code = divmod(key, words)
             word = record.verdicts[code]
             found[node][word] = found[node].get(word, 0) + count
-    return {node: Refusal.model_construct(counts=counts, devices=int(devices[node])) for node, counts in found.items()}
+    return {
+        node: Refusal.model_construct(counts=counts, devices=int(devices[node]), uncounted=[])
+        for node, counts in found.items()
+    }

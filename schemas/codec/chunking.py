@@ -105,10 +105,10 @@ def _shortened(text: str) -> str:
 def _row_bytes(summary: AttemptSummarized) -> npt.NDArray[np.int64]:
     """At most: the name in quotes, three codes and a score."""
     names = summary.nodes
-    sizes = np.fromiter(map(len, names), dtype=np.int64, count=len(names)) + 2
-    # Only names with characters that JSON escapes or UTF-8 spells in several bytes have to be looked at one by one.
-    # In JSON the list has a comma between names and two brackets: len(names) - 1 + 2 bytes beside names and quotes.
-    if len(encode_value(names)) != int(sizes.sum()) + len(names) + 1:
+    quotes = np.flatnonzero(np.frombuffer(encode_value(names), np.uint8) == ord('"'))
+    if len(quotes) == 2 * len(names):
+        sizes = quotes[1::2] - quotes[::2] + 1
+    else:  # a name with a quote in it
         sizes = np.array([len(encode_value(name)) for name in names], dtype=np.int64)
     tables = len(summary.verdicts), len(summary.requests), len(summary.refusals)
     # A code has at most as many digits as its table has entries, and -1 has two characters; each has a comma.
