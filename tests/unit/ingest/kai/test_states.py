@@ -72,6 +72,7 @@ def test_a_reader_that_was_restored_emits_no_state_twice() -> None:
     restored = KaiLog(LABELS)
     restored.restore(reader.save())
     assert (len(states(before)), states(list(restored.close()))) == (1, [])
+    assert states(read(a_session(b"s5"), restored)) == []
 
 
 def test_each_row_is_about_the_device_of_its_line() -> None:
