@@ -8,7 +8,7 @@ import numpy as np
 from scheduler.devices.node_entry import RegisteredKind
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Decision
-from scheduler.publish.record_columns import NAME_JSON, Ints, code_table, column_budget, json_array, widest
+from scheduler.publish.record_columns import Ints, NodeNames, code_table, column_budget, json_array, widest
 from schemas.codec.chunking import runs
 from schemas.events import DevicesJudged, Request
 
@@ -18,12 +18,12 @@ _LARGEST_COUNT: Final = 2**31
 
 
 def device_records(
-    common_fields: dict[str, Any], decision: Decision, requests: Sequence[Request], epoch: int
+    common_fields: dict[str, Any], decision: Decision, names: NodeNames, requests: Sequence[Request], epoch: int
 ) -> Iterator[DevicesJudged]:
     """The records of all containers, each below the size limit of a record unless one node alone exceeds it."""
     part = 0
     for judged in decision.judgements:
-        columns = _DeviceColumns(decision, judged)
+        columns = _DeviceColumns(decision, judged, names.only(judged.nodes))
         once = common_fields | {
             "container": judged.container,
             "request": requests[judged.container],
@@ -44,11 +44,8 @@ def device_records(
 class _DeviceColumns:
     """The columns of one judgement, ready to be cut into runs of nodes. sizes: bytes per node at most, shape (m,)."""
 
-    def __init__(self, decision: Decision, judged: ContainerJudgement) -> None:
-        self._judged, self._kinds = judged, decision.kinds
-        # Only registered nodes are judged, so no fragment is missing; the filter shows that to the type checker.
-        fragments = filter(None, map(decision.fragments.__getitem__, judged.nodes.tolist()))
-        self._names = list(map(NAME_JSON, fragments))
+    def __init__(self, decision: Decision, judged: ContainerJudgement, names: NodeNames) -> None:
+        self._judged, self._kinds, self._names = judged, decision.kinds, names
         self._revision = decision.revision[judged.nodes]
         self.verdicts, self._verdict = code_table(verdict_codes.VERDICTS, judged.verdict)
         self.sizes = self._sizes()
@@ -59,7 +56,7 @@ class _DeviceColumns:
         row_bytes = widest(self._verdict) + (0 if self._judged.whole.all() else widest(self._judged.device))
         node_bytes = sum(map(widest, (self._revision, self._judged.devices, rows)))
         # 1: the comma behind the name.
-        sizes: Ints = np.fromiter(map(len, self._names), np.int64) + 1 + node_bytes + rows * row_bytes
+        sizes: Ints = self._names.sizes + 1 + node_bytes + rows * row_bytes
         return sizes
 
     def cut(self, run: slice) -> dict[str, Any]:
@@ -68,7 +65,7 @@ class _DeviceColumns:
         rows = slice(int(offsets[run.start]), int(offsets[run.stop]))
         return {
             "models": self.count_models(rows),
-            "nodes": json_array(self._names[run]),
+            "nodes": json_array(self._names.json[run]),
             "revision": self._revision[run],
             "devices": self._judged.devices[run],
             "rows": np.diff(offsets[run.start : run.stop + 1]),

@@ -15,7 +15,7 @@ from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.device_records import device_records
 from scheduler.publish.node_records import node_records
 from scheduler.publish.picked_devices import picked_devices
-from scheduler.publish.record_columns import INT64_MAX
+from scheduler.publish.record_columns import INT64_MAX, NodeNames
 from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodesJudged, Request
 
 # Models that are built without validation below also name their empty lists and mappings: pydantic would look up the
@@ -31,12 +31,12 @@ def events_of(
     epoch: of the revisions of nodes in the decision.
     """
     requests = [request_of(container) for container in decision.containers]
-    common_fields = attempt.common_fields
+    common_fields, names = attempt.common_fields, NodeNames.of(decision)
     devices = nodes = 0
-    for devices_judged in device_records(common_fields, decision, requests, epoch):
+    for devices_judged in device_records(common_fields, decision, names, requests, epoch):
         devices += 1
         yield devices_judged
-    for nodes_judged in node_records(common_fields, decision, is_placed=not error):
+    for nodes_judged in node_records(common_fields, decision, names, is_placed=not error):
         nodes += 1
         yield nodes_judged
     # Last, with the counts of the records before it: a reader who has fewer knows that some are missing.

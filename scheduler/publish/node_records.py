@@ -8,15 +8,7 @@ import numpy as np
 from hami.reason_codes import ReasonCode
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import Decision
-from scheduler.publish.record_columns import (
-    NAME_JSON,
-    Ints,
-    code_table,
-    column_budget,
-    json_array,
-    json_text,
-    widest,
-)
+from scheduler.publish.record_columns import Ints, NodeNames, code_table, column_budget, json_array, widest
 from schemas import events
 from schemas.codec.chunking import refusal_runs
 from schemas.codec.code_tables import cut_refusals
@@ -29,9 +21,11 @@ _ZERO_BYTES: Final = 4
 """`0.0` and a comma."""
 
 
-def node_records(common_fields: dict[str, Any], decision: Decision, *, is_placed: bool) -> Iterator[NodesJudged]:
+def node_records(
+    common_fields: dict[str, Any], decision: Decision, names: NodeNames, *, is_placed: bool
+) -> Iterator[NodesJudged]:
     """The records of all offered nodes. is_placed: False turns the verdict "picked" into "fits"."""
-    columns = _NodeColumns(decision, is_placed=is_placed)
+    columns = _NodeColumns(decision, names, is_placed=is_placed)
     containers = [container.name for container in decision.containers]
     once = common_fields | {"containers": containers, "verdicts": columns.verdicts}
     budget = column_budget(dict.fromkeys(NodesJudged.model_fields) | once)
@@ -42,21 +36,14 @@ def node_records(common_fields: dict[str, Any], decision: Decision, *, is_placed
 class _NodeColumns:
     """The columns of all offered nodes, ready to be cut into runs."""
 
-    def __init__(self, decision: Decision, *, is_placed: bool) -> None:
+    def __init__(self, decision: Decision, names: NodeNames, *, is_placed: bool) -> None:
         self._decision = decision
         verdict = decision.node_verdict
         if not is_placed:
             # A copy: the reply and the log lines read the decision's own column.
             verdict = np.where(verdict == verdict_codes.NODE_PICKED, verdict_codes.NODE_FITS, verdict)
         self.verdicts, self._verdict = code_table(verdict_codes.NODE_VERDICTS, verdict)
-        # Where every node is registered, no Python code runs per node.
-        if None in decision.fragments:
-            self._names = [
-                fragment.name_json if fragment else json_text(name)
-                for name, fragment in zip(decision.node_names, decision.fragments, strict=True)
-            ]
-        else:
-            self._names = list(map(NAME_JSON, decision.fragments))
+        self._names = names
         # HAMi divides by totals of zero; the contract allows finite scores only.
         self._score = np.nan_to_num(decision.score, nan=0.0)
         self._refusals, self._refusal = _refusals(decision)
@@ -65,14 +52,14 @@ class _NodeColumns:
         """Slices of nodes that take at most `max_bytes`; a record holds each distinct refusal once."""
         all_codes = (self._verdict, self._refusal, self._decision.refused_by)
         numbers = sum(map(widest, all_codes)) + np.where(self._score == 0, _ZERO_BYTES, _FLOAT_BYTES)
-        texts = np.fromiter(map(len, self._names), np.int64) + 1
-        return refusal_runs(texts + numbers, self._refusals, self._refusal, max_bytes)
+        # 1: the comma behind the name.
+        return refusal_runs(self._names.sizes + 1 + numbers, self._refusals, self._refusal, max_bytes)
 
     def cut(self, run: slice) -> dict[str, Any]:
         """The fields of a record about the nodes in `run`."""
         refusals, refusal = cut_refusals(self._refusals, self._refusal[run])
         return {
-            "nodes": json_array(self._names[run]),
+            "nodes": json_array(self._names.json[run]),
             "verdict": self._verdict[run],
             "score": self._score[run],
             "refused_by": self._decision.refused_by[run],

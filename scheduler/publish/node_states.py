@@ -135,31 +135,32 @@ class StateBuilder:
         columns = {field: table[name][rows].tolist() for field, name in _COLUMNS.items()}
         kinds, unsound = table["kind"][rows].tolist(), table["unsound"][rows].tolist()
         revisions, ends = self._columns.revisions.of(ids).tolist(), offsets.tolist()
+        without_devices = self.last_state("", 0, observed_at)
         for place, entry in enumerate(self._columns.entries(ids.tolist())):
             run = slice(ends[place], ends[place + 1])
             codes = list(dict.fromkeys(kinds[run]))
-            fields: dict[str, Any] = {field: column[run] for field, column in columns.items()} | {
+            fields = {field: column[run] for field, column in columns.items()} | {
+                "node": entry.fragment.name,
+                "revision": revisions[place],
                 "kinds": json_array([self._kinds[code] for code in codes]),
                 "uuid": json_array([entry.fragment.uuids_json]),
                 "kind": list(map(codes.index, kinds[run])),
                 "mig": _mig_uses(entry, unsound[run]),
                 "pair_scores": _pair_scores(entry),
             }
-            yield self._state(entry.fragment.name, revisions[place], observed_at, fields)
+            # A copy takes a third of the time of a new event.
+            yield without_devices.model_copy(update=fields)
 
     def last_state(self, node: str, revision: int, observed_at: datetime) -> NodeStateChanged:
         """The state of a node that offers no devices any more."""
         nothing: dict[str, Any] = {field: [] for field in ("kinds", "uuid", "kind", "mig", "pair_scores", *_COLUMNS)}
-        return self._state(node, revision, observed_at, nothing)
-
-    def _state(self, node: str, revision: int, observed_at: datetime, columns: dict[str, Any]) -> NodeStateChanged:
         return NodeStateChanged.model_construct(
             node=node,
             observed_at=observed_at,
             scheduler=self._life.scheduler,
             epoch=self._life.epoch,
             revision=revision,
-            **columns,
+            **nothing,
         )
 
 

@@ -8,7 +8,9 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from scheduler.judge.decision import Decision
 from schemas.codec.records import MAX_VALUE_BYTES, encode_value
+from schemas.events import NO_STATE
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
@@ -18,6 +20,33 @@ INT64_MAX: Final = 2**63 - 1
 
 _SLACK_BYTES: Final = 128
 """For brackets, and for a part number with more digits than in the empty record."""
+
+
+class NodeNames:
+    """The names of nodes as JSON, made once for all records about a decision; sizes: bytes of each, shape (n,)."""
+
+    def __init__(self, json: list[bytes], sizes: Ints) -> None:
+        self.json, self.sizes = json, sizes
+
+    @classmethod
+    def of(cls, decision: Decision) -> "NodeNames":
+        """Those of all offered nodes."""
+        json = (
+            # Where every node is registered, no Python code runs per node.
+            list(map(NAME_JSON, decision.fragments))
+            if (decision.revision != NO_STATE).all()
+            else [
+                fragment.name_json if fragment else json_text(name)
+                for name, fragment in zip(decision.node_names, decision.fragments, strict=True)
+            ]
+        )
+        return cls(json, np.fromiter(map(len, json), np.int64, len(json)))
+
+    def only(self, nodes: Ints) -> "NodeNames":
+        """Those at these positions, each at most once and in their order."""
+        if len(nodes) == len(self.json):
+            return self
+        return NodeNames(list(map(self.json.__getitem__, nodes.tolist())), self.sizes[nodes])
 
 
 def column_budget(once: Mapping[str, Any]) -> int:
