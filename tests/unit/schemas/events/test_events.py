@@ -5,6 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
 from schemas.events import (
@@ -282,6 +284,17 @@ def test_a_row_may_name_its_device_by_its_position_in_the_state() -> None:
 def test_a_row_whose_state_is_missing_or_too_short_has_its_verdict_alone(known: list[NodeStateChanged]) -> None:
     event = devices_judged(each=2, verdict=[0, 3])
     assert list(event.each_device(lookup(known)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 7)
+
+
+@given(st.lists(st.integers(0, 2**63 - 1), max_size=6), st.integers(0, 3), st.integers(-1, 8))
+def test_states_and_verdicts_that_contradict_each_other_still_give_a_row_per_verdict(
+    device: list[int], size: int, revision: int
+) -> None:
+    event = devices_judged(each=len(device), device=device, verdict=[0] * len(device), revision=[revision])
+    state = a_node_state("node1", size)
+    rows = list(event.each_device(lookup([state])))
+    known = state.uuid if revision == state.revision else []
+    assert [row.uuid for row in rows] == [known[each] if each < len(known) else "" for each in device]
 
 
 def test_the_same_fact_published_twice_has_the_same_id() -> None:
