@@ -100,7 +100,8 @@ class TopicsSink:
         if producer is not None:
             try:
                 # `stop` flushes what is buffered first, which never ends while no broker answers.
-                await asyncio.wait_for(producer.stop(), timeout=CLOSE_SECONDS)
+                async with asyncio.timeout(CLOSE_SECONDS):
+                    await producer.stop()
             except UNAVAILABLE as error:
                 logger.debug("the producer did not stop cleanly: %r", error)
 
@@ -112,7 +113,8 @@ class TopicsSink:
         while outgoing:
             try:
                 # The time covers the connection too: a broker that accepts and does not answer would hold it otherwise.
-                await asyncio.wait_for(self._send(outgoing), timeout=DELIVERY_SECONDS)
+                async with asyncio.timeout(DELIVERY_SECONDS):
+                    await self._send(outgoing)
             except UNAVAILABLE as error:
                 self._count_retry()
                 # Its buffer still has the records, which both producers would send otherwise.

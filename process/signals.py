@@ -2,8 +2,11 @@
 
 import asyncio
 import signal
-from collections.abc import Coroutine
-from typing import Any
+from collections.abc import Collection, Coroutine
+from typing import Any, Final
+
+CANCEL_AGAIN_SECONDS: Final = 20.0
+"""Longer than any part takes to end, and within the 30 seconds that Kubernetes gives a pod."""
 
 
 def stop_event() -> asyncio.Event:
@@ -28,8 +31,17 @@ async def first_of(*works: Coroutine[Any, Any, object]) -> None:
         for task in done:
             task.result()
     finally:
-        for task in tasks:
+        # The cancelled ones end before the caller closes what they use.
+        await _cancelled(tasks)
+
+
+async def _cancelled(tasks: Collection[asyncio.Task[object]]) -> None:
+    pending = set(tasks)
+    while pending:
+        for task in pending:
             task.cancel()
-        # The cancelled ones end before the caller closes what they use. An error while they end must not hide the first
-        # one.
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # Again after a while: a library's `asyncio.wait_for` loses a cancellation that comes while what it waits for
+        # ends (Python 3.11), and the process would run on.
+        _, pending = await asyncio.wait(pending, timeout=CANCEL_AGAIN_SECONDS)
+    # An error while they end must not hide the first one.
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -150,7 +150,8 @@ class AttemptsTopic:
         Polling alone would not do: aiokafka returns no records, and no error, while the brokers are away.
         """
         try:
-            end = await asyncio.wait_for(consumer.end_offsets(partitions), CURRENT_SECONDS / 2)
+            async with asyncio.timeout(CURRENT_SECONDS / 2):
+                end = await consumer.end_offsets(partitions)
         except UNAVAILABLE as error:
             self._note(f"Kafka at {self._servers} does not answer ({type(error).__name__})")
             return

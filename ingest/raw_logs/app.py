@@ -88,7 +88,8 @@ async def serve(sink: KafkaSink, servers: str, stop: asyncio.Event, group: str, 
         try:
             while not stop.is_set():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(stop.wait(), SETTLE_SECONDS)
+                    async with asyncio.timeout(SETTLE_SECONDS):
+                        await stop.wait()
                 if not failed:
                     await raw_logs.settle()
                 metrics.note(raw_logs.counts())

@@ -134,7 +134,8 @@ class RunConsumer(Consumer):  # type: ignore[misc]
         if self.flow_active and self._buffered_partitions and not self._get_active_partitions():
             # Not without an end: a stop or a rebalance may begin while all buffers are full.
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._has_space.wait(), timeout)
+                async with asyncio.timeout(timeout):
+                    await self._has_space.wait()
         return await super()._wait_next_records(timeout)
 
 

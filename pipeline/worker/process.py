@@ -205,7 +205,8 @@ class Worker:
 
     async def _in_time(self, done: str, step: Coroutine[Any, Any, object]) -> None:
         try:
-            await asyncio.wait_for(step, timeout=STOP_SECONDS)
+            async with asyncio.timeout(STOP_SECONDS):
+                await step
         except TimeoutError:
             logger.warning("not all records that were read are %s yet: the others will be read again", done)
 

@@ -93,7 +93,8 @@ class Publisher:
         finally:
             # A producer that can't reach Kafka never finishes its flush; the spool has what it did not send.
             with contextlib.suppress(TimeoutError, KafkaError):
-                await asyncio.wait_for(_stop(producer), STOP_SECONDS)
+                async with asyncio.timeout(STOP_SECONDS):
+                    await producer.stop()
 
     async def _next_batch(self) -> Batch:
         while (batch := self._spool.next_batch()) is None:
@@ -101,7 +102,8 @@ class Publisher:
             self._spool.arrived.clear()
             with contextlib.suppress(TimeoutError):
                 # At least once a second: what waits in memory needs `retry_disk` also while no call comes.
-                await asyncio.wait_for(self._spool.arrived.wait(), 1.0)
+                async with asyncio.timeout(1.0):
+                    await self._spool.arrived.wait()
             self._spool.retry_disk()
         return batch
 
@@ -111,11 +113,13 @@ class Publisher:
         done = asyncio.gather(*waiting, return_exceptions=True)
         try:
             # Shielded: this time-out only logs, the records remain under way.
-            await asyncio.wait_for(asyncio.shield(done), SILENCE_SECONDS)
+            async with asyncio.timeout(SILENCE_SECONDS):
+                await asyncio.shield(done)
         except TimeoutError:
             # An idempotent producer tries again by itself, in order, for as long as it takes.
             self._note(f"no acknowledgement from {self._servers} for {SILENCE_SECONDS:.0f} s")
-            await asyncio.wait_for(done, GIVE_UP_SECONDS)
+            async with asyncio.timeout(GIVE_UP_SECONDS):
+                await done
         for failure in done.result():
             if isinstance(failure, BaseException):
                 raise failure
@@ -157,7 +161,3 @@ class Publisher:
 
 def _producer(bootstrap_servers: str) -> Any:
     return idempotent_producer(bootstrap_servers, DECISIONS.max_message_bytes, client_id="schedulerlog-scheduler")
-
-
-async def _stop(producer: Any) -> None:
-    await producer.stop()

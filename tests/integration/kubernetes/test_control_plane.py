@@ -55,10 +55,10 @@ def test_a_configuration_that_is_refused_is_shown_with_the_words_of_kube_schedul
     control_plane.start_scheduler({})
 
 
-def test_nothing_outlives_a_program_that_is_killed(control_plane: ControlPlane) -> None:
-    holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDS_ONE], stdout=subprocess.PIPE, env=os.environ | {"PYTHONPATH": "."}
-    )
+def test_nothing_outlives_a_program_that_is_killed(control_plane: ControlPlane, tmp_path: Path) -> None:
+    # Who is killed can't remove its folder: in the test's own, which pytest removes, and not in the run's.
+    place = {"PYTHONPATH": ".", "TMPDIR": str(tmp_path)}
+    holder = subprocess.Popen([sys.executable, "-c", HOLDS_ONE], stdout=subprocess.PIPE, env=os.environ | place)
     with holder:
         assert holder.stdout
         pids: list[int] = json.loads(holder.stdout.readline())

@@ -87,3 +87,30 @@ async def test_nothing_to_send_needs_no_producer(monkeypatch: pytest.MonkeyPatch
     await sink.send([])
     await sink.close()
     assert kafka.producers == 0
+
+
+@pytest.mark.parametrize("turns", range(8))
+async def test_a_stop_while_the_last_record_is_being_acknowledged_stops(
+    turns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    class Slow(FakeKafka):
+        async def send(self, _: str, value: bytes, **__: object) -> Any:
+            return acknowledged
+
+    sink, _ = a_sink(Slow(), monkeypatch)
+
+    async def work() -> None:
+        await sink.send(some(b"1"))
+        await asyncio.Event().wait()
+
+    working = asyncio.create_task(work())
+    await asyncio.sleep(0.01)
+    acknowledged.set_result(None)
+    # Whichever turn of the loop the cancellation meets.
+    for _turn in range(turns):
+        await asyncio.sleep(0)
+    working.cancel()
+    done, _pending = await asyncio.wait([working], timeout=5)
+    assert done, "it works on, although it was cancelled"

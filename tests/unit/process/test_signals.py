@@ -29,6 +29,24 @@ async def test_the_others_are_cancelled_when_the_first_ends() -> None:
     assert cancelled.is_set()
 
 
+async def test_a_part_that_loses_its_cancellation_is_cancelled_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("process.signals.CANCEL_AGAIN_SECONDS", 0.01)
+    lost = 0
+
+    async def losing() -> None:
+        nonlocal lost
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                lost += 1
+                if lost == 3:
+                    raise
+
+    await first_of(losing(), asyncio.sleep(0))
+    assert lost == 3
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_work_ends_by_a_signal(number: signal.Signals) -> None:
     async def work() -> None:
