@@ -16,7 +16,15 @@ from ingest.hami.reader import HamiLog
 from ingest.lines.blocks import Lines, Origin
 from schemas.codec.records import decode
 from schemas.documents.attempts import summary_of
-from schemas.events import AttemptConcluded, AttemptEvent, AttemptSummarized, BindConcluded
+from schemas.events import (
+    AttemptConcluded,
+    AttemptEvent,
+    AttemptSummarized,
+    BindConcluded,
+    DevicesJudged,
+    NodeStateChanged,
+)
+from schemas.topics import DECISIONS, NODE_STATES
 from summaries.answer import schedulerlog_json
 from summaries.fold import summarize
 from tests.support.harness import ingest_process as reading
@@ -56,6 +64,22 @@ def versions(running: Pipeline, scheduler: str) -> dict[str, tuple[int, Any]]:
     return reading.versions(running, {"term": {"scheduler": scheduler}})
 
 
+def verdicts_and_states(running: Pipeline, scheduler: str) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
+    """The states that the verdicts on the topic name, and the states that are on theirs: node and revision."""
+    decisions, node_states = (
+        [decode(record.value, record.headers) for record in running.topic(topic.name)]
+        for topic in (DECISIONS, NODE_STATES)
+    )
+    named = {
+        (node, revision)
+        for event in decisions
+        if isinstance(event, DevicesJudged) and event.scheduler == scheduler
+        for node, revision in zip(event.nodes, event.revision.tolist(), strict=True)
+    }
+    states = [event for event in node_states if isinstance(event, NodeStateChanged) and event.scheduler == scheduler]
+    return named, {(state.node, state.revision) for state in states}
+
+
 def test_every_attempt_of_a_log_is_in_the_index_as_the_reader_reads_it(running: Pipeline) -> None:
     log = LOGS / "038.log"
     output = read(running, str(log), "--scheduler", "one")
@@ -67,6 +91,9 @@ def test_every_attempt_of_a_log_is_in_the_index_as_the_reader_reads_it(running: 
         summary = summary_of(found[attempt_id])
         assert isinstance(summary, AttemptSummarized)
         assert json.loads(schedulerlog_json(summary)) == json.loads(schedulerlog_json(summarize(events)))
+    named, states = verdicts_and_states(running, "one")
+    assert named
+    assert named == states
 
 
 def test_reading_a_log_twice_leaves_the_index_as_it_was(running: Pipeline) -> None:
@@ -113,6 +140,9 @@ def test_a_reader_that_is_killed_again_and_again_loses_and_repeats_nothing(runni
             summary = summary_of(found[attempt_id])
             assert isinstance(summary, AttemptSummarized)
             assert schedulerlog_json(summary) == schedulerlog_json(summarize(events))
+        named, states = verdicts_and_states(running, "killed")
+        assert named
+        assert named <= states
     finally:
         process.kill()
         process.communicate(timeout=120)
