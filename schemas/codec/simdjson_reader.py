@@ -20,6 +20,7 @@ from schemas.events.columns import Column
 
 M = TypeVar("M", bound=Model)
 
+_NESTED: Final = (dict, list)
 _DTYPES: Final[dict[str, Any]] = {"i": np.int64, "d": np.float64}
 
 
@@ -66,12 +67,12 @@ def _brackets(value: bytes) -> int:
 
 def _lists(value: Any) -> int:
     """How many lists there are, where lists of lists or objects hold nothing else; of others at most as many."""
+    # Called for every refusal of every record: a type that is written as ``dict | list`` would be made anew each time.
     if isinstance(value, dict):
-        # Thousands of refusals are mostly numbers and texts.
-        return sum(_lists(each) for each in value.values() if isinstance(each, dict | list))
+        return sum([_lists(each) for each in value.values() if isinstance(each, _NESTED)])
     if not isinstance(value, list):
         return 0
-    return 1 + (sum(map(_lists, value)) if value and isinstance(value[0], dict | list) else 0)
+    return 1 + (sum(map(_lists, value)) if value and isinstance(value[0], _NESTED) else 0)
 
 
 @cache

@@ -39,6 +39,8 @@ class FakeOpenSearch:
         parts = path.strip("/").split("/")
         if parts[0] == "_bulk":
             return self._bulk(body)
+        if parts[0] == "_mget":
+            return self._many(orjson.loads(body)["docs"])
         if parts[0] == "_index_template":
             return self._template(parts[1])
         if len(parts) == 3:
@@ -53,6 +55,11 @@ class FakeOpenSearch:
     def _document(self, index: str, document_id: str) -> tuple[int, Any]:
         found = self.documents.get((index, document_id))
         return (200, {"found": True, "_source": found[1]}) if found else (404, {"found": False})
+
+    def _many(self, wanted: list[dict[str, str]]) -> tuple[int, Any]:
+        if next(self.trouble, "none") == "items":
+            return 200, {"docs": [{"error": {"type": "shard_not_available_exception"}} for _ in wanted]}
+        return 200, {"docs": [self._document(each["_index"], each["_id"])[1] for each in wanted]}
 
     def _index(self, method: str, name: str) -> tuple[int, Any]:
         if method == "PUT":

@@ -97,6 +97,16 @@ async def test_a_document_is_read_back_as_it_is() -> None:
         assert await sink.fetch(INDEX, "unknown") is None
 
 
+async def test_several_documents_are_read_back_in_their_order_once_every_shard_answers() -> None:
+    fake = FakeOpenSearch()
+    async with a_sink(fake) as sink:
+        await sink.write([a_document("a"), a_document("b", 7)])
+        fake.trouble = iter(["items", "items"])
+        read = await sink.stored([a_document("b"), a_document("unknown"), a_document("a")])
+    assert read == [{"name": "b", "version": 7}, None, {"name": "a", "version": 1}]
+    assert fake.requests.count("POST /_mget") == 3
+
+
 async def test_while_no_server_answers_the_sink_is_waiting() -> None:
     fake = FakeOpenSearch()
     async with serving(fake):
