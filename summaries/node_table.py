@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from operator import lt
 from typing import Any
 
@@ -48,7 +48,7 @@ class _RecordedNodes:
     """The nodes of an attempt as its node records describe them, before device rows are counted."""
 
     def __init__(self, records: Sequence[NodesJudged]) -> None:
-        self._names = [name for each in records for name in each.nodes]
+        self._names = list(chain.from_iterable(each.nodes for each in records))
         self._order = _by_name(self._names)
         nodes = self._names if self._order is None else [self._names[row] for row in self._order.tolist()]
         verdicts, verdict = one_table([each.verdicts for each in records], [each.verdict for each in records])

@@ -25,7 +25,7 @@ def columns(refusals: dict[str, Refusal | None], by: int = 0) -> NodeColumns:
 
 
 def rows(verdicts: dict[str, list[str]], **fields: Any) -> DevicesJudged:
-    plain = {
+    plain: dict[str, Any] = {
         "verdicts": WORDS,
         "devices": [len(each) for each in verdicts.values()],
         "rows": [len(each) for each in verdicts.values()],
