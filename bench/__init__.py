@@ -6,6 +6,7 @@ the same servers and the same machine within the same minute.
 Benchmarks:
 
 filter, choosing, scheduling      the scheduler: a filter call, the choice of devices, a call with its records
+wire                              bytes of an attempt and of the states that it refers to
 worker, stages, retries           the worker: as a whole, stage by stage, unchanged retries
 backlog, steady                   workers that catch up, and the delay at a steady rate
 api                               the API

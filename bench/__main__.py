@@ -12,12 +12,14 @@ from bench import api, backlog, ingest, report, retries, scheduling, stages, ste
 from bench.backends import FOLDER
 from bench.choosing import choosing
 from bench.filter import filter_call, pod_update
+from bench.wire import wire
 
 BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "filter": filter_call,
     "pod-update": pod_update,
     "choosing": choosing,
     "published": scheduling.published,
+    "wire": wire,
     "worker": worker.worker,
     "columns": worker.columns,
     "bodies": stages.bodies,

@@ -7,7 +7,7 @@ devices with 20 GiB and 20 cores each, for several reasons on each node.
 import json
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -17,8 +17,10 @@ from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, SchedulingPolicy
 from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.event_builder import events_of
+from scheduler.publish.node_states import Life, StateBuilder
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodRef
+from schemas.ids import microseconds
 
 Object = dict[str, Any]
 TOTAL_MIB = 81559
@@ -103,40 +105,67 @@ def write(nodes: int, path: Path) -> list[str]:
     return [each["metadata"]["name"] for each in objects if each["kind"] == "Node"]
 
 
+LIFE: Final = Life("bench", 1_795_230_000_000_000)
 WARM_UP: Final = 1_000_000
 """The number of the first pod of the warm-up."""
 
 
-def warm_up(nodes: int, count: int, *, changing: bool = False) -> Iterator[list[EncodedRecord]]:
+def warm_up(nodes: int, count: int, *, changing: float = 0) -> Iterator[list[EncodedRecord]]:
     """Attempts for the warm-up. With ``changing`` no device has a state that occurs in ``attempts``."""
     return attempts(nodes, count, changing=changing, first=WARM_UP, less=5_000 if changing else 0)
 
 
 def attempts(
-    nodes: int, count: int, *, changing: bool = False, first: int = 0, less: int = 0
+    nodes: int, count: int, *, changing: float = 0, first: int = 0, less: int = 0
 ) -> Iterator[list[EncodedRecord]]:
-    """The records of ``count`` attempts of different pods (from number ``first`` on), refused by all ``nodes`` nodes.
+    """The decisions of `attempts_and_states`."""
+    return (decisions for _, decisions in attempts_and_states(nodes, count, changing=changing, first=first, less=less))
 
-    ``changing``: between two attempts the free memory of every device shrinks by 1 MiB, so that no two records are
-    equal. ``less``: it is smaller by so many MiB from the start.
+
+def attempts_and_states(
+    nodes: int, count: int, *, changing: float = 0, first: int = 0, less: int = 0
+) -> Iterator[tuple[list[EncodedRecord], list[EncodedRecord]]]:
+    """Of ``count`` attempts of different pods (from number ``first`` on), which all ``nodes`` nodes refuse: the states
+    that the attempt is the first to refer to, and its decisions.
+
+    ``changing``: of this share of the nodes (1 or True: all) the free memory of every device shrinks by 1 MiB between
+    two attempts. ``less``: it is smaller by so many MiB from the start.
     """
-    whole = columns(nodes)
+    whole, chance = columns(nodes), random.Random(nodes)
     # Row 0 of the columns stands for no device.
     whole.devices["used_memory"][1:] += less
     for number in range(first, first + count):
         # Every attempt is of another pod: an unchanged retry would be written as a reference (decision 0010).
-        yield attempt(whole, number)
-        if changing:
-            whole.devices["used_memory"][1:] += 1
+        decisions = attempt(whole, number)
+        yield states(whole), decisions
+        change(whole, chance.sample(whole.node_names, round(changing * nodes)))
+
+
+def change(whole: ClusterColumns, nodes: Sequence[str]) -> None:
+    """Let every device of these nodes have 1 MiB less free."""
+    ids = whole.ids(nodes)
+    for entry in whole.entries(ids.tolist()):
+        whole.devices["used_memory"][entry.rows_slice] += 1
+    for node in ids.tolist():
+        whole.revisions.changed(node)
+
+
+def states(whole: ClusterColumns) -> list[EncodedRecord]:
+    """The states that changed since the last call."""
+    now, due = datetime.now(UTC), whole.revisions.due(0)
+    records = [encode(state) for state in StateBuilder(LIFE, whole).states(due, now)]
+    whole.revisions.written(due, microseconds(now))
+    return records
 
 
 def attempt(whole: ClusterColumns, number: int) -> list[EncodedRecord]:
-    """The records of an attempt at this moment to schedule the hopeless pod of this number."""
+    """The decisions of an attempt at this moment to schedule the hopeless pod of this number."""
     pod = a_hopeless_pod(number)
     decision = decide(whole, pod, whole.node_names, SchedulingPolicy())
     if not isinstance(decision, Decision) or decision.chosen:
         raise RuntimeError("a node took the pod: the benchmark needs a cluster on which every node refuses it")
     metadata = pod["metadata"]
     now = datetime.now(UTC)
-    attempt_ref = AttemptRef.of("bench", PodRef(namespace="llm", name=metadata["name"], uid=metadata["uid"]), now)
-    return [encode(event) for event in events_of(attempt_ref, decision, now)]
+    pod_ref = PodRef(namespace="llm", name=metadata["name"], uid=metadata["uid"])
+    attempt_ref = AttemptRef.of(LIFE.scheduler, pod_ref, now)
+    return [encode(event) for event in events_of(attempt_ref, decision, now, epoch=LIFE.epoch)]

@@ -1,22 +1,25 @@
-"""The scheduler's HTTP app on a generated fleet: ``python -m bench.deciding NODES PODS PORT SPOOL [KAFKA | silent]``.
+"""The scheduler's HTTP app on a generated fleet.
 
-It is built as in ``scheduler serve``, but without reading a cluster file: YAML of 45,000 objects takes minutes. With
-``silent`` nothing is recorded; with ``KAFKA``, the addresses of brokers, the records are published as well.
+``python -m bench.deciding NODES PODS CHANGED PORT SPOOL [KAFKA | silent]`` is built as ``scheduler serve``, but without
+reading a cluster file: YAML of 45,000 objects takes minutes. Before each call, CHANGED nodes change. With ``silent``
+nothing is recorded; with ``KAFKA``, the addresses of brokers, the records are published as well.
 """
 
 import asyncio
 import contextlib
+import random
 import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from bench import fleet
+from bench import cluster, fleet
 from process.addresses import LOOPBACK, HostPort
 from scheduler import malloc
 from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
 from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.extender_protocol import FilterRequest
 from scheduler.http import server
 from scheduler.http.app import create_app
 from scheduler.judge.decision import SchedulingPolicy
@@ -48,17 +51,33 @@ async def send_unread(spool: Spool) -> None:
         spool.acknowledge(EVERYTHING)
 
 
-async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) -> None:
+class ChangingScheduler(Scheduler):
+    """Finds other nodes changed at each filter call."""
+
+    def changes(self, columns: ClusterColumns, nodes: int, changed: int) -> "ChangingScheduler":
+        """Change so many of the ``nodes`` nodes before each call."""
+        self._whole, self._names, self._changed = columns, fleet.node_names(nodes), changed
+        self._chance = random.Random(nodes)
+        return self
+
+    async def filter(self, request: FilterRequest) -> bytes:
+        """The reply, after the change."""
+        cluster.change(self._whole, self._chance.sample(self._names, self._changed))
+        return await super().filter(request)
+
+
+async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, recording: str) -> None:
     # As ``scheduler serve`` does: without it each call would pay for pages that the one before gave back.
     malloc.keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
     with contextlib.closing(Spool(folder)) as spool:
         event_writer = (SilentWriter if recording == SILENT else SpoolWriter)(spool, now_utc, metrics)
-        cluster = FileCluster(Observer("bench", columns, claims, event_writer, now_utc))
-        cluster.apply(fleet.manifest(nodes, pods))
-        binder = Binder(cluster, LockPolicy())
+        api = FileCluster(Observer("bench", columns, claims, event_writer, now_utc))
+        api.apply(fleet.manifest(nodes, pods))
+        binder = Binder(api, LockPolicy())
         records = Records(event_writer, metrics)
-        scheduler = Scheduler("bench", SchedulingPolicy(), columns, cluster, claims, binder, records, now_utc)
+        parts = (columns, api, claims, binder, records, now_utc)
+        scheduler = ChangingScheduler("bench", SchedulingPolicy(), *parts).changes(columns, nodes, changed)
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, 32 * 1024 * 1024)
         publisher = Publisher(spool, recording, now_utc, metrics) if recording not in ("", SILENT) else None
         tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]
@@ -66,5 +85,5 @@ async def serve(nodes: int, pods: int, port: int, folder: Path, recording: str) 
 
 
 if __name__ == "__main__":
-    nodes, pods, port = map(int, sys.argv[1:4])
-    asyncio.run(serve(nodes, pods, port, Path(sys.argv[4]), "".join(sys.argv[5:])))
+    nodes, pods, changed, port = map(int, sys.argv[1:5])
+    asyncio.run(serve(nodes, pods, changed, port, Path(sys.argv[5]), "".join(sys.argv[6:])))

@@ -22,6 +22,8 @@ CALLS = 40
 WARM_UP_NODES = 100_000
 """Nodes judged before measuring: they fill three files of the spool, so that it deletes files as in operation."""
 SIZES = ((1_000, 0), (1_000, 5_000), (5_000, 0), (5_000, 5_000), (5_000, 40_000))
+CHANGED_SHARE = 100
+"""One in so many nodes changes between two calls."""
 RECORDED, SILENT = "", "silent"
 # Measured on another machine, so these get no ratio.
 HAMI_MS = {(1_000, 0): 44, (5_000, 0): 290, (5_000, 40_000): 1_995}
@@ -33,12 +35,15 @@ UPDATES = 20_000
 class Case:
     nodes: int
     pods: int
-    fits: bool
+    changed: int
     recording: str
 
-    def __str__(self) -> str:
-        fitting = "a tenth of the nodes fits" if self.fits else "no node fits"
-        return f"{self.nodes:,} nodes, {self.pods:,} pods, {fitting}, {'not ' * bool(self.recording)}recorded"
+    def text(self, *, fits: bool) -> str:
+        fitting = "a tenth of the nodes fits" if fits else "no node fits"
+        changing = f"{self.changed:,} changed"
+        return (
+            f"{self.nodes:,} nodes, {changing}, {self.pods:,} pods, {fitting}, {'not ' * bool(self.recording)}recorded"
+        )
 
 
 def filter_call() -> Result:
@@ -47,27 +52,30 @@ def filter_call() -> Result:
     # A real folder: the sync of the spool is part of the call, and a file system in memory would hide it.
     folder.mkdir(parents=True, exist_ok=True)
     with Processes(folder, {}) as processes:
-        figures = [figure for (nodes, pods), how in product(SIZES, (RECORDED, SILENT))
-                   for figure in _measure_process(processes, folder, nodes, pods, how)]  # fmt: skip
+        # The last one: every node changes, the most that there is to record.
+        sizes = [*((nodes, pods, nodes // CHANGED_SHARE) for nodes, pods in SIZES), (*SIZES[-1], SIZES[-1][0])]
+        cases = [Case(*size, how) for size, how in product(sizes, (RECORDED, SILENT))]
+        figures = [figure for case in cases for figure in _measure_process(processes, folder, case)]
         figures.append(_bare(processes))
     hami = [Figure(f"HAMi v2.10.0 in Go, {n:,} nodes, {p:,} pods", ms, "CPU ms per call", note="measured elsewhere")
             for (n, p), ms in HAMI_MS.items()]  # fmt: skip
     return Result(
         "filter",
         "POST /filter: HTTP body in, reply bytes out, every verdict encoded and on disk; beside HAMi without records",
-        f"{CALLS} calls each, {DEVICES_PER_NODE} devices a node; ratio: to the same call without records",
+        f"{CALLS} calls, {DEVICES_PER_NODE} devices a node; changed: before each call; ratio: to one without records",
         (*_with_ratios(figures), *hami),
     )
 
 
-def _measure_process(processes: Processes, folder: Path, nodes: int, pods: int, recording: str) -> Iterator[Figure]:
+def _measure_process(processes: Processes, folder: Path, case: Case) -> Iterator[Figure]:
     port = free_ports("deciding")["deciding"]
-    spool = folder / f"spool-{nodes}-{pods}-{recording}"
-    processes.start("deciding", "bench.deciding", str(nodes), str(pods), port, str(spool), *filter(None, [recording]))
+    spool = folder / f"spool-{case.nodes}-{case.pods}-{case.changed}-{case.recording}"
+    numbers = map(str, (case.nodes, case.pods, case.changed, port))
+    processes.start("deciding", "bench.deciding", *numbers, str(spool), *filter(None, [case.recording]))
     processes.wait_ready("deciding", f"http://127.0.0.1:{port}/readyz")
     for fits in (False, True):
-        case = Case(nodes, pods, fits, recording)
-        yield measure(str(case), f"http://127.0.0.1:{port}/filter", processes.pid("deciding"), nodes, fits=fits)
+        url = f"http://127.0.0.1:{port}/filter"
+        yield measure(case.text(fits=fits), url, processes.pid("deciding"), case.nodes, fits=fits)
     processes.stop("deciding")
 
 

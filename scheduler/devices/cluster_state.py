@@ -39,6 +39,7 @@ class ClusterColumns:
         self._ids: dict[str, int] = {}
         self._entries: dict[int, NodeEntry] = {}
         self._fragments: dict[int, NodeFragment] = {}
+        self._fragments_are_lent = False
         self._kinds = DeviceKinds()
         self._rows: dict[str, set[int]] = {}
         self._pods: dict[str, PodUse] = {}
@@ -73,7 +74,8 @@ class ClusterColumns:
         for row, device in enumerate(devices, entry.start):
             entry.rows.setdefault(device.uuid, []).append(row)
             self._rows.setdefault(device.uuid, set()).add(row)  # several nodes may register the same UUID
-        self._ids[name], self._entries[entry.id], self._fragments[entry.id] = entry.id, entry, entry.fragment
+        self._ids[name], self._entries[entry.id] = entry.id, entry
+        self._own_fragments()[entry.id] = entry.fragment
         self.revisions.begin(entry.id)
         node_columns.fill_device_rows(self.devices, entry, self._kinds, self.vendors)
         node_columns.fill_node_row(self.nodes, self.devices, entry, self.vendors, self._nvidia_code)
@@ -99,7 +101,7 @@ class ClusterColumns:
         if node_id is not None:
             entry = self._entries.pop(node_id)
             self.revisions.end(node_id, name)
-            del self._fragments[node_id]
+            del self._own_fragments()[node_id]
             for uuid, rows in entry.rows.items():
                 self._rows[uuid].difference_update(rows)
                 if not self._rows[uuid]:
@@ -136,9 +138,17 @@ class ClusterColumns:
         """The registered node behind each id."""
         return list(map(self._entries.__getitem__, ids))
 
-    def fragments(self, ids: Iterable[int]) -> tuple[NodeFragment | None, ...]:
-        """The fragment behind each id; None for -1."""
-        return tuple(map(self._fragments.get, ids))
+    def fragments(self) -> Mapping[int, NodeFragment]:
+        """The fragment of every registered node, by id; later registrations do not reach into it."""
+        self._fragments_are_lent = True
+        return self._fragments
+
+    def _own_fragments(self) -> dict[int, NodeFragment]:
+        # Copied at the first change after a decision, so that neither decisions nor a start with thousands of nodes
+        # copy them each time.
+        if self._fragments_are_lent:
+            self._fragments, self._fragments_are_lent = dict(self._fragments), False
+        return self._fragments
 
     def ids(self, names: Sequence[str]) -> NDArray[np.int64]:
         """Node id per name, shape (names,); -1 where unregistered."""

@@ -19,16 +19,14 @@ MIG_MODE: Final = "mig"
 
 @dataclass(frozen=True, slots=True)
 class NodeFragment:
-    """A registered node's name and device UUIDs, encoded once when the node registers.
+    """A registered node's name and device UUIDs. uuids_json: as a JSON array, encoded once when the node registers.
 
-    name_json: the name as a JSON string with its quotes. uuids_json: the UUIDs as JSON strings joined by commas, in
-    registration order, without brackets. A node that registers again gets a new fragment; decisions keep the old one.
+    A node that registers again gets a new fragment; decisions keep the old one.
     """
 
     name: str
-    name_json: bytes
-    uuids_json: bytes
     uuids: tuple[str, ...]
+    uuids_json: bytes
 
 
 class RegisteredKind(NamedTuple):
@@ -125,4 +123,4 @@ class NodeEntry:
 def fragment_of(name: str, registration: Registration) -> NodeFragment:
     """The fragment of a node that registers now."""
     uuids = tuple(device.uuid for device in registration.devices)
-    return NodeFragment(name, orjson.dumps(name), orjson.dumps(uuids)[1:-1], uuids)
+    return NodeFragment(name, uuids, orjson.dumps(uuids))

@@ -95,7 +95,8 @@ class _Attempt:
         return Decision(
             containers=self.requests,
             node_names=self.names,
-            fragments=columns.fragments(self.ids.tolist()),
+            ids=self.ids,
+            fragments=columns.fragments(),
             revision=columns.revisions.of(self.ids),
             node_verdict=self.verdict,
             score=self.score,

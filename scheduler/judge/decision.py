@@ -105,7 +105,8 @@ class Decision:
 
     containers: tuple[VendorRequest, ...]  # init containers first, in pod order; one each, or one per vendor
     node_names: tuple[str, ...]  # (n,)
-    fragments: tuple[NodeFragment | None, ...]  # (n,) None: unregistered
+    ids: NDArray[np.int64]  # (n,) keys of fragments; -1: unregistered
+    fragments: Mapping[int, NodeFragment]  # of all registered nodes
     revision: NDArray[np.int64]  # (n,) of the state of each node's devices; -1: unregistered
     node_verdict: NDArray[np.uint8]  # (n,) index into verdict_codes.NODE_VERDICTS
     score: NDArray[np.float32]  # (n,) HAMi's node score; 0 where the node does not fit
@@ -121,6 +122,10 @@ class Decision:
     annotations: Mapping[str, str] = field(default_factory=dict)  # without hami.io/vgpu-time, which needs the clock
     labels: Mapping[str, str] = field(default_factory=dict)
     unregistered_causes: Mapping[str, str] = field(default_factory=dict)  # offered nodes whose registration is broken
+
+    def fragment(self, node: int) -> NodeFragment | None:
+        """Of the offered node at this position; None where it is not registered."""
+        return self.fragments.get(int(self.ids[node]))
 
     @cached_property
     def refusal_texts(self) -> tuple[str, ...]:

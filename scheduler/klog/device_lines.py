@@ -17,9 +17,9 @@ def device_lines(pod: str, decision: Decision) -> Iterator[LogLine]:
     for judged in decision.judgements:
         rows = _Rows(decision, judged)
         for place, index in enumerate(judged.nodes.tolist()):
-            fragment = decision.fragments[index]
+            fragment = decision.fragment(index)
             if fragment:
-                yield from _node_devices(f"{pod} node={fragment.name_json.decode()}", rows, place, fragment)
+                yield from _node_devices(f"{pod} node={quoted(fragment.name)}", rows, place, fragment)
 
 
 def _node_devices(node: str, rows: "_Rows", place: int, fragment: NodeFragment) -> Iterator[LogLine]:

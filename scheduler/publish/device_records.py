@@ -8,7 +8,7 @@ import numpy as np
 from scheduler.devices.node_entry import RegisteredKind
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import ContainerJudgement, Decision
-from scheduler.publish.record_columns import Ints, NodeNames, code_table, column_budget, json_array, widest
+from scheduler.publish.record_columns import Ints, NodeNames, code_table, column_budget, widest
 from schemas.codec.chunking import runs
 from schemas.events import DevicesJudged, Request
 
@@ -31,8 +31,7 @@ def device_records(
             "epoch": epoch,
             "verdicts": columns.verdicts,
         }
-        # No record counts more models than all of them together.
-        models = dict.fromkeys(columns.count_models(slice(None)), _LARGEST_COUNT)
+        models = {kind.model: _LARGEST_COUNT for kind in decision.kinds}
         budget = column_budget(dict.fromkeys(DevicesJudged.model_fields) | once | {"models": models})
         for run in runs(columns.sizes, budget):
             # Built without validation: the columns are right by construction, and validating them took longer than
@@ -65,7 +64,7 @@ class _DeviceColumns:
         rows = slice(int(offsets[run.start]), int(offsets[run.stop]))
         return {
             "models": self.count_models(rows),
-            "nodes": json_array(self._names.json[run]),
+            "nodes": self._names.names[run],
             "revision": self._revision[run],
             "devices": self._judged.devices[run],
             "rows": np.diff(offsets[run.start : run.stop + 1]),

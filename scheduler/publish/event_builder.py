@@ -31,7 +31,7 @@ def events_of(
     epoch: of the revisions of nodes in the decision.
     """
     requests = [request_of(container) for container in decision.containers]
-    common_fields, names = attempt.common_fields, NodeNames.of(decision)
+    common_fields, names = attempt.common_fields, NodeNames.of(decision.node_names)
     devices = nodes = 0
     for devices_judged in device_records(common_fields, decision, names, requests, epoch):
         devices += 1

@@ -8,7 +8,7 @@ import numpy as np
 from hami.reason_codes import ReasonCode
 from scheduler.judge import verdict_codes
 from scheduler.judge.decision import Decision
-from scheduler.publish.record_columns import Ints, NodeNames, code_table, column_budget, json_array, widest
+from scheduler.publish.record_columns import Ints, NodeNames, code_table, column_budget, widest
 from schemas import events
 from schemas.codec.chunking import refusal_runs
 from schemas.codec.code_tables import cut_refusals
@@ -59,7 +59,7 @@ class _NodeColumns:
         """The fields of a record about the nodes in `run`."""
         refusals, refusal = cut_refusals(self._refusals, self._refusal[run])
         return {
-            "nodes": json_array(self._names.json[run]),
+            "nodes": self._names.names[run],
             "verdict": self._verdict[run],
             "score": self._score[run],
             "refused_by": self._decision.refused_by[run],

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any, Final
 
 import numpy as np
+import orjson
 
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.node_entry import NodeEntry, RegisteredKind
@@ -28,10 +29,8 @@ _NODES_PER_SLICE: Final = 200
 """States that the task writes before a filter call gets its turn: a few milliseconds."""
 _HOUR: Final = 3_600_000_000
 
-_COLUMNS: Final = {
-    "index": "index",
-    "numa": "numa",
-    "healthy": "is_healthy",
+_REGISTERED: Final = {"index": "index", "numa": "numa", "healthy": "is_healthy"}
+_CHANGING: Final = {
     "cordoned": "is_cordoned",
     "memory_used_mib": "used_memory",
     "cores_used_percent": "used_cores",
@@ -116,51 +115,69 @@ class NodeStates:
 
 
 class StateBuilder:
-    """Builds the events. Pure, but for the JSON of each kind of device, which is made once."""
+    """Builds the events. What a registration says is encoded once, at the first state after it."""
 
     def __init__(self, life: Life, columns: ClusterColumns) -> None:
         self._life, self._columns = life, columns
         self._kinds: list[bytes] = []
+        self._registered: dict[int, tuple[NodeEntry, NodeStateChanged]] = {}
 
     def states(self, ids: Ints, observed_at: datetime) -> Iterator[NodeStateChanged]:
         """The state of each registered node; ids: of shape (n,)."""
         if not ids.size:
             return
-        self._kinds += [encode_value(device_kind(kind)) for kind in self._columns.kinds[len(self._kinds) :]]
         table, nodes = self._columns.devices, self._columns.nodes
         sizes = nodes["size"][ids]
         offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
         rows = np.arange(offsets[-1]) + np.repeat(nodes["start"][ids] - offsets[:-1], sizes)
         # As lists at once: slicing and writing eight numbers costs more as numpy arrays.
-        columns = {field: table[name][rows].tolist() for field, name in _COLUMNS.items()}
-        kinds, unsound = table["kind"][rows].tolist(), table["unsound"][rows].tolist()
+        columns = {field: table[name][rows].tolist() for field, name in _CHANGING.items()}
+        unsound = table["unsound"][rows].tolist()
         revisions, ends = self._columns.revisions.of(ids).tolist(), offsets.tolist()
-        without_devices = self.last_state("", 0, observed_at)
         for place, entry in enumerate(self._columns.entries(ids.tolist())):
             run = slice(ends[place], ends[place + 1])
-            codes = list(dict.fromkeys(kinds[run]))
-            fields = {field: column[run] for field, column in columns.items()} | {
-                "node": entry.fragment.name,
-                "revision": revisions[place],
-                "kinds": json_array([self._kinds[code] for code in codes]),
-                "uuid": json_array([entry.fragment.uuids_json]),
-                "kind": list(map(codes.index, kinds[run])),
-                "mig": _mig_uses(entry, unsound[run]),
-                "pair_scores": _pair_scores(entry),
-            }
+            changing = {field: column[run] for field, column in columns.items()}
             # A copy takes a third of the time of a new event.
-            yield without_devices.model_copy(update=fields)
+            yield self._of_registration(entry, observed_at).model_copy(
+                update=changing
+                | {"observed_at": observed_at, "revision": revisions[place], "mig": _mig_uses(entry, unsound[run])}
+            )
+
+    def _of_registration(self, entry: NodeEntry, observed_at: datetime) -> NodeStateChanged:
+        """A state with what the node registered; the rest has to be filled in."""
+        known = self._registered.get(entry.id)
+        if known is None or known[0] is not entry:
+            known = self._registered[entry.id] = entry, self._read(entry, observed_at)
+        return known[1]
+
+    def _read(self, entry: NodeEntry, observed_at: datetime) -> NodeStateChanged:
+        self._kinds += [encode_value(device_kind(kind)) for kind in self._columns.kinds[len(self._kinds) :]]
+        table, block = self._columns.devices, entry.rows_slice
+        codes = table["kind"][block].tolist()
+        distinct = list(dict.fromkeys(codes))
+        columns = {field: table[name][block].tolist() for field, name in _REGISTERED.items()} | {
+            "kind": list(map(distinct.index, codes)),
+            "pair_scores": _pair_scores(entry),
+        }
+        return self.last_state(entry.fragment.name, 0, observed_at).model_copy(
+            update={field: orjson.Fragment(orjson.dumps(column)) for field, column in columns.items()}
+            | {
+                "kinds": json_array([self._kinds[code] for code in distinct]),
+                "uuid": orjson.Fragment(entry.fragment.uuids_json),
+            }
+        )
 
     def last_state(self, node: str, revision: int, observed_at: datetime) -> NodeStateChanged:
         """The state of a node that offers no devices any more."""
-        nothing: dict[str, Any] = {field: [] for field in ("kinds", "uuid", "kind", "mig", "pair_scores", *_COLUMNS)}
+        empty = ("kinds", "uuid", "kind", "mig", "pair_scores", *_REGISTERED, *_CHANGING)
+        fields: dict[str, Any] = {field: [] for field in empty}
         return NodeStateChanged.model_construct(
             node=node,
             observed_at=observed_at,
             scheduler=self._life.scheduler,
             epoch=self._life.epoch,
             revision=revision,
-            **nothing,
+            **fields,
         )
 
 

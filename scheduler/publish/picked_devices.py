@@ -24,7 +24,7 @@ def picked_devices(decision: Decision, requests: Sequence[Request]) -> list[Pick
 def _of_container(
     decision: Decision, judged: ContainerJudgement, request: Request, node: int
 ) -> Iterator[PickedDevice]:
-    fragment, place = decision.fragments[node], int(np.searchsorted(judged.nodes, node))
+    fragment, place = decision.fragment(node), int(np.searchsorted(judged.nodes, node))
     if fragment is None:
         return
     rows = range(int(judged.offsets[place]), int(judged.offsets[place + 1]))

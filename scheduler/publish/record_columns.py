@@ -1,21 +1,17 @@
 """What records about devices and nodes share: columns as JSON, and how many bytes they take at most."""
 
 from collections.abc import Mapping, Sequence
-from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from scheduler.judge.decision import Decision
 from schemas.codec.records import MAX_VALUE_BYTES, encode_value
-from schemas.events import NO_STATE
 
 Ints = NDArray[np.int64]
 T = TypeVar("T")
 
-NAME_JSON: Final = attrgetter("name_json")
 INT64_MAX: Final = 2**63 - 1
 
 _SLACK_BYTES: Final = 128
@@ -23,30 +19,25 @@ _SLACK_BYTES: Final = 128
 
 
 class NodeNames:
-    """The names of nodes as JSON, made once for all records about a decision; sizes: bytes of each, shape (n,)."""
+    """The names of nodes for the records about a decision; sizes: bytes of each as JSON, shape (n,)."""
 
-    def __init__(self, json: list[bytes], sizes: Ints) -> None:
-        self.json, self.sizes = json, sizes
+    def __init__(self, names: Sequence[str], sizes: Ints) -> None:
+        self.names, self.sizes = names, sizes
 
     @classmethod
-    def of(cls, decision: Decision) -> "NodeNames":
-        """Those of all offered nodes."""
-        json = (
-            # Where every node is registered, no Python code runs per node.
-            list(map(NAME_JSON, decision.fragments))
-            if (decision.revision != NO_STATE).all()
-            else [
-                fragment.name_json if fragment else json_text(name)
-                for name, fragment in zip(decision.node_names, decision.fragments, strict=True)
-            ]
-        )
-        return cls(json, np.fromiter(map(len, json), np.int64, len(json)))
+    def of(cls, names: Sequence[str]) -> "NodeNames":
+        # 2: the quotes.
+        sizes = np.fromiter(map(len, names), np.int64, len(names)) + 2
+        # All together first: only names that JSON escapes or UTF-8 spells in several bytes are measured one by one.
+        if len(json_text(names)) != int(sizes.sum()) + len(names) + 1:
+            sizes = np.fromiter((len(json_text(name)) for name in names), np.int64, len(names))
+        return cls(names, sizes)
 
     def only(self, nodes: Ints) -> "NodeNames":
         """Those at these positions, each at most once and in their order."""
-        if len(nodes) == len(self.json):
+        if len(nodes) == len(self.names):
             return self
-        return NodeNames(list(map(self.json.__getitem__, nodes.tolist())), self.sizes[nodes])
+        return NodeNames(list(map(self.names.__getitem__, nodes.tolist())), self.sizes[nodes])
 
 
 def column_budget(once: Mapping[str, Any]) -> int:
@@ -54,9 +45,9 @@ def column_budget(once: Mapping[str, Any]) -> int:
     return max(MAX_VALUE_BYTES - len(encode_value(dict(once))) - _SLACK_BYTES, 1)
 
 
-def json_text(text: str) -> bytes:
-    """The text as a JSON string with its quotes."""
-    encoded: bytes = orjson.dumps(text)
+def json_text(texts: str | Sequence[str]) -> bytes:
+    """The text, or all of them, as JSON."""
+    encoded: bytes = orjson.dumps(texts)
     return encoded
 
 

@@ -123,7 +123,7 @@ def test_a_fragment_is_encoded_once_and_remains_with_old_decisions() -> None:
     columns = a_cluster(a_node(devices=[a_device("GPU-0"), a_device("GPU-1")]))
     fragment = columns.node_fragment("node-a")
     assert fragment is not None
-    assert (fragment.name_json, fragment.uuids_json) == (b'"node-a"', b'"GPU-0","GPU-1"')
+    assert (fragment.name, fragment.uuids_json) == ("node-a", b'["GPU-0","GPU-1"]')
     columns.apply_node(a_node(devices=[a_device("GPU-0"), a_device("GPU-1")]))
     assert columns.node_fragment("node-a") is fragment
 

@@ -173,8 +173,9 @@ def test_a_decision_keeps_its_numbers_when_the_cluster_changes() -> None:
     columns.delete_node("node-a")
     columns.apply_node(a_node("node-z", [a_device("GPU-9", devmem=5)]))
     assert decision.judgements[0].used_memory_mib.tolist() == [7000]
-    assert decision.fragments[0] is not None
-    assert decision.fragments[0].uuids == ("GPU-0",)
+    fragment = decision.fragment(0)
+    assert fragment is not None
+    assert fragment.uuids == ("GPU-0",)
 
 
 def test_an_unregistered_node_is_refused_in_words() -> None:
