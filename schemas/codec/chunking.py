@@ -18,6 +18,7 @@ HEAD_BYTES: Final = 4 * 1024
 MAX_TEXT: Final = 2_000
 """Characters of one error text that a summary repeats in each of its parts."""
 
+_FEW_NODES: Final = 1_000
 _NOTE: Final = 64
 """At least as long as the words that say how much of a text was cut, so that cutting twice is cutting once."""
 _SLACK_BYTES: Final = 256
@@ -74,6 +75,9 @@ def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
     quarter rather than into thousands.
     """
     summary = _with_short_texts(summary)
+    # Most clusters are small: to measure the parts costs ten times as much as to see that one is enough.
+    if len(summary.nodes) <= _FEW_NODES and len(encode_value(summary)) <= MAX_VALUE_BYTES - _SLACK_BYTES:
+        return [summary]
     # Encoded, not estimated: requests and error texts differ by kilobytes from pod to pod.
     head = len(encode_value(summary.model_copy(update=_only(summary, slice(0, 0)))))
     limit = max(MAX_VALUE_BYTES - head - _SLACK_BYTES, MAX_VALUE_BYTES // 4)
