@@ -17,7 +17,7 @@ from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, SchedulingPolicy
 from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.event_builder import events_of
-from scheduler.publish.node_states import Life, StateBuilder
+from scheduler.publish.state_builder import Life, StateBuilder
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodRef
 from schemas.ids import microseconds

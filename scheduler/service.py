@@ -30,8 +30,9 @@ from scheduler.klog.writer import Klog, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.publish import event_builder
 from scheduler.publish.attempt import AttemptRef
-from scheduler.publish.node_states import Life, NodeStates
+from scheduler.publish.node_states import NodeStates
 from scheduler.publish.spool_writer import SpoolWriter
+from scheduler.publish.state_builder import Life
 from schemas.events import PodRef
 from schemas.ids import microseconds
 

@@ -59,3 +59,8 @@ class NodeRevisions:
         """Note that the states of these nodes are written, at a time in microseconds."""
         self._nodes["published"][ids] = self._nodes["revision"][ids]
         self._nodes["written_at"][ids] = at
+
+    def expire(self) -> None:
+        """Let every state that was written be due again, under its revision."""
+        written_at = self._nodes["written_at"]
+        written_at[written_at > 0] = 1

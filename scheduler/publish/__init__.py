@@ -5,7 +5,8 @@ event_builder     a decision as events: the way in (pure)
 device_records    the verdicts on devices as records (pure)
 node_records      the verdicts on nodes as records (pure)
 picked_devices    the devices of the chosen node (pure)
-node_states       the states of nodes that verdicts refer to, and the task that writes them
+state_builder     the states of nodes that verdicts refer to (pure)
+node_states       when they are written: before verdicts, and again once a day
 record_columns    what these share: columns as JSON (pure)
 spool_writer      events into the spool
 spool             records on disk until Kafka has them

@@ -27,6 +27,11 @@ class SpoolWriter:
         entries = [entry for event in events if (entry := self._entry(event, now_us))]
         self._spool.append(entries)
 
+    @property
+    def lost(self) -> int:
+        """How many records other than device detail were lost so far because the spool was full."""
+        return self._spool.dropped_verdicts
+
     async def flush(self) -> None:
         """Return when all events written so far are durable."""
         await self._spool.flush()

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.publish.node_states import Life, StateBuilder
+from scheduler.publish.state_builder import Life, StateBuilder
 from schemas.codec.records import decode, encode
 from schemas.events import Event, NodeStateChanged
 from tests.support.builders.kube_objects import STARTED

@@ -1,6 +1,7 @@
 """A state is in the spool before the first verdict that refers to it, once per change, and again within a day."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -12,16 +13,17 @@ from prometheus_client import generate_latest
 from hami.annotations import MIG_ALLOCATIONS
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.metrics import Metrics
-from scheduler.publish.node_states import LONGEST_AGE_HOURS, Life, NodeStates
-from scheduler.publish.spool.spool import Spool
+from scheduler.publish.node_states import LONGEST_AGE_HOURS, QUIET_SECONDS, NodeStates
+from scheduler.publish.spool.spool import Spool, SpoolLimits
 from scheduler.publish.spool_writer import SpoolWriter
+from scheduler.publish.state_builder import Life
 from schemas.codec.records import decode
-from schemas.events import AttemptEvent, DevicesJudged, Event, NodeStateChanged
+from schemas.events import AttemptEvent, DetailDropped, DevicesJudged, Event, NodeStateChanged
 from schemas.topics import NODE_STATES
 from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
 from tests.support.builders.nodes_to_judge import a_cluster, a_mig_device, a_running_pod
 from tests.support.builders.nodes_to_judge import a_node as a_node_of
-from tests.support.builders.spool_entries import Clock
+from tests.support.builders.spool_entries import Clock, detail
 from tests.support.harness.scheduler_app import Serving
 from tests.support.harness.states_in_memory import states_of
 from tests.support.waiting import eventually_async
@@ -193,6 +195,41 @@ def test_a_clock_that_is_set_back_writes_nothing_again(write: Callable[..., Writ
     writing.clock.advance(-30 * HOUR)
     writing.states.write_again()
     assert writing.new() == []
+
+
+def test_states_that_a_full_spool_may_have_lost_are_written_again_once_it_loses_nothing_more(
+    write: Callable[..., Writing],
+) -> None:
+    writing = write(a_cluster(a_node("node1")))
+    writing.written()
+    for lost in (1, 2):
+        writing.spool.counts.dropped_verdicts = lost
+        writing.clock.advance(QUIET_SECONDS - 1)
+        writing.states.write_lost()
+        assert writing.written() == []
+    writing.clock.advance(QUIET_SECONDS)
+    writing.states.write_lost()
+    assert writing.written() == [("node1", 1)]
+    writing.states.write_lost()
+    assert writing.written() == []
+
+
+def test_a_full_spool_gives_up_device_rows_and_keeps_the_states_that_they_refer_to(tmp_path: Path) -> None:
+    limits = SpoolLimits(max_bytes=40_000)
+    with contextlib.closing(Spool(tmp_path / "full", limits, Clock())) as spool:
+        columns, clock, metrics = a_cluster(a_node("node1", devices=1)), Clock(), Metrics()
+        NodeStates(Life("s", EPOCH), columns, SpoolWriter(spool, clock, metrics), clock, metrics).write_changed()
+        for part in range(20):
+            spool.append([detail(part=part, devices=1_000)])
+        events = []
+        while batch := spool.next_batch():
+            events += [decode(entry.record.value, entry.record.headers) for entry in batch.entries]
+            spool.acknowledge(batch)
+    assert isinstance(events[0], NodeStateChanged)
+    given_up = [event.device_records for event in events if isinstance(event, DetailDropped)]
+    kept = [event for event in events if isinstance(event, DevicesJudged)]
+    assert given_up
+    assert sum(given_up) + len(kept) == 20
 
 
 async def test_the_task_writes_what_no_attempt_has_written_while_this_scheduler_decides(
