@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from schemas.codec.records import decode
-from schemas.events import AttemptConcluded
-from schemas.topics import DECISIONS
+from schemas.events import AttemptConcluded, DevicesJudged
+from schemas.events.node_states import state_id
+from schemas.topics import DECISIONS, NODE_STATES
 from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.scheduler_nursery import ForkedScheduler, Nursery
@@ -86,6 +87,17 @@ def _lacking(ids: set[str], ended: list[AttemptConcluded]) -> str:
     return ", ".join(sorted(wanted - ids))
 
 
+def states_named(reads: list[Read]) -> set[str]:
+    """The ids of the states that the verdicts on devices name."""
+    events = (decode(read.value, read.headers) for read in reads)
+    return {
+        state_id(event.scheduler, node, event.epoch, revision)
+        for event in events
+        if isinstance(event, DevicesJudged)
+        for node, revision in zip(event.nodes, event.revision.tolist(), strict=True)
+    }
+
+
 @pytest.mark.stress
 @pytest.mark.parametrize("seed", range(SEEDS))
 async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
@@ -101,3 +113,7 @@ async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
     reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"{namespace}/")
     assert len(answered) > RESTARTS
     assert lacking(reads, answered) == {}
+    states = {read.header("ce_id") for read in await read_topic(backends.bootstrap_servers, NODE_STATES.name)}
+    # Of every process there were verdicts, and each of them counted for itself.
+    assert len({name.split("/state/")[1].split("/")[0] for name in states_named(reads)}) >= RESTARTS
+    assert states_named(reads) <= states
