@@ -21,7 +21,7 @@ UNIT = "verdicts per CPU second"
 
 
 def bodies() -> Result:
-    """Each size twice: between attempts one node in a hundred changes, as on a cluster in use, and every device does."""
+    """Each size twice: between attempts one node in a hundred changes, as on a cluster in use, or every device does."""
     figures: list[Figure] = []
     for nodes, attempts in SIZES.items():
         for changing in (0.01, 1):

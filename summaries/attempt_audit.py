@@ -18,6 +18,8 @@ OVERCOMMITTED: Final = "Overcommitted"
 BOUND_ELSEWHERE: Final = "BoundElsewhere"
 BOUND_WITHOUT_CHOICE: Final = "BoundWithoutChoice"
 
+_LARGEST: Final = 2**63 - 1
+
 
 def findings(summary: AttemptSummarized) -> list[FindingReported]:
     """The findings of a summary; equal for every version of it with the same facts."""
@@ -48,11 +50,17 @@ def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
     for uuid, rows in taken.items():
         numbers = _beyond(rows)
         if numbers:
-            containers = ", ".join(summary.requests[row.container].container for row in rows)
+            containers = ", ".join(_container(summary, row) for row in rows)
             # The sentence and numbers must not depend on the order of records: the finding is written again with each
             # version.
             sentence = f"{summary.chosen} gave {uuid} to {summary.pod} ({containers})"
             yield _finding(summary, OVERCOMMITTED, summary.chosen or "", uuid, numbers, [sentence])
+
+
+def _container(summary: AttemptSummarized, device: PickedDevice) -> str:
+    # A record may claim any position.
+    known = device.container < len(summary.requests)
+    return summary.requests[device.container].container if known else f"container {device.container}"
 
 
 def _is_waiting(summary: AttemptSummarized) -> bool:
@@ -71,8 +79,9 @@ def _beyond(rows: Sequence[PickedDevice]) -> dict[str, int]:
         ("cores_{}_percent", first.cores_total_percent, first.cores_used_percent, cores),
         ("slots_{}", first.slots_total, first.slots_used, len(rows)),
     ]
+    # A sum of what a record claims may need more than 64 bits, which no reader has.
     return {
-        name.format(word): number
+        name.format(word): min(number, _LARGEST)
         for name, total, used, more in over
         # Nothing was taken of this resource: a device that others had overcommitted before is not this attempt's
         # finding.

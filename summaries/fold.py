@@ -169,7 +169,8 @@ class AttemptFold:
         return Balance.model_construct(
             judged_nodes=end.judged_nodes if end else len(table.nodes),
             judged_devices=end.judged_devices if end else sum(sum(each.values()) for each in devices),
-            dropped_devices=sum(each.judged_devices for each in self._dropped.values()),
+            # A sum of what records claim may need more than 64 bits, which no reader has.
+            dropped_devices=min(sum(each.judged_devices for each in self._dropped.values()), 2**63 - 1),
             nodes=table.by_verdict,
             devices=devices,
             models=by_model(records),

@@ -3,16 +3,18 @@
 from datetime import timedelta
 from typing import Any
 
+from schemas.codec.records import encode
 from schemas.events import (
     AttemptConcluded,
     AttemptSummarized,
     BindOutcome,
+    DetailDropped,
     FindingReported,
     PickedDevice,
 )
 from summaries.attempt_audit import findings
 from summaries.fold import summarize
-from tests.support.builders.attempts import an_attempt
+from tests.support.builders.attempts import ENDED, a_picked_device, about, an_attempt
 from tests.support.builders.events import STARTED, a_summary
 
 REFUSING = {"node1": [["NumaNotFit", "CardCordoned", "CardCordoned"]], "node2": [["CardCordoned"]]}
@@ -121,3 +123,29 @@ def test_a_finding_has_the_same_id_however_often_it_is_published() -> None:
     first, second = findings(summarize(events)), findings(summarize(reversed(events)))
     assert all(isinstance(each, FindingReported) for each in first)
     assert [each.id for each in first] == [each.id for each in second] != []
+
+
+def test_devices_of_a_container_that_nobody_asked_for_and_huge_numbers_make_a_finding_that_can_be_written() -> None:
+    picked = [a_picked_device("GPU-1", 2**40, memory_mib=2**63 - 1, memory_used_mib=2**62) for _ in range(3)]
+    events = an_attempt({"node1": [["picked"]]}, chosen="node1")
+    (finding,) = findings(summarize([*events[:-1], events[-1].model_copy(update={"picked": picked})]))
+    assert encode(finding).value
+    assert finding.numbers["memory_taken_mib"] == 2**63 - 1
+    assert finding.evidence == [
+        "node1 gave GPU-1 to ml/trainer (container 1099511627776, container 1099511627776, container 1099511627776)"
+    ]
+
+
+def test_more_given_up_rows_than_64_bits_hold_make_a_summary_that_can_be_written() -> None:
+    dropped = [
+        DetailDropped(
+            **about(),
+            dropped_at=ENDED + timedelta(seconds=second),
+            device_records=1,
+            judged_devices=2**63 - 1,
+            cause="the spool is full",
+        )
+        for second in range(3)
+    ]
+    summary = summarize([*an_attempt(REFUSING)[1:], *dropped])
+    assert encode(summary).value
