@@ -7,6 +7,7 @@ checks everything and never raises on bad input: what it can't decode comes back
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -95,6 +96,8 @@ def headers_of(event: Event) -> list[tuple[str, bytes]]:
     ]
 
 
+# The records of an attempt, and the states before it, share a few moments.
+@lru_cache(maxsize=64)
 def rfc3339(moment: datetime) -> str:
     """UTC text to the microsecond, with the zone as ``Z``."""
     # Always six digits: OpenSearch and people sort such texts as they sort times.

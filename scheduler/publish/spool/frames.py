@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import lru_cache
 from typing import Final
 
 from schemas.codec.records import EncodedRecord
@@ -59,20 +60,27 @@ class Entry:
 def frame(entry: Entry) -> tuple[bytes, bytes]:
     """The frame in two parts; the second is the record's value itself, which is not copied."""
     record = entry.record
-    topic = entry.topic.encode()
-    lengths = _LENGTHS.pack(len(topic), len(record.key), len(record.headers))
-    headers = b"".join(_header(name.encode(), value) for name, value in record.headers)
-    checked = b"".join(
-        (_CHECKED.pack(entry.kind, entry.written_at_us, entry.rows), lengths, topic, record.key, headers)
-    )
+    topic = _encoded(entry.topic)
+    parts = [
+        _CHECKED.pack(entry.kind, entry.written_at_us, entry.rows),
+        _LENGTHS.pack(len(topic), len(record.key), len(record.headers)),
+        topic,
+        record.key,
+    ]
+    for text, value in record.headers:
+        name = _encoded(text)
+        parts += (_HEADER.pack(len(name), len(value)), name, value)
+    checked = b"".join(parts)
     # Continued over the value: joining it with the head would copy megabytes.
     crc = zlib.crc32(record.value, zlib.crc32(checked))
     length = len(checked) - _CHECKED.size + len(record.value)
     return _HEAD.pack(MAGIC, length, crc) + checked, record.value
 
 
-def _header(name: bytes, value: bytes) -> bytes:
-    return _HEADER.pack(len(name), len(value)) + name + value
+# Topics and names of headers: a few, and the same in every record.
+@lru_cache(maxsize=64)
+def _encoded(text: str) -> bytes:
+    return text.encode()
 
 
 def frames(entries: Iterable[Entry]) -> list[bytes]:
@@ -87,8 +95,8 @@ def size_of(entries: Iterable[Entry]) -> int:
 
 def _size(entry: Entry) -> int:
     record = entry.record
-    headers = sum(_HEADER.size + len(name.encode()) + len(value) for name, value in record.headers)
-    return HEAD_BYTES + _LENGTHS.size + len(entry.topic.encode()) + len(record.key) + headers + len(record.value)
+    headers = sum([_HEADER.size + len(_encoded(name)) + len(value) for name, value in record.headers])
+    return HEAD_BYTES + _LENGTHS.size + len(_encoded(entry.topic)) + len(record.key) + headers + len(record.value)
 
 
 @dataclass(slots=True)
