@@ -51,8 +51,8 @@ def _kill_worker_at(point: str) -> Fault:
 
 def _kill_node_states(ground: Ground, load: Load, chance: random.Random) -> None:
     """The process that writes states is killed during a request, and after one before its offsets are committed."""
+    ground.processes.stop("node-states")
     for point in ("bulk-in-flight", "after-bulk"):
-        ground.processes.stop("node-states")
         ground.start_node_states(CHAOS_DIE=f"{point}:{chance.randint(1, 3)}")
         if not ground.ended("node-states"):
             raise AssertionError(f"the process of states did not come to {point}")
