@@ -1,7 +1,7 @@
 """``python -m bench.soak --minutes 30``: does the memory of a worker grow with attempts on 5,000 nodes?
 
 A worker on a real Kafka and OpenSearch gets an attempt on 5,000 nodes x 8 devices every second; every second one is an
-unchanged retry, and before each first attempt every device changes, so that no cache knows its records. The caches of
+unchanged retry, and before each first attempt every device changes, so that none is a retry. The caches of
 the worker last ten minutes or are full by then, so a third of the time, at most twelve minutes, is warm-up.
 
 It takes three readings about once a second (``bench.watched_worker``): resident size, the memory that malloc has given

@@ -34,7 +34,7 @@ PATIENT = {"SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "120"}
 
 def worker(attempts: int = 120) -> Result:
     """CPU of the whole worker (decode, fold, documents, messages, Faust) and of readers that only decode and count."""
-    # Every device changes between two attempts, so that no record is in a cache and all are decoded.
+    # Every device changes between two attempts.
     records = list(chain(*cluster.attempts(NODES, attempts, changing=True)))
     warm_up = len(records) // attempts * WARM_UP_ATTEMPTS
     with provisioned(FOLDER / "worker", **PATIENT) as (backends, processes):

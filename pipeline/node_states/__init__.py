@@ -1,4 +1,4 @@
-"""Node states in the index: what verdicts on devices refer to, for the API and for whoever rebuilds a cluster.
+"""Node states in the index: what verdicts on devices refer to, for the API and for readers that rebuild a cluster.
 
 Any number of these processes share the partitions of the topic.
 

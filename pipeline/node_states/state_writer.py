@@ -35,14 +35,14 @@ class StateIndex(Protocol):
     async def stored(self, documents: Sequence[Document]) -> Sequence[dict[str, Any] | None]: ...
 
 
-class TopicPublisher(Protocol):
-    """The topics: ``send`` returns when all records are acknowledged."""
+class DeadLetterTopic(Protocol):
+    """``send`` returns when all records are acknowledged."""
 
     async def send(self, outgoing: Sequence[Outgoing]) -> None: ...
 
 
 class StateWriter:
-    def __init__(self, index: StateIndex, topics: TopicPublisher, metrics: Metrics) -> None:
+    def __init__(self, index: StateIndex, topics: DeadLetterTopic, metrics: Metrics) -> None:
         self._index, self._topics, self._metrics = index, topics, metrics
 
     async def write(self, records: Iterable[Source]) -> None:

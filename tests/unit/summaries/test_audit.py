@@ -125,7 +125,7 @@ def test_a_finding_has_the_same_id_however_often_it_is_published() -> None:
     assert [each.id for each in first] == [each.id for each in second] != []
 
 
-def test_devices_of_a_container_that_nobody_asked_for_and_huge_numbers_make_a_finding_that_can_be_written() -> None:
+def test_devices_of_an_unknown_container_and_huge_numbers_make_a_finding_that_can_be_written() -> None:
     picked = [a_picked_device("GPU-1", 2**40, memory_mib=2**63 - 1, memory_used_mib=2**62) for _ in range(3)]
     events = an_attempt({"node1": [["picked"]]}, chosen="node1")
     (finding,) = findings(summarize([*events[:-1], events[-1].model_copy(update={"picked": picked})]))

@@ -37,12 +37,12 @@ def rows(verdicts: dict[str, list[str]], **fields: Any) -> DevicesJudged:
 
 def test_nodes_whose_record_counts_what_the_rows_say_are_left_out() -> None:
     device_rows = rows({"a": [NUMA, NUMA, "fits"], "b": [], "c": [CORDONED]})
-    said = {"a": Refusal(counts={NUMA: 2}, devices=3), "b": None, "c": Refusal(counts={CORDONED: 1}, devices=1)}
-    assert recount(columns(said), [device_rows]) == {}
+    recorded = {"a": Refusal(counts={NUMA: 2}, devices=3), "b": None, "c": Refusal(counts={CORDONED: 1}, devices=1)}
+    assert recount(columns(recorded), [device_rows]) == {}
 
 
 @pytest.mark.parametrize(
-    "said",
+    "recorded",
     [
         Refusal(counts={NUMA: 1}, devices=3),
         Refusal(counts={NUMA: 2}, devices=4),
@@ -57,30 +57,30 @@ def test_nodes_whose_record_counts_what_the_rows_say_are_left_out() -> None:
     ],
     ids=str,
 )
-def test_a_record_that_counts_anything_else_is_corrected(said: Refusal | None) -> None:
-    found = recount(columns({"a": said}), [rows({"a": [NUMA, "fits", NUMA]})])
+def test_a_record_that_counts_anything_else_is_corrected(recorded: Refusal | None) -> None:
+    found = recount(columns({"a": recorded}), [rows({"a": [NUMA, "fits", NUMA]})])
     assert found == {0: Refusal(counts={NUMA: 2}, devices=3)}
 
 
 def test_counts_of_zero_say_nothing() -> None:
-    said = Refusal(counts={NUMA: 1, CORDONED: 0}, devices=1)
-    assert recount(columns({"a": said}), [rows({"a": [NUMA]})]) == {}
+    recorded = Refusal(counts={NUMA: 1, CORDONED: 0}, devices=1)
+    assert recount(columns({"a": recorded}), [rows({"a": [NUMA]})]) == {}
 
 
-@pytest.mark.parametrize("said", [Refusal(bare="NodeInsufficientDevice"), Refusal(uncounted=[CORDONED], devices=1)])
-def test_a_record_without_counts_is_never_corrected(said: Refusal) -> None:
-    assert recount(columns({"a": said}), [rows({"a": [NUMA]})]) == {}
+@pytest.mark.parametrize("recorded", [Refusal(bare="NodeInsufficientDevice"), Refusal(uncounted=[CORDONED], devices=1)])
+def test_a_record_without_counts_is_never_corrected(recorded: Refusal) -> None:
+    assert recount(columns({"a": recorded}), [rows({"a": [NUMA]})]) == {}
 
 
 def test_rows_of_other_containers_partial_rows_and_unknown_nodes_correct_nothing() -> None:
-    said = columns({"a": Refusal(counts={CORDONED: 1}, devices=1)})
+    recorded = columns({"a": Refusal(counts={CORDONED: 1}, devices=1)})
     others = [
         rows({"a": [NUMA]}, container=1),
         rows({"a": [NUMA]}, partial=True),
         rows({"unknown": [NUMA]}, container=2**40),
         rows({"b": [NUMA]}),
     ]
-    assert recount(said, others) == {}
+    assert recount(recorded, others) == {}
 
 
 def test_a_node_whose_rows_are_spread_over_two_records_is_counted_once() -> None:
@@ -100,17 +100,18 @@ of_nodes = st.dictionaries(st.sampled_from("abcdef"), st.lists(st.sampled_from(W
 
 @given(of_nodes, of_nodes, st.integers(1, 3))
 def test_each_node_is_compared_as_a_slow_count_compares_it(
-    judged: dict[str, list[str]], told: dict[str, list[str]], size: int
+    judged: dict[str, list[str]], recorded: dict[str, list[str]], size: int
 ) -> None:
     names = list(judged)
     runs = [names[start : start + size] for start in range(0, len(names), size)]
     records = [rows({name: judged[name] for name in run}, part=part) for part, run in enumerate(runs)]
     expected = {
         place: counted(judged[name])
-        for place, name in enumerate(told)
-        if judged.get(name) and (_reasons(judged[name]), len(judged[name])) != (_reasons(told[name]), len(told[name]))
+        for place, name in enumerate(recorded)
+        if judged.get(name)
+        and (_reasons(judged[name]), len(judged[name])) != (_reasons(recorded[name]), len(recorded[name]))
     }
-    assert recount(columns({name: counted(verdicts) for name, verdicts in told.items()}), records) == expected
+    assert recount(columns({name: counted(verdicts) for name, verdicts in recorded.items()}), records) == expected
 
 
 def _reasons(verdicts: list[str]) -> Counter[str]:
