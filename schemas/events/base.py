@@ -65,7 +65,7 @@ Words = Annotated[list[str], FailFast()]
 class Model(BaseModel):
     """Frozen, and tolerant of fields that a later version adds."""
 
-    # Frozen, because columns and models are shared between attempts (decision 0016).
+    # Frozen, because a summary shares the columns and models of the records that it was made from.
     model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True, use_attribute_docstrings=True)
 
 
