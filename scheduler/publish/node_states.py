@@ -46,7 +46,7 @@ class NodeStates:
         self._builder = StateBuilder(life, columns)
         self._looked_at = microseconds(clock())
         self._owed = 0.0
-        self._lost, self._lost_at = event_writer.lost, 0
+        self._lost = self._lost_at = 0
 
     def write_changed(self) -> None:
         """Write every state that is not written yet: what is decided now may refer to it."""
