@@ -15,10 +15,12 @@ from aiokafka.errors import TopicAlreadyExistsError
 
 from ingest.kai import KaiLog
 from schemas.codec.records import decode
-from schemas.topics import DECISIONS, NODES, PODS, RAW_LOGS
+from schemas.events import AttemptEvent, NodeStateChanged
+from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, RAW_LOGS
 from tests.support.backends import Addresses
 from tests.support.builders.kai_lines import CONSOLE, block, printed, texts
 from tests.support.builders.shipped_lines import FORMS, record
+from tests.support.harness.scheduler_process import read_topic
 
 WAIT_SECONDS = 120
 BEGINS = "framework/session.go: Session {} with <1> Jobs, <2> Queues and <3> Nodes"
@@ -29,7 +31,7 @@ async def kafka(backends: Addresses) -> str:
     admin = AIOKafkaAdminClient(bootstrap_servers=backends.bootstrap_servers)
     await admin.start()
     try:
-        for topic in (DECISIONS, NODES, PODS, RAW_LOGS):
+        for topic in (DECISIONS, NODES, NODE_STATES, PODS, RAW_LOGS):
             with contextlib.suppress(TopicAlreadyExistsError):
                 await admin.create_topics([NewTopic(topic.name, topic.partitions, 1)])
     finally:
@@ -105,7 +107,8 @@ async def test_shipped_lines_give_each_event_also_when_the_reader_is_killed(kafk
     namespace, group = f"raw-{uuid.uuid4().hex[:8]}", f"raw-{uuid.uuid4().hex[:8]}"
     log = tmp_path / "raw-logs.log"
     lines = log_of(namespace)
-    wanted = {event.id for event in KaiLog().feed(block(lines))}
+    events = list(KaiLog().feed(block(lines)))
+    wanted = {event.id for event in events if isinstance(event, AttemptEvent)}
     for form in FORMS:
         await ship(kafka, namespace, form, lines[:150])
     with reading(kafka, group, log) as process:
@@ -117,3 +120,6 @@ async def test_shipped_lines_give_each_event_also_when_the_reader_is_killed(kafk
         found = await all_of(kafka, namespace, len(wanted))
     # It was shipped three times over: the same decisions, whoever ships them, are the same events.
     assert set(found) == wanted
+    states = await read_topic(kafka, NODE_STATES.name)
+    on_topic = {dict(read.headers)["ce_id"].decode() for read in states}
+    assert {event.id for event in events if isinstance(event, NodeStateChanged)} <= on_topic
