@@ -99,7 +99,7 @@ def heal(ground: Ground, bug: str) -> None:
         ground.start_node_states()
         ground.wait_ready("node-states")
     if bug not in bugs.BUGS:
-        # A new life of the scheduler publishes every state that it refers to.
+        # A new run of the scheduler publishes every state that it refers to.
         ground.processes.kill("scheduler")
         ground.start_scheduler()
 

@@ -15,8 +15,8 @@ SHOWN_NODE = "node1"
 """Of this node the API is asked for single devices."""
 
 
-class Life(NamedTuple):
-    """One life of a scheduler: revisions are counted within it."""
+class SchedulerRun(NamedTuple):
+    """One run of a scheduler process: revisions are counted within it."""
 
     scheduler: str
     epoch: int
@@ -24,7 +24,7 @@ class Life(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeenStates:
-    """What is visible of states; those of other lives of the scheduler may be among them."""
+    """What is visible of states; those of other runs of the scheduler may be among them."""
 
     published: Mapping[str, Sequence[bytes]] = field(default_factory=dict)
     """By ce_id, every value on the topic."""
@@ -52,29 +52,29 @@ class Reference(NamedTuple):
         return 1 + max(device for device, _ in self.rows)
 
 
-def lives(decisions: Sequence[Entry]) -> set[Life]:
+def judging_runs(decisions: Sequence[Entry]) -> set[SchedulerRun]:
     """Those that judged."""
-    return {Life(value["scheduler"], value["epoch"]) for _, value in _verdicts(decisions)}
+    return {SchedulerRun(value["scheduler"], value["epoch"]) for _, value in _verdicts(decisions)}
 
 
 def compare(
     accepted: Sequence[Entry], decisions: Sequence[Entry], seen: SeenStates, verdict: Verdict, *, may_be_more: bool
 ) -> None:
-    """Add every difference in the states of the lives that made ``decisions``.
+    """Add every difference in the states of the scheduler runs that made ``decisions``.
 
     ``accepted`` is the whole ledger. ``may_be_more``: a scheduler was killed, perhaps before it noted what its spool
     had accepted.
     """
-    own = lives(decisions)
-    states = [entry for entry in accepted if entry.type == STATE and _life(entry.id) in own]
+    own = judging_runs(decisions)
+    states = [entry for entry in accepted if entry.type == STATE and _run_of(entry.id) in own]
     _references(states, list(_named(decisions)), seen, verdict)
     _visible(states, seen, verdict)
     _shown(states, decisions, seen, verdict)
     known = {entry.id for entry in states}
     found = {*seen.published, *(name for _, name, _ in seen.documents)}
     if not may_be_more:
-        verdict.extra += [f"state {name}" for name in sorted(found - known) if _life(name) in own]
-    verdict.different += [f"state {name} is a dead letter" for name in seen.dead_letters if _life(name) in own]
+        verdict.extra += [f"state {name}" for name in sorted(found - known) if _run_of(name) in own]
+    verdict.different += [f"state {name} is a dead letter" for name in seen.dead_letters if _run_of(name) in own]
 
 
 def _references(states: Sequence[Entry], references: Sequence[Reference], seen: SeenStates, verdict: Verdict) -> None:
@@ -140,9 +140,9 @@ def _verdicts(decisions: Sequence[Entry]) -> Iterator[tuple[Entry, Json]]:
     return ((entry, json.loads(entry.value)) for entry in decisions if entry.type == DEVICES)
 
 
-def _life(state: str) -> Life:
+def _run_of(state: str) -> SchedulerRun:
     scheduler, _, _, epoch, _ = state.rsplit("/", 4)
-    return Life(scheduler, int(epoch))
+    return SchedulerRun(scheduler, int(epoch))
 
 
 def _content(state: Json) -> str:

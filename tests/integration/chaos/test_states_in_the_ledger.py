@@ -10,7 +10,7 @@ from schemas.codec.records import encode
 from schemas.events import Event, NodeStateChanged
 from tests.chaos import states
 from tests.chaos.ledger import Entry, Json, Verdict
-from tests.chaos.states import Life, SeenStates
+from tests.chaos.states import SchedulerRun, SeenStates
 from tests.support.builders.attempts import an_attempt
 from tests.support.builders.node_states import EPOCH, a_node_state, states_of
 
@@ -124,8 +124,8 @@ def test_a_state_that_was_not_accepted_is_extra_unless_its_scheduler_was_killed(
     assert compared(seen=invented, may_be_more=True).is_exact
 
 
-def test_states_of_lives_that_judged_nothing_here_are_not_looked_at() -> None:
-    assert states.lives(ACCEPTED) == {Life("hami-scheduler", EPOCH)}
+def test_states_of_runs_that_judged_nothing_here_are_not_looked_at() -> None:
+    assert states.judging_runs(ACCEPTED) == {SchedulerRun("hami-scheduler", EPOCH)}
     assert compared(seen=seen_of([*STATES, a_node_state("node9", epoch=1)])).is_exact
 
 
