@@ -123,4 +123,5 @@ class NodeEntry:
 def fragment_of(name: str, registration: Registration) -> NodeFragment:
     """The fragment of a node that registers now."""
     uuids = tuple(device.uuid for device in registration.devices)
-    return NodeFragment(name, uuids, orjson.dumps(uuids))
+    # A copy: orjson's own bytes keep a buffer of a KiB.
+    return NodeFragment(name, uuids, bytes(memoryview(orjson.dumps(uuids))))

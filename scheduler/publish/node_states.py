@@ -96,10 +96,17 @@ class NodeStates:
         revisions = self._columns.revisions
         if not ids.size and not revisions.gone:
             return
-        # A node that is registered again has a state to be written, so it needs no last one.
-        gone = [(name, last) for name, last in revisions.gone.items() if self._columns.entry(name) is None]
-        last_states = (self._builder.last_state(name, last, now) for name, last in gone)
+        ended, again = self._gone(set(ids.tolist()))
+        last_states = (self._builder.last_state(name, revisions.gone[name], now) for name in ended)
         self._events.write(chain(last_states, self._builder.states(ids, now)))
-        revisions.gone.clear()
+        for name in (*ended, *again):
+            del revisions.gone[name]
         revisions.written(ids, microseconds(now))
-        self._metrics.node_states.inc(len(gone) + ids.size)
+        self._metrics.node_states.inc(len(ended) + ids.size)
+
+    def _gone(self, ids: set[int]) -> tuple[list[str], list[str]]:
+        """Of the nodes that are to have a last state: those that are to get it now, and those that need none, because
+        they are registered again and their new state is written now."""
+        entries = [(name, self._columns.entry(name)) for name in self._columns.revisions.gone]
+        ended = [name for name, entry in entries if entry is None]
+        return ended, [name for name, entry in entries if entry and entry.id in ids]

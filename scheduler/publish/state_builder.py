@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -38,7 +39,8 @@ class StateBuilder:
     def __init__(self, life: Life, columns: ClusterColumns) -> None:
         self._life, self._columns = life, columns
         self._kinds: list[bytes] = []
-        self._registered: dict[int, tuple[NodeEntry, NodeStateChanged]] = {}
+        self._tables: dict[tuple[int, ...], orjson.Fragment] = {}
+        self._registered: dict[int, tuple[NodeEntry, dict[str, Any]]] = {}
 
     def states(self, ids: Ints, observed_at: datetime) -> Iterator[NodeStateChanged]:
         """The state of each registered node; ids: of shape (n,)."""
@@ -52,23 +54,22 @@ class StateBuilder:
         columns = {field: table[name][rows].tolist() for field, name in _CHANGING.items()}
         unsound = table["unsound"][rows].tolist()
         revisions, ends = self._columns.revisions.of(ids).tolist(), offsets.tolist()
+        without_devices = self.last_state("", 0, observed_at)
         for place, entry in enumerate(self._columns.entries(ids.tolist())):
             run = slice(ends[place], ends[place + 1])
             changing = {field: column[run] for field, column in columns.items()}
+            changing |= {"revision": revisions[place], "mig": _mig_uses(entry, unsound[run])}
             # A copy takes a third of the time of a new event.
-            yield self._of_registration(entry, observed_at).model_copy(
-                update=changing
-                | {"observed_at": observed_at, "revision": revisions[place], "mig": _mig_uses(entry, unsound[run])}
-            )
+            yield without_devices.model_copy(update=self._as_registered(entry) | changing)
 
-    def _of_registration(self, entry: NodeEntry, observed_at: datetime) -> NodeStateChanged:
-        """A state with what the node registered; the rest has to be filled in."""
+    def _as_registered(self, entry: NodeEntry) -> dict[str, Any]:
+        """The fields of the event that follow from the node's registration."""
         known = self._registered.get(entry.id)
         if known is None or known[0] is not entry:
-            known = self._registered[entry.id] = entry, self._read(entry, observed_at)
+            known = self._registered[entry.id] = entry, self._read(entry)
         return known[1]
 
-    def _read(self, entry: NodeEntry, observed_at: datetime) -> NodeStateChanged:
+    def _read(self, entry: NodeEntry) -> dict[str, Any]:
         self._kinds += [encode_value(device_kind(kind)) for kind in self._columns.kinds[len(self._kinds) :]]
         table, block = self._columns.devices, entry.rows_slice
         codes = table["kind"][block].tolist()
@@ -77,13 +78,16 @@ class StateBuilder:
             "kind": list(map(distinct.index, codes)),
             "pair_scores": _pair_scores(entry),
         }
-        return self.last_state(entry.fragment.name, 0, observed_at).model_copy(
-            update={field: orjson.Fragment(orjson.dumps(column)) for field, column in columns.items()}
-            | {
-                "kinds": json_array([self._kinds[code] for code in distinct]),
-                "uuid": orjson.Fragment(entry.fragment.uuids_json),
-            }
-        )
+        return {field: _json_of(field, tuple(column)) for field, column in columns.items()} | {
+            "node": entry.fragment.name,
+            "kinds": self._kinds_of(tuple(distinct)),
+            "uuid": orjson.Fragment(entry.fragment.uuids_json),
+        }
+
+    def _kinds_of(self, codes: tuple[int, ...]) -> orjson.Fragment:
+        if codes not in self._tables:
+            self._tables[codes] = json_array([self._kinds[code] for code in codes])
+        return self._tables[codes]
 
     def last_state(self, node: str, revision: int, observed_at: datetime) -> NodeStateChanged:
         """The state of a node that offers no devices any more."""
@@ -97,6 +101,13 @@ class StateBuilder:
             revision=revision,
             **fields,
         )
+
+
+# Most nodes number their devices alike, so they share these texts.
+@lru_cache(maxsize=1024)
+def _json_of(_field: str, column: tuple[int, ...]) -> orjson.Fragment:
+    # By field: a tuple of 1 is equal to one of True, and their JSON is not.
+    return orjson.Fragment(orjson.dumps(column))
 
 
 def _pair_scores(entry: NodeEntry) -> list[int]:

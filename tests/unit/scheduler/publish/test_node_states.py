@@ -92,6 +92,11 @@ def test_a_state_has_all_devices_and_what_is_in_use_of_them() -> None:
     assert (state.mig, state.pair_scores.tolist()) == ([], [])
 
 
+def test_a_number_of_1_is_no_flag() -> None:
+    (state,) = states_of(a_cluster(a_node("node1", [a_device("GPU-0", index=1, numa=1)])))
+    assert (state.index.tolist(), state.numa.tolist(), state.healthy) == ([1], [1], [True])
+
+
 def test_a_state_has_the_instances_on_a_mig_device_and_how_many_are_not_known() -> None:
     columns = a_cluster(a_node_of("node1", [a_mig_device("GPU-0"), a_mig_device("GPU-1"), a_mig_device("GPU-2")]))
     instance = (
@@ -147,6 +152,22 @@ def test_a_node_that_is_back_before_its_last_state_was_written_has_none(write: C
     writing.states.write_changed()
     (state,) = writing.new()
     assert (state.revision, len(state.uuid)) == (3, 1)
+
+
+def test_a_node_that_was_back_for_a_moment_only_has_a_last_state_all_the_same(write: Callable[..., Writing]) -> None:
+    writing = write(a_cluster(a_node("node1"), a_node("node2")))
+    writing.written()
+    writing.columns.delete_node("node1")
+    writing.columns.apply_node(a_node("node1", devices=1))
+    writing.clock.advance(20 * HOUR)
+    # Of two nodes one is due by now: the other one.
+    writing.columns.revisions.written(writing.columns.ids(["node2"]), 1)
+    writing.states.write_again()
+    assert [state.node for state in writing.new()] == ["node2"]
+    writing.columns.delete_node("node1")
+    writing.states.write_changed()
+    (last,) = writing.new()
+    assert (last.node, last.revision, last.uuid) == ("node1", 2, [])
 
 
 def test_every_state_is_written_again_within_a_day_a_few_at_a_time(write: Callable[..., Writing]) -> None:
