@@ -93,8 +93,11 @@ class ApiCredentials:
         self.proxy: str | None = configuration.proxy
         self._authorization: str = configuration.api_key.get("BearerToken", "")
         self._read_at = self._clock()
-        if self.tls:
-            _set_certificates(self.tls, configuration)
+        try:
+            if self.tls:
+                _set_certificates(self.tls, configuration)
+        finally:
+            _remove_copies()
 
     async def authorization(self) -> str:
         """The value of the header; empty if a client certificate identifies us."""
@@ -126,6 +129,15 @@ def _set_certificates(tls: ssl.SSLContext, configuration: "Configuration") -> No
     tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
     if not configuration.verify_ssl:
         tls.check_hostname, tls.verify_mode = False, ssl.CERT_NONE
+
+
+def _remove_copies() -> None:
+    """Remove the files into which the official reader copies certificates and keys that a kubeconfig contains."""
+    from kubernetes.aio.config import kube_config
+
+    # It removes them itself when the process ends, but not when that is killed. Nothing is awaited between its writing
+    # and our reading them, so no other client of this process misses one.
+    kube_config._cleanup_temp_files()
 
 
 def _first_line(error: Exception) -> str:

@@ -68,6 +68,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.section("left behind in the temporary folder", red=True)
         for path in left[:20]:
             terminalreporter.write_line(path)
+        if len(left) > 20:
+            terminalreporter.write_line(f"and {len(left) - 20} more, the last one {left[-1]}")
     reports = [report for report in terminalreporter.stats.get("passed", []) if report.when == "call"]
     if lines := [text for report in reports for name, text in report.user_properties if name == "measured"]:
         terminalreporter.section("measured")
