@@ -16,12 +16,13 @@ help:  ## Show what every target does
 demo: install  ## Run the five scenarios on a real Kafka, pipeline and OpenSearch, then stay up (ONCE=1: check and exit)
 	@$(RUN) demo $(if $(ONCE),--once)
 
-# The first build of Kubernetes takes minutes: one worker waits for it, the others run what does not need it.
+# The first build of Kubernetes takes minutes: one worker waits for it, the others run what does not need it. The build
+# goes first, because the tests that wait for it are the longest in a row.
 test: install  ## Run every test, with the real broker, index and Kubernetes, on three workers (ARGS="-k word")
 	@mkdir -p .run
 	@$(RUN) embedded kubernetes install >.run/kubernetes-build.log 2>&1 & building=$$!; \
 	trap 'kill $$building 2>/dev/null || true' EXIT; \
-	$(RUN) embedded install; $(PYTEST) $(ARGS)
+	$(RUN) embedded install; nice -n 5 $(PYTEST) $(ARGS)
 
 unit: install  ## Run the tests that start no servers: tests/unit and tests/contract, within a minute on two cores
 	@$(PYTEST) tests/unit tests/contract $(ARGS)
