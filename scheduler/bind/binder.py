@@ -183,7 +183,7 @@ class Binder:
     async def _release(self, request: BindRequest) -> None:
         """Remove our lock from the node, but never another pod's. A lock that can't be removed expires."""
         pod, pause, cause = (request.namespace, request.name), _FIRST_PAUSE, ""
-        for _ in range(_TRIES):
+        for tries_left in reversed(range(_TRIES)):
             try:
                 found = await self._api.get_node(request.node)
                 if node_lock.is_ours_to_release(annotation(found, NODE_LOCK), pod):
@@ -192,7 +192,7 @@ class Binder:
                 cause = str(error)
                 if error.is_missing:
                     return
-                if error.is_unsure:
+                if error.is_unsure and tries_left:
                     # What broke the bind (a connection that was cut) often breaks this too, and is over soon. A lock
                     # that stays would keep the node's other pods waiting for minutes.
                     await self._sleep(pause)
