@@ -9,7 +9,7 @@ import orjson
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from process.bounded_cache import BoundedCache
-from schemas.events import NOT_REPORTED, DeviceKind, NodeStateChanged, Request
+from schemas.events import NOT_REPORTED, DeviceKind, NodeStateChanged
 
 EMITTED_AGAIN_AFTER: Final = timedelta(days=1)
 """Of log time, so that retention deletes no state that a later verdict refers to."""
@@ -100,11 +100,3 @@ SavedEmittedStates = Annotated[
     EmittedStates, PlainValidator(EmittedStates.restored), PlainSerializer(EmittedStates.saved)
 ]
 """A field of what a reader saves in a checkpoint."""
-
-
-def taken_memory_mib(request: Request, total_mib: int | None) -> int | None:
-    """What a container with this request takes of a device; None where the log does not report it."""
-    if request.memory_mib is None and request.memory_percent is not None and total_mib is not None:
-        # HAMi's ``memreq = Totalmem * pct / 100`` in int32, which truncates.
-        return total_mib * request.memory_percent // 100
-    return request.memory_mib

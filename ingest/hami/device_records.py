@@ -9,7 +9,7 @@ import numpy as np
 from ingest.hami.attempt import NodeLine
 from ingest.hami.devices import RegisteredDevice, RegisteredDevices
 from ingest.hami.tables import Keys, Rows, json_bytes, refusal_of
-from ingest.node_states import LoggedState, taken_memory_mib
+from ingest.node_states import LoggedState
 from schemas.codec.chunking import runs
 from schemas.events import PICKED, REFUSED, DevicesJudged, PickedDevice, Request
 
@@ -106,7 +106,7 @@ def _picked_device(container: int, request: Request, uuid: str, registered: Regi
     # Nothing about use: HAMi prints it only of devices that it refuses.
     return PickedDevice(
         container=container, uuid=uuid, model=device.model,
-        memory_mib=taken_memory_mib(request, device.memory_mib), cores_percent=request.cores_percent,
+        memory_mib=request.memory_of(device.memory_mib), cores_percent=request.cores_percent,
         memory_total_mib=device.memory_mib, cores_total_percent=device.cores_percent, slots_total=device.slots,
     )  # fmt: skip
 

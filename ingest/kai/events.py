@@ -10,7 +10,7 @@ from ingest.kai.attempt import KaiAttempt
 from ingest.kai.findings import findings_of
 from ingest.kai.states import StateMemo
 from ingest.kai.verdicts import NodeVerdict, node_verdicts, request_of
-from ingest.node_states import EmittedStates, taken_memory_mib
+from ingest.node_states import EmittedStates
 from schemas.codec.chunking import HEAD_BYTES, refusal_runs, runs
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import (
@@ -173,7 +173,7 @@ def _concluded(
 def _picked(request: Request, nodes: list[NodeVerdict]) -> list[PickedDevice]:
     return [
         PickedDevice(
-            container=0, uuid=group, memory_mib=taken_memory_mib(request, device.total_mib),
+            container=0, uuid=group, memory_mib=request.memory_of(device.total_mib),
             cores_percent=request.cores_percent, memory_total_mib=device.total_mib,
             memory_used_mib=device.allocated_mib,
         )

@@ -30,15 +30,11 @@ def _of_container(
     rows = range(int(judged.offsets[place]), int(judged.offsets[place + 1]))
     for row in (row for row in rows if judged.verdict[row] == verdict_codes.PICKED):
         kind = decision.kinds[int(judged.kind[row])]
-        memory = request.memory_mib
-        if memory is None and request.memory_percent is not None:
-            # HAMi's `memreq = Totalmem * pct / 100` in int32, which truncates.
-            memory = kind.memory_mib * request.memory_percent // 100
         yield PickedDevice.model_construct(
             container=judged.container,
             uuid=fragment.uuids[int(judged.device[row])],
             model=kind.model,
-            memory_mib=memory,
+            memory_mib=request.memory_of(kind.memory_mib),
             cores_percent=request.cores_percent,
             memory_total_mib=min(kind.memory_mib, INT64_MAX),
             memory_used_mib=int(judged.used_memory_mib[row]),

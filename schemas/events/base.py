@@ -97,6 +97,13 @@ class Request(Model):
     cores_percent: Count = 0
     """Per device; 100 is one whole device."""
 
+    def memory_of(self, total_mib: int | None) -> int | None:
+        """MiB that the container takes of a device of this size; None where they are not known."""
+        if self.memory_mib is None and self.memory_percent is not None and total_mib is not None:
+            # HAMi's ``memreq = Totalmem * pct / 100`` in int32, which truncates.
+            return total_mib * self.memory_percent // 100
+        return self.memory_mib
+
 
 class MigInstanceProfile(Model):
     """A size of instance that a MIG device can be split into, as its node registers it."""

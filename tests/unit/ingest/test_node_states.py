@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from ingest.node_states import EmittedStates, LoggedState, logged_state, taken_memory_mib
-from schemas.events import DeviceKind, Request
+from ingest.node_states import EmittedStates, LoggedState, logged_state
+from schemas.events import DeviceKind
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
@@ -63,14 +63,3 @@ def test_what_the_log_does_not_report_of_a_device_is_marked_as_not_reported() ->
     unreported = (event.index, event.numa, event.cores_used_percent, event.slots_used)
     assert [column.tolist() for column in unreported] == [[-1]] * 4
     assert (event.healthy, event.cordoned) == ([True], [False])
-
-
-@pytest.mark.parametrize(
-    ("request_fields", "total", "taken"),
-    [({"memory_mib": 500}, 1000, 500), ({"memory_percent": 33}, 1000, 330), ({"memory_percent": 33}, None, None),
-     ({"memory_percent": 33}, 101, 33), ({}, 1000, None)],
-)  # fmt: skip
-def test_a_share_of_a_device_is_cut_to_whole_mebibytes(
-    request_fields: dict[str, int], total: int | None, taken: int | None
-) -> None:
-    assert taken_memory_mib(Request(container="", count=1, **request_fields), total) == taken

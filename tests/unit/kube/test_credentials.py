@@ -21,7 +21,7 @@ async def test_certificates_in_a_kubeconfig_are_not_left_in_the_temporary_folder
     assert credentials.tls is not None
     assert "the tests' authority" in str(credentials.tls.get_ca_certs())
     assert list(temporary.iterdir()) == []
-    # Read again: the copy that was removed is made anew.
+    # Read again: the copy that was removed is written again.
     await credentials.renew()
     assert await credentials.authorization() == "Bearer secret"
     assert list(temporary.iterdir()) == []

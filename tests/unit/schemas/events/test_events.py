@@ -26,6 +26,7 @@ from schemas.events import (
     NodeStateChanged,
     PodObserved,
     PodRef,
+    Request,
 )
 from tests.support.builders.events import (
     ATTEMPT,
@@ -308,3 +309,14 @@ def test_what_is_about_one_pod_shares_a_key() -> None:
 
 def test_a_source_is_a_uri_reference_whatever_the_scheduler_is_called() -> None:
     assert nodes_judged(scheduler="kai scheduler/1").source == "/schedulers/kai%20scheduler%2F1"
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "total", "taken"),
+    [({"memory_mib": 500}, 1000, 500), ({"memory_percent": 33}, 1000, 330), ({"memory_percent": 33}, None, None),
+     ({"memory_percent": 33}, 101, 33), ({}, 1000, None)],
+)  # fmt: skip
+def test_a_share_of_a_device_is_cut_to_whole_mebibytes(
+    request_fields: dict[str, int], total: int | None, taken: int | None
+) -> None:
+    assert Request(container="", count=1, **request_fields).memory_of(total) == taken
