@@ -77,10 +77,11 @@ generate: install  ## Write the JSON Schemas, the AsyncAPI document and the tabl
 
 install: .venv/.installed  ## Install Python packages by the lock file into .venv/
 
+# Compiled once here, because where PYTHONDONTWRITEBYTECODE is set every process would compile the packages anew.
 .venv/.installed: uv.lock pyproject.toml
 	@$(PYTHON) .ci/python_is_usable.py
 	@[ -x .run/uv/bin/uv ] || { echo "Installing uv $(UV_VERSION) into .run/uv"; $(PYTHON) -m venv .run/uv && .run/uv/bin/python -m pip install --disable-pip-version-check --quiet uv==$(UV_VERSION); }
-	@UV_PYTHON_DOWNLOADS=never .run/uv/bin/uv sync --locked --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
+	@UV_PYTHON_DOWNLOADS=never .run/uv/bin/uv sync --locked --compile-bytecode --python "$$($(PYTHON) -c 'import sys; print(sys.executable)')"
 	@touch $@
 
 clean: install  ## Stop the servers of `make up` and delete what was installed and written in this folder
