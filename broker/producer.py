@@ -8,7 +8,7 @@ from typing import Any, Final
 from aiokafka import AIOKafkaProducer
 
 from broker.errors import UNAVAILABLE
-from broker.record import Outgoing
+from broker.record import Outgoing, Place
 from process.backoff import Backoff
 
 logger = logging.getLogger(__name__)
@@ -54,10 +54,12 @@ async def started(producer: Any) -> Any:
 
 async def hand_over(producer: Any, outgoing: Outgoing) -> "asyncio.Future[Any]":
     """Queue the record; the future is done when all replicas have it. Raises ``MessageSizeTooLargeError``."""
-    topic, record = outgoing
+    topic, record, partition = outgoing
     # Awaits a place in the producer's buffer, no acknowledgement. Which future is awaited later decides what counts as
     # delivered.
-    future: asyncio.Future[Any] = await producer.send(topic, record.value, key=record.key, headers=record.headers)
+    future: asyncio.Future[Any] = await producer.send(
+        topic, record.value, key=record.key, headers=record.headers, partition=partition
+    )
     return future
 
 
@@ -105,16 +107,16 @@ class TopicsSink:
             except UNAVAILABLE as error:
                 logger.debug("the producer did not stop cleanly: %r", error)
 
-    async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        """Return when all are acknowledged.
+    async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+        """Return when all are acknowledged: where each of them lies.
 
         After a failure all are sent again, to keep their order; readers recognize a repetition by its ``ce_id``.
         """
-        while outgoing:
+        while True:
             try:
                 # The time covers the connection too: a broker that accepts and does not answer would hold it otherwise.
                 async with asyncio.timeout(DELIVERY_SECONDS):
-                    await self._send(outgoing)
+                    places = await self._send(outgoing) if outgoing else ()
             except UNAVAILABLE as error:
                 self._count_retry()
                 # Its buffer still has the records, which both producers would send otherwise.
@@ -122,11 +124,12 @@ class TopicsSink:
                 await self._backoff.failed(f"{type(error).__name__}: {error}")
             else:
                 self._backoff.worked()
-                return
+                return places
 
-    async def _send(self, outgoing: Sequence[Outgoing]) -> None:
+    async def _send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
         if self._producer is None:
             producer = idempotent_producer(self._servers, self._max_request_bytes, linger_ms=2)
             self._producer = await started(producer)
         # All are queued, in their order, before the first is awaited, so that they share batches.
-        await asyncio.gather(*[await hand_over(self._producer, each) for each in outgoing])
+        acknowledged = await asyncio.gather(*[await hand_over(self._producer, each) for each in outgoing])
+        return [Place(each.partition, each.offset) for each in acknowledged]

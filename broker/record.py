@@ -18,6 +18,8 @@ class Record(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[str, bytes]]
+    timestamp: int
+    """Milliseconds since 1970: when the broker took it, or the producer's time, by the topic."""
     acknowledge: Acknowledge
 
 
@@ -26,3 +28,12 @@ class Outgoing(NamedTuple):
 
     topic: str
     record: records.EncodedRecord
+    partition: int | None = None
+    """None: the partition that follows from the key."""
+
+
+class Place(NamedTuple):
+    """Where a record lies on its topic."""
+
+    partition: int
+    offset: int

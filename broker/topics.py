@@ -124,6 +124,7 @@ async def _configuration(admin: AIOKafkaAdminClient, name: str) -> dict[str, str
 def configuration(topic: Topic) -> dict[str, str]:
     """The configuration that the topic should have."""
     lag = topic.compacted_after
+    segment = {} if topic.segment_bytes is None else {"segment.bytes": str(topic.segment_bytes)}
     return {
         # Written out, because a broker's own default may be compaction, which would drop all but the last record of a
         # pod.
@@ -131,6 +132,8 @@ def configuration(topic: Topic) -> dict[str, str]:
         "min.compaction.lag.ms": _milliseconds(lag or timedelta(0)),
         "retention.ms": _milliseconds(topic.retention),
         "max.message.bytes": str(topic.max_message_bytes),
+        "message.timestamp.type": "LogAppendTime" if topic.has_broker_time else "CreateTime",
+        **segment,
     }
 
 

@@ -7,6 +7,7 @@ from typing import Final
 from schemas.events import (
     AlertChanged,
     AttemptConcluded,
+    AttemptCounted,
     AttemptRepeated,
     AttemptSummarized,
     BindConcluded,
@@ -20,6 +21,7 @@ from schemas.events import (
     NodeRegistered,
     NodesJudged,
     NodeStateChanged,
+    PodHistoryChanged,
     PodObserved,
     TrendsCounted,
 )
@@ -40,6 +42,11 @@ class Topic:
     max_message_bytes: int = 1024 * 1024
     compacted_after: timedelta | None = None
     """Of records of one key, all but the latest may be deleted after so long; None keeps all of them."""
+    segment_bytes: int | None = None
+    """Size of the files that the broker compacts: it never compacts the one that it is writing to. None: its own size,
+    usually a GiB."""
+    has_broker_time: bool = False
+    """Records have the time at which the broker took them, and not that of their producer's clock."""
 
 
 DECISIONS: Final = Topic(
@@ -47,6 +54,8 @@ DECISIONS: Final = Topic(
     about="Every decision of schedulers about pods, in order per pod",
     key="namespace/name of the pod",
     events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, FindingReported),
+    # The pipeline counts by it (``AttemptCounted.recorded_at``): a producer's clock may be wrong by years.
+    has_broker_time=True,
 )
 PODS: Final = Topic(
     name="schedulerlog.pods",
@@ -75,6 +84,32 @@ ATTEMPTS: Final = Topic(
     "retry that ended as the one before, only what differs",
     key="namespace/name of the pod",
     events=(AttemptSummarized, AttemptRepeated),
+)
+DEVICE_VERDICTS: Final = Topic(
+    name="schedulerlog.device-verdicts",
+    about="The verdicts device by device of every attempt that does not repeat another, as they were published",
+    key="namespace/name of the pod",
+    events=(DevicesJudged,),
+    # For the index, which has them for a week: whoever else needs them reads the decisions.
+    retention=timedelta(days=1),
+)
+POD_HISTORIES: Final = Topic(
+    name="schedulerlog.pod-histories",
+    about="The latest attempts of each pod: what the pipeline compares the pod's next one with",
+    key="namespace/name/uid of the pod/scheduler",
+    events=(PodHistoryChanged,),
+    # Every process that gets a partition reads all of it, so it is kept as short as it can be. A pod that has not been
+    # tried for a day begins a new episode.
+    retention=timedelta(days=1),
+    compacted_after=timedelta(minutes=1),
+    segment_bytes=16 * 1024 * 1024,
+)
+ATTEMPT_COUNTS: Final = Topic(
+    name="schedulerlog.attempt-counts",
+    about="What each attempt adds to the counts of its minute",
+    key="namespace/name of the pod",
+    events=(AttemptCounted,),
+    retention=timedelta(days=1),
 )
 MESSAGES: Final = Topic(
     name="schedulerlog.messages",
@@ -133,6 +168,9 @@ TOPICS: Final = (
     ATTEMPTS,
     MESSAGES,
     FINDINGS,
+    DEVICE_VERDICTS,
+    POD_HISTORIES,
+    ATTEMPT_COUNTS,
     TRENDS,
     ALERTS,
     RAW_LOGS,

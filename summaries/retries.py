@@ -16,7 +16,7 @@ MAX_HOURS_BACK: Final = 6
 """A repetition never refers further back, nor to the day before: what it refers to is kept as long as it is itself."""
 
 _NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal")
-_OWN: Final = frozenset({"attempt_id", "started_at", "ended_at", "version", "changes"})
+_OWN: Final = frozenset({"attempt_id", "started_at", "ended_at", "version", "episode", "episode_started_at", "changes"})
 """What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
 
 
@@ -43,5 +43,15 @@ def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSumma
     """The whole summary of a repetition. Raises ``ValueError`` where ``whole`` is not what it refers to."""
     if whole.attempt_id != repeated.repeats:
         raise ValueError(f"attempt {repeated.attempt_id} repeats {repeated.repeats}, not {whole.attempt_id}")
-    own = ("attempt_id", "pod", "scheduler", "started_at", "version", "status", "ended_at")
+    own = (
+        "attempt_id",
+        "pod",
+        "scheduler",
+        "started_at",
+        "version",
+        "status",
+        "ended_at",
+        "episode",
+        "episode_started_at",
+    )
     return whole.model_copy(update={name: getattr(repeated, name) for name in own} | {"changes": []})

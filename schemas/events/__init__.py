@@ -23,7 +23,10 @@ understood. Fields are only ever added; readers ignore fields they do not know.
     AttemptRepeated     (pipeline) an attempt that ended as an earlier one did
     MessageEmitted      (pipeline) one line of event text, as in ``kubectl describe``
 ``trends``
+    AttemptCounted      (pipeline) what an attempt adds to the counts of its minute
   TrendsCounted         (pipeline) the counts of one minute
+``pod_histories``
+  PodHistoryChanged     (pipeline) the latest attempts of a pod, which its next one is compared with
 ``observations``
   NodeRegistered        the devices that a node offers, and its handshake
   NodeChecked           the problems of a node's registration and handshake
@@ -78,8 +81,10 @@ from schemas.events.observations import (
     NodeRegistered,
     PodObserved,
 )
+from schemas.events.pod_histories import PodHistoryChanged, PublishedAttempt, SummaryLocation
 from schemas.events.summaries import (
     MAX_PARTS,
+    MAX_REPEATED_TEXT,
     AttemptRepeated,
     AttemptSummarized,
     Balance,
@@ -87,12 +92,13 @@ from schemas.events.summaries import (
     MessageEmitted,
     Status,
 )
-from schemas.events.trends import TrendsCounted
+from schemas.events.trends import AttemptCounted, Contribution, TrendsCounted
 
 __all__ = [
     "EVENTS",
     "FITS",
     "MAX_PARTS",
+    "MAX_REPEATED_TEXT",
     "NOT_REACHED",
     "NOT_REASONS",
     "NOT_REPORTED",
@@ -103,6 +109,7 @@ __all__ = [
     "UNREGISTERED",
     "AlertChanged",
     "AttemptConcluded",
+    "AttemptCounted",
     "AttemptEvent",
     "AttemptRepeated",
     "AttemptSummarized",
@@ -110,6 +117,7 @@ __all__ = [
     "BindConcluded",
     "BindOutcome",
     "Condition",
+    "Contribution",
     "Count",
     "DetailDropped",
     "DeviceKind",
@@ -132,13 +140,16 @@ __all__ = [
     "NodeStateChanged",
     "NodesJudged",
     "PickedDevice",
+    "PodHistoryChanged",
     "PodObserved",
     "PodRef",
     "Provenance",
+    "PublishedAttempt",
     "Refusal",
     "Request",
     "StateOf",
     "Status",
+    "SummaryLocation",
     "TrendsCounted",
     "Words",
     "source_of",
@@ -154,7 +165,9 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     AttemptSummarized,
     AttemptRepeated,
     MessageEmitted,
+    AttemptCounted,
     TrendsCounted,
+    PodHistoryChanged,
     NodeRegistered,
     NodeObserved,
     NodeChecked,

@@ -25,6 +25,10 @@ MAX_PARTS: Final = 65_536
 """Of one summary: bounds the memory that a reader reserves, whatever a record claims."""
 
 
+MAX_REPEATED_TEXT: Final = 240
+"""Characters of text in the record of a repetition; the attempt that it repeats has all of it."""
+
+
 class BindOutcome(Model):
     node: str
     bound: Flag
@@ -106,9 +110,14 @@ class AttemptSummarized(AttemptEvent):
     """What it was read from, and what that leaves open; null where the scheduler itself published it."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
+    episode: str = ""
+    """The id of the first of the pod's attempts in a row that ended as this one did; empty until the worker, which
+    compares attempts, publishes the summary."""
+    episode_started_at: Moment | None = None
+    """When that attempt began."""
     changes: Words = Field(default_factory=list)
     """What became different from the pod's attempt before it, a line each, of the first attempt of an episode. The
-    worker adds it when it writes the summary to the topic."""
+    worker adds it when it publishes the summary."""
     verdicts: Words
     """The table behind ``verdict``: ``picked``, ``fits``, ``refused``, ``unregistered``, ``not reached``."""
     refusals: list[Refusal]
@@ -163,6 +172,14 @@ class AttemptRepeated(AttemptEvent):
     episode: str
     """The id of the first of the attempts in a row that ended so."""
     episode_started_at: Moment
+    # What an index needs to find the attempt without the other one's summary.
+    offered_nodes: Count
+    fit_nodes: Count
+    judged_devices: Count
+    reasons: Words
+    """Every reason code that some node was refused for, sorted."""
+    text: str
+    """The summary of the filter in words, at most ``MAX_REPEATED_TEXT`` characters."""
 
     @property
     def id(self) -> str:

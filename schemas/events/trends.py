@@ -1,20 +1,63 @@
-"""What happened in a minute, counted."""
+"""What an attempt adds to the counts of its minute, and the counts."""
 
 from datetime import datetime
 from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from schemas.events.base import TYPE_PREFIX, Count, Event, Moment, Words
+from schemas.events.base import TYPE_PREFIX, AttemptEvent, Count, Event, Model, Moment, Words
 from schemas.events.columns import Integers, check_lengths
+from schemas.events.summaries import Status
 from schemas.ids import microseconds
+
+
+class Contribution(Model):
+    """What one version of an attempt adds to the counts of its minute; each column has an entry per combination."""
+
+    version: Count
+    """Of the summary that was counted."""
+    status: Status
+    dimension: Words
+    """As in ``TrendsCounted``."""
+    value: Words
+    nodes: Integers
+    devices: Integers
+
+    @model_validator(mode="after")
+    def _columns_agree(self) -> Self:
+        check_lengths({name: getattr(self, name) for name in ("value", "nodes", "devices")}, len(self.dimension))
+        return self
+
+
+class AttemptCounted(AttemptEvent):
+    """What an attempt adds to the counts of the minute in which it began, published with each version of its summary.
+
+    It lies in the partition of the same number as the decisions that it was made from.
+    """
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "attempt.counted.v1"
+
+    recorded_at: Moment
+    """Kafka's time of the decision that completed this version: equal however often that is read again."""
+    adds: Contribution
+    replaces: Contribution | None = None
+    """What the version before it added, which no longer counts; null for the first version."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/counted/{self.adds.version}"
+
+    @property
+    def source(self) -> str:
+        return "/pipeline"
 
 
 class TrendsCounted(Event):
     """The attempts that began in one minute, of the pods of one partition of the decisions: a row per combination.
 
     It is published again whenever there is more to count, always as a whole; the greatest ``version`` holds. A pod
-    lies in one partition, so rows of several partitions add up.
+    lies in one partition, so rows of several partitions add up, and so do rows of several ``recorded_at``: a number
+    below 0 takes back what an earlier one counted of an attempt of which more became known.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "trends.counted.v1"
@@ -22,6 +65,8 @@ class TrendsCounted(Event):
     started_at: Moment
     """Its beginning."""
     partition: Count
+    recorded_at: Moment
+    """The beginning of the ten minutes in which Kafka took the decisions that are counted here."""
     version: Count
     """Grows with what is counted."""
     part: Count = 0
@@ -49,7 +94,8 @@ class TrendsCounted(Event):
 
     @property
     def id(self) -> str:
-        return f"trends/{microseconds(self.started_at)}/{self.partition}/{self.version}/{self.part}"
+        minute, recorded = microseconds(self.started_at), microseconds(self.recorded_at)
+        return f"trends/{minute}/{self.partition}/{recorded}/{self.version}/{self.part}"
 
     @property
     def key(self) -> str:

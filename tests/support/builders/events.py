@@ -6,11 +6,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas.events import (
+    AttemptCounted,
     AttemptRepeated,
     AttemptSummarized,
+    Contribution,
     DevicesJudged,
     NodesJudged,
+    PodHistoryChanged,
     PodRef,
+    PublishedAttempt,
     Refusal,
     Request,
     TrendsCounted,
@@ -66,14 +70,64 @@ def a_repetition(**fields: Any) -> AttemptRepeated:
         "repeats_started_at": earlier,
         "episode": "1e" * 16,
         "episode_started_at": earlier,
+        "offered_nodes": 2,
+        "fit_nodes": 0,
+        "judged_devices": 16,
+        "reasons": ["CardInsufficientMemory"],
+        "text": "no available node, 2 nodes do not meet",
     }
     return AttemptRepeated.model_validate(ATTEMPT | plain | fields)
 
 
 def some_trends(**fields: Any) -> TrendsCounted:
     names = ("namespace", "result", "dimension", "value", "attempts", "pods", "nodes", "devices")
-    plain: dict[str, Any] = {"started_at": STARTED.replace(second=0, microsecond=0), "partition": 0, "version": 1}
+    minute = STARTED.replace(second=0, microsecond=0)
+    plain: dict[str, Any] = {"started_at": minute, "partition": 0, "recorded_at": minute, "version": 1}
     return TrendsCounted.model_validate(plain | {name: [] for name in names} | fields)
+
+
+def a_contribution(**fields: Any) -> Contribution:
+    """Of an attempt on two nodes of eight devices, all refused."""
+    plain = {
+        "version": 1,
+        "status": "failed",
+        "dimension": ["all", "reason"],
+        "value": ["", "CardInsufficientMemory"],
+        "nodes": [2, 2],
+        "devices": [16, 16],
+    }
+    return Contribution.model_validate(plain | fields)
+
+
+def an_attempt_counted(**fields: Any) -> AttemptCounted:
+    return AttemptCounted.model_validate(ATTEMPT | {"recorded_at": STARTED, "adds": a_contribution()} | fields)
+
+
+def a_published_attempt(**fields: Any) -> PublishedAttempt:
+    """The first of its episode, published as a whole."""
+    plain = {
+        "attempt_id": ATTEMPT["attempt_id"],
+        "started_at": STARTED,
+        "version": 1,
+        "status": "failed",
+        "verdict_digest": "0a" * 16,
+        "detail_digest": "0b" * 16,
+        "episode": ATTEMPT["attempt_id"],
+        "episode_started_at": STARTED,
+        "may_get_more": False,
+        "whole": {"attempt_id": ATTEMPT["attempt_id"], "started_at": STARTED, "partition": 3, "offsets": [7]},
+    }
+    return PublishedAttempt.model_validate(plain | fields)
+
+
+def a_pod_history(**fields: Any) -> PodHistoryChanged:
+    plain = {
+        "pod": ATTEMPT["pod"],
+        "scheduler": ATTEMPT["scheduler"],
+        "published_until": 41,
+        "latest": a_published_attempt(),
+    }
+    return PodHistoryChanged.model_validate(plain | fields)
 
 
 def nodes_judged(nodes: Sequence[str] = ("node1",), **fields: Any) -> NodesJudged:

@@ -8,7 +8,7 @@ from aiokafka.errors import KafkaConnectionError, RequestTimedOutError
 
 from broker import producer
 from broker.producer import TopicsSink
-from broker.record import Outgoing
+from broker.record import Outgoing, Place
 from schemas.codec.records import EncodedRecord
 
 
@@ -31,14 +31,14 @@ class FakeKafka:
         self.stopped += 1
 
     async def send(self, _: str, value: bytes, **__: object) -> Any:
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        future: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
         try:
             self._next()
         except RequestTimedOutError as error:
             future.set_exception(error)
         else:
             self.taken.append(value)
-            future.set_result(None)
+            future.set_result(Place(0, len(self.taken) - 1))
         return future
 
     def _next(self) -> None:
@@ -59,8 +59,8 @@ def a_sink(kafka: FakeKafka, monkeypatch: pytest.MonkeyPatch) -> tuple[TopicsSin
 async def test_records_are_sent_once_where_nothing_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     kafka = FakeKafka()
     sink, retries = a_sink(kafka, monkeypatch)
-    await sink.send(some(b"1", b"2"))
-    await sink.send(some(b"3"))
+    assert list(await sink.send(some(b"1", b"2"))) == [Place(0, 0), Place(0, 1)]
+    assert list(await sink.send(some(b"3"))) == [Place(0, 2)]
     assert (kafka.taken, kafka.producers, retries) == ([b"1", b"2", b"3"], 1, [])
 
 
@@ -93,7 +93,7 @@ async def test_nothing_to_send_needs_no_producer(monkeypatch: pytest.MonkeyPatch
 async def test_a_stop_while_the_last_record_is_being_acknowledged_stops(
     turns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    acknowledged: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    acknowledged: asyncio.Future[Place] = asyncio.get_running_loop().create_future()
 
     class Slow(FakeKafka):
         async def send(self, _: str, value: bytes, **__: object) -> Any:
@@ -107,7 +107,7 @@ async def test_a_stop_while_the_last_record_is_being_acknowledged_stops(
 
     working = asyncio.create_task(work())
     await asyncio.sleep(0.01)
-    acknowledged.set_result(None)
+    acknowledged.set_result(Place(0, 0))
     # Whichever turn of the loop the cancellation meets.
     for _turn in range(turns):
         await asyncio.sleep(0)

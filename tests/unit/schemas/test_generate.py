@@ -129,7 +129,7 @@ def test_the_asyncapi_document_has_a_channel_per_topic_with_its_kafka_settings()
     policies = [each["bindings"]["kafka"]["topicConfiguration"]["cleanup.policy"] for each in channels.values()]
     compacted = [topic.compacted_after is not None for topic in TOPICS]
     assert policies == [["compact", "delete"] if each else ["delete"] for each in compacted]
-    assert compacted.count(True) == 1
+    assert compacted.count(True) == 2
 
 
 def test_every_operation_names_messages_of_its_own_channel() -> None:

@@ -6,13 +6,13 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from schemas.codec.records import MAX_VALUE_BYTES
-from schemas.events import EVENTS, FindingReported
+from schemas.events import EVENTS, DevicesJudged, FindingReported
 from schemas.indices import INDICES, MAPPING_VERSION, Index
 from schemas.topics import DEAD_LETTERS, TOPICS
 
 
-def test_every_event_travels_on_exactly_one_topic_but_a_finding_which_is_passed_on() -> None:
-    passed_on = [FindingReported.TYPE]
+def test_every_event_travels_on_exactly_one_topic_but_those_that_are_passed_on() -> None:
+    passed_on = [FindingReported.TYPE, DevicesJudged.TYPE]
     published = sorted(event.TYPE for topic in TOPICS for event in topic.events)
     assert published == sorted([*(event.TYPE for event in EVENTS), *passed_on])
 
