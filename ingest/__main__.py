@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ingest.errors import MistakeError, ReadingError
+from ingest.errors import KafkaUnavailableError, MistakeError, ReadingError
 from ingest.options import LogOptions, SourceOptions
 from kube.errors import KubeApiError, KubeConfigError
 from process.addresses import HostPort, listen_address
@@ -18,7 +18,8 @@ from process.errors import SettingError
 GROUP = "schedulerlog-ingest-raw-logs"
 # No namespace of Kubernetes has this name, so it can't be confused with one.
 UNNAMED_NAMESPACE = "-"
-MISTAKES = (ReadingError, SettingError, KubeConfigError, KubeApiError)
+FAILURES = (KafkaUnavailableError, KubeApiError)
+MISTAKES = (ReadingError, SettingError, KubeConfigError)
 
 app = application("Turn the logs of unmodified schedulers into schedulerlog's events.")
 
@@ -43,7 +44,7 @@ def hami_log(
     """HAMi's scheduler log, v2.5 to v2.10, at -v=0 to 5."""
     from ingest import commands
 
-    with one_line_for(*MISTAKES):
+    with one_line_for(*MISTAKES), one_line_for(*FAILURES, status=1):
         commands.read_hami_log(asked, scheduler, nodes, timezone)
 
 
@@ -58,7 +59,7 @@ def kai_log(
     """KAI-Scheduler's log: v0.13 console, v0.17 JSON, and the tags of the GPU debugging patch."""
     from ingest import commands
 
-    with one_line_for(*MISTAKES):
+    with one_line_for(*MISTAKES), one_line_for(*FAILURES, status=1):
         commands.read_kai_log(asked, nodes)
 
 
@@ -81,7 +82,7 @@ def sniffer(
     """scheduler-sniffer's JSON lines, or what its scheduler sends over gRPC: pods and nodes as they change."""
     from ingest import commands
 
-    with one_line_for(*MISTAKES):
+    with one_line_for(*MISTAKES), one_line_for(*FAILURES, status=1):
         # Both would interleave two sources in one reader, neither would read nothing.
         if bool(source.logs) == bool(listen):
             raise MistakeError("give the sniffer's log, or --listen HOST:PORT")
@@ -100,7 +101,7 @@ def raw_logs(
     """HAMi's and KAI's logs as shippers write them to the topic schedulerlog.raw-logs."""
     from ingest import commands
 
-    with one_line_for(*MISTAKES):
+    with one_line_for(*MISTAKES), one_line_for(*FAILURES, status=1):
         commands.read_raw_logs(kafka, group, metrics_address)
 
 
@@ -117,7 +118,7 @@ def kube_events(
     """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""
     from ingest import commands
 
-    with one_line_for(*MISTAKES):
+    with one_line_for(*MISTAKES), one_line_for(*FAILURES, status=1):
         commands.watch_cluster(kubeconfig, context, namespace, kafka, metrics_address)
 
 

@@ -1,4 +1,4 @@
-"""What ends a reading command with one line and exit code 2. Importing it needs no client.
+"""What ends a reading command with one line and exit code 2, but 1 where Kafka fails. Importing it needs no client.
 
 ReadingError
 ├── MistakeError            the caller asked for something impossible: the line says what to change
