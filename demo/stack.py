@@ -14,7 +14,7 @@ from demo.kube_scheduler import SimulatedKubeScheduler
 from demo.processes import Processes, free_ports
 from demo.reader import Reader
 
-SERVICES = ("scheduler", "worker", "node-states", "api")
+SERVICES = ("scheduler", "worker", "index", "api")
 OPTIONAL_SERVICES = ("placements",)
 """They have ports, but are started only on demand."""
 
@@ -68,7 +68,7 @@ def _command(stack: Stack, service: str) -> list[str]:
             "--insecure-http",
         ],
         "worker": ["pipeline", "worker", "--metrics-address", port],
-        "node-states": ["pipeline", "node-states", "--metrics-address", port],
+        "index": ["pipeline", "index", "--metrics-address", port],
         "api": ["api", "serve", "--listen", port],
         "placements": ["pipeline", "placements", "--metrics-address", port],
     }

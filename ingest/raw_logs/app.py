@@ -73,9 +73,8 @@ async def _records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
         def acknowledge(message: Any = message) -> object:
             return message.ack(app.consumer)
 
-        yield Record(
-            message.topic, message.partition, message.offset, message.key, message.value, message.headers, acknowledge
-        )
+        about = message.topic, message.partition, message.offset, message.key, message.value, message.headers
+        yield Record(*about, round(message.timestamp * 1000), acknowledge)
 
 
 async def serve(sink: KafkaSink, servers: str, stop: asyncio.Event, group: str, metrics: Metrics) -> RawLogs:

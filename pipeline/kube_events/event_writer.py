@@ -33,7 +33,7 @@ class EventPolicy:
 
 
 class Topics(Protocol):
-    async def send(self, outgoing: Sequence[Outgoing]) -> None: ...
+    async def send(self, outgoing: Sequence[Outgoing]) -> object: ...
 
 
 class SourcedMessage(NamedTuple):

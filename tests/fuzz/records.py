@@ -108,7 +108,7 @@ class _Agent:
     async def _read(self, given: Sequence[records.EncodedRecord]) -> AsyncIterator[Record]:
         for record in given:
             offset = next(self._offsets)
-            yield Record(DECISIONS.name, 0, offset, record.key, record.value, record.headers, _acknowledged)
+            yield Record(DECISIONS.name, 0, offset, record.key, record.value, record.headers, 0, _acknowledged)
 
 
 def _acknowledged() -> None:

@@ -1,4 +1,4 @@
-"""A Kafka, an OpenSearch and a worker of these tests' own: they count documents."""
+"""A Kafka, an OpenSearch, a worker and an index writer of these tests' own: they count documents."""
 
 import os
 from collections.abc import Iterator
@@ -15,6 +15,5 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
     if chosen(os.environ) != "embedded":
         pytest.skip("counts documents, which it can do only in an index of its own")
     with embedded.backends() as servers, pipeline(tmp_path_factory.mktemp("pipeline"), servers) as running:
-        running.start()
-        running.wait_ready()
+        running.start_all()
         yield running

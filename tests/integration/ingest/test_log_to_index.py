@@ -30,7 +30,8 @@ from summaries.fold import summarize
 from tests.support.harness import ingest_process as reading
 from tests.support.harness.ingest_process import all_taken
 from tests.support.harness.pipeline_process import Pipeline
-from tests.support.harness.scheduler_process import create_topics, read_topic
+from tests.support.harness.scheduler_process import read_topic
+from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually, until
 
 ENDS = (AttemptConcluded, BindConcluded)
@@ -186,7 +187,7 @@ def test_a_kafka_that_takes_nothing_is_waited_for_with_a_warning(
     servers = own_backends(only="kafka")
     log = tmp_path / "hami.log"
     log.write_bytes((LOGS / "038.log").read_bytes())
-    asyncio.run(create_topics(servers.bootstrap_servers))
+    asyncio.run(provision_all(servers.bootstrap_servers))
     command = [sys.executable, "-m", "ingest", "hami-log", str(log), "--follow"]
     with (output := tmp_path / "output.log").open("wb") as file:
         process = subprocess.Popen([*command, "--kafka", servers.bootstrap_servers], stderr=file)

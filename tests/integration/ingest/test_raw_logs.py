@@ -10,17 +10,16 @@ from pathlib import Path
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import TopicAlreadyExistsError
 
 from ingest.kai import KaiLog
 from schemas.codec.records import decode
 from schemas.events import AttemptEvent, NodeStateChanged
-from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, RAW_LOGS
+from schemas.topics import DECISIONS, NODE_STATES, RAW_LOGS
 from tests.support.backends import Addresses
 from tests.support.builders.kai_lines import CONSOLE, block, printed, texts
 from tests.support.builders.shipped_lines import FORMS, record
 from tests.support.harness.scheduler_process import read_topic
+from tests.support.harness.topics import provision_all
 
 WAIT_SECONDS = 120
 BEGINS = "framework/session.go: Session {} with <1> Jobs, <2> Queues and <3> Nodes"
@@ -28,14 +27,7 @@ BEGINS = "framework/session.go: Session {} with <1> Jobs, <2> Queues and <3> Nod
 
 @pytest.fixture
 async def kafka(backends: Addresses) -> str:
-    admin = AIOKafkaAdminClient(bootstrap_servers=backends.bootstrap_servers)
-    await admin.start()
-    try:
-        for topic in (DECISIONS, NODES, NODE_STATES, PODS, RAW_LOGS):
-            with contextlib.suppress(TopicAlreadyExistsError):
-                await admin.create_topics([NewTopic(topic.name, topic.partitions, 1)])
-    finally:
-        await admin.close()
+    await provision_all(backends.bootstrap_servers)
     return backends.bootstrap_servers
 
 

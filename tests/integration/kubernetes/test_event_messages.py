@@ -16,17 +16,16 @@ import httpx
 import pytest
 import yaml
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import TopicAlreadyExistsError
 
 from embedded.control_plane import ControlPlane
 from schemas.codec.records import encode
 from schemas.events import MessageEmitted, PodRef
 from schemas.generate import ROOT
-from schemas.topics import DEAD_LETTERS, MESSAGES
+from schemas.topics import MESSAGES
 from tests.support.backends import Addresses
 from tests.support.control_plane.objects import Json, create
 from tests.support.control_plane.service_account import RBAC, a_kubeconfig
+from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually
 
 REFUSED = "3 nodes CardInsufficientMemory(node1,node3,node4)"
@@ -34,14 +33,7 @@ REFUSED = "3 nodes CardInsufficientMemory(node1,node3,node4)"
 
 @pytest.fixture
 async def kafka(backends: Addresses) -> str:
-    admin = AIOKafkaAdminClient(bootstrap_servers=backends.bootstrap_servers)
-    await admin.start()
-    try:
-        for topic in (MESSAGES, DEAD_LETTERS):
-            with contextlib.suppress(TopicAlreadyExistsError):
-                await admin.create_topics([NewTopic(topic.name, topic.partitions, 1)])
-    finally:
-        await admin.close()
+    await provision_all(backends.bootstrap_servers)
     return backends.bootstrap_servers
 
 

@@ -24,7 +24,7 @@ from tests.support.control_plane.objects import Json, a_gpu_node, create, create
 from tests.support.control_plane.plain_scheduler import SCHEDULER, a_pod, attempts, read_events
 from tests.support.harness.ingest_process import all_taken, versions
 from tests.support.harness.pipeline_process import pipeline
-from tests.support.harness.scheduler_process import create_topics
+from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually, until
 
 
@@ -37,7 +37,7 @@ def plain_scheduler(control_plane: ControlPlane) -> None:
 
 @pytest.fixture
 async def kafka(backends: Addresses) -> str:
-    await create_topics(backends.bootstrap_servers)
+    await provision_all(backends.bootstrap_servers)
     return backends.bootstrap_servers
 
 
@@ -176,8 +176,7 @@ def test_watching_a_cluster_twice_leaves_the_index_as_it_was(
         eventually(lambda: len(client.get(events).json()["items"]) >= len(PODS), "kube-scheduler tried nothing")
         # From here on nothing is tried again, so that both watches see the same.
         control_plane.scheduler.stop()
-        running.start()
-        running.wait_ready()
+        running.start_all()
 
         def watched() -> dict[str, tuple[int, Any]]:
             with watching(control_plane, namespace, servers.bootstrap_servers, log):

@@ -21,7 +21,7 @@ from tests.support.control_plane.objects import (
     created_nodes,
     list_pods,
 )
-from tests.support.harness.scheduler_process import create_topics
+from tests.support.harness.topics import provision_all
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import eventually
 
@@ -81,7 +81,7 @@ async def test_leaders_are_killed_under_load_and_no_device_is_assigned_twice(
     namespace: str,
     figure: Callable[[str], None],
 ) -> None:
-    await create_topics(backends.bootstrap_servers)
+    await provision_all(backends.bootstrap_servers)
     nodes = [a_gpu_node(f"{namespace}-{number}") for number in range(NODES)]
     # Together they take all cores but a hundredth of every card: one reservation forgotten or doubled shows.
     pods = [a_gpu_pod(f"pod-{number}", NAME, gpumem=13000, gpucores=33) for number in range(PODS)]

@@ -16,7 +16,7 @@ from tests.support.control_plane.bookkeeping import agreed, overbooked, shown
 from tests.support.control_plane.device_plugins import DevicePlugins
 from tests.support.control_plane.extender_process import Extender, scheduler_configuration
 from tests.support.control_plane.objects import a_gpu_node, a_gpu_pod, create_pods, created_nodes, list_pods
-from tests.support.harness.scheduler_process import create_topics
+from tests.support.harness.topics import provision_all
 from tests.support.stress import examples
 from tests.support.waiting import eventually
 
@@ -43,7 +43,7 @@ async def test_twice_as_many_pods_as_nodes_are_scheduled_over_all_of_them(
     tmp_path: Path,
     figure: Callable[[str], None],
 ) -> None:
-    await create_topics(backends.bootstrap_servers)
+    await provision_all(backends.bootstrap_servers)
     nodes = [a_gpu_node(f"{namespace}-{number}", devices=DEVICES_PER_NODE) for number in range(NODES)]
     pods = [a_gpu_pod(f"pod-{number}", NAME, gpumem=20000, gpucores=40) for number in range(PODS)]
     authority = Authority.new("the tests' authority")

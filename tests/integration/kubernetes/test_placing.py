@@ -27,7 +27,7 @@ from tests.support.control_plane.objects import (
     created_nodes,
     list_pods,
 )
-from tests.support.harness.scheduler_process import create_topics
+from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually
 
 NAME = "hami-placing"
@@ -48,7 +48,7 @@ def extender(
 
 @pytest.fixture
 async def kafka(backends: Addresses) -> str:
-    await create_topics(backends.bootstrap_servers)
+    await provision_all(backends.bootstrap_servers)
     return backends.bootstrap_servers
 
 

@@ -23,7 +23,7 @@ from tests.support.builders.hami_lines import a_line, failed, requested, started
 from tests.support.control_plane.kubelet import Kubelet, serving_the_log_of
 from tests.support.control_plane.plain_scheduler import attempts, read_events
 from tests.support.control_plane.service_account import a_kubeconfig, service_account
-from tests.support.harness.scheduler_process import create_topics
+from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually
 
 POD = "hami-scheduler-0"
@@ -43,7 +43,7 @@ def kubeconfig(control_plane: ControlPlane, namespace: str, tmp_path: Path) -> I
 
 @pytest.fixture
 def kafka(backends: Addresses) -> str:
-    asyncio.run(create_topics(backends.bootstrap_servers))
+    asyncio.run(provision_all(backends.bootstrap_servers))
     return backends.bootstrap_servers
 
 

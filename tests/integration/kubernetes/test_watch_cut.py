@@ -23,7 +23,7 @@ from tests.support.control_plane.objects import (
     created_nodes,
     list_pods,
 )
-from tests.support.harness.scheduler_process import create_topics
+from tests.support.harness.topics import provision_all
 from tests.support.tcp_proxy import TcpProxy
 from tests.support.waiting import eventually
 
@@ -42,7 +42,7 @@ def wire(control_plane: ControlPlane) -> Iterator[TcpProxy]:
 async def extender(
     control_plane: ControlPlane, wire: TcpProxy, backends: Addresses, tmp_path: Path
 ) -> AsyncIterator[Extender]:
-    await create_topics(backends.bootstrap_servers)
+    await provision_all(backends.bootstrap_servers)
     file = tmp_path / "through-the-wire.kubeconfig"
     file.write_text(
         kubeconfig(f"https://127.0.0.1:{wire.port}", control_plane.ca.read_text(), control_plane.admin_token)

@@ -1,4 +1,4 @@
-"""Servers that the tests of this folder may kill and change, and a worker on them."""
+"""Servers that the tests of this folder may kill and change, and a worker and an index writer on them."""
 
 import os
 from collections.abc import Iterator
@@ -27,6 +27,6 @@ def provisioned(servers: embedded.Backends, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture
 def running(provisioned: Pipeline) -> Pipeline:
-    """The module's worker, ready. Each test has namespaces of its own."""
+    """The module's worker and index writer, ready. Each test has namespaces of its own."""
     provisioned.put_right()
     return provisioned

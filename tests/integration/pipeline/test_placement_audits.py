@@ -163,7 +163,7 @@ def test_each_is_found_once_however_often_the_process_is_killed(running: Pipelin
     running.start_placements("--group", "from-zero")
     read = sum(len(running.topic(topic.name)) for topic in (ATTEMPTS, PODS, NODES))
     assert until(lambda: running.metric("schedulerlog_placements_records_total"), lambda taken: taken >= read) == read
-    running.settle("from-zero", (ATTEMPTS, PODS, NODES))
+    running.settle_group("from-zero", (ATTEMPTS, PODS, NODES))
     # Once the audits reach the present, which they do one after the other, all of it has been judged again.
     present = (LATE + GRACE).total_seconds() + 60
     reached = until(lambda: running.metric(AUDIT_LAG), lambda seconds: 0 < seconds < present)

@@ -184,7 +184,7 @@ def test_placements_are_known_however_often_the_process_is_killed(running: Pipel
     topics = (ATTEMPTS, PODS, NODES)
     count = sum(len(running.topic(topic.name)) for topic in topics)
     assert until(lambda: taken(running), lambda read: read >= count) == count
-    running.settle("from-zero", topics)
+    running.settle_group("from-zero", topics)
     assert everything(running) == before
 
 

@@ -188,7 +188,7 @@ def test_an_index_that_is_killed_and_restarted_meanwhile_gets_everything(running
     running.servers.opensearch.kill()
     for events in sent[10:]:
         running.send(events)
-    assert until(running.is_waiting)
+    assert until(lambda: not running.is_index_ready())
     running.servers.opensearch.start()
     assert_each_is_stored_once_as_it_was_sent(running, "outage", sent)
     running.processes.check()

@@ -16,7 +16,8 @@ from schemas.topics import DECISIONS, NODE_STATES
 from tests.support.backends import Addresses
 from tests.support.builders.kube_objects import a_pod
 from tests.support.harness.scheduler_nursery import ForkedScheduler, Nursery
-from tests.support.harness.scheduler_process import Read, SchedulerProcess, a_refused_pod, create_topics, read_topic
+from tests.support.harness.scheduler_process import Read, SchedulerProcess, a_refused_pod, read_topic
+from tests.support.harness.topics import provision_all
 from tests.support.stress import examples
 
 SEEDS, RESTARTS = examples(2), 20
@@ -103,7 +104,7 @@ def states_named(reads: list[Read]) -> set[str]:
 async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
     backends: Addresses, nursery: Nursery, tmp_path: Path, seed: int
 ) -> None:
-    await create_topics(backends.bootstrap_servers)
+    await provision_all(backends.bootstrap_servers)
     draw, namespace = random.Random(seed), f"lives-{seed}"
     scheduler = ForkedScheduler(nursery, tmp_path, "--kafka", backends.bootstrap_servers)
     answered = [pod for life in range(RESTARTS) for pod in one_life(scheduler, namespace, life, draw)]

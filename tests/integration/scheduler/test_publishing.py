@@ -18,15 +18,15 @@ from tests.support.harness.scheduler_process import (
     Read,
     SchedulerProcess,
     a_refused_pod,
-    create_topics,
     read_topic,
     read_until,
 )
+from tests.support.harness.topics import provision_all
 
 
 @pytest.fixture
 async def kafka(backends: Addresses) -> str:
-    await create_topics(backends.bootstrap_servers)
+    await provision_all(backends.bootstrap_servers)
     return backends.bootstrap_servers
 
 
@@ -88,7 +88,7 @@ async def test_a_broker_that_is_away_stops_nothing_and_loses_nothing(
     own_backends: Callable[..., embedded.Backends], tmp_path: Path
 ) -> None:
     servers = own_backends(only="kafka")
-    await create_topics(servers.bootstrap_servers)
+    await provision_all(servers.bootstrap_servers)
     with SchedulerProcess(tmp_path, "--kafka", servers.bootstrap_servers) as scheduler:
         pods = [f"pod{number}" for number in range(60)]
         for number, name in enumerate(pods):
@@ -113,7 +113,7 @@ async def test_a_missing_topic_is_named_with_the_way_out_and_waited_for(
         assert scheduler.filter(a_refused_pod("early", "topics"))["FailedNodes"]
         scheduler.wait_until(lambda: "pipeline provision" in scheduler.log.read_text())
         assert DECISIONS.name in scheduler.log.read_text()
-        await create_topics(servers.bootstrap_servers)
+        await provision_all(servers.bootstrap_servers)
         scheduler.wait_until_sent()
         assert concluded(await read_topic(servers.bootstrap_servers, DECISIONS.name), "topics/early") == 1
         assert "Traceback" not in scheduler.log.read_text()

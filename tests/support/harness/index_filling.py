@@ -8,8 +8,6 @@ from typing import Any
 import httpx
 import orjson
 from aiokafka import AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import TopicAlreadyExistsError
 
 from schemas.codec.chunking import split
 from schemas.codec.records import encode, encode_value
@@ -35,6 +33,7 @@ from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS as TOPIC
 from summaries.merge import settled
 from summaries.messages import search_text
+from tests.support.harness.topics import provision_all
 
 NOW = datetime.now(UTC).replace(microsecond=123_456)
 
@@ -122,18 +121,9 @@ class Filling:
         self.url = opensearch_url
 
     def provision(self) -> None:
-        asyncio.run(self.create_topic())
+        asyncio.run(provision_all(self.bootstrap_servers))
         for index in INDICES:
             httpx.put(f"{self.url}/_index_template/{index.alias}", json=index.template()).raise_for_status()
-
-    async def create_topic(self) -> None:
-        admin = AIOKafkaAdminClient(bootstrap_servers=self.bootstrap_servers)
-        await admin.start()
-        try:
-            answer = await admin.create_topics([NewTopic(TOPIC.name, TOPIC.partitions, 1)])
-            assert answer.topic_errors[0][1] in (0, TopicAlreadyExistsError.errno), answer
-        finally:
-            await admin.close()
 
     def publish(self, *summaries: AttemptSummarized, raw: Iterable[tuple[bytes, bytes]] = ()) -> None:
         """Onto the topic, and after them ``raw`` records (key and value) that nobody checked."""

@@ -1,4 +1,4 @@
-"""A worker process on real servers of its own, a producer, and what a reader finds afterwards."""
+"""A worker and an index writer on real servers of their own, a producer, and what a reader finds afterwards."""
 
 import asyncio
 import contextlib
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import httpx
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -18,10 +18,13 @@ import embedded
 from demo.processes import Processes, free_ports
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import AttemptEvent
-from schemas.topics import DECISIONS, Topic
+from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS, Topic
 from tests.support.waiting import eventually
 
 T = TypeVar("T")
+WORKERS: Final = "schedulerlog-pipeline"
+INDEX_WRITERS: Final = "schedulerlog-index"
+INDEXED: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES)
 
 
 @dataclass
@@ -29,12 +32,21 @@ class Pipeline:
     servers: embedded.Backends
     processes: Processes
     port: int
+    index_port: int = 0
 
     def start(self, name: str = "worker", *arguments: str) -> None:
         self.processes.start(name, "pipeline", "worker", "--metrics-address", str(self.port), *arguments)
 
-    def start_node_states(self, *arguments: str) -> None:
-        self.processes.start("node-states", "pipeline", "node-states", *arguments)
+    def start_index(self, name: str = "index", *arguments: str) -> None:
+        """Start the process that writes what is on the topics into the index."""
+        self.processes.start(name, "pipeline", "index", "--metrics-address", str(self.index_port), *arguments)
+
+    def start_all(self) -> None:
+        """Start a worker and an index writer; returns when both are ready."""
+        self.start()
+        self.start_index()
+        self.wait_ready()
+        self.wait_index_ready()
 
     def start_placements(self, *arguments: str) -> None:
         self.processes.start("placements", "pipeline", "placements", "--metrics-address", str(self.port), *arguments)
@@ -42,6 +54,13 @@ class Pipeline:
 
     def wait_ready(self, name: str = "worker") -> None:
         self.processes.wait_ready(name, f"http://127.0.0.1:{self.port}/readyz")
+
+    def is_index_ready(self) -> bool:
+        """Whether the index writer is connected to both stores, and waits for neither."""
+        return httpx.get(f"http://127.0.0.1:{self.index_port}/readyz", timeout=5).status_code == httpx.codes.OK
+
+    def wait_index_ready(self, name: str = "index") -> None:
+        self.processes.wait_ready(name, f"http://127.0.0.1:{self.index_port}/readyz")
 
     def send(self, events: Iterable[AttemptEvent]) -> None:
         self.send_records([encode(event) for event in events])
@@ -67,32 +86,38 @@ class Pipeline:
         """Every record of a topic, as aiokafka gives it."""
         return asyncio.run(_read(self.servers.bootstrap_servers, name))
 
-    def settle(self, group: str = "schedulerlog-pipeline", topics: Sequence[Topic] = (DECISIONS,)) -> None:
+    def settle(self) -> None:
+        """Return when all that follows from the decisions is on the topics and in the index, but for the counts of the
+        latest minutes, which are published every few seconds."""
+        self.settle_group(WORKERS, [DECISIONS])
+        self.settle_group(INDEX_WRITERS, INDEXED)
+
+    def settle_group(self, group: str, topics: Sequence[Topic]) -> None:
         """Return when the group has acknowledged all that the topics hold: what it makes of that is written."""
         eventually(lambda: not self.unacknowledged(group, topics), f"{group} is behind")
 
-    def unacknowledged(self, group: str = "schedulerlog-pipeline", topics: Sequence[Topic] = (DECISIONS,)) -> int:
+    def unacknowledged(self, group: str = WORKERS, topics: Sequence[Topic] = (DECISIONS,)) -> int:
         return asyncio.run(_unacknowledged(self.servers.bootstrap_servers, group, topics))
-
-    def is_waiting(self) -> bool:
-        """Whether the worker waits for the index or the broker."""
-        return self.metric("schedulerlog_worker_is_waiting") == 1
 
     def stop_all(self) -> None:
         for name in self.processes.running():
             self.processes.stop(name)
 
     def put_right(self) -> None:
-        """Have the servers and a ready worker again, whatever the test before did to them."""
+        """Have the servers, a ready worker and a ready index writer again, whatever the test before did to them."""
         for server in self.servers.servers:
             if not server.is_alive:
                 server.start()
-        for name in self.processes.running() - {"worker"}:
+        for name in self.processes.running() - {"worker", "index"}:
             self.processes.stop(name)
-        if not self.processes.is_running("worker"):
+        if missing := {"worker", "index"} - self.processes.running():
             self.processes.run("provision", "pipeline", "provision")
+        if "worker" in missing:
             self.start()
+        if "index" in missing:
+            self.start_index()
         self.wait_ready()
+        self.wait_index_ready()
 
     def command(self, *arguments: str) -> str:
         """What a command of the pipeline says."""
@@ -117,7 +142,8 @@ def pipeline(folder: Path, servers: embedded.Backends, **environment: str) -> It
     }
     with Processes(folder / "logs", servers.environment | settings | environment) as processes:
         processes.run("provision", "pipeline", "provision")
-        yield Pipeline(servers, processes, int(free_ports("worker")["worker"]))
+        ports = free_ports("worker", "index")
+        yield Pipeline(servers, processes, int(ports["worker"]), int(ports["index"]))
 
 
 async def _send(servers: str, records: Sequence[EncodedRecord]) -> None:

@@ -1,7 +1,6 @@
 """A scheduler as a process of its own, and Kafka as another program sees it."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import ssl
@@ -16,10 +15,7 @@ from typing import Any, Protocol, Self
 import httpx
 import yaml
 from aiokafka import AIOKafkaConsumer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from aiokafka.errors import TopicAlreadyExistsError
 
-from scheduler.publish.kafka_publisher import TOPICS
 from schemas.topics import DECISIONS
 from tests.support.builders.kube_objects import Json, a_container, a_node, a_pod
 
@@ -162,17 +158,6 @@ class Read:
 
     def header(self, name: str) -> str:
         return next(value.decode() for key, value in self.headers if key == name)
-
-
-async def create_topics(bootstrap_servers: str) -> None:
-    admin = AIOKafkaAdminClient(bootstrap_servers=bootstrap_servers)
-    await admin.start()
-    try:
-        for topic in TOPICS:
-            with contextlib.suppress(TopicAlreadyExistsError):
-                await admin.create_topics([NewTopic(topic.name, topic.partitions, 1)])
-    finally:
-        await admin.close()
 
 
 async def read_topic(bootstrap_servers: str, topic: str, prefix: str = "") -> list[Read]:

@@ -17,14 +17,14 @@ from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from jsonschema import Draft202012Validator, FormatChecker
 
 import embedded
 from schemas.codec.records import decode, encode
 from schemas.events import AlertChanged, Event, MessageEmitted, PodRef
 from schemas.generate import ROOT
-from schemas.topics import ALERTS, MESSAGES, TOPICS
+from schemas.topics import ALERTS, MESSAGES
+from tests.support.harness.topics import provision_all
 from tests.support.waiting import eventually_async
 
 GETTABLE = {"type": "string", "format": "date-time"}
@@ -50,10 +50,7 @@ POSTABLE_ALERTS = {
 @pytest.fixture
 async def kafka(own_backends: Callable[..., embedded.Backends]) -> str:
     servers: str = own_backends(only="kafka").bootstrap_servers
-    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
-    await admin.start()
-    await admin.create_topics([NewTopic(topic.name, topic.partitions, 1) for topic in TOPICS])
-    await admin.close()
+    await provision_all(servers)
     return servers
 
 

@@ -79,7 +79,7 @@ class Kafka:
     async def records(self, values: Sequence[bytes], first: int = 0) -> AsyncIterator[Record]:
         for offset, value in enumerate(values[first:], start=first):
             acknowledge = partial(self.acknowledged.append, offset)
-            yield Record(RAW_LOGS.name, 0, offset, None, value, (), acknowledge)
+            yield Record(RAW_LOGS.name, 0, offset, None, value, (), 0, acknowledge)
 
 
 def values(form: str) -> list[bytes]:
