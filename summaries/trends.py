@@ -1,16 +1,14 @@
-"""What each attempt adds to the counts of its minute, and the counts of all of them: pure.
+"""What each attempt adds to the counts of its minute, and the counts of a minute: pure.
 
-A minute is counted from what its attempts contribute, each under its id: an attempt that is published again, or read
-again after a crash, replaces its earlier contribution, which is subtracted.
+An attempt of which more becomes known adds again: what its earlier version added is taken back.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from schemas.events import NOT_REASONS, AttemptSummarized, TrendsCounted
-from schemas.ids import microseconds
+from schemas.events import NOT_REASONS, AttemptSummarized, Contribution, TrendsCounted
 from summaries.messages import refused_by_code
 
 # Below the 64 KiB that every CloudEvents intermediary forwards.
@@ -23,54 +21,42 @@ Key = tuple[str, str, str, str]
 
 
 class Weight(NamedTuple):
+    """What an attempt adds to one row."""
+
+    key: Key
     nodes: int
     devices: int
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
-    """What one attempt adds."""
-
-    attempt_id: str
-    pod: str
-    version: int
-    namespace: str
-    result: str
-    weights: Mapping[tuple[str, str], Weight]
-    """By dimension and value."""
-
-    def plain(self) -> dict[str, Any]:
-        """As the document of the attempt keeps it."""
-        return {
-            "version": self.version,
-            "weights": [[*key, *weight] for key, weight in self.weights.items()],
-        }
+Weights = tuple[Weight, ...]
+"""All that an attempt adds: hashable, so that attempts that add the same can share it."""
 
 
 def contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> Contribution:
-    weights = {("all", ""): Weight(len(summary.nodes), summary.judged_devices)}
+    """What the attempt adds, as it is known by ``summary``."""
+    rows = list(_rows(summary, pool_of))
+    dimension, value, nodes, devices = ([row[place] for row in rows] for place in range(4))
+    return Contribution(
+        version=summary.version,
+        status=summary.status,
+        dimension=dimension,
+        value=value,
+        nodes=nodes,
+        devices=devices,
+    )
+
+
+def _rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterator[tuple[str, str, int, int]]:
+    """Dimension, value, nodes and devices of each."""
+    yield "all", "", len(summary.nodes), summary.judged_devices
     devices = _refused_devices(summary)
     nodes = summary.refused_nodes | refused_by_code(summary)
     for code in sorted(nodes.keys() | devices.keys()):
-        weights["reason", code] = Weight(nodes.get(code, 0), devices.get(code, 0))
+        yield "reason", code, nodes.get(code, 0), devices.get(code, 0)
     for model, count in (summary.balance.models if summary.balance else {}).items():
-        weights["model", model] = Weight(0, count)
+        yield "model", model, 0, count
     for pool, count in _pools(summary, pool_of).items():
-        weights["pool", pool] = Weight(count, 0)
-    # A UID where there is one: a pod made again under the same name is another pod in the count.
-    pod, key = summary.pod, summary.pod.uid or str(summary.pod)
-    return Contribution(summary.attempt_id, key, summary.version, pod.namespace, summary.status, weights)
-
-
-def contribution_of(document: Mapping[str, Any]) -> Contribution | None:
-    """The contribution that a document of the attempts index holds; None where it holds none."""
-    counts = document.get("counts")
-    if not counts:
-        return None
-    pod = document["pod_uid"] or f"{document['namespace']}/{document['pod']}"
-    weights = {(dimension, value): Weight(nodes, devices) for dimension, value, nodes, devices in counts["weights"]}
-    head = document["attempt_id"], pod, counts["version"], document["namespace"], document["status"]
-    return Contribution(*head, weights)
+        yield "pool", pool, count, 0
 
 
 def _refused_devices(summary: AttemptSummarized) -> dict[str, int]:
@@ -90,6 +76,15 @@ def _pools(summary: AttemptSummarized, pool_of: PoolOf | None) -> dict[str, int]
     return pools
 
 
+def weights_of(namespace: str, adds: Contribution) -> Weights:
+    """The rows of the namespace that the contribution adds to."""
+    columns = zip(adds.dimension, adds.value, adds.nodes.tolist(), adds.devices.tolist(), strict=True)
+    return tuple(
+        Weight((namespace, adds.status, dimension, value), nodes, devices)
+        for dimension, value, nodes, devices in columns
+    )
+
+
 class Row(NamedTuple):
     key: Key
     attempts: int
@@ -100,81 +95,64 @@ class Row(NamedTuple):
 
 @dataclass(slots=True)
 class _Sum:
-    """Of what was put, less what was replaced."""
+    """Of what was added, less what was taken back; below 0 where that had been added to another sum."""
 
     attempts: int = 0
+    pods: int = 0
     nodes: int = 0
     devices: int = 0
-    pods: dict[str, int] = field(default_factory=dict)
-    """Attempts of each."""
+    attempts_of: dict[str, int] = field(default_factory=dict)
+    """By pod, without zeros."""
 
-    def add(self, pod: str, weight: Weight) -> None:
-        self.attempts += 1
-        self.nodes += weight.nodes
-        self.devices += weight.devices
-        self.pods[pod] = self.pods.get(pod, 0) + 1
+    def add(self, pod: str, weight: Weight, times: int) -> None:
+        """Add ``times`` the weight of an attempt of the pod; -1 takes it back."""
+        self.attempts += times
+        self.nodes += times * weight.nodes
+        self.devices += times * weight.devices
+        before = self.attempts_of.pop(pod, 0)
+        if after := before + times:
+            self.attempts_of[pod] = after
+        # A pod counts once however many attempts it has, and so does one that is taken back.
+        self.pods += _sign(after) - _sign(before)
 
-    def take_away(self, pod: str, weight: Weight) -> None:
-        self.attempts -= 1
-        self.nodes -= weight.nodes
-        self.devices -= weight.devices
-        self.pods[pod] -= 1
-        if not self.pods[pod]:
-            del self.pods[pod]
 
-    def row(self, key: Key) -> Row:
-        return Row(key, self.attempts, len(self.pods), self.nodes, self.devices)
+def _sign(number: int) -> int:
+    return (number > 0) - (number < 0)
 
 
 @dataclass(slots=True)
 class Minute:
-    """The attempts that began in one minute, of one partition."""
+    """The attempts that began in one minute, of one partition, as far as they are counted under one ``recorded_at``."""
 
     started_at: datetime
     partition: int
-    contributions: dict[str, Contribution] = field(default_factory=dict)
-    published: set[Key] = field(default_factory=set)
-    """Rows that were written somewhere and must become 0 when nothing is left to count."""
+    recorded_at: datetime
     version: int = 0
-    """Grows with every attempt and with everything that becomes known of one: their sum, from ``started_at``."""
+    """How many times ``put`` was called: readers keep the rows of the greatest."""
     _sums: dict[Key, _Sum] = field(default_factory=dict)
 
-    def put(self, each: Contribution) -> bool:
-        """Add or replace a contribution; True when that changes the counts. The greater version counts."""
-        known = self.contributions.get(each.attempt_id)
-        # A smaller version may arrive after a greater one: records are read again after a crash.
-        if known and known.version >= each.version:
-            return False
-        if known:
-            for key, weight in _keyed(known):
-                self._sums[key].take_away(known.pod, weight)
-        for key, weight in _keyed(each):
-            if (found := self._sums.get(key)) is None:
-                found = self._sums[key] = _Sum()
-            found.add(each.pod, weight)
-        self.contributions[each.attempt_id] = each
-        # It depends on the set of contributions and not on the order they came in, so two workers count the same
-        # version.
-        self.version += each.version - (known.version if known else microseconds(self.started_at))
-        return True
+    def put(self, pod: str, adds: Weights, replaces: Weights) -> None:
+        """Count an attempt of the pod; ``replaces`` is what it added before, here or under another ``recorded_at``."""
+        self.version += 1
+        for weight in replaces:
+            self._sum(weight.key).add(pod, weight, -1)
+        for weight in adds:
+            self._sum(weight.key).add(pod, weight, 1)
+
+    def _sum(self, key: Key) -> _Sum:
+        if (found := self._sums.get(key)) is None:
+            found = self._sums[key] = _Sum()
+        return found
 
     def rows(self) -> list[Row]:
-        """Sorted by key; with those that have nothing to count any more."""
-        # A row that vanished would leave its old numbers in the index; it has to be overwritten with 0.
-        self.published |= self._sums.keys()
-        return [
-            self._sums[key].row(key) if key in self._sums else Row(key, 0, 0, 0, 0) for key in sorted(self.published)
-        ]
-
-
-def _keyed(each: Contribution) -> Iterator[tuple[Key, Weight]]:
-    for (dimension, value), weight in each.weights.items():
-        yield (each.namespace, each.result, dimension, value), weight
+        """Sorted by key; also those in which nothing is left: readers have to overwrite what they were before."""
+        sums = ((key, self._sums[key]) for key in sorted(self._sums))
+        return [Row(key, each.attempts, each.pods, each.nodes, each.devices) for key, each in sums]
 
 
 def records(minute: Minute) -> Iterator[TrendsCounted]:
     """The minute as events."""
-    rows, version = minute.rows(), minute.version
+    rows = minute.rows()
     cuts = range(0, max(len(rows), 1), ROWS_A_RECORD)
     for part, start in enumerate(cuts):
         cut = rows[start : start + ROWS_A_RECORD]
@@ -183,7 +161,8 @@ def records(minute: Minute) -> Iterator[TrendsCounted]:
         yield TrendsCounted(
             started_at=minute.started_at,
             partition=minute.partition,
-            version=version,
+            recorded_at=minute.recorded_at,
+            version=minute.version,
             part=part,
             parts=len(cuts),
             namespace=namespace,

@@ -1,18 +1,15 @@
 """What happened in a minute, counted by hand."""
 
-import random
 from datetime import timedelta
-from typing import Any
 
-import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.codec.records import encode_value
-from schemas.events import AttemptSummarized
-from schemas.ids import attempt_id, microseconds
+from schemas.events import AttemptSummarized, Contribution
+from schemas.ids import attempt_id
 from summaries.fold import summarize
-from summaries.trends import Contribution, Minute, Weight, contribution, contribution_of, records
+from summaries.trends import Minute, Weight, contribution, records, weights_of
 from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
 
 BEGAN = STARTED.replace(second=0, microsecond=0)
@@ -33,11 +30,33 @@ def an(pod: str, second: int, *, free: bool = False, bound: bool | None = None) 
     return summarize(events)
 
 
+def a_minute() -> Minute:
+    return Minute(BEGAN, 3, BEGAN + timedelta(minutes=4))
+
+
+def put(minute: Minute, summary: AttemptSummarized, replaced: AttemptSummarized | None = None) -> None:
+    taken_back = weights_of("ml", contribution(replaced, pool_of)) if replaced else ()
+    minute.put(summary.pod.uid, weights_of("ml", contribution(summary, pool_of)), taken_back)
+
+
 def counted(*summaries: AttemptSummarized) -> dict[tuple[str, ...], tuple[int, ...]]:
-    minute = Minute(BEGAN, 3)
+    minute = a_minute()
     for each in summaries:
-        minute.put(contribution(each, pool_of))
+        put(minute, each)
     return {row.key[1:]: row[1:] for row in minute.rows()}
+
+
+def test_an_attempt_adds_a_row_for_all_and_for_each_reason_model_and_pool() -> None:
+    found = contribution(an("one", 1), pool_of)
+    assert (found.version, found.status) == (an("one", 1).version, "failed")
+    assert list(zip(found.dimension, found.value, found.nodes.tolist(), found.devices.tolist(), strict=True)) == [
+        ("all", "", 2, 4),
+        ("reason", "CardCordoned", 2, 3),
+        ("reason", "NumaNotFit", 1, 1),
+        ("model", "NVIDIA A100-SXM4-80GB", 0, 4),
+        ("pool", "a100", 1, 0),
+    ]
+    assert "pool" not in contribution(an("one", 1), None).dimension
 
 
 def test_attempts_pods_nodes_and_devices_are_counted_by_reason_pool_and_model() -> None:
@@ -58,76 +77,71 @@ def test_results_are_counted_apart() -> None:
     }  # fmt: skip
 
 
-def test_an_attempt_that_is_published_again_counts_once_and_leaves_nothing_where_it_was() -> None:
-    minute = Minute(BEGAN, 0)
+def test_an_attempt_of_which_more_becomes_known_moves_to_its_new_result() -> None:
+    minute = a_minute()
     before, after = an("one", 1, free=True), an("one", 1, free=True, bound=True)
-    minute.put(contribution(before, pool_of))
+    put(minute, before)
     assert [row.attempts for row in minute.rows() if row.key[2] == "all"] == [1]
-    version = minute.version
-    assert minute.put(contribution(after, pool_of))
-    assert not minute.put(contribution(before, pool_of))
+    put(minute, after, replaced=before)
     assert {row.key[1]: row.attempts for row in minute.rows() if row.key[2] == "all"} == {"pending": 0, "succeeded": 1}
-    assert minute.version > version
+    assert minute.version == 2
 
 
-@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.booleans()), max_size=12), st.randoms())
-def test_neither_order_nor_repetition_matters(values: list[tuple[str, int, bool]], chance: random.Random) -> None:
-    summaries = [an(pod, second, free=free) for pod, second, free in {each[:2]: each for each in values}.values()]
-    again = [*summaries, *chance.choices(summaries, k=5)] if summaries else []
-    chance.shuffle(again)
-    assert counted(*summaries) == counted(*again)
+def test_what_was_counted_under_another_time_is_taken_back_below_zero() -> None:
+    minute = a_minute()
+    put(minute, an("one", 1, free=True, bound=True), replaced=an("one", 1, free=True))
+    put(minute, an("two", 1, free=True, bound=True), replaced=an("two", 1, free=True))
+    rows = {row.key[1]: row[1:] for row in minute.rows() if row.key[2] == "all"}
+    assert rows == {"pending": (-2, -2, -4, -8), "succeeded": (2, 2, 4, 8)}
 
 
 @given(
     st.lists(
         st.tuples(
-            st.integers(0, 4), st.integers(1, 9), st.sampled_from(["pending", "failed"]),
+            st.sampled_from(["pod-0", "pod-1", "pod-2"]), st.sampled_from(["pending", "failed"]),
             st.dictionaries(st.sampled_from([("reason", "A"), ("reason", "B"), ("all", "")]), st.integers(0, 7)),
+            st.booleans(),
         ),
         max_size=30,
     ),
-    st.integers(0, 30),
 )  # fmt: skip
-def test_records_in_any_order_count_as_the_last_ones_would_alone(
-    published: list[tuple[int, int, str, dict[tuple[str, str], int]]], asked_after: int
+def test_rows_are_what_is_added_less_what_is_taken_back(
+    changes: list[tuple[str, str, dict[tuple[str, str], int], bool]],
 ) -> None:
-    minute, kept = Minute(BEGAN, 0), dict[int, tuple[int, int, str, dict[tuple[str, str], int]]]()
-    for place, (number, version, result, weights) in enumerate(published):
-        of_pod = {key: Weight(count, 2 * count) for key, count in weights.items()}
-        put = minute.put(Contribution(str(number), f"pod-{number % 3}", version, "ml", result, of_pod))
-        assert put == (number not in kept or kept[number][1] < version)
-        if put:
-            kept[number] = published[place]
-        if place == asked_after:
-            minute.rows()
-    for (namespace, result, *key), *counts in minute.rows():
-        having = [each for each in kept.values() if each[2] == result and tuple(key) in each[3]]
-        nodes = sum(each[3][key[0], key[1]] for each in having)
+    minute = a_minute()
+    for pod, status, counts, is_added in changes:
+        weights = tuple(Weight(("ml", status, *key), count, 2 * count) for key, count in counts.items())
+        minute.put(pod, weights if is_added else (), () if is_added else weights)
+    assert minute.version == len(changes)
+    for (namespace, result, *key), *found in minute.rows():
         assert namespace == "ml"
-        assert counts == [len(having), len({each[0] % 3 for each in having}), nodes, 2 * nodes]
-    published_keys = {row.key[1:] for row in minute.rows() if row.attempts}
-    assert published_keys == {(each[2], *key) for each in kept.values() for key in each[3]}
-    assert minute.version == sum(each[1] - microseconds(BEGAN) for each in kept.values())
-
-
-def test_what_an_attempt_contributes_comes_back_from_its_document() -> None:
-    summary = an("one", 1)
-    known = contribution(summary, pool_of)
-    document: dict[str, Any] = {
-        "attempt_id": summary.attempt_id, "pod_uid": "uid-one", "namespace": "ml", "pod": "one", "status": "failed",
-        "counts": known.plain(),
-    }  # fmt: skip
-    assert contribution_of(orjson.loads(encode_value(document))) == known
-    assert contribution_of(document | {"counts": None}) is None
+        having = [each for each in changes if each[1] == result and tuple(key) in each[2]]
+        assert having
+        signs = [(pod, 1 if is_added else -1, counts[key[0], key[1]]) for pod, _, counts, is_added in having]
+        left = {name: sum(sign for pod, sign, _ in signs if pod == name) for name in ("pod-0", "pod-1", "pod-2")}
+        pods = sum(count > 0 for count in left.values()) - sum(count < 0 for count in left.values())
+        nodes = sum(sign * count for _, sign, count in signs)
+        assert found == [sum(left.values()), pods, nodes, 2 * nodes]
+    keys = {(status, *key) for _, status, counts, _ in changes for key in counts}
+    assert {row.key[1:] for row in minute.rows()} == keys
 
 
 def test_a_minute_of_many_namespaces_is_published_in_parts() -> None:
-    minute = Minute(BEGAN, 0)
+    minute = a_minute()
+    adds = contribution(an("one", 1), pool_of)
     for number in range(200):
-        pod = an("one", 1).pod.model_copy(update={"namespace": f"team-{number:03}"})
-        update = {"pod": pod, "attempt_id": f"{number:032}"}
-        minute.put(contribution(an("one", 1).model_copy(update=update), pool_of))
+        minute.put(f"uid-{number}", weights_of(f"team-{number:03}", adds), ())
     parts = list(records(minute))
     assert [(each.part, each.parts) for each in parts] == [(number, 4) for number in range(4)]
-    assert sum(int(each.attempts.sum()) for each in parts if each.part >= 0) == 200 * 5
+    assert {(each.started_at, each.partition, each.recorded_at, each.version) for each in parts} == {
+        (BEGAN, 3, BEGAN + timedelta(minutes=4), 200)
+    }
+    assert sum(int(each.attempts.sum()) for each in parts) == 200 * 5
     assert all(len(encode_value(each)) < 64 * 1024 for each in parts)
+
+
+def test_a_contribution_travels_unchanged() -> None:
+    known = contribution(an("one", 1), pool_of)
+    read = Contribution.model_validate_json(encode_value(known))
+    assert weights_of("ml", read) == weights_of("ml", known)
+    assert (read.version, read.status) == (known.version, known.status)
