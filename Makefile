@@ -22,7 +22,7 @@ test: install  ## Run every test, with the real broker, index and Kubernetes, on
 	@mkdir -p .run
 	@$(RUN) embedded kubernetes install >.run/kubernetes-build.log 2>&1 & building=$$!; \
 	trap 'kill $$building 2>/dev/null || true' EXIT; \
-	$(RUN) embedded install; nice -n 5 $(PYTEST) $(ARGS)
+	$(RUN) embedded install; nice -n 19 $(PYTEST) $(ARGS)
 
 unit: install  ## Run the tests that start no servers: tests/unit and tests/contract, within a minute on two cores
 	@$(PYTEST) tests/unit tests/contract $(ARGS)
