@@ -10,7 +10,16 @@ from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener, TopicPartition
 from broker.errors import CommitFailedError, IllegalStateError, KafkaError
 from process.backoff import Backoff
 
-__all__ = ["TopicPartition", "commit", "connected", "new_consumer", "on_assignment", "read_to_end", "reconnecting"]
+__all__ = [
+    "TopicPartition",
+    "commit",
+    "commit_until",
+    "connected",
+    "new_consumer",
+    "on_assignment",
+    "read_to_end",
+    "reconnecting",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -86,10 +95,15 @@ async def reconnecting(session: Callable[[], Awaitable[None]], connection: Conne
 
 
 async def commit(consumer: Consumer, processed: Mapping[TopicPartition, Sequence[Any]]) -> None:
-    """Commit the offsets behind these records. Where the group has reassigned a partition, nothing is committed: its
-    new owner reads them again. Raises ``KafkaError``."""
+    """``commit_until`` the offsets behind these records."""
+    await commit_until(consumer, {partition: records[-1].offset + 1 for partition, records in processed.items()})
+
+
+async def commit_until(consumer: Consumer, offsets: Mapping[TopicPartition, int]) -> None:
+    """Commit that everything before these offsets is processed. Where the group has reassigned a partition, nothing is
+    committed: its new owner reads the records again. Raises ``KafkaError``."""
     try:
-        await consumer.commit({partition: records[-1].offset + 1 for partition, records in processed.items()})
+        await consumer.commit(dict(offsets))
     except (CommitFailedError, IllegalStateError) as error:
         logger.info("partitions were reassigned before the commit; their new owner reads the records again: %s", error)
 

@@ -1,15 +1,15 @@
 """From decisions to what people read: the processes behind Kafka.
 
-    Kafka: decisions ─▶ worker ─┬▶ OpenSearch: attempts, devices, trends ─▶ api
-                                └▶ Kafka: attempts, messages, trends, dead letters ─▶ kube_events, alerts
-    Kafka: node states ─▶ node_states ─▶ OpenSearch: node states
-    Kafka: attempts, pods, nodes ─▶ placements ─▶ OpenSearch: occupancy, observations, findings
+    Kafka: decisions ─▶ worker ─▶ Kafka: attempts, messages, findings, device verdicts, counts, dead letters
+    Kafka: attempts, device verdicts, findings, trends, node states ─▶ index ─▶ OpenSearch ─▶ api
+    Kafka: attempts, pods, nodes ─▶ placements ─▶ OpenSearch: occupancy, observations; Kafka: findings
+    Kafka: attempts, messages, findings, … ─▶ api, alerts, kube_events
 
 Floors, from the top; a module imports only what lies below it:
 
 ================  =========================================================================
 ``worker``        folds the records of each attempt into its summary, and writes that
-``node_states``   node states, which verdicts on devices refer to, into the index
+``index``         what is on the topics, as documents of OpenSearch
 ``placements``    where each pod is and which devices it holds, with audits
 ``alerts``        rules over the topics, and alerts for Alertmanager
 ``kube_events``   messages as Kubernetes events

@@ -1,5 +1,5 @@
 """The commands of the pipeline. ``python -m pipeline provision`` makes topics and templates, then ``worker`` folds
-decisions into summaries."""
+decisions into summaries, and ``index`` writes them into OpenSearch."""
 
 import asyncio
 import os
@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from pipeline.alerts.command import alertmanager, alerts, check_rules
+from pipeline.index.command import index
 from pipeline.kube_events.command import events
-from pipeline.node_states.command import node_states
 from pipeline.placements.command import placements
 from pipeline.settings import Settings
 from process import logs
@@ -28,7 +28,7 @@ dead_letters = application("Records that could not be processed, and documents t
 app.add_typer(dead_letters, name="dead-letters")
 app.command()(events)
 app.command()(alerts)
-app.command()(node_states)
+app.command()(index)
 app.command()(placements)
 app.command()(check_rules)
 app.command()(alertmanager)

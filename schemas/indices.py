@@ -94,18 +94,12 @@ ATTEMPTS: Final = Index(
         "judged_devices": _COUNT,
         "nodes": _KEYWORD,
         "reasons": _KEYWORD,
-        # An episode is found again by these two after a restart (decision 0010).
-        "verdict_digest": _KEYWORD,
-        "detail_digest": _KEYWORD,
         "bound": _BOOLEAN,
         "episode": _KEYWORD,
         "episode_started_at": _DATE,
         "changes": _TEXT,
         "repeats": _KEYWORD,
         "repeated": _STORED,
-        # From these two a minute is counted again that no worker has in memory (decision 0011).
-        "partition": _COUNT,
-        "counts": _STORED,
         "text": _TEXT,
         # The summary itself, for the API; every field above is a copy of a part of it, to search by.
         "summary": _STORED,
@@ -158,10 +152,11 @@ FINDINGS: Final = Index(
 
 TRENDS: Final = Index(
     alias="schedulerlog-trends",
-    about="Counts of each minute: a document per partition of the decisions and combination that occurs",
+    about="Counts of each minute, to be added up: a document per partition, ten minutes of recording and combination",
     properties={
         "@timestamp": _DATE,
         "partition": _COUNT,
+        "recorded_at": _DATE,
         "namespace": _KEYWORD,
         "result": _KEYWORD,
         "dimension": _KEYWORD,

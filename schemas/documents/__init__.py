@@ -6,6 +6,7 @@ A document has two halves: fields to search by, and the event itself, stored who
 ``devices``       device verdicts
 ``node_states``   the devices of a node, by revision
 ``findings``      findings
+``trends``        the counts of a minute
 ``placements``    where a pod was, from when to when
 ``observations``  observed states of pods and nodes
 ``head``          the fields that all documents about an attempt share

@@ -82,58 +82,46 @@ def _in_order(table: list[str], codes: npt.NDArray[np.int64]) -> tuple[list[str]
     return used, moved[codes]
 
 
-def attempt_document(
-    summary: AttemptSummarized,
-    text: str,
-    episode: EpisodeRef | None = None,
-    digests: Digests | None = None,
-    counted: MinuteContribution | None = None,
-) -> dict[str, Any]:
-    """The document of a whole summary; its id is the attempt's id. ``text`` is what free-text search looks at."""
-    return _searched(summary, text, episode, digests, counted) | {
+def attempt_document(summary: AttemptSummarized, text: str, value: bytes | None = None) -> dict[str, Any]:
+    """The document of a whole summary; its id is the attempt's id. ``text`` is what free-text search looks at.
+
+    ``value`` is the summary's own JSON where one record has all of it: it is not encoded again.
+    """
+    codes = {*reason_codes(summary.refusals), *summary.refused_nodes}
+    return _searched(summary, sorted(codes), text) | {
+        "complete": summary.complete,
+        "chosen": summary.chosen,
         "picked_devices": summary.picked_devices,
         "nodes": summary.nodes,
-        "changes": list(episode.changes) if episode else [],
-        "summary": summary,
+        "bound": summary.bind.bound if summary.bind else None,
+        # The worker names the episode; a summary that it has not published is the first of its own.
+        "episode": summary.episode or summary.attempt_id,
+        "episode_started_at": rfc3339(summary.episode_started_at or summary.started_at),
+        "changes": summary.changes,
+        "summary": summary if value is None else orjson.Fragment(value),
     }
 
 
-def repeated_document(
-    summary: AttemptSummarized,
-    text: str,
-    episode: EpisodeRef,
-    digests: Digests,
-    repeated: AttemptRepeated,
-    counted: MinuteContribution | None = None,
-) -> dict[str, Any]:
+def repeated_document(repeated: AttemptRepeated, value: bytes | None = None) -> dict[str, Any]:
     """The document of an attempt that repeats another: without the nodes, which the other one has."""
-    return _searched(summary, text, episode, digests, counted) | {"repeats": repeated.repeats, "repeated": repeated}
+    return _searched(repeated, repeated.reasons, repeated.text) | {
+        # An attempt of which records are missing, or that was bound, repeats none.
+        "complete": True,
+        "episode": repeated.episode,
+        "episode_started_at": rfc3339(repeated.episode_started_at),
+        "repeats": repeated.repeats,
+        "repeated": repeated if value is None else orjson.Fragment(value),
+    }
 
 
-def _searched(
-    summary: AttemptSummarized,
-    text: str,
-    episode: EpisodeRef | None,
-    digests: Digests | None,
-    counted: MinuteContribution | None,
-) -> dict[str, Any]:
-    return attempt_fields(summary) | {
-        "status": summary.status,
-        "complete": summary.complete,
-        "ended_at": rfc3339(summary.ended_at) if summary.ended_at else None,
-        "chosen": summary.chosen,
-        "offered_nodes": summary.offered_nodes,
-        "fit_nodes": summary.fit_nodes,
-        "judged_devices": summary.judged_devices,
-        "reasons": sorted({*reason_codes(summary.refusals), *summary.refused_nodes}),
-        "verdict_digest": digests.verdicts if digests else verdict_digest(summary),
-        "detail_digest": digests.detail if digests else None,
-        "bound": summary.bind.bound if summary.bind else None,
-        # An attempt without one before it is the first of its own episode.
-        "episode": episode.first if episode else summary.attempt_id,
-        "episode_started_at": rfc3339(episode.started_at if episode else summary.started_at),
-        "partition": counted.partition if counted else None,
-        "counts": counted.counts if counted else None,
+def _searched(event: AttemptSummarized | AttemptRepeated, reasons: list[str], text: str) -> dict[str, Any]:
+    return attempt_fields(event) | {
+        "status": event.status,
+        "ended_at": rfc3339(event.ended_at) if event.ended_at else None,
+        "offered_nodes": event.offered_nodes,
+        "fit_nodes": event.fit_nodes,
+        "judged_devices": event.judged_devices,
+        "reasons": reasons,
         "text": text,
     }
 

@@ -3,12 +3,17 @@
 from datetime import datetime
 from typing import Any
 
+import orjson
+
 from schemas.codec.records import Rejected, read, rfc3339
 from schemas.events import NodeStateChanged
 
 
-def node_state_document(event: NodeStateChanged, written_at: datetime) -> dict[str, Any]:
-    """The document of a state; its id is the event's id. ``written_at`` names the day whose index it belongs to."""
+def node_state_document(event: NodeStateChanged, written_at: datetime, value: bytes | None = None) -> dict[str, Any]:
+    """The document of a state; its id is the event's id. ``written_at`` names the day whose index it belongs to.
+
+    ``value`` is the record's own JSON, where it is known.
+    """
     return {
         "@timestamp": rfc3339(written_at),
         "scheduler": event.scheduler,
@@ -16,7 +21,7 @@ def node_state_document(event: NodeStateChanged, written_at: datetime) -> dict[s
         "epoch": event.epoch,
         "revision": event.revision,
         "devices": event.uuid,
-        "state": event,
+        "state": event if value is None else orjson.Fragment(value),
     }
 
 

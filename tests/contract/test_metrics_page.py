@@ -9,8 +9,8 @@ from prometheus_client.metrics import MetricWrapperBase
 
 import api.metrics
 import pipeline.alerts.metrics
+import pipeline.index.metrics
 import pipeline.kube_events.metrics
-import pipeline.node_states.metrics
 import pipeline.placements.metrics
 import pipeline.worker.metrics
 import scheduler.metrics
@@ -49,8 +49,11 @@ def of_the_worker() -> CollectorRegistry:
     return metrics.registry
 
 
-def of_the_node_states() -> CollectorRegistry:
-    return pipeline.node_states.metrics.Metrics().registry
+def of_the_index_writer() -> CollectorRegistry:
+    metrics = pipeline.index.metrics.Metrics()
+    for name in pipeline.index.metrics.GAUGES:
+        metrics.watch(name, lambda: 0)
+    return metrics.registry
 
 
 def of_the_placements() -> CollectorRegistry:
@@ -86,7 +89,7 @@ def of_the_alertmanager_bridge() -> CollectorRegistry:
 PROCESSES: dict[str, Callable[[], CollectorRegistry]] = {
     "Scheduler": of_the_scheduler,
     "Worker": of_the_worker,
-    "Node states": of_the_node_states,
+    "Index writer": of_the_index_writer,
     "Placements": of_the_placements,
     "Alerts": of_the_alerts,
     "Alertmanager bridge": of_the_alertmanager_bridge,

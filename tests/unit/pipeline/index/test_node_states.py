@@ -1,59 +1,36 @@
 """Records of node states become documents of their day; what contradicts, or can't be read, is dead-lettered."""
 
-from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
-import orjson
-
-from pipeline.node_states.metrics import Metrics
-from pipeline.node_states.state_writer import StateWriter
-from pipeline.sinks.bulk import Document
-from pipeline.sinks.bulk_result import WriteResult
+from pipeline.index.batch_builder import BatchBuilder
+from pipeline.index.index_writer import IndexWriter
+from pipeline.index.metrics import Metrics
+from pipeline.index.summary_parts import SummaryParts
 from schemas.codec.records import encode
 from schemas.documents.node_states import node_state_of
 from schemas.events import NodeStateChanged, PodObserved, PodRef
-from schemas.topics import DEAD_LETTERS
+from schemas.topics import DEAD_LETTERS, NODE_STATES
 from tests.support.builders.node_states import EPOCH, a_node_state
-from tests.support.fakes.index_and_topics import FakeTopics, Log
+from tests.support.fakes.documents_and_records import DocumentsByVersion, TopicLog
+from tests.support.fakes.index_and_topics import FakeTopics
 
 TODAY, TOMORROW = datetime(2026, 11, 21, 23, 59, tzinfo=UTC), datetime(2026, 11, 22, 0, 1, tzinfo=UTC)
 ID = f"hami-scheduler/node1/state/{EPOCH}/7"
 
 
-class Index:
-    """Keeps the first document of an id in each index; refuses those of ``refused``."""
-
-    def __init__(self, refused: str = "") -> None:
-        self.documents: dict[tuple[str, str], Any] = {}
-        self._refused = refused
-
-    async def write(self, documents: Sequence[Document]) -> WriteResult:
-        result = WriteResult()
-        for each in documents:
-            assert each.version is None
-            if each.id == self._refused:
-                result.refused.append((each, "400 because"))
-            elif (each.index, each.id) in self.documents:
-                result.conflicts.append(each)
-            else:
-                self.documents[each.index, each.id] = orjson.loads(each.source)
-        return result
-
-    async def stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
-        return [self.documents.get((each.index, each.id)) for each in documents]
-
-
-async def written(log: Log, index: Index | None = None) -> tuple[Index, list[str]]:
+async def written(log: TopicLog, index: DocumentsByVersion | None = None) -> tuple[DocumentsByVersion, list[str]]:
     """The index afterwards, and the causes of the dead letters."""
-    index, topics = index or Index(), FakeTopics()
-    await StateWriter(index, topics, Metrics()).write(log.records)
+    index, topics = index or DocumentsByVersion(), FakeTopics()
+    builder = BatchBuilder(SummaryParts(), 1_000, 1_000_000)
+    for record in log.records:
+        builder.add(record)
+    await IndexWriter(index, topics, Metrics()).write(builder.take())
     causes = [dict(each.record.headers)["dead_letter_cause"].decode() for each in topics.of(DEAD_LETTERS.name)]
     return index, causes
 
 
-def log_of(*states: NodeStateChanged) -> Log:
-    log = Log()
+def log_of(*states: NodeStateChanged) -> TopicLog:
+    log = TopicLog(NODE_STATES.name)
     log.append(*states)
     return log
 
@@ -100,17 +77,17 @@ async def test_a_revision_that_is_used_twice_is_dead_lettered_and_the_first_stat
 
 
 async def test_a_record_that_cant_be_read_and_a_refused_document_are_dead_lettered_and_the_others_are_written() -> None:
-    log = Log()
+    log = TopicLog(NODE_STATES.name)
     log.append_bytes(b"node3", b"\xff{", [("ce_type", NodeStateChanged.TYPE.encode())])
     log.append(a_node_state(), a_node_state("node2"))
-    index, causes = await written(log, Index(refused=ID))
+    index, causes = await written(log, DocumentsByVersion(ID))
     assert [name for _, name in index.documents] == [f"hami-scheduler/node2/state/{EPOCH}/7"]
     assert causes[0].startswith("value: not JSON")
     assert causes[1] == f"OpenSearch refuses the document {ID}: 400 because"
 
 
 async def test_a_deleted_key_and_an_event_of_another_type_are_passed_over() -> None:
-    log = Log()
+    log = TopicLog(NODE_STATES.name)
     log.append_bytes(b"node1", None)
     log.append(PodObserved(pod=PodRef(namespace="a", name="b"), observed_at=TODAY, phase="Pending"))
     index, causes = await written(log)

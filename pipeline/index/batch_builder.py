@@ -1,0 +1,136 @@
+"""Records as a batch of documents, and how far their partitions may be committed once it is written. No I/O."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from pipeline.dead_letters.codec import Source
+from pipeline.index.documents import ReadEvent, documents_of, summary_document
+from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts, TimedSource
+from pipeline.sinks.bulk import Document
+from schemas.codec.chunking import join
+from schemas.codec.records import Rejected, decode
+from schemas.events import AttemptSummarized
+
+
+class RejectedRecord(NamedTuple):
+    """A record that is no event: it goes to the dead letters."""
+
+    record: Source
+    cause: str
+
+
+@dataclass(slots=True)
+class Batch:
+    """What is written together."""
+
+    lasting: list[Document] = field(default_factory=list)
+    """Documents that never change once they are written."""
+    versioned: dict[tuple[str, str], Document] = field(default_factory=dict)
+    """By index and id: of several versions the index needs the greatest alone."""
+    rejected: list[RejectedRecord] = field(default_factory=list)
+    outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many records, by topic and outcome."""
+    committable: dict[Partition, int] = field(default_factory=dict)
+    """The offset behind the last record of each partition, or that of a part whose summary is not whole yet."""
+    size: int = 0
+    """Bytes of the documents."""
+    oldest_ms: int | None = None
+    """The earliest of Kafka's times of its records, in milliseconds since 1970."""
+    given_up: int = 0
+    """Summaries that will not be written, because records of them are missing."""
+
+    @property
+    def documents(self) -> list[Document]:
+        return [*self.lasting, *self.versioned.values()]
+
+    def add(self, document: Document) -> None:
+        if document.version is None:
+            self.lasting.append(document)
+            self.size += document.size
+            return
+        key = document.index, document.id
+        known = self.versioned.get(key)
+        if known is None or (known.version or 0) <= document.version:
+            self.versioned[key] = document
+            self.size += document.size - (known.size if known else 0)
+
+
+class BatchBuilder:
+    """Takes records one by one; ``take`` gives what has gathered."""
+
+    def __init__(self, parts: SummaryParts, max_documents: int, max_bytes: int) -> None:
+        self._parts = parts
+        self._max_documents, self._max_bytes = max_documents, max_bytes
+        self._batch = Batch()
+
+    @property
+    def is_empty(self) -> bool:
+        """Was no record added since the last batch?"""
+        return not self._batch.committable
+
+    @property
+    def is_full(self) -> bool:
+        batch = self._batch
+        return len(batch.lasting) + len(batch.versioned) >= self._max_documents or batch.size >= self._max_bytes
+
+    @property
+    def oldest_ms(self) -> int | None:
+        """Of the records since the last batch."""
+        return self._batch.oldest_ms
+
+    def add(self, record: TimedSource) -> None:
+        batch = self._batch
+        batch.oldest_ms = min(record.timestamp, batch.oldest_ms or record.timestamp)
+        partition = record.topic, record.partition
+        batch.outcomes[record.topic, self._outcome(partition, record)] += 1
+        batch.committable[partition] = record.offset + 1
+        # After the record itself: it may be the part that was missing.
+        self._parts.advance(partition, record.timestamp)
+
+    def take(self) -> Batch:
+        """The batch; the next record begins another."""
+        batch, self._batch = self._batch, Batch()
+        for partition, behind_last in batch.committable.items():
+            first = self._parts.first_offset(partition)
+            batch.committable[partition] = behind_last if first is None else min(first, behind_last)
+        batch.given_up = self._parts.take_given_up()
+        return batch
+
+    def forget(self) -> None:
+        """Partitions have moved: what was read and is not written yet is read again, by this process or another."""
+        self._parts.clear()
+        self._batch = Batch()
+
+    def _outcome(self, partition: Partition, record: TimedSource) -> str:
+        # A compacted topic deletes a key by a record without a value.
+        if record.value is None:
+            return "passed_over"
+        event = decode(record.value, record.headers)
+        if isinstance(event, Rejected):
+            return self._reject([record], str(event))
+        if isinstance(event, AttemptSummarized):
+            return self._add_part(partition, SummaryPart(event, record))
+        documents = documents_of(ReadEvent(event, record))
+        if documents is None:
+            return "passed_over"
+        for document in documents:
+            self._batch.add(document)
+        return "taken"
+
+    def _add_part(self, partition: Partition, part: SummaryPart) -> str:
+        parts = self._parts.add(partition, part)
+        if parts is None:
+            return "taken"
+        records = [each.record for each in parts]
+        try:
+            summary = join([each.summary for each in parts])
+        except ValueError as error:
+            return self._reject(records, str(error))
+        self._batch.add(summary_document(summary, records))
+        return "taken"
+
+    def _reject(self, records: Iterable[Source], cause: str) -> str:
+        self._batch.rejected += [RejectedRecord(record, cause) for record in records]
+        return "rejected"

@@ -1,0 +1,88 @@
+"""A batch written into the index, and dead letters for records that it can't hold.
+
+The offsets of a batch may be committed when ``write`` has returned. A batch that is written again changes nothing.
+"""
+
+import logging
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
+
+import orjson
+
+from broker.record import Outgoing
+from pipeline.dead_letters.codec import dead_letter
+from pipeline.index.batch_builder import Batch, RejectedRecord
+from pipeline.index.metrics import Metrics
+from pipeline.sinks.bulk import Document
+from pipeline.sinks.bulk_result import WriteResult
+from schemas.indices import NODE_STATES
+
+logger = logging.getLogger(__name__)
+
+USED_TWICE: Final = (
+    "another state of the node has this epoch and revision: the scheduler counted a revision twice, "
+    "or two schedulers share a name"
+)
+
+
+class DocumentIndex(Protocol):
+    """The index: ``write`` returns when every document is written, in conflict, or refused for good."""
+
+    async def write(self, documents: Sequence[Document]) -> WriteResult: ...
+    async def stored(self, documents: Sequence[Document]) -> Sequence[dict[str, Any] | None]: ...
+
+
+class DeadLetterTopic(Protocol):
+    """``send`` returns when all records are acknowledged."""
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> object: ...
+
+
+class IndexWriter:
+    def __init__(self, index: DocumentIndex, topics: DeadLetterTopic, metrics: Metrics) -> None:
+        self._index, self._topics, self._metrics = index, topics, metrics
+
+    async def write(self, batch: Batch) -> None:
+        """Return when the index has the documents of the batch, and the dead letters have what it refuses."""
+        result = await self._index.write(batch.documents)
+        refused = [
+            RejectedRecord(record, f"OpenSearch refuses the document {document.id}: {cause}")
+            for document, cause in result.refused
+            for record in document.origin
+        ]
+        contradicting = await self._contradicting(result.conflicts)
+        await self._dead_letter([*batch.rejected, *refused, *contradicting])
+        for (topic, outcome), count in batch.outcomes.items():
+            self._metrics.records.labels(topic, outcome).inc(count)
+        self._metrics.given_up.inc(batch.given_up)
+        self._count("refused", refused)
+        self._count("contradicting", contradicting)
+
+    async def _contradicting(self, conflicts: Iterable[Document]) -> list[RejectedRecord]:
+        """The states under whose id the index has other content."""
+        # Any other conflict is a document that is stored already: the same one, or a later version of it.
+        states = [document for document in conflicts if document.index.startswith(f"{NODE_STATES.alias}-")]
+        stored = await self._index.stored(states) if states else []
+        return [
+            RejectedRecord(record, f"{document.id}: {USED_TWICE}")
+            for document, known in zip(states, stored, strict=True)
+            if known is not None and _content(known) != _content(orjson.loads(document.source))
+            for record in document.origin
+        ]
+
+    async def _dead_letter(self, rejected: Sequence[RejectedRecord]) -> None:
+        for record, cause in rejected:
+            logger.warning("dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
+        if rejected:
+            now = datetime.now(UTC)
+            await self._topics.send([dead_letter(record, cause, now) for record, cause in rejected])
+
+    def _count(self, outcome: str, rejected: Iterable[RejectedRecord]) -> None:
+        for record, _ in rejected:
+            self._metrics.records.labels(record.topic, outcome).inc()
+
+
+def _content(document: dict[str, Any]) -> dict[str, Any]:
+    """What is the same each time that a state is written: all but when that was."""
+    return {name: value for name, value in document["state"].items() if name != "observed_at"}

@@ -1,0 +1,170 @@
+"""``python -m pipeline index`` as a process: reads five topics, writes documents, then commits the offsets.
+
+While one batch is being written the next one gathers, so that a busy index gets large batches and an idle one small
+ones. A batch is bounded, and no more than two are in memory.
+"""
+
+import asyncio
+import gc
+import logging
+import time
+from typing import Any, Final
+
+from broker.consumer import (
+    Connection,
+    TopicPartition,
+    commit_until,
+    connected,
+    new_consumer,
+    on_assignment,
+    reconnecting,
+)
+from broker.topics import require, topic_names
+from pipeline.index.batch_builder import Batch, BatchBuilder
+from pipeline.index.index_writer import IndexWriter
+from pipeline.index.metrics import Metrics
+from pipeline.index.summary_parts import SummaryParts
+from pipeline.settings import Settings
+from pipeline.sinks.kafka import topics_sink
+from pipeline.sinks.opensearch import OpenSearchSink, client
+from process.addresses import HostPort
+from process.health import always, serving
+from process.signals import until_stopped
+from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS
+
+logger = logging.getLogger(__name__)
+
+READ: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES)
+LINGER_SECONDS: Final = 0.05
+"""How long the first record of a batch waits for others. The index makes a document searchable within a second."""
+_REQUESTS: Final = 4
+"""Bulk requests in a full batch: two run side by side, and one that is late holds up little."""
+_RECORDS_A_STEP: Final = 100
+"""Made into documents at once; then the answers of OpenSearch and Kafka are looked at."""
+_POLL_SECONDS: Final = 1.0
+_LONGEST_BATCH_SECONDS: Final = 3_600
+"""A batch may wait this long for the index before the group gives the partitions to another process."""
+
+
+async def run(settings: Settings, group: str, metrics_address: HostPort | None) -> None:
+    """Work until SIGTERM or SIGINT.
+
+    Raises ``NotProvisionedError`` if topics or templates are missing, ``SettingError`` if the metrics address is in
+    use.
+    """
+    # Records live briefly and have no reference cycles: with the default thresholds the collector would search them
+    # again and again, and find nothing.
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    await until_stopped(_work(settings, group, metrics_address))
+
+
+async def _work(settings: Settings, group: str, metrics_address: HostPort | None) -> None:
+    servers, longest_pause = settings.kafka_bootstrap_servers, settings.max_backoff_seconds
+    metrics, parts = Metrics(), SummaryParts()
+    index = OpenSearchSink(
+        client(settings.opensearch_url),
+        metrics.index,
+        batch_documents=settings.batch_documents,
+        batch_bytes=settings.batch_bytes,
+        max_backoff_seconds=longest_pause,
+    )
+    topics = topics_sink(servers, metrics.topics, longest_pause)
+    builder = BatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_bytes)
+    reader = _Reader(builder, IndexWriter(index, topics, metrics))
+    connection = Connection(longest_pause)
+    metrics.watch("is_waiting", lambda: index.is_waiting)
+    metrics.watch("behind_seconds", lambda: reader.behind_seconds)
+    metrics.watch("incomplete_summaries", lambda: len(parts))
+
+    async def session() -> None:
+        require([topic.name for topic in (*READ, DEAD_LETTERS)], await topic_names(servers))
+        consumer = new_consumer(servers, group=group, max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000)
+        # Positions begin where the group has committed: what was read and is not written comes again.
+        consumer.subscribe([topic.name for topic in READ], listener=on_assignment(builder.forget))
+        async with connected(consumer):
+            connection.established()
+            await reader.work(consumer)
+
+    def ready() -> str:
+        return "waiting for OpenSearch" if index.is_waiting else connection.waiting_for()
+
+    with serving(metrics_address, metrics.registry, always, ready):
+        try:
+            # Before anything is read: without its template a new index would guess the mapping of its fields.
+            await index.check()
+            await reconnecting(session, connection)
+        finally:
+            await topics.close()
+            await index.close()
+
+
+class _Reader:
+    """Fills a batch while the one before is written."""
+
+    def __init__(self, builder: BatchBuilder, writer: IndexWriter) -> None:
+        self._builder, self._writer = builder, writer
+        self._writing: asyncio.Task[None] | None = None
+        self._began_at = 0.0
+        self._oldest_ms: int | None = None
+        """Of the batch that is being written: Kafka's time of its oldest record."""
+
+    @property
+    def behind_seconds(self) -> float:
+        """How old the oldest record is that was read and is not written."""
+        oldest = [each for each in (self._oldest_ms, self._builder.oldest_ms) if each is not None]
+        return max(time.time() - min(oldest) / 1000, 0.0) if oldest else 0.0
+
+    async def work(self, consumer: Any) -> None:
+        """Read until Kafka fails, or until cancelled."""
+        try:
+            while True:
+                await self._step(consumer)
+        finally:
+            if self._writing:
+                # What it has not committed is read again.
+                self._writing.cancel()
+                await asyncio.gather(self._writing, return_exceptions=True)
+                self._writing = None
+            self._builder.forget()
+
+    async def _step(self, consumer: Any) -> None:
+        was_empty = self._builder.is_empty
+        patience = _POLL_SECONDS if was_empty else max(self._began_at + LINGER_SECONDS - time.monotonic(), 0.0)
+        found = await consumer.getmany(timeout_ms=int(patience * 1000), max_records=_RECORDS_A_STEP)
+        for records in found.values():
+            for record in records:
+                self._builder.add(record)
+        if was_empty:
+            self._began_at = time.monotonic()
+        self._raise_failure()
+        if not self._builder.is_empty and self._is_due(has_found=bool(found)):
+            await self._hand_over(consumer)
+        # A buffer with more records answers `getmany` at once: without this the writing would never get its turn.
+        await asyncio.sleep(0)
+
+    def _is_due(self, *, has_found: bool) -> bool:
+        if self._builder.is_full or not has_found:
+            return True
+        is_idle = self._writing is None or self._writing.done()
+        return is_idle and time.monotonic() >= self._began_at + LINGER_SECONDS
+
+    async def _hand_over(self, consumer: Any) -> None:
+        if self._writing:
+            await self._writing
+        batch = self._builder.take()
+        self._oldest_ms = batch.oldest_ms
+        self._writing = asyncio.create_task(self._write(consumer, batch))
+
+    async def _write(self, consumer: Any, batch: Batch) -> None:
+        await self._writer.write(batch)
+        # After everything is in the index: a crash before this line reads the records again, which changes nothing.
+        await commit_until(
+            consumer, {TopicPartition(*partition): offset for partition, offset in batch.committable.items()}
+        )
+        self._oldest_ms = None
+
+    def _raise_failure(self) -> None:
+        if self._writing and self._writing.done():
+            self._writing.result()
+            self._writing = None

@@ -1,0 +1,143 @@
+"""The records of summaries of which others are still missing. No I/O.
+
+All parts of a summary lie in one partition, one behind the other; a worker that dies in between publishes all of them
+again. Those that are never whole, of a worker whose records were lost, are given up, so that they hold up nothing.
+"""
+
+import logging
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, Protocol, TypeAlias
+
+from pipeline.dead_letters.codec import Source
+from schemas.events import AttemptSummarized
+
+logger = logging.getLogger(__name__)
+
+GIVE_UP_MS: Final = 5 * 60 * 1000
+"""So much later is a record of the same partition, by Kafka's times, when a part that is missing is given up."""
+MAX_BYTES: Final = 64 * 1024 * 1024
+"""Of all records that wait. The oldest summary is given up for a newer one."""
+
+
+Partition: TypeAlias = tuple[str, int]
+"""Topic and number."""
+
+
+class TimedSource(Source, Protocol):
+    """A record as it was read, with Kafka's time."""
+
+    @property
+    def timestamp(self) -> int: ...
+
+
+class SummaryPart(NamedTuple):
+    summary: AttemptSummarized
+    record: TimedSource
+
+
+class _Key(NamedTuple):
+    attempt_id: str
+    version: int
+
+
+@dataclass(slots=True)
+class _Incomplete:
+    first_offset: int
+    read_ms: int
+    """Kafka's time of its latest part."""
+    parts: dict[int, SummaryPart] = field(default_factory=dict)
+    size: int = 0
+
+
+class SummaryParts:
+    """Collects parts until their summary is whole."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._waiting: dict[Partition, OrderedDict[_Key, _Incomplete]] = {}
+        self._size = 0
+        self._given_up = 0
+
+    def __len__(self) -> int:
+        return sum(map(len, self._waiting.values()))
+
+    def first_offset(self, partition: Partition) -> int | None:
+        """Where the first record lies that waits for others; None where none waits."""
+        return min((each.first_offset for each in self._waiting.get(partition, {}).values()), default=None)
+
+    def add(self, partition: Partition, part: SummaryPart) -> list[SummaryPart] | None:
+        """All parts of the summary in their order, if this one was the last that was missing."""
+        summary = part.summary
+        if summary.parts == 1:
+            return [part]
+        key, waiting = _Key(summary.attempt_id, summary.version), self._waiting.setdefault(partition, OrderedDict())
+        known = waiting.get(key)
+        # The parts of one version are always equally many; with another number, those before can't be joined.
+        if known and any(each.summary.parts != summary.parts for each in known.parts.values()):
+            self._remove(partition, key)
+            known = None
+        if known is None:
+            known = waiting[key] = _Incomplete(part.record.offset, part.record.timestamp)
+        self._put(known, part)
+        if len(known.parts) == summary.parts:
+            self._remove(partition, key)
+            self._supersede(partition, key)
+            return [known.parts[number] for number in range(summary.parts)]
+        self._shrink()
+        return None
+
+    def advance(self, partition: Partition, timestamp_ms: int) -> None:
+        """A record of this time was read: give up what is much older."""
+        for key, each in list(self._waiting.get(partition, {}).items()):
+            if timestamp_ms - each.read_ms > GIVE_UP_MS:
+                self._give_up(partition, key, "the records that are missing did not come")
+
+    def take_given_up(self) -> int:
+        """How many summaries were given up since the last call."""
+        taken, self._given_up = self._given_up, 0
+        return taken
+
+    def clear(self) -> None:
+        self._waiting.clear()
+        self._size = 0
+
+    def _put(self, known: _Incomplete, part: SummaryPart) -> None:
+        before = known.parts.get(part.summary.part)
+        size = len(part.record.value or b"") - (len(before.record.value or b"") if before else 0)
+        known.parts[part.summary.part] = part
+        known.read_ms = part.record.timestamp
+        known.size += size
+        self._size += size
+
+    def _supersede(self, partition: Partition, whole: _Key) -> None:
+        for key in list(self._waiting.get(partition, {})):
+            if key.attempt_id == whole.attempt_id and key.version < whole.version:
+                self._give_up(partition, key, f"version {whole.version} is whole")
+
+    def _shrink(self) -> None:
+        while self._size > self._max_bytes:
+            found = (
+                (each.read_ms, partition, key)
+                for partition, waiting in self._waiting.items()
+                for key, each in waiting.items()
+            )
+            _, partition, key = min(found, key=lambda each: each[0])
+            self._give_up(partition, key, f"more than {self._max_bytes} bytes of records wait for others")
+
+    def _give_up(self, partition: Partition, key: _Key, cause: str) -> None:
+        each = self._remove(partition, key)
+        self._given_up += 1
+        logger.warning(
+            "gave up the summary of attempt %s, version %d, from %s[%d]@%d: %d of %d records are there; %s",
+            key.attempt_id, key.version, *partition, each.first_offset, len(each.parts),
+            next(iter(each.parts.values())).summary.parts, cause,
+        )  # fmt: skip
+
+    def _remove(self, partition: Partition, key: _Key) -> _Incomplete:
+        waiting = self._waiting[partition]
+        each = waiting.pop(key)
+        self._size -= each.size
+        if not waiting:
+            del self._waiting[partition]
+        return each

@@ -1,0 +1,74 @@
+"""An index in memory that keeps what OpenSearch promises of a bulk request, and records as a consumer gives them."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import orjson
+
+from pipeline.sinks.bulk import Document
+from pipeline.sinks.bulk_result import WriteResult
+from schemas.codec.records import encode
+from schemas.events import Event
+from schemas.topics import ATTEMPTS
+
+
+class ReadRecord(NamedTuple):
+    """The fields of an aiokafka record."""
+
+    topic: str
+    partition: int
+    offset: int
+    key: bytes | None
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+    timestamp: int
+
+
+class TopicLog:
+    """One partition. ``now_ms`` is Kafka's time of what is appended next."""
+
+    def __init__(self, topic: str = ATTEMPTS.name, partition: int = 0) -> None:
+        self.topic, self.partition = topic, partition
+        self.records: list[ReadRecord] = []
+        self.now_ms = 1_795_230_000_000
+
+    def append(self, *events: Event) -> None:
+        for event in events:
+            key, value, headers = encode(event)
+            self.append_bytes(key, value, headers)
+
+    def append_bytes(
+        self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()
+    ) -> ReadRecord:
+        place = self.topic, self.partition, len(self.records)
+        self.records.append(ReadRecord(*place, key, value, headers, self.now_ms))
+        return self.records[-1]
+
+
+class DocumentsByVersion:
+    """Keeps the first document of an id, of versions the greatest; refuses the ids in ``refused``."""
+
+    def __init__(self, *refused: str) -> None:
+        self.documents: dict[tuple[str, str], Any] = {}
+        """By index and id."""
+        self.versions: dict[tuple[str, str], int | None] = {}
+        self.writes: list[int] = []
+        """How many documents each request had."""
+        self._refused = refused
+
+    async def write(self, documents: Sequence[Document]) -> WriteResult:
+        result = WriteResult()
+        self.writes.append(len(documents))
+        for each in documents:
+            key = each.index, each.id
+            if each.id in self._refused:
+                result.refused.append((each, "400 because"))
+            elif key in self.documents and (each.version is None or each.version < (self.versions[key] or 0)):
+                result.conflicts.append(each)
+            else:
+                self.documents[key] = orjson.loads(each.source)
+                self.versions[key] = each.version
+        return result
+
+    async def stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
+        return [self.documents.get((each.index, each.id)) for each in documents]
