@@ -5,44 +5,66 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from tests.chaos import bugs, node_states_bugs
+from tests.chaos import bugs, index_bugs
 from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.ground import Ground
 from tests.chaos.ledger import Verdict
 from tests.chaos.load import Load
 from tests.chaos.scheduler_bugs import BUGS as SCHEDULER_BUGS
 
-CALM_SECONDS = 4
-"""What is not visible by then counts as lost: a worker without a bug needs about one second."""
+CALM_SECONDS = 8
+"""What is not visible by then counts as lost: a pipeline without a bug needs two or three seconds."""
+
+Circumstances = Callable[[Ground, Load, random.Random, str], None]
 
 
-def _plain(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+def _in_the_worker(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
     ground.processes.kill("worker")
     ground.start_worker(CHAOS_BUG=bug)
     ground.wait_ready("worker")
     load.wait_for(len(load.answers) + 25)
 
 
+def _in_the_worker_killed_at(point: str) -> Circumstances:
+    def killed(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+        _in_the_worker(ground, load, chance, bug)
+        ground.processes.kill("worker")
+        ground.start_worker(CHAOS_BUG=bug, CHAOS_DIE=f"{point}:{chance.randint(1, 5)}")
+        if not ground.ended("worker"):
+            raise AssertionError(f"the worker did not come to {point}")
+        ground.start_worker(CHAOS_BUG=bug)
+        ground.wait_ready("worker")
+
+    return killed
+
+
+def _in_the_worker_with_garbage(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+    _in_the_worker(ground, load, chance, bug)
+    FAULTS["garbage"](ground, load, chance)
+
+
+def _in_the_index_writer(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
+    ground.processes.stop("index")
+    ground.start_index(CHAOS_BUG=bug)
+    ground.wait_until_index_reads()
+    load.wait_for(len(load.answers) + 25)
+
+
 def _killed_with_the_index_standing_still(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
-    _plain(ground, load, chance, bug)
+    _in_the_index_writer(ground, load, chance, bug)
     server = ground.servers.opensearch
     if server.process is None:
         raise AssertionError("OpenSearch does not run")
     with ground.stopped(server.process.pid):
         load.wait_for(len(load.answers) + 20)
-        time.sleep(1.5)  # what is acknowledged is committed twice a second
-        ground.processes.kill("worker")
-    ground.start_worker(CHAOS_BUG=bug)
-    ground.wait_ready("worker")
-
-
-def _with_garbage(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
-    _plain(ground, load, chance, bug)
-    FAULTS["garbage"](ground, load, chance)
+        time.sleep(1.5)  # what is acknowledged is committed
+        ground.processes.kill("index")
+    ground.start_index(CHAOS_BUG=bug)
+    ground.wait_ready("index")
 
 
 def _with_the_index_read_only(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
-    _plain(ground, load, chance, bug)
+    _in_the_index_writer(ground, load, chance, bug)
     FAULTS["indices read-only"](ground, load, chance)
 
 
@@ -54,30 +76,31 @@ def _with_a_frozen_request(ground: Ground, load: Load, chance: random.Random, bu
         del ground.default_environment["CHAOS_BUG"]
 
 
-def _in_node_states(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
-    ground.processes.stop("node-states")
-    ground.start_node_states(CHAOS_BUG=bug)
-    ground.wait_until_states_are_read()
-    load.wait_for(len(load.answers) + 25)
-
-
 def _in_the_scheduler(ground: Ground, load: Load, chance: random.Random, bug: str) -> None:
     ground.processes.kill("scheduler")
     ground.start_scheduler(CHAOS_BUG=bug)
     load.wait_for(len(load.answers) + 25)
 
 
-_SHOWN_BY: Final[dict[str, Callable[[Ground, Load, random.Random, str], None]]] = {
-    "acknowledge before the write": _killed_with_the_index_standing_still,
-    "take": _killed_with_the_index_standing_still,
-    "no external version": _with_a_frozen_request,
-    "no dead letters": _with_garbage,
-    "a failed request counts as written": _with_the_index_read_only,
-    **dict.fromkeys(node_states_bugs.BUGS, _in_node_states),
+_SHOWN_BY: Final[dict[str, Circumstances]] = {
+    **dict.fromkeys(bugs.BUGS, _in_the_worker),
+    **dict.fromkeys(index_bugs.BUGS, _in_the_index_writer),
     **dict.fromkeys(SCHEDULER_BUGS, _in_the_scheduler),
+    "acknowledge before the write": _in_the_worker_killed_at("before-records"),
+    "take": _in_the_worker_killed_at("before-records"),
+    "a history written before its attempt": _in_the_worker_killed_at("after-histories"),
+    "no dead letters": _in_the_worker_with_garbage,
+    "the index acknowledged before it is written": _killed_with_the_index_standing_still,
+    "no external version": _with_a_frozen_request,
+    "a failed request counts as written": _with_the_index_read_only,
 }
-BUGS: Final = (*bugs.BUGS, *node_states_bugs.BUGS, *SCHEDULER_BUGS)
+BUGS: Final = (*bugs.BUGS, *index_bugs.BUGS, *SCHEDULER_BUGS)
 _SAYS: Final = {
+    "no dead letters": "dead letters of",
+    "dropped detail": "not forwarded",
+    "a topic record published twice under different ids": "has 2 ids",
+    "a history written before its attempt": "summary ",
+    "the index acknowledged before it is written": "attempt ",
     "a state published after its verdict": "was accepted after record",
     "a revision used twice": "has two contents",
     "a state lost": "document of state",
@@ -94,11 +117,11 @@ def is_caught(bug: str, verdict: Verdict) -> bool:
 def heal(ground: Ground, bug: str) -> None:
     """Have processes without a bug again, and no state that a bug damaged."""
     ground.processes.kill("worker")  # the next run starts one
-    if bug in node_states_bugs.BUGS:
-        ground.processes.stop("node-states")
-        ground.start_node_states()
-        ground.wait_ready("node-states")
-    if bug not in bugs.BUGS:
+    if bug in index_bugs.BUGS:
+        ground.processes.stop("index")
+        ground.start_index()
+        ground.wait_ready("index")
+    if bug in index_bugs.BUGS or bug in SCHEDULER_BUGS:
         # A new run of the scheduler publishes every state that it refers to.
         ground.processes.kill("scheduler")
         ground.start_scheduler()
@@ -106,6 +129,6 @@ def heal(ground: Ground, bug: str) -> None:
 
 def fault_that_shows(bug: str) -> Fault:
     def fault(ground: Ground, load: Load, chance: random.Random) -> None:
-        _SHOWN_BY.get(bug, _plain)(ground, load, chance, bug)
+        _SHOWN_BY[bug](ground, load, chance, bug)
 
     return fault

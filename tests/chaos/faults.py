@@ -1,6 +1,7 @@
 """The faults, by name. Each happens while pods keep coming, and is over when its function returns.
 
-A fault finds one worker, called ``worker``, and leaves at least one worker running.
+A fault finds one worker, called ``worker``, and one index writer, called ``index``; it leaves both running, and
+perhaps more.
 """
 
 import random
@@ -11,9 +12,11 @@ from typing import Final
 from schemas.codec.records import EncodedRecord
 from tests.chaos.ground import Ground
 from tests.chaos.load import Load
-from tests.chaos.worker_with_faults import POINTS
+from tests.chaos.worker_with_faults import INDEX_POINTS, WORKER_POINTS
 
 Fault = Callable[[Ground, Load, random.Random], None]
+LONGER_THAN_A_SESSION: Final = 9
+"""Seconds; ``PACE`` of the ground sets sessions of six."""
 
 
 def _some_pods(load: Load, chance: random.Random) -> None:
@@ -22,9 +25,10 @@ def _some_pods(load: Load, chance: random.Random) -> None:
 
 _WHEN: Final[dict[str, Callable[[random.Random], int]]] = {
     "decoding": lambda chance: chance.randint(1, 40),
+    "records-in-flight": lambda chance: chance.randint(1, 20),
+    "after-records": lambda chance: chance.randint(1, 20),
+    "after-histories": lambda chance: chance.randint(1, 20),
     "after-acknowledgement": lambda chance: chance.randint(1, 40),
-    "bulk-in-flight": lambda chance: chance.randint(1, 6),
-    "after-bulk": lambda chance: chance.randint(1, 6),
     "rebalance": lambda _: 2,  # the first is its own coming into the group
 }
 """On which occasion a worker that reaches a point is killed there."""
@@ -49,15 +53,17 @@ def _kill_worker_at(point: str) -> Fault:
     return kill
 
 
-def _kill_node_states(ground: Ground, load: Load, chance: random.Random) -> None:
-    """The process that writes states is killed during a request, and after one before its offsets are committed."""
-    ground.processes.stop("node-states")
-    for point in ("bulk-in-flight", "after-bulk"):
-        ground.start_node_states(CHAOS_DIE=f"{point}:{chance.randint(1, 3)}")
-        if not ground.ended("node-states"):
-            raise AssertionError(f"the process of states did not come to {point}")
-    ground.start_node_states()
-    _some_pods(load, chance)
+def _kill_index_at(point: str) -> Fault:
+    def kill(ground: Ground, load: Load, chance: random.Random) -> None:
+        ground.processes.stop("index")
+        ground.start_index(CHAOS_DIE=f"{point}:{chance.randint(1, 4)}")
+        if not ground.ended("index"):
+            raise AssertionError(f"the index writer did not come to {point}")
+        ground.start_index()
+        ground.wait_ready("index")
+        _some_pods(load, chance)
+
+    return kill
 
 
 def _kill_scheduler(ground: Ground, load: Load, chance: random.Random) -> None:
@@ -97,14 +103,35 @@ def _kill_worker_and_opensearch(ground: Ground, load: Load, chance: random.Rando
     _some_pods(load, chance)
 
 
+def _index_away(seconds: float) -> Fault:
+    """OpenSearch is down: every pod is answered by the API meanwhile, and afterwards all of it is in the index."""
+
+    def away(ground: Ground, load: Load, chance: random.Random) -> None:
+        _some_pods(load, chance)
+        ground.servers.opensearch.kill()
+        end = time.monotonic() + seconds
+        while True:
+            _some_pods(load, chance)
+            ground.wait_answered(load)
+            if time.monotonic() > end:
+                break
+        ground.servers.opensearch.start()
+        _some_pods(load, chance)
+
+    return away
+
+
 def _one_broker_down(ground: Ground, load: Load, chance: random.Random) -> None:
-    """All that was offered is visible while one of three brokers is away, to a new worker and a new scheduler too."""
+    """All that was offered is visible while one of three brokers is away, to a new worker, index
+    writer and scheduler too."""
     _some_pods(load, chance)
     broker = chance.choice(ground.servers.kafka)
     broker.kill()
     _some_pods(load, chance)
     ground.processes.kill("worker")
     ground.start_worker()
+    ground.processes.kill("index")
+    ground.start_index()
     ground.processes.kill("scheduler")
     ground.start_scheduler()
     ground.wait_ready("worker")
@@ -138,13 +165,14 @@ def _stop(what: str, seconds: float) -> Fault:
         if what == "worker" and ground.processes.has_ended("worker"):
             ground.start_worker()
         ground.wait_ready("worker")
+        ground.wait_ready("index")
         _some_pods(load, chance)
 
     return stop
 
 
 def _pid(ground: Ground, what: str) -> int:
-    if what in ("worker", "node-states", "scheduler"):
+    if what in ("worker", "index", "scheduler"):
         return ground.processes.pid(what)
     server = ground.servers.opensearch if what == "opensearch" else ground.servers.kafka[0]
     if server.process is None:
@@ -158,26 +186,42 @@ def _zombie(ground: Ground, load: Load, chance: random.Random) -> None:
     ground.wait_ready("second")
     _some_pods(load, chance)
     with ground.stopped(ground.processes.pid("worker")):
-        time.sleep(9)
+        time.sleep(LONGER_THAN_A_SESSION)
     _some_pods(load, chance)
     ground.processes.stop("second")
 
 
 def _stale_bulk(ground: Ground, load: Load, chance: random.Random) -> None:
-    """A worker is stopped during a request, another takes over and writes later versions; then the request is sent."""
-    ground.start_worker("second")
-    ground.wait_ready("second")
-    ground.processes.stop("worker")
-    ground.start_worker(CHAOS_FREEZE=str(chance.randint(2, 12)))
+    """An index writer is stopped during a request, another takes over and writes later versions; then the request is
+    sent."""
+    ground.start_index("second-index")
+    ground.wait_ready("second-index")
+    ground.processes.stop("index")
+    ground.start_index(CHAOS_FREEZE=str(chance.randint(2, 12)))
     deadline = time.monotonic() + 60
-    while not ground.is_frozen("worker"):
+    while not ground.is_frozen("index"):
         if time.monotonic() > deadline:
-            raise AssertionError("the worker did not come to its bulk request")
+            raise AssertionError("the index writer did not come to its bulk request")
         time.sleep(0.05)
-    time.sleep(9)  # longer than the session: its partitions are the second's now
-    ground.thaw("worker")
+    time.sleep(LONGER_THAN_A_SESSION)  # its partitions are the second's now
+    ground.thaw("index")
     _some_pods(load, chance)
-    ground.processes.stop("second")
+    ground.processes.stop("second-index")
+
+
+def _scale_index(ground: Ground, load: Load, chance: random.Random) -> None:
+    """From one index writer to three and back."""
+    others = ["second-index", "third-index"]
+    for name in others:
+        ground.start_index(name)
+        time.sleep(chance.uniform(0.2, 2))
+    for name in others:
+        ground.wait_ready(name)
+    _some_pods(load, chance)
+    for name in others:
+        (ground.processes.kill if chance.random() < 0.5 else ground.processes.stop)(name)
+        time.sleep(chance.uniform(0.2, 2))
+    _some_pods(load, chance)
 
 
 def _garbage(ground: Ground, load: Load, chance: random.Random) -> None:
@@ -207,9 +251,16 @@ def _scale(ground: Ground, load: Load, chance: random.Random) -> None:
     _some_pods(load, chance)
 
 
+_STOPPABLE: Final = {
+    "worker": "worker",
+    "index": "index writer",
+    "scheduler": "scheduler",
+    "broker": "broker",
+    "opensearch": "OpenSearch",
+}
 FAULTS: Final[dict[str, Fault]] = {
-    **{f"worker killed: {point}": _kill_worker_at(point) for point in POINTS},
-    "node states killed": _kill_node_states,
+    **{f"worker killed: {point}": _kill_worker_at(point) for point in WORKER_POINTS},
+    **{f"index writer killed: {point}": _kill_index_at(point) for point in INDEX_POINTS},
     "scheduler killed": _kill_scheduler,
     "broker killed": _kill_broker,
     "OpenSearch killed": _kill_opensearch,
@@ -220,11 +271,9 @@ FAULTS: Final[dict[str, Fault]] = {
     "a frozen request thaws": _stale_bulk,
     "garbage": _garbage,
     "1 to 4 to 1 workers": _scale,
-    **{
-        f"{what} stands still {s} s": _stop(what, s)
-        for what in ("worker", "node-states", "scheduler", "broker", "opensearch")
-        for s in (5, 15, 90)
-    },
+    "1 to 3 to 1 index writers": _scale_index,
+    **{f"{name} stands still {s} s": _stop(what, s) for what, name in _STOPPABLE.items() for s in (5, 15, 90)},
+    "OpenSearch is down, the API answers": _index_away(15),
     "one of three brokers is down": _one_broker_down,
 }
 THREE_BROKERS: Final = "one of three brokers is down"

@@ -19,6 +19,7 @@ import embedded
 from demo.processes import Processes, free_ports
 from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS
+from tests.chaos.load import Load
 from tests.chaos.view import View
 from tests.support.builders.kube_objects import a_device, a_node
 
@@ -27,6 +28,7 @@ PACE: dict[str, str] = {
     "SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "6",
     "SCHEDULERLOG_MAX_BACKOFF_SECONDS": "1",
     "SCHEDULERLOG_INCOMPLETE_AFTER_SECONDS": "120",
+    "SCHEDULERLOG_COUNT_SECONDS": "0.5",
 }
 """Most faults last seconds; but an attempt must not count as incomplete while a process is stopped for 90."""
 
@@ -41,15 +43,15 @@ _DISK_SETTINGS: Final = (
 
 @dataclass
 class Ground:
-    """The services by name: ``scheduler``, ``node-states``, ``api``, and workers of any name."""
+    """The services by name: ``scheduler``, ``index``, ``api``, and workers and other index writers of any name."""
 
     folder: Path
     servers: embedded.Backends
     processes: Processes
     client: httpx.Client
     default_environment: dict[str, str] = field(default_factory=dict)
-    """Variables of every worker."""
-    ports: dict[str, str] = field(default_factory=lambda: free_ports("scheduler", "node-states", "api"))
+    """Variables of every worker and index writer."""
+    ports: dict[str, str] = field(default_factory=lambda: free_ports("scheduler", "index", "api"))
 
     @property
     def ledger(self) -> Path:
@@ -71,11 +73,12 @@ class Ground:
         )  # fmt: skip
         self.wait_ready("scheduler")
 
-    def start_node_states(self, **environment: str) -> None:
-        """Start the process that writes states into the index, with the bug of ``environment``. It may not be ready."""
+    def start_index(self, name: str = "index", **environment: str) -> None:
+        """Start an index writer called ``name``, with the faults or bugs of ``environment``. It may not be ready."""
+        self.ports.setdefault(name, free_ports(name)[name])
         self.processes.start(
-            "node-states", "tests.chaos.worker_with_faults", "node-states",
-            "--metrics-address", self.ports["node-states"], **environment,
+            name, "tests.chaos.worker_with_faults", "index", "--metrics-address", self.ports[name],
+            **self.default_environment | environment,
         )  # fmt: skip
 
     def start_api(self) -> None:
@@ -91,12 +94,12 @@ class Ground:
             **self.default_environment | environment,
         )  # fmt: skip
 
-    def wait_until_states_are_read(self) -> None:
-        """Return when the process that writes states has read some: Kafka has given it partitions."""
-        counted = re.compile(r'^schedulerlog_node_states_records_total\{outcome="taken"\} [1-9]', re.MULTILINE)
-        self.wait_ready("node-states")
-        url = f"{self.url('node-states')}/metrics"
-        _wait(lambda: counted.search(self.client.get(url).text) is not None, True, "the first states")
+    def wait_until_index_reads(self, name: str = "index") -> None:
+        """Return when the index writer has read some records: Kafka has given it partitions."""
+        counted = re.compile(r'^schedulerlog_index_records_total\{[^}]*outcome="taken"[^}]*\} [1-9]', re.MULTILINE)
+        self.wait_ready(name)
+        url = f"{self.url(name)}/metrics"
+        _wait(lambda: counted.search(self.client.get(url).text) is not None, True, f"the first records of {name}")
 
     def wait_ready(self, service: str) -> None:
         self.processes.wait_ready(service, f"{self.url(service)}/readyz")
@@ -159,6 +162,15 @@ class Ground:
             "OpenSearch's look at its disk",
         )
 
+    def wait_answered(self, load: Load) -> None:
+        """Return when the API knows the latest of every pod that was answered until now."""
+        latest = {answer.pod: answer.status for answer in list(load.answers) if answer.pod not in load.unanswered}
+        _wait(
+            lambda: all(self.view.status(load.namespace, pod) == status for pod, status in latest.items()),
+            True,
+            "the API's answers about all pods",
+        )
+
     def wait_visible(self, namespace: str, count: int) -> None:
         """Return when the index has so many attempts of a namespace."""
         _wait(lambda: self.view.attempts(namespace) >= count, True, f"{count} attempts in the index")
@@ -206,7 +218,7 @@ def ground(folder: Path, brokers: int = 1) -> Iterator[Ground]:
             processes.run("provision", "pipeline", "provision")
             made = Ground(folder, servers, processes, client)
             made.start_scheduler()
-            made.start_node_states()
+            made.start_index()
             made.start_api()
-            made.wait_ready("node-states")
+            made.wait_ready("index")
             yield made

@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+from tests.chaos.published import Json, Topics
 
 DEVICES = "io.schedulerlog.devices.judged.v1"
 CONCLUDED = "io.schedulerlog.attempt.concluded.v1"
@@ -85,6 +84,9 @@ class Seen:
     dead_letters: int = 0
     partitions: int = 0
     """Partitions of the decisions that have records of the namespace."""
+    topics: Topics = field(default_factory=Topics)
+    indexed_trends: Mapping[str, int] = field(default_factory=dict)
+    """Attempts by result, as the rows of the index count them."""
 
 
 @dataclass
@@ -143,6 +145,16 @@ def _attempts(entries: Sequence[Entry], seen: Seen, verdict: Verdict) -> None:
     verdict.missing += [f"attempt {each}" for each in wanted - found.keys()]
     verdict.extra += [f"attempt {each}" for each in found.keys() - wanted]
     verdict.extra += [f"attempt {each}, {count} times" for each, count in found.items() if count > 1]
+    first: dict[str, str] = {}
+    for entry in entries:
+        first.setdefault(entry.key, entry.attempt)
+    pods = {entry.attempt: entry.key for entry in entries}
+    verdict.different += [
+        f"attempt {attempt} is in the episode {document['episode']}"
+        for attempt, document in seen.attempts
+        # Whatever is tried again is refused again for the same reasons.
+        if attempt in pods and document["episode"] != first[pods[attempt]]
+    ]
     verdict.different += [
         f"attempt {attempt} is incomplete: {document['summary']['missing']}"
         for attempt, document in seen.attempts

@@ -13,15 +13,18 @@ import httpx
 from tests.chaos.ledger import Answer
 from tests.support.builders.kube_objects import a_container, a_pod
 
+RETRIES = 0.2
+"""Share of the attempts that are about a pod that was refused before. It is refused again, for the same reasons."""
 NODE_NAMES = [f"node{number}" for number in range(1, 7)]
 
 
 class Load:
-    """Offers pods of ``namespace`` in a thread of its own until its context ends; every pod has a name of its own."""
+    """Offers pods of ``namespace`` in a thread of its own until its context ends."""
 
     def __init__(self, url: str, namespace: str, seed: int, per_second: float = 25) -> None:
         self.namespace = namespace
         self.answers: list[Answer] = []
+        """One for each attempt, in their order."""
         self.unanswered: set[str] = set()
         """Pods for which no answer came: their records may be visible or not."""
         self._url = url
@@ -29,6 +32,7 @@ class Load:
         self._chance = random.Random(seed)
         self._end = threading.Event()
         self._numbers = count(1)
+        self._refused: list[dict[str, Any]] = []
         self._to_bind: list[tuple[float, Answer, dict[str, Any]]] = []
         self.garbage = 0
         """Records that can't be decoded, sent besides the pods."""
@@ -53,12 +57,18 @@ class Load:
     def _run(self) -> None:
         with httpx.Client(timeout=30) as client:
             while not self._end.wait(self._pause):
-                self._offer(client, f"pod-{next(self._numbers)}")
+                self._offer(client, self._next_pod())
                 self._bind_those_due(client, time.monotonic())
             self._bind_those_due(client, float("inf"))
 
-    def _offer(self, client: httpx.Client, name: str) -> None:
-        pod = self._a_pod(name)
+    def _next_pod(self) -> dict[str, Any]:
+        """A new one, or one that was refused, as kube-scheduler tries it again."""
+        if self._refused and self._chance.random() < RETRIES:
+            return self._chance.choice(self._refused)
+        return self._a_pod(f"pod-{next(self._numbers)}")
+
+    def _offer(self, client: httpx.Client, pod: dict[str, Any]) -> None:
+        name = pod["metadata"]["name"]
         reply = self._ask(client, "filter", {"Pod": pod, "Nodes": None, "NodeNames": NODE_NAMES}, name)
         if reply is None:
             return
@@ -68,6 +78,7 @@ class Load:
             self._to_bind.append((time.monotonic() + self._chance.random(), answer, pod))
         else:
             self.answers.append(answer)
+            self._refused.append(pod)
 
     def _bind_those_due(self, client: httpx.Client, now: float) -> None:
         due = [each for each in self._to_bind if each[0] <= now]

@@ -5,7 +5,7 @@ import random
 import time
 from dataclasses import dataclass, replace
 
-from tests.chaos import ledger, states
+from tests.chaos import ledger, published, states
 from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.ground import Ground
 from tests.chaos.ledger import Verdict
@@ -45,7 +45,7 @@ def run(
 def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tuple[Verdict, int, int]:
     """The verdict when it is exact, or the last one at the deadline; with the numbers of records and partitions."""
     deadline = time.monotonic() + seconds
-    pods = [answer.pod for answer in load.answers]
+    pods = sorted({answer.pod for answer in load.answers} - load.unanswered)
     while True:
         accepted = ledger.read(ground.ledger)
         decisions = ledger.decisions_about(namespace, accepted)
@@ -65,8 +65,11 @@ def _compared(accepted: list[ledger.Entry], load: Load, seen: ledger.Seen) -> Ve
     """Pods for which no answer came: what the spool accepted of them is visible, and there may be more."""
     unanswered = {f"{load.namespace}/{pod}" for pod in load.unanswered}
     answered = [entry for entry in accepted if entry.key not in unanswered]
-    verdict = ledger.compare(answered, load.answers, _without(seen, load.unanswered), load.garbage)
+    latest = {answer.pod: answer for answer in load.answers if answer.pod not in load.unanswered}
+    verdict = ledger.compare(answered, latest.values(), _without(seen, load.unanswered), load.garbage)
     ledger.visible([entry for entry in accepted if entry.key in unanswered], seen, verdict)
+    judged = {id_: value for id_, value in seen.decisions.items() if "/devices/" in id_}
+    verdict.different += published.differences(seen.topics, seen.attempts, seen.indexed_trends, judged)
     return verdict
 
 

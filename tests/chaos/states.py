@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from tests.chaos.ledger import DEVICES, Entry, Json, Verdict
+from tests.chaos.ledger import DEVICES, Entry, Verdict
+from tests.chaos.published import Json
 
 STATE = "io.schedulerlog.node.state.changed.v1"
 
@@ -111,14 +112,16 @@ def _visible(states: Sequence[Entry], seen: SeenStates, verdict: Verdict) -> Non
 
 
 def _shown(states: Sequence[Entry], decisions: Sequence[Entry], seen: SeenStates, verdict: Verdict) -> None:
-    """The API gives every verdict on a device with the device's UUID."""
+    """Of the latest attempt of a pod, the API gives every verdict on a device with the device's UUID."""
     devices = {entry.id: json.loads(entry.value)["uuid"] for entry in states}
+    latest = {entry.key: entry.attempt for entry, _ in _verdicts(decisions)}
     judged: dict[str, list[tuple[str, str]]] = {pod: [] for pod in seen.shown}
     for reference in _named(decisions):
-        if reference.node == SHOWN_NODE and reference.entry.key in judged:
+        pod = reference.entry.key
+        if reference.node == SHOWN_NODE and pod in judged and reference.entry.attempt == latest[pod]:
             # A state that was never accepted is reported above.
             uuids = dict(enumerate(devices.get(reference.state, [])))
-            judged[reference.entry.key] += [(uuids.get(device, ""), word) for device, word in reference.rows]
+            judged[pod] += [(uuids.get(device, ""), word) for device, word in reference.rows]
     verdict.different += [
         f"devices of {pod} in the API" for pod, rows in judged.items() if list(seen.shown[pod]) != rows
     ]

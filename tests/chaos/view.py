@@ -2,16 +2,34 @@
 
 import asyncio
 import json
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import httpx
 from aiokafka import AIOKafkaConsumer
 
-from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, MESSAGES, NODE_STATES
+from schemas.topics import (
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    DEAD_LETTERS,
+    DECISIONS,
+    DEVICE_VERDICTS,
+    MESSAGES,
+    NODE_STATES,
+    POD_HISTORIES,
+    TRENDS,
+)
 from tests.chaos.ledger import Seen
+from tests.chaos.published import Topics
 from tests.chaos.states import SHOWN_NODE, SeenStates
+
+_BY_POD: Final = tuple(
+    topic.name
+    for topic in (DECISIONS, ATTEMPTS, MESSAGES, DEVICE_VERDICTS, ATTEMPT_COUNTS, POD_HISTORIES, DEAD_LETTERS)
+)
+"""Topics whose keys begin with the namespace of a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +41,39 @@ class View:
 
     def seen(self, namespace: str, pods: list[str]) -> Seen:
         """Everything that can be seen of a namespace now."""
-        names = (DECISIONS.name, ATTEMPTS.name, MESSAGES.name, DEAD_LETTERS.name)
+        # What follows first: what it was made from is then there too.
+        documents = self._documents("attempts", _of(namespace))
+        names = (*_BY_POD, TRENDS.name)
         records = dict(zip(names, asyncio.run(self._topics(names)), strict=True))
         own = {
-            name: [each for each in found if each.key.decode().startswith(f"{namespace}/")]
-            for name, found in records.items()
+            name: [each for each in records[name] if each.key.decode().startswith(f"{namespace}/")] for name in _BY_POD
         }
         return Seen(
             decisions={_id(each): each.value for each in own[DECISIONS.name] if "ce_id" in dict(each.headers)},
-            attempts=[
-                (hit["_source"]["attempt_id"], hit["_source"]) for hit in self._documents("attempts", _of(namespace))
-            ],
+            attempts=[(hit["_source"]["attempt_id"], hit["_source"]) for hit in documents],
             devices=self._devices(namespace),
             summaries=[_json(each) for each in own[ATTEMPTS.name]],
             messages=[(_id(each), _json(each)) for each in own[MESSAGES.name]],
             schedulerlogs={pod: log for pod in pods if (log := self._schedulerlog(namespace, pod))},
             dead_letters=len(own[DEAD_LETTERS.name]),
             partitions=len({each.partition for each in own[DECISIONS.name]}),
+            topics=Topics(
+                attempts=_with_ids(own[ATTEMPTS.name]),
+                messages=_with_ids(own[MESSAGES.name]),
+                device_verdicts=_with_ids(own[DEVICE_VERDICTS.name]),
+                attempt_counts=_with_ids(own[ATTEMPT_COUNTS.name]),
+                histories={each.key.decode(): each.value for each in own[POD_HISTORIES.name]},
+                trends=_attempts_by_result(records[TRENDS.name], namespace),
+            ),
+            indexed_trends=self._indexed_trends(namespace),
         )
+
+    def _indexed_trends(self, namespace: str) -> dict[str, int]:
+        query = {"bool": {"filter": [_of(namespace), {"term": {"dimension": "all"}}]}}
+        found: Counter[str] = Counter()
+        for hit in self._documents("trends", query):
+            found[hit["_source"]["result"]] += hit["_source"]["attempts"]
+        return {result: count for result, count in found.items() if count}
 
     def seen_states(self, epochs: set[int], namespace: str, pods: Iterable[str]) -> SeenStates:
         """Everything that can be seen of states now; documents only of these epochs, answers only about these pods."""
@@ -66,6 +99,13 @@ class View:
             return len(self._documents("attempts", _of(namespace), source=False))
         except (httpx.TransportError, KeyError):
             return -1
+
+    def status(self, namespace: str, pod: str) -> str | None:
+        """How the latest attempt of the pod ended, as the API says; None where it does not answer, or not know it."""
+        try:
+            return (self._schedulerlog(namespace, pod) or {}).get("status")
+        except httpx.TransportError:
+            return None
 
     def _devices(self, namespace: str) -> dict[str, Any]:
         """Device records by id."""
@@ -105,6 +145,29 @@ class View:
                 for records in (await consumer.getmany(timeout_ms=200)).values():
                     found += records
             return found
+
+
+def _with_ids(records: Iterable[Any]) -> list[tuple[str, bytes]]:
+    return [(_id(each), each.value) for each in records]
+
+
+def _attempts_by_result(trends: Iterable[Any], namespace: str) -> dict[str, int]:
+    """Of the latest version of each minute; the counts of a minute may come in parts, and over several windows."""
+    latest: dict[tuple[Any, ...], tuple[int, dict[int, Any]]] = {}
+    for value in map(_json, trends):
+        minute = value["started_at"], value["partition"], value["recorded_at"]
+        version, parts = latest.get(minute, (value["version"], {}))
+        if value["version"] > version:
+            version, parts = value["version"], {}
+        if value["version"] == version:
+            latest[minute] = version, parts | {value.get("part", 0): value}
+    found: Counter[str] = Counter()
+    for value in (part for _, parts in latest.values() for part in parts.values()):
+        columns = (value[name] for name in ("namespace", "dimension", "result", "attempts"))
+        for place, dimension, result, attempts in zip(*columns, strict=True):
+            if place == namespace and dimension == "all":
+                found[result] += attempts
+    return {result: count for result, count in found.items() if count}
 
 
 def _of(namespace: str) -> dict[str, Any]:

@@ -11,15 +11,21 @@ import signal
 from collections.abc import Callable
 from typing import Any, Final
 
+from aiokafka import AIOKafkaConsumer
+
+from broker.producer import TopicsSink
 from pipeline.__main__ import app
 from pipeline.sinks.opensearch import OpenSearchSink
 from pipeline.worker import agent
 from pipeline.worker.faust_consumer import RunConsumer
 from schemas.codec.records import decode
-from tests.chaos import bugs, node_states_bugs
+from schemas.topics import ATTEMPTS, POD_HISTORIES
+from tests.chaos import bugs, index_bugs
+
+Act = Callable[[], None]
 
 
-def _signal_at(count: int, number: signal.Signals) -> Callable[[], None]:
+def _signal_at(count: int, number: signal.Signals) -> Act:
     left = count
 
     def passed() -> None:
@@ -31,7 +37,7 @@ def _signal_at(count: int, number: signal.Signals) -> Callable[[], None]:
     return passed
 
 
-def _while_decoding(die: Callable[[], None]) -> None:
+def _while_decoding(die: Act) -> None:
     def dying(value: Any, headers: Any) -> Any:
         event = decode(value, headers)
         die()
@@ -40,7 +46,46 @@ def _while_decoding(die: Callable[[], None]) -> None:
     setattr(agent, "decode", dying)
 
 
-def _with_a_bulk_in_flight(die: Callable[[], None]) -> None:
+def _around_a_send(topic: str, before: Callable[[], Any] | None, in_flight: Act | None, after: Act | None) -> None:
+    """Act when records are sent of which one is for ``topic``."""
+    send = TopicsSink.send
+
+    async def acting(sink: TopicsSink, outgoing: Any) -> Any:
+        if not any(each.topic == topic for each in outgoing):
+            return await send(sink, outgoing)
+        if before:
+            await before()
+        sending = asyncio.create_task(send(sink, outgoing))
+        if in_flight:
+            await asyncio.sleep(0.003)  # sent, perhaps written, not acknowledged
+            in_flight()
+        places = await sending
+        if after:
+            after()
+        return places
+
+    setattr(TopicsSink, "send", acting)
+
+
+def _before_records(die: Act) -> None:
+    """Not before what was acknowledged until then is committed, which happens twice a second."""
+
+    async def dying() -> None:
+        await asyncio.sleep(1.5)
+        die()
+
+    _around_a_send(ATTEMPTS.name, dying, None, None)
+
+
+def _between_records_and_histories(die: Act) -> None:
+    _around_a_send(ATTEMPTS.name, None, None, die)
+
+
+def _after_a_history(die: Act) -> None:
+    _around_a_send(POD_HISTORIES.name, None, None, die)
+
+
+def _with_a_bulk_in_flight(die: Act) -> None:
     bulk = OpenSearchSink._bulk
 
     async def dying(sink: OpenSearchSink, batch: Any) -> Any:
@@ -52,7 +97,7 @@ def _with_a_bulk_in_flight(die: Callable[[], None]) -> None:
     setattr(OpenSearchSink, "_bulk", dying)
 
 
-def _before_a_bulk(act: Callable[[], None]) -> None:
+def _before_a_bulk(act: Act) -> None:
     bulk = OpenSearchSink._bulk
 
     async def acting(sink: OpenSearchSink, batch: Any) -> Any:
@@ -62,7 +107,7 @@ def _before_a_bulk(act: Callable[[], None]) -> None:
     setattr(OpenSearchSink, "_bulk", acting)
 
 
-def _after_a_bulk(die: Callable[[], None]) -> None:
+def _after_a_bulk(die: Act) -> None:
     bulk = OpenSearchSink._bulk
 
     async def dying(sink: OpenSearchSink, batch: Any) -> Any:
@@ -73,7 +118,17 @@ def _after_a_bulk(die: Callable[[], None]) -> None:
     setattr(OpenSearchSink, "_bulk", dying)
 
 
-def _after_an_acknowledgement(die: Callable[[], None]) -> None:
+def _after_a_commit(die: Act) -> None:
+    commit = AIOKafkaConsumer.commit
+
+    async def dying(consumer: Any, offsets: Any = None) -> None:
+        await commit(consumer, offsets)
+        die()
+
+    setattr(AIOKafkaConsumer, "commit", dying)
+
+
+def _after_an_acknowledgement(die: Act) -> None:
     acknowledge = RunConsumer.acknowledge
 
     def dying(consumer: RunConsumer, tp: Any, offset: int) -> None:
@@ -83,33 +138,40 @@ def _after_an_acknowledgement(die: Callable[[], None]) -> None:
     setattr(RunConsumer, "acknowledge", dying)
 
 
-def _in_a_rebalance(die: Callable[[], None]) -> None:
+def _in_a_rebalance(die: Act) -> None:
     forget = agent.DecisionsAgent.forget
 
-    def dying(agent: agent.DecisionsAgent) -> None:
-        forget(agent)
+    def dying(agent: agent.DecisionsAgent, *revoked: Any) -> None:
+        forget(agent, *revoked)
         die()
 
     setattr(agent.DecisionsAgent, "forget", dying)
 
 
-POINTS: Final[dict[str, Callable[[Callable[[], None]], None]]] = {
+WORKER_POINTS: Final[dict[str, Callable[[Act], None]]] = {
     "decoding": _while_decoding,
-    "bulk-in-flight": _with_a_bulk_in_flight,
-    "after-bulk": _after_a_bulk,
+    "records-in-flight": lambda die: _around_a_send(ATTEMPTS.name, None, die, None),
+    "after-records": _between_records_and_histories,
+    "after-histories": _after_a_history,
     "after-acknowledgement": _after_an_acknowledgement,
     "rebalance": _in_a_rebalance,
 }
+INDEX_POINTS: Final[dict[str, Callable[[Act], None]]] = {
+    "bulk-in-flight": _with_a_bulk_in_flight,
+    "after-bulk": _after_a_bulk,
+    "after-commit": _after_a_commit,
+}
+_POINTS_OF_BUGS: Final[dict[str, Callable[[Act], None]]] = {"before-records": _before_records}
 
 
 def main() -> None:
     point, _, count = os.environ.get("CHAOS_DIE", "").partition(":")
     if point:
-        POINTS[point](_signal_at(int(count), signal.SIGKILL))
+        (WORKER_POINTS | INDEX_POINTS | _POINTS_OF_BUGS)[point](_signal_at(int(count), signal.SIGKILL))
     if at := os.environ.get("CHAOS_FREEZE"):
         _before_a_bulk(_signal_at(int(at), signal.SIGSTOP))
     if bug := os.environ.get("CHAOS_BUG"):
-        (bugs.BUGS | node_states_bugs.BUGS)[bug]()
+        (bugs.BUGS | index_bugs.BUGS)[bug]()
     app()
 
 

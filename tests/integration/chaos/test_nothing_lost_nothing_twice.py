@@ -15,13 +15,14 @@ from tests.chaos.runs import run
 from tests.support.backends import chosen
 
 SLICE = [
-    *(name for name in FAULTS if name.startswith("worker killed")),
-    "node states killed",
+    *(name for name in FAULTS if name.startswith(("worker killed", "index writer killed"))),
     "scheduler killed",
     "broker killed",
     "OpenSearch killed",
     "indices read-only",
     "worker stands still 15 s",
+    "index writer stands still 15 s",
+    "OpenSearch is down, the API answers",
     "a frozen request thaws",
     "garbage",
 ]

@@ -1,0 +1,123 @@
+"""The topics that the pipeline writes, compared with each other and with the index that is made from them."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+Json = dict[str, Any]
+Published = Sequence[tuple[str, bytes]]
+"""``ce_id`` and value of every record, in the order of each partition."""
+Documents = Sequence[tuple[str, Json]]
+"""Id and document of every attempt in the index."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """The records about one namespace."""
+
+    attempts: Published = ()
+    messages: Published = ()
+    device_verdicts: Published = ()
+    attempt_counts: Published = ()
+    histories: Mapping[str, bytes] = field(default_factory=dict)
+    """The latest value of each key."""
+    trends: Mapping[str, int] = field(default_factory=dict)
+    """Attempts by result, counted from the rows of the latest version of each minute."""
+
+
+def latest_attempts(attempts: Published) -> dict[str, Json]:
+    """By id of the attempt, the value of its greatest version. The clusters here are small: no summary has parts."""
+    latest: dict[str, Json] = {}
+    for _, text in attempts:
+        value = json.loads(text)
+        if value["version"] >= latest.get(value["attempt_id"], value)["version"]:
+            latest[value["attempt_id"]] = value
+    return latest
+
+
+def differences(
+    topics: Topics, documents: Documents, indexed_trends: Mapping[str, int], judged: Mapping[str, bytes]
+) -> Iterable[str]:
+    """Where the topics, and the index, disagree.
+
+    ``indexed_trends``: as ``Topics.trends``. ``judged``: the device records on the topic of decisions, by ``ce_id``.
+    """
+    yield from _ids(topics)
+    latest = latest_attempts(topics.attempts)
+    yield from _documents(latest, documents)
+    yield from _device_verdicts(topics, latest, judged)
+    yield from _counts(topics, latest, indexed_trends)
+    yield from _histories(topics, latest)
+
+
+def _ids(topics: Topics) -> Iterable[str]:
+    """A fact has one id, and an id one content: a reader drops repetitions by their id."""
+    facts = {
+        "summary": (topics.attempts, ("attempt_id", "version", "part")),
+        "message": (topics.messages, ("attempt_id", "reason", "code")),
+        "device verdicts": (topics.device_verdicts, ("attempt_id", "part")),
+        "count": (topics.attempt_counts, ("attempt_id",)),
+    }
+    for what, (records, names) in facts.items():
+        ids: dict[tuple[Any, ...], set[str]] = {}
+        contents: dict[str, set[bytes]] = {}
+        for id_, text in records:
+            value = json.loads(text)
+            version = value["adds"]["version"] if what == "count" else None
+            ids.setdefault((*(value.get(name) for name in names), version), set()).add(id_)
+            contents.setdefault(id_, set()).add(text)
+        yield from (f"{what} {fact[0]} has {len(found)} ids" for fact, found in ids.items() if len(found) > 1)
+        yield from (f"{what} {id_} has {len(found)} contents" for id_, found in contents.items() if len(found) > 1)
+
+
+def _documents(latest: Mapping[str, Json], documents: Documents) -> Iterable[str]:
+    for attempt, document in documents:
+        stored = document.get("repeated") or document.get("summary")
+        if stored != latest.get(attempt):
+            yield f"document of attempt {attempt}: not the latest on the topic"
+
+
+def _device_verdicts(topics: Topics, latest: Mapping[str, Json], judged: Mapping[str, bytes]) -> Iterable[str]:
+    """Those of attempts that repeat no other are forwarded, byte for byte."""
+    whole = {attempt for attempt, value in latest.items() if "repeats" not in value}
+    wanted = {id_: value for id_, value in judged.items() if id_.split("/", 1)[0] in whole}
+    found = dict(topics.device_verdicts)
+    yield from (f"device verdicts {id_}: not forwarded" for id_ in wanted.keys() - found.keys())
+    yield from (f"device verdicts {id_}: forwarded and never published" for id_ in found.keys() - judged.keys())
+    yield from (
+        f"device verdicts {id_}: forwarded with another content"
+        for id_ in wanted.keys() & found.keys()
+        if wanted[id_] != found[id_]
+    )
+
+
+def _counts(topics: Topics, latest: Mapping[str, Json], indexed: Mapping[str, int]) -> Iterable[str]:
+    counted: dict[str, int] = {}
+    for _, text in topics.attempt_counts:
+        value = json.loads(text)
+        version = int(value["adds"]["version"])
+        counted[value["attempt_id"]] = max(version, counted.get(value["attempt_id"], version))
+    versions = {attempt: value["version"] for attempt, value in latest.items()}
+    for attempt, version in versions.items():
+        if counted.get(attempt) != version:
+            yield f"attempt {attempt}: version {counted.get(attempt)} is counted, not {version}"
+    wanted = Counter(value["status"] for value in latest.values())
+    for where, rows in (("topic of trends", topics.trends), ("index of trends", indexed)):
+        if (found := Counter(rows)) != wanted:
+            yield f"{where}: {dict(found)} attempts by result, not {dict(wanted)}"
+
+
+def _histories(topics: Topics, latest: Mapping[str, Json]) -> Iterable[str]:
+    """The history of a pod names its latest attempt, in the version that was published last."""
+    begun: dict[str, Json] = {}
+    for value in latest.values():
+        pod = value["pod"]
+        key = f"{pod['namespace']}/{pod['name']}/{pod['uid']}/{value['scheduler']}"
+        begun[key] = max(begun.get(key, value), value, key=lambda each: datetime.fromisoformat(each["started_at"]))
+    for key, value in begun.items():
+        found = json.loads(topics.histories.get(key, b"{}")).get("latest", {})
+        if (found.get("attempt_id"), found.get("version")) != (value["attempt_id"], value["version"]):
+            yield f"history of {key}: not of attempt {value['attempt_id']}"
