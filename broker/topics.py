@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 
 from aiokafka import TopicPartition
@@ -35,16 +36,23 @@ async def topic_names(bootstrap_servers: str) -> list[str]:
 
 
 async def wait_for_topics(bootstrap_servers: str, wanted: Iterable[str], backoff: Backoff) -> None:
-    """Return when Kafka answers and has these topics. Raises ``NotProvisionedError`` where it lacks one."""
+    """Return when Kafka answers and has these topics.
+
+    Raises ``NotProvisionedError`` where it lacks one, or one has fewer partitions than the topic it is partitioned as.
+    """
     while True:
         try:
-            known = await topic_names(bootstrap_servers)
+            async with administration(bootstrap_servers) as admin:
+                # All topics: a request for one by its name makes a broker with `auto.create.topics.enable` create it.
+                found = {each["topic"]: len(each["partitions"]) for each in await admin.describe_topics()}
         # A topic that is missing is not retried here: only an operator's `provision` makes it.
         except (KafkaError, OSError) as error:
             await backoff.failed(f"{type(error).__name__}: {error}")
         else:
             backoff.worked()
-            require(wanted, known)
+            names = list(wanted)
+            require(names, found)
+            _require_partitions(names, found)
             return
 
 
@@ -72,6 +80,17 @@ def missing(wanted: Iterable[str], known: Iterable[str]) -> str:
     return f"Kafka has no topic {', '.join(absent)}: run `python -m pipeline provision`" if absent else ""
 
 
+def _require_partitions(names: Sequence[str], partitions: Mapping[str, int]) -> None:
+    for topic in TOPICS:
+        if topic.name in names and topic.partitioned_as in names:
+            own, others = partitions[topic.name], partitions[topic.partitioned_as]
+            if own < others:
+                raise NotProvisionedError(
+                    f"Kafka's topic {topic.name} has {own} partitions and {topic.partitioned_as} has {others}: "
+                    "run `python -m pipeline provision`"
+                )
+
+
 async def provision_topics(bootstrap_servers: str, replication_factor: int, say: Say) -> None:
     """Create or correct every topic of the contract; ``say`` gets a line about each.
 
@@ -81,11 +100,13 @@ async def provision_topics(bootstrap_servers: str, replication_factor: int, say:
         # A broker refuses more replicas than there are brokers.
         replicas = replication_factor or min(3, len((await admin.describe_cluster())["brokers"]))
         known = {found["topic"]: found for found in await admin.describe_topics() if not found["error_code"]}
+        numbers = {name: len(found["partitions"]) for name, found in known.items()}
         for topic in TOPICS:
+            wanted = replace(topic, partitions=max(topic.partitions, numbers.get(topic.partitioned_as, 0)))
             if topic.name in known:
-                await _correct(admin, topic, len(known[topic.name]["partitions"]), say)
+                await _correct(admin, wanted, numbers[topic.name], say)
             else:
-                await _create(admin, topic, replicas, say)
+                await _create(admin, wanted, replicas, say)
 
 
 async def _create(admin: AIOKafkaAdminClient, topic: Topic, replicas: int, say: Say) -> None:

@@ -45,6 +45,8 @@ class Topic:
     segment_bytes: int | None = None
     """Size of the files that the broker compacts: it never compacts the one that it is writing to. None: its own size,
     usually a GiB."""
+    partitioned_as: str = ""
+    """Another topic: this one has as many partitions, and what is made of a record lies in the same one."""
     has_broker_time: bool = False
     """Records have the time at which the broker took them, and not that of their producer's clock."""
 
@@ -103,6 +105,7 @@ POD_HISTORIES: Final = Topic(
     retention=timedelta(days=1),
     compacted_after=timedelta(minutes=1),
     segment_bytes=16 * 1024 * 1024,
+    partitioned_as=DECISIONS.name,
 )
 ATTEMPT_COUNTS: Final = Topic(
     name="schedulerlog.attempt-counts",
@@ -110,6 +113,7 @@ ATTEMPT_COUNTS: Final = Topic(
     key="namespace/name of the pod",
     events=(AttemptCounted,),
     retention=timedelta(days=1),
+    partitioned_as=DECISIONS.name,
 )
 MESSAGES: Final = Topic(
     name="schedulerlog.messages",

@@ -5,13 +5,21 @@ is read. Which episode an attempt belongs to follows from the one before it alon
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
-from schemas.documents.attempts import Digests, EpisodeRef
-from schemas.events import FITS, NOT_REACHED, PICKED, UNREGISTERED, AttemptRepeated, AttemptSummarized
+from schemas.documents.attempts import Digests, reasons_of
+from schemas.events import (
+    FITS,
+    MAX_REPEATED_TEXT,
+    NOT_REACHED,
+    PICKED,
+    UNREGISTERED,
+    AttemptRepeated,
+    AttemptSummarized,
+    PublishedAttempt,
+)
 from summaries.cut import cut
+from summaries.messages import filter_summary
 from summaries.retries import may_repeat
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
@@ -24,49 +32,28 @@ the lines."""
 _FIT: Final = "fit"
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousAttempt:
-    """The last attempt of a pod, reduced to the fields that the next one is compared with."""
-
-    attempt_id: str
-    scheduler: str
-    pod_uid: str
-    started_at: datetime
-    status: str
-    digests: Digests
-    episode: EpisodeRef
-    # References never chain: a reader needs at most one other document.
-    whole: str
-    """The attempt that has the detail: itself, unless it repeats another."""
-    whole_started: datetime
-
-    def is_before(self, summary: AttemptSummarized) -> bool:
-        """Did it begin before ``summary``, and is it about the same pod and scheduler?"""
-        same = (self.scheduler, self.pod_uid) == (summary.scheduler, summary.pod.uid)
-        return same and self.started_at < summary.started_at
-
-
-def continues_episode(before: PreviousAttempt | None, summary: AttemptSummarized, digests: Digests) -> bool:
+def continues_episode(before: PublishedAttempt | None, summary: AttemptSummarized, digests: Digests) -> bool:
     """Did the attempt end as the one before it?"""
-    return before is not None and (before.digests.verdicts, before.status) == (digests.verdicts, summary.status)
+    return before is not None and (before.verdict_digest, before.status) == (digests.verdicts, summary.status)
 
 
-def repeats(before: PreviousAttempt | None, summary: AttemptSummarized, digests: Digests) -> bool:
+def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests: Digests) -> bool:
     """Does the attempt add nothing to the one before? Only one without a chosen node: no bind can follow it."""
     return (
         before is not None
         and continues_episode(before, summary, digests)
         # Equal verdicts may stand on other numbers or other requests: those would be lost in a reference.
-        and before.digests.detail == digests.detail
+        and before.detail_digest == digests.detail
         # What is missing may arrive later and differ.
         and summary.complete
         and summary.status == "failed"
         and summary.bind is None
-        and may_repeat(summary.started_at, before.whole_started)
+        and may_repeat(summary.started_at, before.whole.started_at)
     )
 
 
-def repetition(before: PreviousAttempt, summary: AttemptSummarized) -> AttemptRepeated:
+def repetition(before: PublishedAttempt, summary: AttemptSummarized) -> AttemptRepeated:
+    """What the topic gets of an attempt that ``repeats`` the one before it."""
     return AttemptRepeated.model_construct(
         attempt_id=summary.attempt_id,
         pod=summary.pod,
@@ -75,10 +62,16 @@ def repetition(before: PreviousAttempt, summary: AttemptSummarized) -> AttemptRe
         version=summary.version,
         status=summary.status,
         ended_at=summary.ended_at,
-        repeats=before.whole,
-        repeats_started_at=before.whole_started,
-        episode=before.episode.first,
-        episode_started_at=before.episode.started_at,
+        # The attempt with the detail, never another repetition: a reader needs at most one other record.
+        repeats=before.whole.attempt_id,
+        repeats_started_at=before.whole.started_at,
+        episode=before.episode,
+        episode_started_at=before.episode_started_at,
+        offered_nodes=summary.offered_nodes,
+        fit_nodes=summary.fit_nodes,
+        judged_devices=summary.judged_devices,
+        reasons=reasons_of(summary),
+        text=filter_summary(summary)[:MAX_REPEATED_TEXT],
     )
 
 

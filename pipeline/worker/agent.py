@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from broker.record import Acknowledge, Record
+from pipeline.record_time import record_time
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.offset_tracker import OffsetTracker
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from pipeline.worker.writer import Writer
-from pipeline.worker.writer_pool import WriterPool
-from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, RejectedRecord
+from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from schemas.codec.records import Rejected, decode
 from schemas.events import (
+    AttemptCounted,
     AttemptEvent,
     AttemptRepeated,
     AttemptSummarized,
@@ -32,20 +33,21 @@ from schemas.events import (
 logger = logging.getLogger(__name__)
 
 HELD_BYTES: Final = 64 * 1024 * 1024
-"""Memory for device records of open attempts. Beyond it they are written at once, also those of an attempt that turns
-out to repeat its predecessor and would not have stored them."""
+"""Memory for device records of open attempts. Beyond it they are published at once, also those of an attempt that turns
+out to repeat its predecessor and would have had none."""
 
 
 @dataclass(slots=True)
 class _Partition:
     number: int
-    writer: Writer
+    generation: int
+    """Of the writer, when the partition was assigned."""
     attempts: OpenAttempts
     offsets: OffsetTracker[Acknowledge] = field(default_factory=OffsetTracker)
     is_assigned: bool = True
 
     def complete(self, offsets: Iterable[int]) -> None:
-        """Note that these are written, and acknowledge what can be. After the partition was revoked nothing is
+        """Note that these are published, and acknowledge what can be. After the partition was revoked nothing is
         acknowledged: its next owner reads the records again."""
         for acknowledge in self.offsets.complete(offsets):
             if self.is_assigned:
@@ -53,18 +55,18 @@ class _Partition:
 
 
 class DecisionsAgent:
-    """Folds decisions into attempts and hands these to the writers. ``clock`` gives seconds and never goes back."""
+    """Folds decisions into attempts and hands these to the writer. ``clock`` gives seconds and never goes back."""
 
     def __init__(
         self,
-        writers: WriterPool,
+        writer: Writer,
         metrics: Metrics,
         *,
         incomplete_after_seconds: float = 30.0,
         store_devices: bool = True,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._writers = writers
+        self._writer = writer
         self._metrics = metrics
         self._incomplete_after_seconds = incomplete_after_seconds
         self._store_devices = store_devices
@@ -88,16 +90,15 @@ class DecisionsAgent:
             await self._process(record)
 
     async def expire(self) -> None:
-        """Write the attempts that have waited too long for their missing records. To be called every second or so."""
-        # A copy: `_write` awaits, and `forget` may clear the partitions meanwhile.
+        """Publish the attempts that have waited too long for their missing records. To be called every second or so."""
+        # A copy: `_put` awaits, and `forget` may clear the partitions meanwhile.
         for partition in list(self._partitions.values()):
             for closed in partition.attempts.expire(self._clock()):
                 logger.warning(
-                    "attempt %s of %s is written as incomplete: %.300s",
+                    "attempt %s of %s is published as incomplete: %.300s",
                     closed.summary.attempt_id, closed.summary.pod, closed.summary.missing,
                 )  # fmt: skip
-                # No single record closed it, so there is none to dead-letter if the index refuses its document.
-                await self._write(partition, closed, None)
+                await self._put_attempt(partition, closed)
 
     def forget(self) -> None:
         """Drop all state, because partitions are being reassigned: their next owner, which may be this worker, reads
@@ -107,7 +108,7 @@ class DecisionsAgent:
         for partition in self._partitions.values():
             partition.is_assigned = False
         self._partitions.clear()
-        self._writers.forget()
+        self._writer.forget()
 
     async def _process(self, record: Record) -> None:
         partition = self._partition(record.topic, record.partition)
@@ -120,14 +121,12 @@ class DecisionsAgent:
         # These are what this worker publishes itself: on this topic they came from somebody else, and folding them
         # makes no attempt.
         elif not isinstance(event, AttemptEvent) or isinstance(
-            event, AttemptSummarized | AttemptRepeated | MessageEmitted
+            event, AttemptSummarized | AttemptRepeated | AttemptCounted | MessageEmitted
         ):
             self._skip(partition, record, event, "passed_over")
         elif isinstance(event, FindingReported):
             self._metrics.records(event.TYPE, "folded").inc()
-            # Waits while the budget of bytes is used up: that stops the reading of this worker, and with it Kafka's
-            # fetches.
-            await partition.writer.put(FindingWrite(event, record, lambda: partition.complete([record.offset])))
+            await self._put(partition, FindingWrite(event, lambda: partition.complete([record.offset])))
         elif partition.attempts.is_repetition(event):
             self._skip(partition, record, event, "repeated")
         else:
@@ -137,7 +136,7 @@ class DecisionsAgent:
         partition = self._partitions.get((topic, number))
         if partition is None:
             attempts = OpenAttempts(self._incomplete_after_seconds)
-            partition = _Partition(number, self._writers.of(number), attempts)
+            partition = _Partition(number, self._writer.generation, attempts)
             self._partitions[topic, number] = partition
         return partition
 
@@ -149,36 +148,37 @@ class DecisionsAgent:
         # The type that the record claims is no label: anybody who can produce could make up any number of them.
         self._metrics.records("unknown", "rejected").inc()
         logger.warning("%s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
-        await partition.writer.put(RejectedRecord(record, cause, lambda: partition.complete([record.offset])))
+        await self._put(partition, RejectedRecord(record, cause, lambda: partition.complete([record.offset])))
 
     async def _fold(self, partition: _Partition, record: Record, event: AttemptEvent) -> None:
         device_record = self._device_record(event, record)
         # The bound is shared equally, so that one partition with many open attempts does not use up that of the others.
         can_wait = partition.attempts.held_bytes < HELD_BYTES // len(self._partitions)
+        kept = device_record if can_wait else None
         try:
-            closed = partition.attempts.add(event, record.offset, self._clock(), device_record if can_wait else None)
+            closed = partition.attempts.add(event, record.offset, self._clock(), record_time(record), kept)
         except Exception as error:
             # Of any kind: an error that leaves the agent holds back the partition (see above).
             logger.exception("a defect of the fold: %s[%d]@%d", record.topic, record.partition, record.offset)
             await self._dead_letter(partition, record, f"the fold failed: {type(error).__name__}: {error}")
             return
         self._metrics.records(event.TYPE, "folded").inc()
-        # Written before its attempt is closed, and acknowledged with it: after a crash it is written a second time,
+        # Published before its attempt is closed, and acknowledged with it: after a crash it is published a second time,
         # under the same id.
         if device_record and not can_wait:
-            await partition.writer.put(EarlyDevices(device_record))
+            await self._put(partition, EarlyDevices(device_record))
         if closed:
-            await self._write(partition, closed, record)
+            await self._put_attempt(partition, closed)
 
     def _device_record(self, event: AttemptEvent, record: Record) -> DeviceRecord | None:
         if not self._store_devices or not isinstance(event, DevicesJudged) or record.value is None:
             return None
-        return DeviceRecord(event, record.value, record)
+        return DeviceRecord(event, record)
 
-    async def _write(self, partition: _Partition, closed: ClosedAttempt, origin: Record | None) -> None:
-        await partition.writer.put(
-            AttemptWrite(
-                closed.summary, origin, lambda: partition.complete(closed.offsets),
-                closed.device_records, partition.number,
-            )
-        )  # fmt: skip
+    async def _put_attempt(self, partition: _Partition, closed: ClosedAttempt) -> None:
+        await self._put(partition, AttemptWrite(closed, partition.number, lambda: partition.complete(closed.offsets)))
+
+    async def _put(self, partition: _Partition, write: QueuedWrite) -> None:
+        # Waits while the budget of bytes is used up: that stops the reading of this worker, and with it Kafka's
+        # fetches.
+        await self._writer.put(write, partition.generation)

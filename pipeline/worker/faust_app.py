@@ -38,8 +38,8 @@ _BUFFERED_RUNS: Final = 2
 """Messages that wait for the agent before reading pauses."""
 
 
-def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[], None]) -> App:
-    """An app whose one agent feeds ``fold``; ``forget`` is called when partitions are revoked.
+def create_app(settings: Settings, folder: Path, fold: Fold, revoke: Callable[[], Awaitable[None]]) -> App:
+    """An app whose one agent feeds ``fold``; ``revoke`` is called when partitions are revoked, before others get them.
 
     Faust needs a ``folder``, and keeps nothing of value in it.
     """
@@ -81,7 +81,7 @@ def create_app(settings: Settings, folder: Path, fold: Fold, forget: Callable[[]
     app.agent(topic, name="fold-decisions", concurrency=1)(fold_decisions)
 
     async def on_revoked(_app: App, _revoked: set[Any], **_: Any) -> None:
-        forget()
+        await revoke()
 
     # Not weak: the function is local, and a weak reference to it would be gone when this function returns.
     app.on_partitions_revoked.connect(on_revoked, weak=False)
@@ -97,8 +97,9 @@ async def records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
                 break
             acknowledge = partial(app.consumer.acknowledge, message.tp, record.offset)
             yield Record(
-                record.topic, record.partition, record.offset, record.key, record.value, record.headers, acknowledge
-            )
+                record.topic, record.partition, record.offset, record.key, record.value, record.headers,
+                record.timestamp, acknowledge,
+            )  # fmt: skip
 
 
 def positions(app: App) -> dict[int, tuple[int, int]]:

@@ -6,16 +6,17 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from pipeline.sinks.metrics import MAX_LABEL_VALUES, IndexMetrics, TopicsMetrics
+from pipeline.sinks.metrics import MAX_LABEL_VALUES, TopicsMetrics
 
 PROCESS: Final = "worker"
 GAUGES: Final = {
     "open_attempts": "Attempts of which records are missing.",
     "unacknowledged_records": "Records read and not acknowledged.",
-    "queued_bytes": "Memory of what waits to be written, approximately.",
-    "cached_summaries": "Summaries in memory that a later record may complete.",
+    "queued_bytes": "Memory of what waits to be published, approximately.",
+    "cached_summaries": "Whole summaries in memory, for what the next record or attempt changes.",
+    "pod_histories": "Pods whose latest attempts are in memory.",
     "lag_records": "Records in the log that are not committed.",
-    "is_waiting": "1 while the index or the broker does not answer.",
+    "is_waiting": "1 while the broker does not answer.",
 }
 """Gauges whose value is read when ``/metrics`` is requested."""
 
@@ -28,23 +29,20 @@ class Metrics:
         # uses.
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self.registry = CollectorRegistry()
-        self.index = IndexMetrics(PROCESS, self.registry)
         self.topics = TopicsMetrics(PROCESS, self.registry)
         self.records = self._counter(
             "records", "Records read, by event type and outcome: folded, passed_over, repeated, rejected.",
             "type", "outcome",
         )  # fmt: skip
         self.attempts = self._counter(
-            "attempts_written", "Summaries written to the index and the topics.", "status", "complete"
+            "attempts_published", "Summaries and repetitions published.", "status", "complete"
         )
-        self.messages = self._counter("messages_written", "Event messages written to their topic, by reason.", "reason")
-        self.dead_letters = self._counter(
-            "dead_letters",
-            "Dead letters, by cause: record (could not be processed), document (refused by the index).",
-            "cause",
+        self.messages = self._counter("messages_published", "Event messages published, by reason.", "reason")
+        self.dead_letters = Counter(
+            f"schedulerlog_{PROCESS}_dead_letters", "Records that could not be processed.", registry=self.registry
         )
         self.batch_attempts = Histogram(
-            f"schedulerlog_{PROCESS}_batch_attempts", "Summaries in one batch.", registry=self.registry,
+            f"schedulerlog_{PROCESS}_batch_attempts", "Attempts in one batch.", registry=self.registry,
             buckets=(1, 2, 5, 10, 20, 50, 100, 200, 500, 1000),
         )  # fmt: skip
 

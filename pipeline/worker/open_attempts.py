@@ -7,8 +7,10 @@ repeated record is recognized, and a record that comes after its attempt expired
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Final, NamedTuple
 
+from broker.record import Record
 from process.bounded_cache import BoundedCache
 from schemas.events import AttemptEvent, AttemptSummarized, BindConcluded, DevicesJudged
 from summaries.fold import AttemptFold, summarize
@@ -22,38 +24,43 @@ REMEMBERED_FOLDS: Final = 200
 
 
 class DeviceRecord(NamedTuple):
-    """A record of device verdicts. Whether it is stored depends on its attempt: a repetition stores none."""
+    """A record of device verdicts. Whether it is passed on depends on its attempt: a repetition has none."""
 
     event: DevicesJudged
-    value: bytes
-    """The record's own JSON."""
-    origin: object = None
-    """The record as it was read, for the dead letter if the index refuses its document."""
+    read: Record
 
     @property
     def size(self) -> int:
         """Bytes in memory, approximately: the JSON, 16 for each row and 100 for each node that is decoded."""
-        return len(self.value) + 16 * len(self.event.verdict) + 100 * len(self.event.nodes)
+        return len(self.read.value or b"") + 16 * len(self.event.verdict) + 100 * len(self.event.nodes)
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedAttempt:
-    """An attempt that is to be written, and the offsets of its records."""
+    """An attempt that is to be published, and its records."""
 
     summary: AttemptSummarized
     offsets: tuple[int, ...]
+    """Rising."""
+    recorded_at: datetime
+    """When Kafka took the last of the records."""
     device_records: tuple[DeviceRecord, ...] = ()
+    has_expired: bool = False
+    """Was it closed by time, and not by its last record?"""
 
 
 @dataclass(slots=True)
 class _Open:
     fold: AttemptFold
     last_record_at: float
+    recorded_at: datetime
     offsets: list[int] = field(default_factory=list)
     device_records: list[DeviceRecord] = field(default_factory=list)
 
-    def close(self) -> ClosedAttempt:
-        return ClosedAttempt(self.fold.summarize(), tuple(self.offsets), tuple(self.device_records))
+    def close(self, *, has_expired: bool) -> ClosedAttempt:
+        return ClosedAttempt(
+            self.fold.summarize(), tuple(self.offsets), self.recorded_at, tuple(self.device_records), has_expired
+        )
 
 
 class OpenAttempts:
@@ -76,29 +83,35 @@ class OpenAttempts:
         return event.attempt_id in self._complete and not isinstance(event, BindConcluded)
 
     def add(
-        self, event: AttemptEvent, offset: int, now: float, device_record: DeviceRecord | None = None
+        self,
+        event: AttemptEvent,
+        offset: int,
+        now: float,
+        recorded_at: datetime,
+        device_record: DeviceRecord | None = None,
     ) -> ClosedAttempt | None:
-        """Fold a record; the attempt, if it is complete now. The ``device_record`` is kept until then."""
+        """Fold a record, which Kafka took at ``recorded_at``; the attempt, if it is complete now. The ``device_record``
+        is kept until then."""
         # The records of the filter stand before the bind in the log. Where the attempt isn't open any more, it is
-        # written: the bind is a summary of its own, which the writer merges with that.
+        # published: the bind is a summary of its own, which the writer merges with that.
         if isinstance(event, BindConcluded) and event.attempt_id not in self._open:
-            return ClosedAttempt(summarize([event]), (offset,))
-        attempt = self._open.pop(event.attempt_id, None) or self._begin(event.attempt_id, now)
+            return ClosedAttempt(summarize([event]), (offset,), recorded_at)
+        attempt = self._open.pop(event.attempt_id, None) or self._begin(event.attempt_id, now, recorded_at)
         attempt.fold.add(event)
         attempt.offsets.append(offset)
-        attempt.last_record_at = now
+        attempt.last_record_at, attempt.recorded_at = now, recorded_at
         if device_record:
             attempt.device_records.append(device_record)
             self.held_bytes += device_record.size
         if attempt.fold.is_complete():
             self._remember_complete(event.attempt_id, now)
-            return self._close(attempt)
+            return self._close(attempt, has_expired=False)
         # Put last: `expire` relies on open attempts being in the order of their latest records.
         self._open[event.attempt_id] = attempt
         return None
 
-    def _begin(self, attempt_id: str, now: float) -> _Open:
-        return _Open(self._expired.pop(attempt_id) or AttemptFold(), now)
+    def _begin(self, attempt_id: str, now: float, recorded_at: datetime) -> _Open:
+        return _Open(self._expired.pop(attempt_id) or AttemptFold(), now, recorded_at)
 
     def _remember_complete(self, attempt_id: str, now: float) -> None:
         self._complete[attempt_id] = now
@@ -116,10 +129,10 @@ class OpenAttempts:
             if now - attempt.last_record_at < self._incomplete_after_seconds:
                 return
             del self._open[attempt_id]
-            # Only the fold and not the device records: those are written with this summary.
+            # Only the fold and not the device records: those are published with this summary.
             self._expired.put(attempt_id, attempt.fold)
-            yield self._close(attempt)
+            yield self._close(attempt, has_expired=True)
 
-    def _close(self, attempt: _Open) -> ClosedAttempt:
+    def _close(self, attempt: _Open, *, has_expired: bool) -> ClosedAttempt:
         self.held_bytes -= sum(record.size for record in attempt.device_records)
-        return attempt.close()
+        return attempt.close(has_expired=has_expired)

@@ -1,4 +1,4 @@
-"""The worker as a process: reads, folds and writes until a signal, or an error that waiting does not cure, ends it."""
+"""The worker as a process: it works until a signal, or an error that waiting does not cure, ends it."""
 
 import asyncio
 import gc
@@ -11,34 +11,46 @@ from typing import Any, Final
 
 import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, over the first attempt
 
+from broker.reader import TopicReader
 from broker.topics import wait_for_topics
 from pipeline.settings import Settings
 from pipeline.sinks.kafka import topics_sink
-from pipeline.sinks.opensearch import OpenSearchSink, client
 from pipeline.worker import faust_app
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.watchdog import Watchdog, lag
-from pipeline.worker.writer_pool import WriterPool
+from pipeline.worker.writer import Writer
 from pipeline.worker.writes import WriterPolicy
 from process.addresses import HostPort
 from process.backoff import Backoff
 from process.health import serving
 from process.scratch import scratch_folder
 from process.signals import first_of, until_stopped
-from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS, FINDINGS, MESSAGES, TRENDS
+from schemas.topics import (
+    ATTEMPT_COUNTS,
+    ATTEMPTS,
+    DEAD_LETTERS,
+    DECISIONS,
+    DEVICE_VERDICTS,
+    FINDINGS,
+    MESSAGES,
+    POD_HISTORIES,
+    TRENDS,
+)
 
 logger = logging.getLogger(__name__)
 
 TICK_SECONDS: Final = 0.25
 STOP_SECONDS: Final = 5.0
-"""For each step of a clean stop: writing what was read, then committing it."""
+"""For each step of a clean stop: publishing what was read, then committing it."""
+REVOKE_SECONDS: Final = 1.0
+"""How long others wait for what is being published of the partitions that they get: well below a session."""
 RESTART_SECONDS: Final = 1.0
 MANY_REBALANCES: Final = 6
 """In a minute: as many as two workers with one instance id cause."""
-WRITERS: Final = 2
-"""Two keep an index on one core busy nearly all the time; with more, batches would be smaller."""
-_TOPICS: Final = [topic.name for topic in (DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, TRENDS, DEAD_LETTERS)]
+_TOPICS: Final = (
+    DECISIONS, ATTEMPTS, MESSAGES, FINDINGS, DEVICE_VERDICTS, ATTEMPT_COUNTS, POD_HISTORIES, TRENDS, DEAD_LETTERS,
+)  # fmt: skip
 _DEAD_AFTER_SECONDS: Final = 20.0
 """Without a tick the event loop then counts as dead."""
 
@@ -66,8 +78,8 @@ class WorkerState:
 async def run(settings: Settings, metrics_address: HostPort | None) -> None:
     """Work until SIGTERM or SIGINT.
 
-    Raises ``NotProvisionedError`` where topics or templates are missing, ``StuckError`` where there are records to read
-    and no progress, ``SettingError`` where the metrics address is in use.
+    Raises ``NotProvisionedError`` where topics are missing or have too few partitions, ``StuckError`` where there are
+    records to read and no progress, ``SettingError`` where the metrics address is in use.
     """
     # Records live briefly and have no reference cycles: with the default thresholds the collector would search them
     # again and again, and find nothing.
@@ -88,27 +100,19 @@ async def _work(settings: Settings, metrics_address: HostPort | None) -> None:
 
 
 class Worker:
-    """Agent, writers, sinks and Faust's consumer of one worker."""
+    """Agent, writer, topics and Faust's consumer of one worker."""
 
     def __init__(self, settings: Settings, metrics: Metrics, state: WorkerState, folder: Path) -> None:
         self._settings = settings
         self._state = state
         self._folder = folder
         self._metrics = metrics
-        self._index = OpenSearchSink(
-            client(settings.opensearch_url),
-            metrics.index,
-            batch_documents=settings.batch_documents,
-            batch_bytes=settings.batch_bytes,
-            max_backoff_seconds=settings.max_backoff_seconds,
-        )
-        self._topics = [
-            topics_sink(settings.kafka_bootstrap_servers, metrics.topics, settings.max_backoff_seconds)
-            for _ in range(WRITERS)
-        ]
-        self._writers = WriterPool(self._index, self._topics, metrics, _policy(settings))
+        servers, longest_pause = settings.kafka_bootstrap_servers, settings.max_backoff_seconds
+        self._topics = topics_sink(servers, metrics.topics, longest_pause)
+        self._published = TopicReader(servers, longest_pause)
+        self._writer = Writer(self._topics, self._published, metrics, _policy(settings))
         self._decisions = DecisionsAgent(
-            self._writers,
+            self._writer,
             metrics,
             incomplete_after_seconds=settings.incomplete_after_seconds,
             store_devices=settings.store_devices,
@@ -122,44 +126,39 @@ class Worker:
         watch = self._metrics.watch
         watch("open_attempts", lambda: self._decisions.open_attempts)
         watch("unacknowledged_records", lambda: self._decisions.unacknowledged)
-        watch("queued_bytes", lambda: self._writers.queued_bytes)
-        watch("cached_summaries", lambda: self._writers.cached_summaries)
+        watch("queued_bytes", lambda: self._writer.queued_bytes)
+        watch("cached_summaries", lambda: self._writer.cached_summaries)
+        watch("pod_histories", lambda: self._writer.pod_histories)
         watch("lag_records", lambda: self._state.lag)
         watch("is_waiting", lambda: self._is_waiting)
 
     @property
     def _is_waiting(self) -> bool:
-        return self._index.is_waiting or any(topics.is_waiting for topics in self._topics)
+        return self._topics.is_waiting or self._published.is_waiting
 
     async def work(self) -> None:
-        """Read, fold and write; returns only by an exception."""
-        # With the ticks: a worker that waits for a store is alive, and must not be restarted for it.
+        """Read, fold and publish; returns only by an exception."""
+        # With the ticks: a worker that waits for the broker is alive, and must not be restarted for it.
         await first_of(self._provisioned(), self._tick())
-        self._writing = asyncio.create_task(self._writers.run())
-        # `first_of` cancels what it runs, but writing has to continue while `_read` drains the writers at its end.
+        self._writing = asyncio.create_task(self._writer.run())
+        # `first_of` cancels what it runs, but writing has to continue while `_read` drains the writer at its end.
         await first_of(_shielded(self._writing), self._read(), self._tick(), self._expire(), self._watch_progress())
 
     async def close(self) -> None:
-        """Stop writing and close the connections, within seconds."""
-        # First: `/readyz` shows it while what was read is still being written.
+        """Stop publishing and close the connections, within seconds."""
+        # First: `/readyz` shows it while what was read is still being published.
         self._state.not_ready = "ending"
         if self._writing:
-            # What is not written was not acknowledged: it is read again by the next owner of the partition.
+            # What is not published was not acknowledged: it is read again by the next owner of the partition.
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
-        await asyncio.gather(*(topics.close() for topics in self._topics))
-        await self._index.close()
+        await asyncio.gather(self._topics.close(), self._published.close())
 
     async def _provisioned(self) -> None:
-        """Return when OpenSearch and Kafka answer and have the templates and topics of this version."""
-        self._state.not_ready = "waiting for OpenSearch"
-        # Before anything is read: an index that OpenSearch created without its template would guess the mapping of its
-        # fields.
-        await self._index.check()
+        """Return when Kafka answers and has the topics of this version."""
         self._state.not_ready = "waiting for Kafka"
-        await wait_for_topics(
-            self._settings.kafka_bootstrap_servers, _TOPICS, Backoff("Kafka", self._settings.max_backoff_seconds)
-        )
+        backoff = Backoff("Kafka", self._settings.max_backoff_seconds)
+        await wait_for_topics(self._settings.kafka_bootstrap_servers, [topic.name for topic in _TOPICS], backoff)
 
     async def _read(self) -> None:
         """Feed the agent. Faust stops itself on errors that it does not expect: then a new app is started."""
@@ -178,8 +177,10 @@ class Worker:
             # A broker that refuses at once would otherwise be asked without a pause.
             await asyncio.sleep(RESTART_SECONDS)
 
-    def _on_revoked(self) -> None:
+    async def _on_revoked(self) -> None:
         self._decisions.forget()
+        # Before another worker reads the histories: what is under way would be written behind its first ones.
+        await self._in_time("published", self._writer.idle(), REVOKE_SECONDS)
         now = time.monotonic()
         self._rebalanced_at = [at for at in self._rebalanced_at if now - at < 60] + [now]
         if len(self._rebalanced_at) == MANY_REBALANCES:
@@ -192,20 +193,20 @@ class Worker:
             )  # fmt: skip
 
     async def _end(self, app: faust_app.App) -> None:
-        """Stop reading, write what was read, and commit it."""
-        # Reading stops first: otherwise the writers never run empty.
+        """Stop reading, publish what was read, and commit it."""
+        # Reading stops first: otherwise the writer never runs empty.
         faust_app.stop_reading(app)
-        # Waiting for a store that is down would use up the time that Kubernetes gives a pod to end.
+        # Waiting for a broker that is down would use up the time that Kubernetes gives a pod to end.
         if self._is_waiting:
-            logger.warning("a store is down: records that are not written will be read again")
+            logger.warning("Kafka is down: records that are not published will be read again")
         else:
-            await self._in_time("written", self._writers.drained())
+            await self._in_time("published", self._writer.drained())
         await self._in_time("committed", app.stop())
         self._decisions.forget()
 
-    async def _in_time(self, done: str, step: Coroutine[Any, Any, object]) -> None:
+    async def _in_time(self, done: str, step: Coroutine[Any, Any, object], seconds: float = STOP_SECONDS) -> None:
         try:
-            async with asyncio.timeout(STOP_SECONDS):
+            async with asyncio.timeout(seconds):
                 await step
         except TimeoutError:
             logger.warning("not all records that were read are %s yet: the others will be read again", done)
@@ -245,6 +246,5 @@ def _policy(settings: Settings) -> WriterPolicy:
         linger_seconds=settings.linger_seconds,
         queue_bytes=settings.queue_bytes,
         summary_cache_bytes=settings.summary_cache_bytes,
-        count_seconds=settings.count_seconds,
         node_pools=settings.node_pools,
     )

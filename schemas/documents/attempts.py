@@ -1,7 +1,5 @@
 """The documents of attempts: fields to search by, and the event itself, stored whole and not indexed."""
 
-from collections.abc import Sequence
-from datetime import datetime
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -18,23 +16,6 @@ from schemas.events import (
 )
 
 
-class EpisodeRef(NamedTuple):
-    """The attempts in a row that one belongs to."""
-
-    first: str
-    """The id of the first of them."""
-    started_at: datetime
-    changes: Sequence[str] = ()
-    """Of the first: what became different from the attempt before it, a line each."""
-
-
-class MinuteContribution(NamedTuple):
-    """Where an attempt was read, and what it adds to the counts of its minute."""
-
-    partition: int
-    counts: dict[str, Any]
-
-
 class Digests(NamedTuple):
     verdicts: str
     """``verdict_digest``."""
@@ -46,6 +27,11 @@ def reason_codes(refusals: list[Refusal]) -> list[str]:
     """Every code that some refusal names, sorted."""
     codes = {code for refusal in refusals for code in (*refusal.counts, *refusal.uncounted)}
     return sorted(codes | {refusal.bare for refusal in refusals if refusal.bare})
+
+
+def reasons_of(summary: AttemptSummarized) -> list[str]:
+    """Every code that some node was refused for, sorted."""
+    return sorted({*reason_codes(summary.refusals), *summary.refused_nodes})
 
 
 def verdict_digest(summary: AttemptSummarized) -> str:

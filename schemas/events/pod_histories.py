@@ -26,6 +26,8 @@ class PublishedAttempt(Model):
     started_at: Moment
     version: Count
     status: Status
+    ended_at: Moment | None = None
+    """As in its summary, which a repetition has no other place for."""
     verdict_digest: str
     """Equal for attempts with equal verdicts on every node."""
     detail_digest: str

@@ -1,29 +1,27 @@
-"""Broken Kafka records for the pipeline: each is folded or dead-lettered, and its neighbours are written.
+"""Broken Kafka records for the pipeline: each is folded or dead-lettered, and its neighbours are published.
 
-Every piece goes through the agent itself, with a store and topics that only count. After each hundred of them comes a
-whole attempt, which has to be written.
+Every piece goes through the agent itself, with topics that only count. After each hundred of them comes a
+whole attempt, which has to be published.
 """
 
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count as counting
 from typing import Any
 
 import orjson
 
-from broker.record import Outgoing, Record
-from pipeline.sinks.bulk import Document
-from pipeline.sinks.bulk_result import WriteResult
+from broker.record import Outgoing, Place, Record
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
-from pipeline.worker.writer_pool import WriterPool
+from pipeline.worker.writer import Writer
 from pipeline.worker.writes import WriterPolicy
 from schemas.codec import records
 from schemas.events import AttemptEvent, BindConcluded
-from schemas.topics import DEAD_LETTERS, DECISIONS
+from schemas.topics import ATTEMPTS, DEAD_LETTERS, DECISIONS
 from tests.fuzz.mutate import NAUGHTY, other_bytes, other_value
 from tests.support.builders.attempts import STARTED, about, an_attempt
 
@@ -31,37 +29,32 @@ PIECES_PER_ATTEMPT = 100
 
 
 @dataclass
-class _Sinks:
-    """Takes everything, and remembers what was written, and how much was dead-lettered."""
+class _Topics:
+    """Takes everything, and remembers which attempts were published, and how much was dead-lettered."""
 
-    written: set[str] = field(default_factory=set)
+    published: set[str] = field(default_factory=set)
     dead: int = 0
 
-    async def write(self, documents: Sequence[Document]) -> WriteResult:
-        for document in documents:
-            orjson.loads(document.source)
-        self.written.update(document.id for document in documents)
-        return WriteResult()
+    async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+        for each in outgoing:
+            if each.topic == DEAD_LETTERS.name:
+                self.dead += 1
+                # The agent also dead-letters a record on which its own code failed.
+                assert not any(b"the fold failed" in value for _, value in each.record.headers), each
+            elif each.topic == ATTEMPTS.name:
+                self.published.add(str(orjson.loads(each.record.value)["attempt_id"]))
+        return [Place(0, 0)] * len(outgoing)
 
-    async def fetch(self, _index: str, _document_id: str) -> dict[str, object] | None:
-        return None
+    async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
+        """There is nothing to read."""
 
-    async def search(self, searches: Sequence[object]) -> list[list[dict[str, Any]]]:
-        return [[] for _ in searches]
-
-    def forget(self) -> None:
-        """Nothing is remembered."""
-
-    async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        dead = [letter for letter in outgoing if letter.topic == DEAD_LETTERS.name]
-        self.dead += len(dead)
-        for letter in dead:  # the agent also dead-letters a record on which its own code failed
-            assert not any(b"the fold failed" in value for _, value in letter.record.headers), letter
+    async def at(self, topic: str, partition: int, offsets: list[int]) -> list[Any]:
+        return []
 
 
 def outcomes(count: int, seed: int) -> Iterator[str]:
     """``folded`` or ``dead letter`` for every piece. Raises what the agent raises, and ``AssertionError`` where a
-    good neighbour was not written."""
+    good neighbour was not published."""
     loop = asyncio.new_event_loop()
     try:
         agent = _Agent()
@@ -79,27 +72,27 @@ def outcomes(count: int, seed: int) -> Iterator[str]:
 
 class _Agent:
     def __init__(self) -> None:
-        self._sinks, metrics = _Sinks(), Metrics()
-        self._writers = WriterPool(self._sinks, [self._sinks], metrics, WriterPolicy(linger_seconds=0))
-        self._decisions = DecisionsAgent(self._writers, metrics)
+        self._topics, metrics = _Topics(), Metrics()
+        self._writer = Writer(self._topics, self._topics, metrics, WriterPolicy(linger_seconds=0))
+        self._decisions = DecisionsAgent(self._writer, metrics)
         self._offsets = counting()
 
     async def take(self, pieces: int, chance: random.Random, number: int) -> int:
         """How many of ``pieces`` broken records became dead letters."""
         whole = [records.encode(event) for event in _an_attempt(number)]
-        before = self._sinks.dead
-        writing = asyncio.create_task(self._writers.run())
+        before = self._topics.dead
+        writing = asyncio.create_task(self._writer.run())
         broken = [_broken(chance.choice(whole), chance) for _ in range(pieces)]
         await self._decisions.fold(self._read(broken))
-        await self._writers.drained()
-        dead = self._sinks.dead - before
+        await self._writer.drained()
+        dead = self._topics.dead - before
         # What a broken piece added to the attempt is forgotten, as after a rebalance: only the whole one counts.
         self._decisions.forget()
         await self._decisions.fold(self._read(whole))
-        await self._writers.drained()
-        assert self._sinks.dead == before + dead
-        assert _attempt_id(whole) in self._sinks.written
-        self._sinks.written.clear()
+        await self._writer.drained()
+        assert self._topics.dead == before + dead
+        assert _attempt_id(whole) in self._topics.published
+        self._topics.published.clear()
         self._decisions.forget()
         writing.cancel()
         await asyncio.gather(writing, return_exceptions=True)

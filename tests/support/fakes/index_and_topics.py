@@ -1,18 +1,16 @@
-"""An index and topics in memory, and records to feed the agent with. They keep what the real ones promise, no more."""
+"""An index in memory, which keeps what the real one promises, no more."""
 
-import itertools
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Sequence
 from operator import ge, gt, le, lt
 from typing import Any
 
 import orjson
 
-from broker.record import Outgoing, Record
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
-from schemas.codec.records import encode
-from schemas.events import Event
-from schemas.topics import DECISIONS
+from tests.support.fakes.topics import FakeTopics, Log, stream
+
+__all__ = ["FakeIndex", "FakeTopics", "Log", "stream"]
 
 
 class FakeIndex:
@@ -89,44 +87,3 @@ def _matches(clause: dict[str, Any], document: dict[str, Any]) -> bool:
         return document[field] in wanted
     compare = {"gte": ge, "gt": gt, "lt": lt, "lte": le}
     return all(compare[word](document[field], limit) for word, limit in wanted.items())
-
-
-class FakeTopics:
-    def __init__(self) -> None:
-        self.sent: list[Outgoing] = []
-
-    async def send(self, outgoing: Sequence[Outgoing]) -> None:
-        self.sent += outgoing
-
-    def of(self, topic: str) -> list[Outgoing]:
-        return [each for each in self.sent if each.topic == topic]
-
-
-class Log:
-    """One partition of the decisions: gives records with rising offsets and hears which are acknowledged."""
-
-    def __init__(self, partition: int = 0) -> None:
-        self.partition = partition
-        self.acknowledged: list[int] = []
-        self.records: list[Record] = []
-        self._offsets = itertools.count()
-
-    def append(self, *events: Event) -> None:
-        for event in events:
-            key, value, headers = encode(event)
-            self.append_bytes(key, value, headers)
-
-    def append_bytes(self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> Record:
-        offset = next(self._offsets)
-        self.records.append(
-            Record(
-                DECISIONS.name, self.partition, offset, key, value, headers,
-                lambda: self.acknowledged.append(offset),
-            )
-        )  # fmt: skip
-        return self.records[-1]
-
-
-async def stream(records: Iterable[Record]) -> AsyncIterator[Record]:
-    for record in records:
-        yield record

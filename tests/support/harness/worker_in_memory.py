@@ -1,4 +1,4 @@
-"""The worker's agent and writers on an index and topics in memory."""
+"""The worker's agent and writer on topics in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,9 +8,9 @@ from typing import Any
 from broker.record import Record
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
-from pipeline.worker.writer_pool import WriterPool
+from pipeline.worker.writer import Writer
 from pipeline.worker.writes import WriterPolicy
-from tests.support.fakes.index_and_topics import FakeIndex, FakeTopics, stream
+from tests.support.fakes.topics import FakeTopics, stream
 
 
 class Clock:
@@ -21,28 +21,28 @@ class Clock:
 
 
 class Worker:
-    """An agent and a writer on an index and topics that outlive them, as those of a real worker do."""
+    """An agent and a writer on topics that outlive them, as those of a real worker do."""
 
-    def __init__(self, index: FakeIndex, topics: FakeTopics, **how: Any) -> None:
+    def __init__(self, topics: FakeTopics, **how: Any) -> None:
         self.metrics = Metrics()
         self.clock = Clock()
-        self.writers = WriterPool(index, [topics, topics], self.metrics, WriterPolicy(linger_seconds=0, **how))
-        self.decisions = DecisionsAgent(self.writers, self.metrics, clock=self.clock)
+        self.writer = Writer(topics, topics, self.metrics, WriterPolicy(linger_seconds=0, **how))
+        self.decisions = DecisionsAgent(self.writer, self.metrics, clock=self.clock)
 
     async def read(self, *records: Record) -> None:
         await self.decisions.fold(stream(records))
-        await self.writers.drained()
+        await self.writer.drained()
 
     async def wait(self, seconds: float) -> None:
         self.clock.now += seconds
         await self.decisions.expire()
-        await self.writers.drained()
+        await self.writer.drained()
 
 
 @asynccontextmanager
-async def a_worker(index: FakeIndex, topics: FakeTopics, **how: Any) -> AsyncIterator[Worker]:
-    worker = Worker(index, topics, **how)
-    running = asyncio.create_task(worker.writers.run())
+async def a_worker(topics: FakeTopics, **how: Any) -> AsyncIterator[Worker]:
+    worker = Worker(topics, **how)
+    running = asyncio.create_task(worker.writer.run())
     try:
         yield worker
     finally:

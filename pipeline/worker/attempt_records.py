@@ -1,0 +1,67 @@
+"""The records that are published about an attempt. Pure."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from broker.record import Outgoing
+from pipeline.worker.open_attempts import DeviceRecord
+from schemas.codec.chunking import split
+from schemas.codec.records import EncodedRecord, encode
+from schemas.events import AttemptCounted, AttemptRepeated, AttemptSummarized, Contribution, MessageEmitted
+from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, DEVICE_VERDICTS, MESSAGES
+from summaries.messages import messages
+
+
+def attempt_records(event: AttemptSummarized | AttemptRepeated) -> list[Outgoing]:
+    """The summary in its parts, or the repetition."""
+    parts = split(event) if isinstance(event, AttemptSummarized) else [event]
+    return [Outgoing(ATTEMPTS.name, encode(part)) for part in parts]
+
+
+def message_records(lines: Sequence[MessageEmitted]) -> Iterator[Outgoing]:
+    for line in lines:
+        yield Outgoing(MESSAGES.name, encode(line))
+
+
+def device_record(record: DeviceRecord) -> Outgoing:
+    """The record of device verdicts as it was read, byte for byte."""
+    read = record.read
+    # Decoded before, so it has a value; any producer may leave out the key.
+    same = EncodedRecord(read.key, read.value, list(read.headers))  # type: ignore[arg-type]
+    return Outgoing(DEVICE_VERDICTS.name, same)
+
+
+def count_record(
+    summary: AttemptSummarized,
+    recorded_at: datetime,
+    adds: Contribution,
+    replaces: Contribution | None,
+    partition: int,
+) -> Outgoing:
+    """What the attempt adds to the counts of its minute, in the ``partition`` of its decisions."""
+    event = AttemptCounted.model_construct(
+        attempt_id=summary.attempt_id,
+        pod=summary.pod,
+        scheduler=summary.scheduler,
+        started_at=summary.started_at,
+        recorded_at=recorded_at,
+        adds=adds,
+        replaces=replaces,
+    )
+    return Outgoing(ATTEMPT_COUNTS.name, encode(event), partition)
+
+
+def new_messages(lines: Sequence[MessageEmitted], written: AttemptSummarized | None) -> list[MessageEmitted]:
+    """The lines that were not published with ``written``. A line whose text has changed is published again."""
+    published = {(line.id, line.message) for line in messages(written)} if written else set()
+    return [line for line in lines if (line.id, line.message) not in published]
+
+
+def may_get_more(summary: AttemptSummarized) -> bool:
+    """Can another record about the attempt come? None can about a pod that fits nowhere: it is never bound."""
+    return not summary.complete or summary.status == "pending"
+
+
+def size_of(summary: AttemptSummarized) -> int:
+    """Bytes in memory, approximately: a node is a name and a few numbers."""
+    return 2_000 + 120 * len(summary.nodes) + 400 * len(summary.refusals)

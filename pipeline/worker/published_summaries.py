@@ -1,0 +1,59 @@
+"""Whole summaries as they were published: from memory, else from the topic of attempts."""
+
+import logging
+
+from pipeline.worker.attempt_records import size_of
+from pipeline.worker.pod_histories import ReadableTopics
+from process.bounded_cache import BoundedCache
+from schemas.codec.chunking import join
+from schemas.codec.records import decode
+from schemas.events import AttemptSummarized, PublishedAttempt, SummaryLocation
+from schemas.topics import ATTEMPTS
+
+logger = logging.getLogger(__name__)
+
+
+class PublishedSummaries:
+    """Keeps the summaries that were published last, at most ``max_bytes`` of them."""
+
+    def __init__(self, topics: ReadableTopics, max_bytes: int) -> None:
+        self._topics = topics
+        self._cache: BoundedCache[str, AttemptSummarized] = BoundedCache(max_bytes=max_bytes, size_of=size_of)
+
+    def __len__(self) -> int:
+        return len(self._cache)
+
+    def cached(self, attempt_id: str) -> AttemptSummarized | None:
+        return self._cache.get(attempt_id)
+
+    def put(self, summary: AttemptSummarized) -> None:
+        self._cache.put(summary.attempt_id, summary)
+
+    def clear(self) -> None:
+        self._cache.clear()
+
+    async def of(self, attempt: PublishedAttempt) -> AttemptSummarized | None:
+        """The summary of an attempt, as far as it was published; None where the topic no longer has it."""
+        whole = await self.at(attempt.whole)
+        if whole is None or whole.attempt_id == attempt.attempt_id:
+            return whole
+        own = ("attempt_id", "started_at", "version", "status", "ended_at")
+        return whole.model_copy(update={name: getattr(attempt, name) for name in own})
+
+    async def at(self, location: SummaryLocation) -> AttemptSummarized | None:
+        """The summary that lies there; None where the topic no longer has it."""
+        if (cached := self._cache.get(location.attempt_id)) is not None:
+            return cached
+        records = await self._topics.at(ATTEMPTS.name, location.partition, location.offsets)
+        parts = [decode(record.value, record.headers) for record in records]
+        mine = [
+            each for each in parts if isinstance(each, AttemptSummarized) and each.attempt_id == location.attempt_id
+        ]
+        try:
+            whole = join(mine)
+        except ValueError as error:
+            # Past its retention, or the topic was deleted and made again.
+            logger.warning("attempt %s is not on its topic any more: %s", location.attempt_id, error)
+            return None
+        # What the worker itself added when it published the summary.
+        return whole.model_copy(update={"episode": "", "episode_started_at": None, "changes": []})

@@ -1,0 +1,82 @@
+"""Topics in memory, and records to feed the agent with. They keep what the real ones promise, no more."""
+
+import itertools
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from typing import Any
+from zlib import crc32
+
+from broker.record import Outgoing, Place, Record
+from schemas.codec.records import decode, encode
+from schemas.events import Event
+from schemas.topics import DECISIONS
+
+PARTITIONS = 3
+TAKEN_AT_MS = 1_795_250_000_000
+"""When the broker took the first record of a log; a second later each of the others."""
+
+
+class FakeTopics:
+    """What is sent has a partition and an offset there, and can be read."""
+
+    def __init__(self) -> None:
+        self.sent: list[Outgoing] = []
+        self._logs: dict[tuple[str, int], list[Record]] = defaultdict(list)
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+        return [self._append(each) for each in outgoing]
+
+    def _append(self, each: Outgoing) -> Place:
+        self.sent.append(each)
+        number = crc32(each.record.key or b"") % PARTITIONS if each.partition is None else each.partition
+        log = self._logs[each.topic, number]
+        log.append(Record(each.topic, number, len(log), *each.record, TAKEN_AT_MS, _nothing))
+        return Place(number, len(log) - 1)
+
+    async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
+        for number in partitions:
+            for record in list(self._logs[topic, number]):
+                take(record)
+
+    async def at(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Any]:
+        return [record for record in self._logs[topic, partition] if record.offset in offsets]
+
+    def of(self, topic: str) -> list[Outgoing]:
+        return [each for each in self.sent if each.topic == topic]
+
+    def events(self, topic: str) -> list[Any]:
+        return [decode(each.record.value, each.record.headers) for each in self.of(topic)]
+
+
+class Log:
+    """One partition of the decisions: gives records with rising offsets and hears which are acknowledged."""
+
+    def __init__(self, partition: int = 0) -> None:
+        self.partition = partition
+        self.acknowledged: list[int] = []
+        self.records: list[Record] = []
+        self._offsets = itertools.count()
+
+    def append(self, *events: Event) -> None:
+        for event in events:
+            key, value, headers = encode(event)
+            self.append_bytes(key, value, headers)
+
+    def append_bytes(self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()) -> Record:
+        offset = next(self._offsets)
+        self.records.append(
+            Record(
+                DECISIONS.name, self.partition, offset, key, value, headers, TAKEN_AT_MS + 1_000 * offset,
+                lambda: self.acknowledged.append(offset),
+            )
+        )  # fmt: skip
+        return self.records[-1]
+
+
+async def stream(records: Iterable[Record]) -> AsyncIterator[Record]:
+    for record in records:
+        yield record
+
+
+def _nothing() -> None:
+    """What the pipeline publishes is acknowledged by nobody here."""
