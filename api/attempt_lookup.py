@@ -61,7 +61,7 @@ class AttemptLookup:
         self.metrics.lookups.labels("hit" if cached else "miss").inc()
         if cached and self._memory_is_current():
             return cached
-        # While Kafka is down, the worker may have written an attempt to the index that memory does not have.
+        # While this process can't read Kafka, the index may get an attempt that memory does not have.
         try:
             indexed = await read_latest_attempt(self.index, namespace, name)
         # An attempt that may be out of date is a better answer than none.

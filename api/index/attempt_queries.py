@@ -25,7 +25,7 @@ NODE_COLUMNS: Final = [f"summary.{name}" for name in _EMPTY_NODE_COLUMNS]
 """The fields that grow with the number of nodes, up to megabytes; most items of a list need none of them."""
 SUMMARY_WITHOUT_NODES: Final = {"includes": ["summary", "repeated"], "excludes": NODE_COLUMNS}
 WHOLE_SUMMARY: Final = ["summary", "repeated"]
-HISTORY_FIELDS: Final = ("attempt_id", "verdict_digest", "status")
+HISTORY_FIELDS: Final = ("attempt_id", "episode", "status")
 HISTORY_PAGE: Final = 2_000
 
 SearchPosition = PagePosition[tuple[int, str]]
@@ -52,7 +52,7 @@ def pod_attempts_query(namespace: str, name: str, after: Sequence[Any] | None) -
 
     The hits have only ``HISTORY_FIELDS``: the documents hold every node.
     """
-    # The digest is enough to group attempts into episodes; doc values are read without the document.
+    # Doc values are read without the document.
     body = {
         "query": _of_pod(namespace, name),
         "sort": SORT,

@@ -31,8 +31,8 @@ NO_DEVICE_RECORDS: Final = (
     "and only where the worker stores devices"
 )
 STATES_MISSING: Final = (
-    "the verdicts are shown without their devices, because these node states are not in the index (the process "
-    "node-states has not written them yet, they were lost, or they are past their retention): {0}"
+    "the verdicts are shown without their devices, because these node states are not in the index (the index writer "
+    "has not written them yet, they were lost, or they are past their retention): {0}"
 )
 NO_STATE_REPORTED: Final = "the verdicts are shown without their devices where the source reports no state of the node"
 MAX_NAMED_STATES: Final = 5
@@ -72,7 +72,7 @@ async def resolve_retries(
     past its retention is left out. Raises ``UnreadableError``.
     """
     retries = {name: retry for name, source in sources.items() if (retry := _retry_of(source, name))}
-    # The writer stores a retry in the same daily index as the attempt that it repeats.
+    # A retry is stored in the same daily index as the attempt that it repeats.
     originals = {(index_name, retries[name].repeats) for index_name, name in locations if name in retries}
     original_sources = await read_documents(index, sorted(originals), fields)
     summaries = {}

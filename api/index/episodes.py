@@ -1,4 +1,4 @@
-"""Groups the attempts of a pod into episodes: attempts in a row with the same verdicts and status. Pure.
+"""Groups the attempts of a pod into episodes: attempts in a row that name the same one. Pure.
 
 A pending pod is tried again and again with the same result; an episode shows that as one item.
 """
@@ -22,7 +22,8 @@ class AttemptOutline:
     """The fields of an attempt that decide to which episode it belongs."""
 
     attempt_id: str
-    verdict_digest: str
+    episode: str
+    """The id of its first attempt."""
     status: str
     started_ms: int
     """Unix time in milliseconds, as finely as the index sorts."""
@@ -32,7 +33,8 @@ class AttemptOutline:
     @property
     def outcome(self) -> tuple[str, str]:
         """Equal for attempts of one episode."""
-        return self.verdict_digest, self.status
+        # An attempt may be bound after later ones have begun, which then share its episode and not its status.
+        return self.episode, self.status
 
     @property
     def sort_values(self) -> tuple[int, str]:
@@ -68,7 +70,7 @@ def outline_of_hit(hit: dict[str, Any]) -> AttemptOutline:
     # OpenSearch gives every doc value as a list, and leaves out fields without a value.
     fields = {name: (values or [""])[0] for name, values in hit["fields"].items()}
     started_ms = int(hit["sort"][0])
-    return AttemptOutline(fields["attempt_id"], fields["verdict_digest"], fields["status"], started_ms, hit["_index"])
+    return AttemptOutline(fields["attempt_id"], fields["episode"], fields["status"], started_ms, hit["_index"])
 
 
 def group_runs(latest_first: Iterable[AttemptOutline]) -> Iterator[AttemptRun]:

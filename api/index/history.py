@@ -18,7 +18,7 @@ from api.index.episodes import (
 )
 from schemas.answers.attempts import Episode
 from schemas.codec.records import rfc3339
-from schemas.documents.attempts import verdict_digest
+from schemas.documents.attempts import episode_of
 from schemas.events import AttemptSummarized
 from schemas.indices import ATTEMPTS
 
@@ -82,7 +82,7 @@ async def _attempts(
 def _outline(cached: AttemptSummarized) -> AttemptOutline:
     # Cut to milliseconds as OpenSearch does, so that both sort alike.
     started_ms = int(cached.started_at.timestamp() * 1000)
-    return AttemptOutline(cached.attempt_id, verdict_digest(cached), cached.status, started_ms, index_name="")
+    return AttemptOutline(cached.attempt_id, episode_of(cached), cached.status, started_ms, index_name="")
 
 
 async def _episodes(index: OpenSearch, runs: Sequence[AttemptRun], cached: AttemptSummarized | None) -> list[Episode]:

@@ -80,12 +80,17 @@ def attempt_document(summary: AttemptSummarized, text: str, value: bytes | None 
         "picked_devices": summary.picked_devices,
         "nodes": summary.nodes,
         "bound": summary.bind.bound if summary.bind else None,
-        # The worker names the episode; a summary that it has not published is the first of its own.
-        "episode": summary.episode or summary.attempt_id,
+        "episode": episode_of(summary),
         "episode_started_at": rfc3339(summary.episode_started_at or summary.started_at),
         "changes": summary.changes,
         "summary": summary if value is None else orjson.Fragment(value),
     }
+
+
+def episode_of(summary: AttemptSummarized) -> str:
+    """The id of the first attempt of its episode."""
+    # The worker names it; a summary from anywhere else is the first of its own.
+    return summary.episode or summary.attempt_id
 
 
 def repeated_document(repeated: AttemptRepeated, value: bytes | None = None) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from api.index import attempt_queries
 from api.index.attempt_reader import read_devices, read_latest_attempt, resolve_retries
 from schemas.answers.attempts import DeviceLog
 from schemas.codec.records import encode, encode_value
-from schemas.documents.attempts import Digests, EpisodeRef, attempt_document, repeated_document, summary_of
+from schemas.documents.attempts import attempt_document, repeated_document, summary_of
 from schemas.documents.devices import devices_document
 from schemas.documents.node_states import node_state_document
 from schemas.events import AttemptSummarized, DevicesJudged, NodeStateChanged
@@ -32,11 +32,9 @@ class Index:
     """Holds the retry and, unless it has expired, what it repeats."""
 
     def __init__(self, *, has_original: bool = True) -> None:
-        text, episode = "", EpisodeRef(ORIGINAL.attempt_id, ORIGINAL.started_at)
-        retry = repeated_document(a_summary(), text, episode, Digests("v", "d"), RETRY)
-        self.sources = {RETRY.attempt_id: stored(retry)}
+        self.sources = {RETRY.attempt_id: stored(repeated_document(RETRY))}
         if has_original:
-            self.sources[ORIGINAL.attempt_id] = stored(attempt_document(ORIGINAL, text))
+            self.sources[ORIGINAL.attempt_id] = stored(attempt_document(ORIGINAL, ""))
 
     async def search(self, _alias: str, _body: Any) -> dict[str, Any]:
         hit = {"_index": INDEX_NAME, "_id": RETRY.attempt_id, "_source": self.sources[RETRY.attempt_id]}

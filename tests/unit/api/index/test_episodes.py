@@ -1,4 +1,4 @@
-"""Attempts in a row with the same verdicts are one episode."""
+"""Attempts in a row that name the same episode are one item."""
 
 from itertools import groupby
 
@@ -12,8 +12,8 @@ from tests.support.builders.events import STARTED, a_summary
 INDEX = "schedulerlog-attempts-2026.11.21"
 
 
-def an_outline(number: int, digest: str = "d1", status: str = "failed", index: str = "i") -> AttemptOutline:
-    return AttemptOutline(f"attempt-{number}", digest, status, 1000 * number, index)
+def an_outline(number: int, episode: str = "attempt-0", status: str = "failed", index: str = "i") -> AttemptOutline:
+    return AttemptOutline(f"attempt-{number}", episode, status, 1000 * number, index)
 
 
 @given(st.lists(st.tuples(st.sampled_from("xyz"), st.sampled_from(["failed", "pending"])), max_size=40))
@@ -46,11 +46,11 @@ def test_the_outline_of_a_hit_has_what_distinguishes_episodes() -> None:
     hit = {
         "_index": INDEX,
         "_id": "a1",
-        "fields": {"attempt_id": ["a1"], "verdict_digest": ["ff"], "status": ["failed"]},
+        "fields": {"attempt_id": ["a1"], "episode": ["a0"], "status": ["failed"]},
         "sort": [1795257465123, "a1"],
     }
     assert outline_of_hit(hit) == AttemptOutline(
-        "a1", "ff", "failed", 1795257465123, "schedulerlog-attempts-2026.11.21"
+        "a1", "a0", "failed", 1795257465123, "schedulerlog-attempts-2026.11.21"
     )
 
 

@@ -9,7 +9,7 @@ from api.index.episodes import HistoryPosition
 from api.index.history import read_history
 from schemas.answers.attempts import Episode
 from schemas.codec.records import encode_value
-from schemas.documents.attempts import EpisodeRef, attempt_document, verdict_digest
+from schemas.documents.attempts import attempt_document
 from schemas.events import AttemptSummarized
 from tests.support.builders.events import STARTED, a_refusal, a_summary
 
@@ -17,21 +17,19 @@ BECAME_FIT = ["node2: 8/8 CardInsufficientMemory became fit"]
 REFUSED = a_summary(attempt_id="1e" * 16, started_at=STARTED - timedelta(minutes=1), ended_at=STARTED)
 PLACED = a_summary(
     ended_at=STARTED, chosen="node2", verdict=[0, 2], refused_by=[0, -1], refusal=[0, -1], status="pending",
-    refusals=[a_refusal(CardInsufficientMemory=8)],
+    refusals=[a_refusal(CardInsufficientMemory=8)], changes=BECAME_FIT,
 )  # fmt: skip
 
 
 class Index:
     """Finds the attempts that it was given, latest first."""
 
-    def __init__(self, *attempts: tuple[AttemptSummarized, list[str]]) -> None:
+    def __init__(self, *attempts: AttemptSummarized) -> None:
         self._hits: list[dict[str, Any]] = []
         self._documents: dict[str, Any] = {}
-        for summary, changes in attempts:
-            of = EpisodeRef(summary.attempt_id, summary.started_at, changes)
-            self._documents[summary.attempt_id] = orjson.loads(encode_value(attempt_document(summary, "", of)))
-            values = {"attempt_id": summary.attempt_id, "status": summary.status}
-            fields = {name: [value] for name, value in (values | {"verdict_digest": verdict_digest(summary)}).items()}
+        for summary in attempts:
+            document = self._documents[summary.attempt_id] = orjson.loads(encode_value(attempt_document(summary, "")))
+            fields = {name: [document[name]] for name in ("attempt_id", "episode", "status")}
             sort = [int(summary.started_at.timestamp() * 1000), summary.attempt_id]
             self._hits.append({"_index": "i", "_id": summary.attempt_id, "fields": fields, "sort": sort})
 
@@ -50,14 +48,36 @@ async def episodes(
 
 
 async def test_what_changed_is_the_same_from_memory_as_from_the_index() -> None:
-    newest = PLACED.model_copy(update={"changes": BECAME_FIT})
-    from_index = await episodes(Index((PLACED, BECAME_FIT), (REFUSED, [])))
+    from_index = await episodes(Index(PLACED, REFUSED))
     assert [each.changes for each in from_index] == [BECAME_FIT, []]
-    assert await episodes(Index((REFUSED, [])), newest) == from_index, "the index does not show it yet"
-    assert await episodes(Index((PLACED, BECAME_FIT), (REFUSED, [])), newest) == from_index, "both have it"
+    assert await episodes(Index(REFUSED), PLACED) == from_index, "the index does not show it yet"
+    assert await episodes(Index(PLACED, REFUSED), PLACED) == from_index, "both have it"
 
 
-async def test_an_attempt_that_continues_an_episode_keeps_the_changes_of_its_first() -> None:
-    again = PLACED.model_copy(update={"attempt_id": "2e" * 16, "started_at": STARTED + timedelta(minutes=1)})
-    first, _ = await episodes(Index((PLACED, BECAME_FIT), (REFUSED, [])), again)
+async def test_an_attempt_in_memory_belongs_to_the_episode_that_it_names() -> None:
+    again = PLACED.model_copy(
+        update={
+            "attempt_id": "2e" * 16,
+            "started_at": STARTED + timedelta(minutes=1),
+            "episode": PLACED.attempt_id,
+            "episode_started_at": STARTED,
+            "changes": [],
+        }
+    )
+    first, _ = await episodes(Index(PLACED, REFUSED), again)
     assert (first.attempts, first.changes) == (2, BECAME_FIT)
+
+
+async def test_equal_attempts_of_two_episodes_are_not_counted_as_one() -> None:
+    """A pod of the same name was made again, or another scheduler has tried it."""
+    other = REFUSED.model_copy(update={"attempt_id": "2e" * 16, "started_at": STARTED + timedelta(minutes=1)})
+    assert [each.attempts for each in await episodes(Index(REFUSED), other)] == [1, 1]
+    assert [each.attempts for each in await episodes(Index(other, REFUSED))] == [1, 1]
+
+
+async def test_an_attempt_that_is_bound_after_the_next_one_began_is_an_item_of_its_own() -> None:
+    waiting = PLACED.model_copy(
+        update={"attempt_id": "2e" * 16, "started_at": STARTED + timedelta(minutes=1), "episode": PLACED.attempt_id}
+    )
+    bound = PLACED.model_copy(update={"status": "succeeded"})
+    assert [each.status for each in await episodes(Index(waiting, bound))] == ["pending", "succeeded"]

@@ -1,5 +1,6 @@
 """Documents hold the event whole, say what they can be found by, and fit the strict mappings."""
 
+from datetime import timedelta
 from typing import Any
 
 import orjson
@@ -9,11 +10,10 @@ from hypothesis import strategies as st
 
 from schemas.codec.records import Rejected, encode, encode_value
 from schemas.documents.attempts import (
-    Digests,
-    EpisodeRef,
     attempt_document,
     reason_codes,
     repeated_document,
+    repeated_of,
     summary_of,
     verdict_digest,
 )
@@ -51,10 +51,39 @@ def test_devices_judged_come_back_from_their_document() -> None:
 
 
 def test_every_field_of_an_attempt_is_declared_in_the_strict_mapping() -> None:
-    summary, digests = a_summary(), Digests("v", "d")
-    whole = attempt_document(summary, "")
-    repeated = repeated_document(summary, "", EpisodeRef("first", STARTED), digests, a_repetition())
+    whole, repeated = attempt_document(a_summary(), ""), repeated_document(a_repetition())
     assert set(whole) | set(repeated) == set(ATTEMPTS.properties)
+
+
+def test_a_repetition_comes_back_from_its_document_and_is_found_by_what_it_says() -> None:
+    repeated = a_repetition(reasons=["CardInsufficientMemory", "NumaNotFit"], text="no available node")
+    document = stored(repeated_document(repeated, encode(repeated).value))
+    assert repeated_of(document) == repeated
+    found_by = {name: document[name] for name in ("status", "reasons", "text", "episode", "repeats", "fit_nodes")}
+    assert found_by == {
+        "status": "failed",
+        "reasons": ["CardInsufficientMemory", "NumaNotFit"],
+        "text": "no available node",
+        "episode": "1e" * 16,
+        "repeats": repeated.repeats,
+        "fit_nodes": 0,
+    }
+
+
+def test_an_attempt_names_the_episode_that_its_summary_names_and_else_its_own() -> None:
+    earlier = STARTED - timedelta(minutes=1)
+    continued = attempt_document(a_summary(episode="1e" * 16, episode_started_at=earlier), "")
+    assert (continued["episode"], continued["episode_started_at"]) == ("1e" * 16, "2026-11-21T03:05:23.217054Z")
+    alone = attempt_document(a_summary(), "")
+    assert (alone["episode"], alone["episode_started_at"]) == (ATTEMPT["attempt_id"], alone["@timestamp"])
+
+
+def test_a_summary_of_one_record_is_stored_as_the_bytes_of_its_record() -> None:
+    summary = a_summary(changes=["node2: 8/8 CardInsufficientMemory became fit"])
+    value = encode(summary).value
+    document = attempt_document(summary, "", value)
+    assert value in encode_value(document)
+    assert document["changes"] == ["node2: 8/8 CardInsufficientMemory became fit"]
 
 
 def test_every_field_of_a_finding_is_declared_in_the_strict_mapping() -> None:
