@@ -11,6 +11,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple
 
 from broker.producer import TopicsSink
+from broker.record import Outgoing
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits
@@ -18,14 +19,14 @@ from pipeline.placements.device_holdings import KEPT_AFTER_END
 from pipeline.placements.input_decoder import PlacementInput, input_of
 from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_queries import StoredPlacement
-from pipeline.placements.occupancy_state import DocumentOrigin, OccupancyState
+from pipeline.placements.occupancy_state import OccupancyState
 from pipeline.placements.subjects import PodKey, Subject, subject_of
 from pipeline.sinks.bulk import Document
-from pipeline.sinks.findings import finding_write
 from pipeline.sinks.msearch import Search, pages
 from pipeline.sinks.opensearch import OpenSearchSink
-from schemas.codec.records import Rejected
+from schemas.codec.records import Rejected, encode
 from schemas.events import FindingReported
+from schemas.topics import FINDINGS
 
 logger = logging.getLogger(__name__)
 
@@ -158,11 +159,9 @@ class BatchWriter:
         (hits,) = await self._index.search([occupancy_queries.reported_findings(list(found))])
         indexed = {hit["_id"] for hit in hits}
         new = [finding for id_, finding in found.items() if id_ not in indexed]
-        writes = [finding_write(finding, origin=DocumentOrigin(None, "")) for finding in new]
-        await self._topics.send([outgoing for _, outgoing in writes])
-        # The index last: a finding that it has counts as reported. After a kill in between, the next run publishes the
-        # finding a second time, under the same id.
-        await self._index.write([document for document, _ in writes])
+        # The index writer makes documents of them. A run that begins before it has done so publishes a finding a second
+        # time, under the same id: nothing of a finding depends on when it is noticed.
+        await self._topics.send([Outgoing(FINDINGS.name, encode(finding)) for finding in new])
         for finding in new:
             self._metrics.findings.labels(finding.finding).inc()
             evidence = "; ".join(finding.evidence)[:500]

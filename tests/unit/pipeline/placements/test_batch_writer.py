@@ -1,0 +1,49 @@
+"""Findings of the audits go to their topic, each once; the index writer makes documents of them."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from pipeline.placements.batch_writer import BatchWriter
+from pipeline.placements.metrics import Metrics
+from pipeline.placements.occupancy_state import OccupancyState
+from schemas.codec.records import encode
+from schemas.events import FindingReported
+from tests.support.builders.events import ATTEMPT, STARTED
+from tests.support.fakes.index_and_topics import FakeTopics
+
+FINDING = FindingReported(**ATTEMPT, finding="BoundNowhere", found_at=STARTED, node="node1")
+
+
+class Audits:
+    """Finds the same with every audit."""
+
+    async def find(self, _until: datetime) -> list[FindingReported]:
+        return [FINDING]
+
+
+class Index:
+    """Shows the findings with these ids, and takes no documents."""
+
+    def __init__(self, *ids: str) -> None:
+        self._ids = ids
+
+    async def search(self, searches: Sequence[Any]) -> list[list[dict[str, Any]]]:
+        return [[{"_id": each} for each in self._ids] for _ in searches]
+
+
+async def published(index: Index, audits: int) -> list[bytes]:
+    """The records on the topic of findings after so many audits."""
+    topics, parts = FakeTopics(), (OccupancyState(), Audits(), index)
+    writer = BatchWriter(*parts, topics, Metrics())  # type: ignore[arg-type]
+    for _ in range(audits):
+        await writer.audit(STARTED)
+    return [each.record.value for each in topics.of("schedulerlog.findings")]
+
+
+async def test_a_finding_is_published_once_however_often_it_is_found() -> None:
+    assert await published(Index(), audits=3) == [encode(FINDING).value]
+
+
+async def test_a_finding_that_the_index_has_is_not_published_again_after_a_restart() -> None:
+    assert await published(Index(FINDING.id), audits=1) == []
