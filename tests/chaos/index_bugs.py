@@ -48,9 +48,9 @@ def _random_ids() -> None:
 
 def _ids_from_offsets() -> None:
     def by_offset(each: Document) -> Document:
-        origin = each.origin
-        if not _is_of(DEVICES, each) or origin is None:
+        if not _is_of(DEVICES, each):
             return each
+        (origin,) = each.origin
         return replace(each, id=f"{origin.topic}-{origin.partition}-{origin.offset}")
 
     _write(by_offset)

@@ -1,0 +1,147 @@
+"""OpenSearch stands still (SIGSTOP): attempts are answered, announced, counted and alerted on, and indexed later."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import embedded
+from schemas.codec.records import decode
+from schemas.events import (
+    AlertChanged,
+    AttemptConcluded,
+    AttemptEvent,
+    AttemptRepeated,
+    AttemptSummarized,
+    DevicesJudged,
+    MessageEmitted,
+    TrendsCounted,
+)
+from schemas.topics import ALERTS, ATTEMPTS, DEVICE_VERDICTS, MESSAGES, TRENDS
+from tests.support.builders.attempts import about, an_attempt
+from tests.support.harness.api_process import Served, serving
+from tests.support.harness.pipeline_process import Pipeline, pipeline
+from tests.support.waiting import eventually, until
+
+NAMESPACE = "stopped"
+REFUSING = {"node1": [["CardInsufficientMemory"] * 2], "node2": [["NumaNotFit"] * 2]}
+FITTING = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"] * 2]}
+PENDING_MINUTES = (40, 35, 30, 25, 10, 1)
+"""Longer than the rule waits for."""
+
+
+def tried(pod: str, minutes_ago: float, devices: Any, chosen: str | None = None) -> list[AttemptEvent]:
+    started = datetime.now(UTC) - timedelta(minutes=minutes_ago)
+    common = about(pod, NAMESPACE) | {"attempt_id": f"{pod}-{minutes_ago}", "started_at": started}
+    # Alerts go by the time at which an attempt ended.
+    ended = {"ended_at": started + timedelta(milliseconds=13)}
+    events = an_attempt(devices, chosen=chosen, **common)
+    return [each.model_copy(update=ended) if isinstance(each, AttemptConcluded) else each for each in events]
+
+
+def attempts() -> dict[str, list[AttemptEvent]]:
+    """By id: a pod that is refused for long, and others."""
+    made = [tried("pending", minutes, REFUSING) for minutes in PENDING_MINUTES]
+    made += [tried(f"refused-{number}", 1, REFUSING) for number in range(12)]
+    made += [tried(f"placed-{number}", 1, FITTING, "node1") for number in range(12)]
+    return {events[0].attempt_id: events for events in made}
+
+
+@pytest.fixture
+def running(servers: embedded.Backends, tmp_path: Path) -> Iterator[Pipeline]:
+    with pipeline(tmp_path, servers) as running:
+        running.start_all()
+        running.processes.start("alerts", "pipeline", "alerts")
+        yield running
+
+
+@pytest.fixture
+def api(running: Pipeline) -> Iterator[Served]:
+    with serving(running.servers.bootstrap_servers, running.servers.opensearch_url) as api:
+        assert until(api.is_ready)
+        yield api
+
+
+def events(running: Pipeline, topic: str) -> list[Any]:
+    return [decode(each.value, each.headers) for each in running.topic(topic)]
+
+
+def announced(running: Pipeline) -> set[str]:
+    return {each.attempt_id for each in events(running, MESSAGES.name) if isinstance(each, MessageEmitted)}
+
+
+def counted(running: Pipeline) -> Counter[str]:
+    """Attempts by result, on the topic of trends."""
+    latest: dict[tuple[Any, ...], TrendsCounted] = {}
+    for each in events(running, TRENDS.name):
+        if isinstance(each, TrendsCounted):
+            latest[each.started_at, each.partition, each.recorded_at, each.part] = each
+    found: Counter[str] = Counter()
+    for each in latest.values():
+        rows = zip(each.namespace, each.dimension, each.result, each.attempts.tolist(), strict=True)
+        for namespace, dimension, result, count in rows:
+            if (namespace, dimension) == (NAMESPACE, "all"):
+                found[result] += count
+    return found
+
+
+def fires(running: Pipeline) -> bool:
+    alerts = (each for each in events(running, ALERTS.name) if isinstance(each, AlertChanged))
+    return any(each.state == "firing" and each.labels.get("pod") == "pending" for each in alerts)
+
+
+def hits(running: Pipeline, alias: str) -> list[dict[str, Any]]:
+    """Every document about the namespace, in whatever index it is."""
+    url = f"{running.servers.opensearch_url}/{alias}"
+    httpx.post(f"{url}/_refresh", params={"allow_no_indices": "true"}, timeout=30)
+    body = {"size": 10_000, "query": {"term": {"namespace": NAMESPACE}}}
+    found: list[dict[str, Any]] = httpx.post(f"{url}/_search", json=body, timeout=30).json()["hits"]["hits"]
+    return found
+
+
+def test_attempts_are_answered_announced_counted_and_alerted_on_and_indexed_later(
+    running: Pipeline, api: Served
+) -> None:
+    sent = attempts()
+    expected = Counter({"failed": len(PENDING_MINUTES) + 12, "pending": 12})
+    running.servers.opensearch.pause()
+    try:
+        running.send([event for each in sent.values() for event in each])
+        for pod, status in (("pending", "failed"), ("refused-7", "failed"), ("placed-7", "pending")):
+            answer = until(partial(api.schedulerlog, f"{NAMESPACE}/{pod}"), lambda found: found.is_success)
+            assert answer.json().get("status") == status, answer.text
+        assert until(lambda: announced(running), lambda found: found >= sent.keys()) >= sent.keys()
+        assert until(lambda: counted(running), lambda found: found == expected) == expected
+        eventually(lambda: fires(running), "no alert about the pod that is refused for long")
+    finally:
+        running.servers.opensearch.resume()
+    running.settle()
+    assert_indexed_once(running, sent)
+    rows = until(lambda: in_index(running), lambda found: found == expected)
+    assert rows == expected
+    running.processes.check()
+
+
+def in_index(running: Pipeline) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for hit in hits(running, "schedulerlog-trends"):
+        if hit["_source"]["dimension"] == "all":
+            found[hit["_source"]["result"]] += hit["_source"]["attempts"]
+    return found
+
+
+def assert_indexed_once(running: Pipeline, sent: dict[str, list[AttemptEvent]]) -> None:
+    documents = hits(running, "schedulerlog-attempts")
+    assert Counter(hit["_id"] for hit in documents) == Counter(sent.keys())
+    published = [each for each in events(running, ATTEMPTS.name) if each.pod.namespace == NAMESPACE]
+    whole = {each.attempt_id for each in published if isinstance(each, AttemptSummarized)}
+    assert {each.attempt_id for each in published if isinstance(each, AttemptRepeated)} == sent.keys() - whole
+    verdicts = {each.id for id_ in whole for each in sent[id_] if isinstance(each, DevicesJudged)}
+    forwarded = {each.id for each in events(running, DEVICE_VERDICTS.name) if each.pod.namespace == NAMESPACE}
+    assert forwarded == verdicts
+    assert Counter(hit["_id"] for hit in hits(running, "schedulerlog-devices")) == Counter(verdicts)
