@@ -7,9 +7,11 @@ from typing import Any
 from zlib import crc32
 
 from broker.record import Outgoing, Place, Record
+from schemas.codec.chunking import join
 from schemas.codec.records import decode, encode
-from schemas.events import Event
-from schemas.topics import DECISIONS
+from schemas.events import AttemptRepeated, AttemptSummarized, Event
+from schemas.topics import ATTEMPTS, DECISIONS
+from summaries.retries import resolve
 
 PARTITIONS = 3
 TAKEN_AT_MS = 1_795_250_000_000
@@ -46,6 +48,20 @@ class FakeTopics:
 
     def events(self, topic: str) -> list[Any]:
         return [decode(each.record.value, each.record.headers) for each in self.of(topic)]
+
+
+def published(topics: FakeTopics) -> dict[str, AttemptSummarized]:
+    """By attempt id, what a reader of the attempts knows in the end: the greatest version, whole."""
+    parts: dict[tuple[str, int], dict[int, AttemptSummarized]] = defaultdict(dict)
+    repetitions: dict[str, AttemptRepeated] = {}
+    for event in topics.events(ATTEMPTS.name):
+        if isinstance(event, AttemptRepeated):
+            repetitions[event.attempt_id] = event
+        else:
+            parts[event.attempt_id, event.version][event.part] = event
+    # Sorted, so that of one attempt the greatest version is put last.
+    found = {name: join(list(parts[name, version].values())) for name, version in sorted(parts)}
+    return found | {name: resolve(each, found[each.repeats]) for name, each in repetitions.items()}
 
 
 class Log:

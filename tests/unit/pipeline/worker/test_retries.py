@@ -1,24 +1,18 @@
-"""A pending pod is tried again and again: what is written of a retry, also when records are read twice."""
+"""A pending pod is tried again and again: what is published of a retry, also after a restart."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
-import orjson
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import pytest
 
-from pipeline.sinks.bulk import Document, body
-from schemas.codec.records import decode, encode_value
-from schemas.documents.attempts import repeated_of, summary_of
+from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
 from schemas.ids import attempt_id
-from schemas.topics import ATTEMPTS
+from schemas.topics import ATTEMPTS, DEVICE_VERDICTS
 from summaries.fold import summarize
-from summaries.retries import resolve
 from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
-from tests.support.fakes.index_and_topics import FakeIndex, FakeTopics, Log
+from tests.support.fakes.topics import FakeTopics, Log, published
 from tests.support.harness.worker_in_memory import a_worker
-from tests.support.stress import examples
 
 FULL = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"] * 2]}
 FREED = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["picked", "fits"]]}
@@ -33,172 +27,129 @@ def a_try(minute: float, devices: Any = None, **fields: Any) -> list[AttemptEven
     return [*events[:-1], events[-1].model_copy(update={"ended_at": ended})]
 
 
-def whole(index: FakeIndex, attempt: str) -> AttemptSummarized:
-    document = index.documents[attempt]
-    repeated = repeated_of(document)
-    if repeated is None:
-        found = summary_of(document)
-        assert isinstance(found, AttemptSummarized), found
-        return found
-    assert isinstance(repeated, AttemptRepeated), repeated
-    return resolve(repeated, whole(index, repeated.repeats))
+Published = AttemptSummarized | AttemptRepeated
 
 
-async def written(*attempts: list[AttemptEvent]) -> tuple[FakeIndex, FakeTopics]:
-    index, topics, log = FakeIndex(), FakeTopics(), Log()
-    log.append(*(event for events in attempts for event in events))
-    async with a_worker(index, topics) as worker:
-        await worker.read(*log.records)
+async def published_one_by_one(*attempts: list[AttemptEvent], restart: bool = False) -> list[list[Published]]:
+    """What was published of each attempt; before each one the worker is started again, or it is the same one."""
+    topics, log = FakeTopics(), Log()
+    for events in attempts:
+        log.append(*events)
+    rest = list(log.records)
+    batches = [[rest.pop(0) for _ in events] for events in attempts]
+    for batch in batches if restart else [log.records]:
+        async with a_worker(topics) as worker:
+            await worker.read(*batch)
     assert log.acknowledged == [record.offset for record in log.records]
-    return index, topics
+    found: dict[str, list[Published]] = {events[0].attempt_id: [] for events in attempts}
+    for event in topics.events(ATTEMPTS.name):
+        found[event.attempt_id].append(event)
+    assert {name: encode_value(each) for name, each in plain(published(topics)).items()} == {
+        events[0].attempt_id: encode_value(summarize(events)) for events in attempts
+    }
+    return list(found.values())
 
 
-async def test_an_unchanged_retry_is_written_as_a_repetition_and_resolves_to_its_whole_summary() -> None:
+def plain(found: dict[str, AttemptSummarized]) -> dict[str, AttemptSummarized]:
+    """Without what the comparison with the attempt before adds."""
+    added = {"episode": "", "episode_started_at": None, "changes": []}
+    return {name: each.model_copy(update=added) for name, each in found.items()}
+
+
+@pytest.fixture(params=[False, True], ids=["one worker", "a worker each"])
+def restart(request: pytest.FixtureRequest) -> bool:
+    return bool(request.param)
+
+
+async def test_an_unchanged_retry_is_published_as_a_repetition(restart: bool) -> None:
     tries = [a_try(minute) for minute in range(3)]
-    index, topics = await written(*tries)
-    first = tries[0][0].attempt_id
-    documents = [index.documents[events[0].attempt_id] for events in tries]
-    assert ["summary" in each for each in documents] == [True, False, False]
-    assert [each.get("repeats") for each in documents] == [None, first, first]
-    assert {each["episode"] for each in documents} == {first}
-    assert {each["episode_started_at"] for each in documents} == {documents[0]["@timestamp"]}
-    for events in tries:
-        assert encode_value(whole(index, events[0].attempt_id)) == encode_value(summarize(events))
-    kinds = [type(decode(each.record.value, each.record.headers)) for each in topics.of(ATTEMPTS.name)]
-    assert kinds == [AttemptSummarized, AttemptRepeated, AttemptRepeated]
+    first = tries[0][0]
+    (whole,), *others = await published_one_by_one(*tries, restart=restart)
+    assert isinstance(whole, AttemptSummarized)
+    for (event,) in others:
+        assert isinstance(event, AttemptRepeated)
+        assert (event.repeats, event.repeats_started_at) == (first.attempt_id, first.started_at)
+        assert (event.episode, event.episode_started_at) == (first.attempt_id, first.started_at)
+        assert (event.offered_nodes, event.fit_nodes, event.judged_devices) == (2, 0, 4)
+        assert event.reasons == ["CardCordoned", "NumaNotFit"]
+        assert event.text == "no available node, 2 nodes do not meet"
 
 
-async def test_an_unchanged_retry_writes_no_device_rows_and_less_than_two_thousand_bytes() -> None:
-    class Weighing(FakeIndex):
-        written = 0
-
-        async def write(self, documents: Any) -> Any:
-            # The counts of the minute are one for all attempts in it.
-            self.written += len(body([each for each in documents if "trends" not in each.index]))
-            return await super().write(documents)
-
-    index, topics, log = Weighing(), FakeTopics(), Log()
+async def test_an_unchanged_retry_publishes_no_device_rows_and_less_than_four_thousand_bytes() -> None:
+    topics, log = FakeTopics(), Log()
     wide = {f"gpu-node-{number:05}": [["CardInsufficientMemory"] * 8] for number in range(300)}
     log.append(*a_try(0, wide, nodes_a_record=100), *a_try(1, wide, nodes_a_record=100))
     half = len(log.records) // 2
-    async with a_worker(index, topics) as worker:
+    async with a_worker(topics) as worker:
         await worker.read(*log.records[:half])
-        first, index.written = index.written, 0
+        before = len(topics.sent)
         await worker.read(*log.records[half:])
-    assert 0 < index.written < 2_000
-    assert first > 20 * index.written
-    assert len([name for name in index.documents if "/devices/" in name]) == 3
+    # As many as for two nodes: the attempt itself, its messages and counts, and the history.
+    assert 0 < sum(len(each.record.value) for each in topics.sent[before:]) < 4_000
+    assert len(topics.of(DEVICE_VERDICTS.name)) == 3
 
 
-async def test_pods_that_are_new_to_the_index_cost_one_search() -> None:
-    index, topics, log = FakeIndex(), FakeTopics(), Log()
-    known = a_try(0)
-    log.append(*known)
-    async with a_worker(index, topics) as worker:
-        await worker.read(*log.records)
-    index.asked.clear()
-    new = [an_attempt(FULL, **about(f"new-{number}")) for number in range(20)]
-    log.append(*(event for events in (a_try(1), *new) for event in events))
-    async with a_worker(index, topics) as another:
-        await another.read(*log.records[len(known) :])
-    asked_of_pods = [str(body["query"]) for body in index.asked if "pod_uid" in str(body["query"])]
-    assert ["terms" in query for query in asked_of_pods] == [True, False]
-    assert "uid-trainer" in asked_of_pods[1]
-    assert index.documents[a_try(1)[0].attempt_id]["repeats"] == known[0].attempt_id
-    assert {index.documents[events[0].attempt_id].get("repeats") for events in new} == {None}
-
-
-async def test_a_change_begins_an_episode_that_names_what_changed() -> None:
+async def test_a_change_begins_an_episode_that_names_what_changed(restart: bool) -> None:
     tries = [a_try(0), a_try(1), a_try(2, FREED, chosen="node2"), a_try(3)]
-    index, topics = await written(*tries)
-    documents = [index.documents[events[0].attempt_id] for events in tries]
-    episodes = [each["episode"] for each in documents]
-    assert episodes == [tries[at][0].attempt_id for at in (0, 0, 2, 3)]
-    assert [each.get("changes") for each in documents] == [
-        [], None, ["node2: 2/2 CardCordoned became fit"], ["node2: fit became 2/2 CardCordoned"],
+    events = [last for (*_, last) in await published_one_by_one(*tries, restart=restart)]
+    assert [each.episode for each in events] == [tries[at][0].attempt_id for at in (0, 0, 2, 3)]
+    assert [each.changes for each in events if isinstance(each, AttemptSummarized)] == [
+        [], ["node2: 2/2 CardCordoned became fit"], ["node2: fit became 2/2 CardCordoned"],
     ]  # fmt: skip
-    records = [decode(each.record.value, each.record.headers) for each in topics.of(ATTEMPTS.name)]
-    on_topic = {each.attempt_id: each.changes for each in records if isinstance(each, AttemptSummarized)}
-    assert on_topic == {each["attempt_id"]: each["changes"] for each in documents if "changes" in each}
 
 
-async def test_a_bind_is_part_of_what_an_episode_has_in_common() -> None:
+async def test_a_bind_is_part_of_what_an_episode_has_in_common(restart: bool) -> None:
     placed = [a_try(minute, FREED, chosen="node2") for minute in range(3)]
     binds = [
         a_bind(bound=bound, error="" if bound else "locked", node="node2", attempt_id=events[0].attempt_id,
                started_at=events[0].started_at, ended_at=events[0].started_at + timedelta(seconds=1))
         for events, bound in zip(placed, (False, False, True), strict=True)
     ]  # fmt: skip
-    index, _ = await written(*([*events, bind] for events, bind in zip(placed, binds, strict=True)))
-    documents = [index.documents[events[0].attempt_id] for events in placed]
-    assert [each["episode"] for each in documents] == [placed[at][0].attempt_id for at in (0, 0, 2)]
-    assert documents[2]["changes"] == ["bind: locked became bound to node2"]
-    assert [each["status"] for each in documents] == ["failed", "failed", "succeeded"]
+    tries = [[*events, bind] for events, bind in zip(placed, binds, strict=True)]
+    found = [last for (*_, last) in await published_one_by_one(*tries, restart=restart)]
+    assert [each.episode for each in found] == [placed[at][0].attempt_id for at in (0, 0, 2)]
+    assert isinstance(found[2], AttemptSummarized)
+    assert found[2].changes == ["bind: locked became bound to node2"]
+    assert [each.status for each in found] == ["failed", "failed", "succeeded"]
 
 
-async def test_a_retry_hours_later_or_on_the_next_day_is_written_whole_in_the_same_episode() -> None:
+async def test_a_retry_hours_later_or_on_the_next_day_is_published_whole_in_the_same_episode() -> None:
     tries = [a_try(minute) for minute in (0, 5 * 60, 7 * 60, 22 * 60)]
-    index, _ = await written(*tries)
-    documents = [index.documents[events[0].attempt_id] for events in tries]
-    assert ["summary" in each for each in documents] == [True, False, True, True]
-    assert {each["episode"] for each in documents} == {tries[0][0].attempt_id}
+    found = [event for (event,) in await published_one_by_one(*tries)]
+    assert [isinstance(each, AttemptSummarized) for each in found] == [True, False, True, True]
+    assert {each.episode for each in found} == {tries[0][0].attempt_id}
 
 
 async def test_a_pod_of_the_same_name_is_another_pod() -> None:
     again = [event.model_copy(update={"pod": event.pod.model_copy(update={"uid": "other"})}) for event in a_try(1)]
-    index, _ = await written(a_try(0), again)
-    assert all("summary" in each for each in index.attempts.values())
-    assert len({each["episode"] for each in index.attempts.values()}) == 2
+    (one,), (other,) = await published_one_by_one(a_try(0), again)
+    assert isinstance(one, AttemptSummarized)
+    assert isinstance(other, AttemptSummarized)
+    assert one.episode != other.episode
 
 
-async def test_after_a_restart_the_next_retry_continues_the_episode() -> None:
-    index, topics, log = FakeIndex(), FakeTopics(), Log()
-    tries = [a_try(minute) for minute in range(3)]
-    for events in tries:
-        log.append(*events)
-        async with a_worker(index, topics) as worker:
-            await worker.read(*log.records[-len(events) :])
-    assert [each.get("repeats") for each in index.attempts.values()] == [None, *[tries[0][0].attempt_id] * 2]
+async def test_the_verdicts_of_another_scheduler_are_no_repetition() -> None:
+    other = [event.model_copy(update={"scheduler": "volcano"}) for event in a_try(1)]
+    (_,), (event,) = await published_one_by_one(a_try(0), other)
+    assert isinstance(event, AttemptSummarized)
+    assert event.episode == other[0].attempt_id
 
 
-@settings(max_examples=examples(15))
-@given(
-    changes=st.lists(st.booleans(), min_size=2, max_size=7),
-    sessions=st.lists(st.tuples(st.integers(0, 6), st.integers(0, 21)), max_size=4),
-)
-async def test_restarts_and_reading_again_change_nothing(changes: list[bool], sessions: list[tuple[int, int]]) -> None:
-    """A worker begins at or before the first unacknowledged record and is killed anywhere; another one continues."""
-    tries = [
-        a_try(minute, FREED if changed else None, **({"chosen": "node2"} if changed else {}))
-        for minute, changed in enumerate(changes)
-    ]
-    undisturbed, _ = await written(*tries)
-    index, topics, log = FakeIndex(), FakeTopics(), Log()
-    log.append(*(event for events in tries for event in events))
-    for attempts_back, many in sessions:
-        done = max(log.acknowledged, default=-1) + 1
-        start = max(done - len(tries[0]) * attempts_back, 0)
-        async with a_worker(index, topics) as worker:
-            await worker.read(*log.records[start : start + many])
-    async with a_worker(index, topics) as worker:
-        await worker.read(*log.records)
-    assert index.documents == undisturbed.documents
+async def test_what_a_bind_adds_to_a_repetition_that_only_the_topics_know(restart: bool) -> None:
+    late = a_bind(node="node1", attempt_id=a_try(1)[0].attempt_id, started_at=a_try(1)[0].started_at)
+    topics, log = FakeTopics(), Log()
+    log.append(*a_try(0), *a_try(1), late)
+    sessions = [log.records[:-1], log.records[-1:]] if restart else [log.records]
+    for records in sessions:
+        async with a_worker(topics) as worker:
+            await worker.read(*records)
+    found = topics.events(ATTEMPTS.name)[-1]
+    assert isinstance(found, AttemptSummarized)
+    assert (found.attempt_id, found.status, found.nodes) == (late.attempt_id, "succeeded", ["node1", "node2"])
+    assert encode_value(plain({"": found})[""]) == encode_value(summarize([*a_try(1), late]))
 
 
-async def test_what_a_bind_adds_to_an_attempt_that_only_the_index_knows() -> None:
-    index, topics, log = FakeIndex(), FakeTopics(), Log()
-    tries = [a_try(0), a_try(1)]
-    log.append(*tries[0], *tries[1])
-    late = a_bind(node="node1", attempt_id=tries[1][0].attempt_id, started_at=tries[1][0].started_at)
-    log.append(late)
-    async with a_worker(index, topics) as worker:
-        await worker.read(*log.records[:-1])
-    async with a_worker(index, topics) as worker:
-        await worker.read(log.records[-1])
-    found = whole(index, tries[1][0].attempt_id)
-    assert (found.status, found.nodes) == ("succeeded", ["node1", "node2"])
-
-
-def test_the_size_of_a_document_covers_its_line_of_the_request() -> None:
-    document = Document("i", "d", orjson.dumps({"at": datetime(2026, 1, 1, tzinfo=UTC)}))
-    assert len(body([document])) < document.size
+async def test_an_attempt_that_comes_after_a_later_one_is_compared_with_those_before_it() -> None:
+    tries = [a_try(0), a_try(2), a_try(1)]
+    found = [event for (event,) in await published_one_by_one(*tries)]
+    assert [each.episode for each in found] == [tries[0][0].attempt_id] * 3
