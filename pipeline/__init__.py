@@ -14,6 +14,7 @@ Floors, from the top; a module imports only what lies below it:
 ``alerts``        rules over the topics, and alerts for Alertmanager
 ``kube_events``   messages as Kubernetes events
 ``admin``         commands of an operator: provision, retention
+``trends``        the counts of each minute, summed up beside the worker
 ``dead_letters``  records that could not be processed: their form, and their commands
 ``sinks``         OpenSearch and Kafka: documents and records, written until they are stored
 ``settings``      the settings, each read from an environment variable

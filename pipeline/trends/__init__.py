@@ -1,0 +1,10 @@
+"""The trend counter: what attempts add to their minutes, summed up into rows. A task of the worker's process.
+
+    Kafka: attempt counts ─▶ process ─▶ partition_counts ─▶ trends (topic)
+
+====================  ==========================================================================
+``process``           the task: reads the topic, publishes rows every few seconds, commits
+``partition_counts``  pure: the rows of one partition, and from where to read them again
+``metrics``           what the task counts
+====================  ==========================================================================
+"""

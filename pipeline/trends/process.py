@@ -1,0 +1,164 @@
+"""The trend counter as a task: reads attempt counts, publishes the rows that they change, commits.
+
+Its own consumer group shares the partitions between the processes that run it. What is committed lies behind what is
+published: the next owner of a partition reads what it has to remember, and the open window, again (see
+``partition_counts``).
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from broker.consumer import (
+    Connection,
+    TopicPartition,
+    commit_until,
+    connected,
+    new_consumer,
+    on_assignment,
+    reconnecting,
+)
+from broker.producer import TopicsSink
+from broker.record import Outgoing
+from broker.topics import require, topic_names
+from pipeline.dead_letters.codec import dead_letter
+from pipeline.record_time import record_time
+from pipeline.settings import Settings
+from pipeline.sinks.kafka import topics_sink
+from pipeline.trends.metrics import Metrics
+from pipeline.trends.partition_counts import PartitionCounts
+from schemas.codec.records import Rejected, decode, encode
+from schemas.events import AttemptCounted
+from schemas.topics import ATTEMPT_COUNTS, DEAD_LETTERS, TRENDS
+
+logger = logging.getLogger(__name__)
+
+GROUP: Final = "schedulerlog-trends"
+MAX_RECORDS: Final = 200
+"""Of one turn, a few milliseconds: the task shares its event loop with the worker."""
+_FETCH_BYTES: Final = 256 * 1024
+"""Of one partition, about 500 records."""
+_POLL_MS: Final = 200
+_LONGEST_PUBLISH_SECONDS: Final = 3_600
+"""Rows may wait this long for the broker before the group gives the partitions to another process."""
+
+
+async def run(settings: Settings, metrics: Metrics) -> None:
+    """Count until cancelled, over broken connections. Raises ``NotProvisionedError`` if topics are missing."""
+    servers, longest_pause = settings.kafka_bootstrap_servers, settings.max_backoff_seconds
+    topics = topics_sink(servers, metrics.topics, longest_pause)
+    connection = Connection(longest_pause)
+
+    async def session() -> None:
+        require([ATTEMPT_COUNTS.name, TRENDS.name, DEAD_LETTERS.name], await topic_names(servers))
+        session_ms = int(settings.session_timeout_seconds * 1000)
+        consumer = new_consumer(
+            servers,
+            group=GROUP,
+            session_timeout_ms=session_ms,
+            heartbeat_interval_ms=session_ms // 3,
+            max_poll_interval_ms=_LONGEST_PUBLISH_SECONDS * 1000,
+            max_partition_fetch_bytes=_FETCH_BYTES,
+        )
+        counter = TrendCounter(consumer, topics, metrics, settings.count_seconds)
+        metrics.watch_attempts(lambda: counter.attempts)
+        consumer.subscribe([ATTEMPT_COUNTS.name], listener=on_assignment(counter.reassigned))
+        async with connected(consumer):
+            connection.established()
+            await counter.work()
+
+    try:
+        await reconnecting(session, connection)
+    finally:
+        await topics.close()
+
+
+class TrendCounter:
+    """The partitions that one consumer has, counted."""
+
+    def __init__(self, consumer: Any, topics: TopicsSink, metrics: Metrics, publish_seconds: float) -> None:
+        self._consumer, self._topics, self._metrics = consumer, topics, metrics
+        self._publish_seconds, self._published_at = publish_seconds, time.monotonic()
+        self._counts: dict[TopicPartition, PartitionCounts] = {}
+        self._next_offsets: dict[TopicPartition, int] = {}
+        self._committed: dict[TopicPartition, int | None] = {}
+        self._assignments = 0
+
+    @property
+    def attempts(self) -> int:
+        """In memory."""
+        return sum(map(len, self._counts.values()))
+
+    def reassigned(self) -> None:
+        """Continue with the partitions that are still there; called before anything is read of the new assignment."""
+        self._assignments += 1
+        assigned = self._consumer.assignment()
+        self._counts = {partition: counts for partition, counts in self._counts.items() if partition in assigned}
+        for partition in self._counts:
+            # Counts follow from the records alone, so they are right whoever had the partition meanwhile. The client
+            # would begin with the committed offset, and every rebalance would read ten minutes and more again.
+            self._consumer.seek(partition, self._next_offsets[partition])
+
+    async def work(self) -> None:
+        """Count and publish until cancelled. Raises ``KafkaError``."""
+        while True:
+            found = await self._consumer.getmany(timeout_ms=_POLL_MS, max_records=MAX_RECORDS)
+            if await self._open(found):
+                await self._topics.send(self._count(found))
+            if time.monotonic() - self._published_at >= self._publish_seconds:
+                await self._publish()
+            # A fetch of many records is handed out without waiting: the worker has its turns in between.
+            await asyncio.sleep(0)
+
+    async def _open(self, found: Mapping[TopicPartition, object]) -> bool:
+        """Begin with partitions that are new here. False if the group has reassigned partitions meanwhile: the records
+        are read again then."""
+        assignments = self._assignments
+        new = found.keys() - self._counts.keys()
+        committed = {partition: await self._consumer.committed(partition) for partition in new}
+        if assignments != self._assignments:
+            return False
+        self._committed |= committed
+        self._counts |= {each: PartitionCounts(each.partition, offset) for each, offset in committed.items()}
+        return True
+
+    def _count(self, found: Mapping[TopicPartition, Sequence[Any]]) -> list[Outgoing]:
+        """Count the records; returns the dead letters of those that can't be."""
+        dead_letters: list[Outgoing] = []
+        for partition, records in found.items():
+            for record in records:
+                event = decode(record.value, record.headers)
+                if isinstance(event, AttemptCounted):
+                    # Not after the record itself: a clock of a broker that was ahead would keep one window open.
+                    recorded_at = min(event.recorded_at, record_time(record))
+                    is_new = self._counts[partition].put(record.offset, recorded_at, event)
+                    self._metrics.records.labels("counted" if is_new else "repeated").inc()
+                else:
+                    cause = str(event) if isinstance(event, Rejected) else f"{event.TYPE} is not an attempt count"
+                    dead_letters.append(self._rejected(record, cause))
+            self._next_offsets[partition] = records[-1].offset + 1
+        return dead_letters
+
+    def _rejected(self, record: Any, cause: str) -> Outgoing:
+        self._metrics.records.labels("rejected").inc()
+        logger.warning("dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
+        return dead_letter(record, cause, datetime.now(UTC))
+
+    async def _publish(self) -> None:
+        self._published_at = time.monotonic()
+        taken = {partition: counts.take() for partition, counts in self._counts.items()}
+        await self._topics.send(
+            [Outgoing(TRENDS.name, encode(event)) for changes in taken.values() for event in changes.trends]
+        )
+        # After the rows of every window before: nothing publishes them again.
+        offsets = {
+            partition: changes.restart_offset
+            for partition, changes in taken.items()
+            if changes.restart_offset not in (None, self._committed.get(partition))
+        }
+        if offsets:
+            await commit_until(self._consumer, offsets)
+            self._committed |= offsets
