@@ -15,6 +15,8 @@ from broker.reader import TopicReader
 from broker.topics import wait_for_topics
 from pipeline.settings import Settings
 from pipeline.sinks.kafka import topics_sink
+from pipeline.trends.metrics import Metrics as TrendMetrics
+from pipeline.trends.process import run as count_trends
 from pipeline.worker import faust_app
 from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
@@ -142,7 +144,14 @@ class Worker:
         await first_of(self._provisioned(), self._tick())
         self._writing = asyncio.create_task(self._writer.run())
         # `first_of` cancels what it runs, but writing has to continue while `_read` drains the writer at its end.
-        await first_of(_shielded(self._writing), self._read(), self._tick(), self._expire(), self._watch_progress())
+        await first_of(
+            _shielded(self._writing),
+            self._read(),
+            self._tick(),
+            self._expire(),
+            self._watch_progress(),
+            count_trends(self._settings, TrendMetrics(self._metrics.registry)),
+        )
 
     async def close(self) -> None:
         """Stop publishing and close the connections, within seconds."""
