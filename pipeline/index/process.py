@@ -71,7 +71,7 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
     )
     topics = topics_sink(servers, metrics.topics, longest_pause)
     builder = BatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_bytes)
-    reader = _Reader(builder, IndexWriter(index, topics, metrics))
+    reader = Reader(builder, IndexWriter(index, topics, metrics))
     connection = Connection(longest_pause)
     metrics.watch("is_waiting", lambda: index.is_waiting)
     metrics.watch("behind_seconds", lambda: reader.behind_seconds)
@@ -99,11 +99,12 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
             await index.close()
 
 
-class _Reader:
+class Reader:
     """Fills a batch while the one before is written."""
 
-    def __init__(self, builder: BatchBuilder, writer: IndexWriter) -> None:
+    def __init__(self, builder: BatchBuilder, writer: IndexWriter, linger_seconds: float = LINGER_SECONDS) -> None:
         self._builder, self._writer = builder, writer
+        self._linger_seconds = linger_seconds
         self._writing: asyncio.Task[None] | None = None
         self._began_at = 0.0
         self._oldest_ms: int | None = None
@@ -130,7 +131,7 @@ class _Reader:
 
     async def _step(self, consumer: Any) -> None:
         was_empty = self._builder.is_empty
-        patience = _POLL_SECONDS if was_empty else max(self._began_at + LINGER_SECONDS - time.monotonic(), 0.0)
+        patience = _POLL_SECONDS if was_empty else max(self._began_at + self._linger_seconds - time.monotonic(), 0.0)
         found = await consumer.getmany(timeout_ms=int(patience * 1000), max_records=_RECORDS_A_STEP)
         for records in found.values():
             for record in records:
@@ -147,7 +148,7 @@ class _Reader:
         if self._builder.is_full or not has_found:
             return True
         is_idle = self._writing is None or self._writing.done()
-        return is_idle and time.monotonic() >= self._began_at + LINGER_SECONDS
+        return is_idle and time.monotonic() >= self._began_at + self._linger_seconds
 
     async def _hand_over(self, consumer: Any) -> None:
         if self._writing:

@@ -135,9 +135,6 @@ class SummaryParts:
         )  # fmt: skip
 
     def _remove(self, partition: Partition, key: _Key) -> _Incomplete:
-        waiting = self._waiting[partition]
-        each = waiting.pop(key)
+        each = self._waiting[partition].pop(key)
         self._size -= each.size
-        if not waiting:
-            del self._waiting[partition]
         return each
