@@ -1,6 +1,7 @@
-"""An unchanged retry compared with a first attempt: bytes in the index, and CPU of the worker."""
+"""An unchanged retry compared with a first attempt: bytes in the index, and CPU of worker and index writer."""
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
 
@@ -9,7 +10,8 @@ import httpx
 from bench import cluster
 from bench.backends import FOLDER
 from bench.report import Figure, Result
-from bench.worker import PATIENT, WARM_UP_ATTEMPTS, feed, start_worker
+from bench.services import PATIENT, feed, start_both
+from bench.worker import WARM_UP_ATTEMPTS
 from demo.stack import provisioned
 from schemas.codec.records import EncodedRecord
 
@@ -30,7 +32,7 @@ def retries() -> Result:
     return Result(
         "retries",
         "Unchanged retries against the first attempts of the same pods: the index on disk (segments merged) and "
-        " the worker's CPU. Goals: 0.02 of the bytes, 0.5 of the CPU",
+        "the CPU of worker and index writer. Goals: 0.02 of the bytes, 0.5 of the CPU",
         ", ".join(f"{pods} pods at {nodes:,} nodes" for nodes, pods in SIZES.items())
         + f", each retried {TIMES} times, in {ROUNDS} rounds; "
         "between pods every device changes, between the attempts of a pod nothing",
@@ -40,31 +42,31 @@ def retries() -> Result:
 
 def _at(nodes: int, pods: int) -> Iterator[Figure]:
     """CPU over several rounds, because the speed of a machine varies; bytes from the first round."""
-    first_cpu = again_cpu = first_bytes = again_bytes = 0.0
+    first_cpu: Counter[str] = Counter()
+    again_cpu: Counter[str] = Counter()
+    first_bytes = again_bytes = 0.0
     tries = pods * TIMES
     with provisioned(FOLDER / "retries", **PATIENT) as (backends, processes):
-        worker = start_worker(processes)
-        done = WARM_UP_ATTEMPTS
+        servers, pids = backends.bootstrap_servers, start_both(processes)
         warm_up = cluster.warm_up(nodes, WARM_UP_ATTEMPTS, changing=True)
-        feed(processes, backends, worker, list(chain.from_iterable(warm_up)), done)
+        feed(processes, servers, pids, list(chain.from_iterable(warm_up)))
         before = _bytes(backends.opensearch_url)
         for number in range(ROUNDS):
             # All pods once, then each again: a retry follows its own attempt, with the others' in between.
-            done += pods
-            first_cpu += feed(processes, backends, worker, _records(nodes, pods, number), done)
+            first_cpu.update(feed(processes, servers, pids, _records(nodes, pods, number)))
             after_first = _bytes(backends.opensearch_url) if not number else 0
             again: list[EncodedRecord] = []
             for _ in range(TIMES):
                 again += _records(nodes, pods, number)
-            done += tries
-            again_cpu += feed(processes, backends, worker, again, done)
+            again_cpu.update(feed(processes, servers, pids, again))
             if not number:
                 first_bytes, again_bytes = after_first - before, _bytes(backends.opensearch_url) - after_first
     yield Figure(f"{nodes:,} nodes: first attempt", first_bytes / pods, "index bytes")
     yield _against(f"{nodes:,} nodes: unchanged retry", again_bytes / tries, first_bytes / pods, "index bytes")
-    first, retry = (cpu / ROUNDS * 1000 for cpu in (first_cpu / pods, again_cpu / tries))
-    yield Figure(f"{nodes:,} nodes: first attempt", first, "CPU ms of the worker")
-    yield _against(f"{nodes:,} nodes: unchanged retry", retry, first, "CPU ms of the worker")
+    for name in pids:
+        first, retry = (cpu[name] / ROUNDS * 1000 for cpu in (first_cpu, again_cpu))
+        yield Figure(f"{nodes:,} nodes, {name}: first attempt", first / pods, "CPU ms")
+        yield _against(f"{nodes:,} nodes, {name}: unchanged retry", retry / tries, first / pods, "CPU ms")
 
 
 def _against(path: str, value: float, first: float, unit: str) -> Figure:

@@ -28,89 +28,59 @@ NODES = 5_000
 VERDICTS = NODES * DEVICES_PER_NODE
 READERS = ("aiokafka", "faust")
 WARM_UP_ATTEMPTS = 30
-PATIENT = {"SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "120"}
-"""The worker is paused while records are sent, and must keep its partitions meanwhile."""
 
 
 def worker(attempts: int = 120) -> Result:
-    """CPU of the whole worker (decode, fold, documents, messages, Faust) and of readers that only decode and count."""
+    """CPU of worker and index writer (decode, fold, publish; documents, index) and of readers that only decode and
+    count."""
     # Every device changes between two attempts.
     records = list(chain(*cluster.attempts(NODES, attempts, changing=True)))
     warm_up = len(records) // attempts * WARM_UP_ATTEMPTS
     with provisioned(FOLDER / "worker", **PATIENT) as (backends, processes):
-        whole = run_worker(processes, backends, records, attempts)
-        seconds = {
-            client: read(client, backends.bootstrap_servers, DECISIONS.name, len(records), warm_up)
-            for client in READERS
-        }
+        servers = backends.bootstrap_servers
+        whole = run_pipeline(processes, servers, records, attempts, NODES)
+        seconds = {client: read(client, servers, DECISIONS.name, len(records), warm_up) for client in READERS}
     with provisioned(FOLDER / "worker", SCHEDULERLOG_STORE_DEVICES="false", **PATIENT) as (backends, processes):
-        lean = run_worker(processes, backends, records, attempts)
+        lean = run_pipeline(processes, backends.bootstrap_servers, records, attempts, NODES)
     with provisioned(FOLDER / "worker", **PATIENT) as (backends, processes):
-        still = run_worker(processes, backends, list(chain(*cluster.attempts(NODES, attempts))), attempts)
+        same = list(chain(*cluster.attempts(NODES, attempts)))
+        still = run_pipeline(processes, backends.bootstrap_servers, same, attempts, NODES)
     counted = attempts * VERDICTS
     unit = "verdicts per CPU second"
     figures = [
         Figure("raw aiokafka, decode and count", counted / seconds["aiokafka"], unit),
         Figure("Faust agent, decode and count", counted / seconds["faust"], unit),
-        Figure("the worker, Kafka to index", counted / whole[0], unit, note=whole[1]),
-        Figure("the worker, without storing device rows", counted / lean[0], unit, note=lean[1]),
-        Figure("the worker, Kafka to index, while no device changes", counted / still[0], unit, note=still[1]),
+        Figure("Kafka to index", counted / whole[0], unit, note=whole[1]),
+        Figure("Kafka to index, without storing device rows", counted / lean[0], unit, note=lean[1]),
+        Figure("Kafka to index, while no device changes", counted / still[0], unit, note=still[1]),
     ]
     return Result(
         "worker",
-        "The pipeline worker against readers of the same records that decode and count, nothing else",
+        "Worker and index writer together, from decisions to the index, against readers of the same records that "
+        "decode and count, nothing else",
         f"{attempts} attempts of {NODES:,} nodes x {DEVICES_PER_NODE} devices, all refused: {len(records)} records",
         against_first(figures, lambda first, this: this / first),
     )
 
 
-def run_worker(
-    processes: Processes, backends: embedded.Backends, records: list[EncodedRecord], attempts: int
+def run_pipeline(
+    processes: Processes, servers: str, records: list[EncodedRecord], attempts: int, nodes: int
 ) -> tuple[float, str]:
-    """CPU seconds of a worker from the first record to the last document, and a note.
+    """CPU seconds of worker and index writer from the first record to the last document, and a note.
 
     Other attempts come before: what happens once (imports, connections, buffers that grow for the first thirty
     attempts) is not part of the cost of an attempt.
     """
-    pid = start_worker(processes)
-    warm_up = list(chain(*cluster.warm_up(NODES, WARM_UP_ATTEMPTS)))
-    feed(processes, backends, pid, warm_up, WARM_UP_ATTEMPTS)
-    seconds = feed(processes, backends, pid, records, WARM_UP_ATTEMPTS + attempts)
-    note = f"{seconds / attempts * 1000:.3g} ms an attempt, {resident_mib(pid):.0f} MiB resident"
-    processes.stop("worker")
-    return seconds, note
-
-
-def start_worker(processes: Processes, name: str = "worker") -> int:
-    """Start a worker and wait until it has its partitions; returns its process id."""
-    port = free_ports(name)[name]
-    processes.start(name, "pipeline", "worker", "--metrics-address", port, "--instance-id", name)
-    processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
-    return processes.pid(name)
-
-
-def feed(
-    processes: Processes, backends: embedded.Backends, worker: int, records: Iterable[EncodedRecord], attempts: int
-) -> float:
-    """CPU seconds of the worker, which is ``PATIENT``, until the index has ``attempts`` attempts in total."""
-    before = cpu_seconds(worker)
-    # Sending while the worker reads would make its work more expensive: both share caches and hyper-threads.
-    # A stopped process sends no heartbeats, hence the long session timeout of ``PATIENT``.
-    os.kill(worker, signal.SIGSTOP)
-    try:
-        send(backends.bootstrap_servers, DECISIONS.name, records)
-    finally:
-        os.kill(worker, signal.SIGCONT)
-    while _documents(backends.opensearch_url) < attempts:
-        processes.check()
-        time.sleep(0.2)
-    return cpu_seconds(worker) - before
-
-
-def _documents(index_url: str) -> int:
-    httpx.post(f"{index_url}/schedulerlog-attempts*/_refresh", timeout=30)
-    answer = httpx.get(f"{index_url}/schedulerlog-attempts*/_count", timeout=30).json()
-    return int(answer.get("count", 0))
+    pids = start_both(processes)
+    feed(processes, servers, pids, list(chain(*cluster.warm_up(nodes, WARM_UP_ATTEMPTS))))
+    spent = feed(processes, servers, pids, records)
+    parts = [
+        f"{name} {seconds / attempts * 1000:.3g} ms, {resident_mib(pids[name]):.0f} MiB"
+        for name, seconds in spent.items()
+    ]
+    for name in pids:
+        processes.stop(name)
+    return sum(spent.values()), f"an attempt: {'; '.join(parts)}"
 
 
 def read(client: str, servers: str, topic: str, records: int, warm_up: int = 0) -> float:

@@ -37,9 +37,8 @@ def _take_batches() -> None:
     async def records(_app: Any, stream: Any) -> AsyncIterator[Record]:
         async for runs in stream.take(20, within=0.1):
             for record in (each for run in runs for each in run):
-                milliseconds = round(record.timestamp * 1000) if record.timestamp < 1e11 else record.timestamp
                 about = record.topic, record.partition, record.offset, record.key, record.value, record.headers
-                yield Record(*about, milliseconds, lambda: None)
+                yield Record(*about, record.timestamp, lambda: None)
 
     setattr(faust_app, "records", records)
 
@@ -139,7 +138,7 @@ def _two_agents_side_by_side() -> None:
     turn = count()
 
     async def processing(decisions: agent.DecisionsAgent, record: Any) -> None:
-        other = others.setdefault(id(decisions), agent.DecisionsAgent(decisions._writers, decisions._metrics))
+        other = others.setdefault(id(decisions), agent.DecisionsAgent(decisions._writer, decisions._metrics))
         await process(decisions if next(turn) % 2 else other, record)
 
     setattr(agent.DecisionsAgent, "_process", processing)

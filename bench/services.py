@@ -1,0 +1,79 @@
+"""The processes of the pipeline as benchmarks run them: started, fed with records, and their CPU time."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from broker.consumer import TopicPartition, connected, new_consumer
+from bench.backends import send
+from bench.cpu import cpu_seconds
+from demo.processes import Processes, free_ports
+from schemas.codec.records import EncodedRecord
+from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS, Topic
+
+PATIENT = {"SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "120"}
+"""Processes are paused while records are sent, and must keep their partitions meanwhile."""
+WORKERS: Final = "schedulerlog-pipeline"
+INDEX_WRITERS: Final = "schedulerlog-index"
+INDEXED: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES)
+Pids = Mapping[str, int]
+"""Process id by name."""
+
+
+def start_worker(processes: Processes, name: str = "worker") -> int:
+    """Start a worker and wait until it has its partitions; returns its process id."""
+    return _started(processes, name, "worker", "--instance-id", name)
+
+
+def start_index(processes: Processes, name: str = "index") -> int:
+    """Start an index writer and wait until it is connected; returns its process id."""
+    return _started(processes, name, "index")
+
+
+def start_both(processes: Processes) -> Pids:
+    return {"worker": start_worker(processes), "index": start_index(processes)}
+
+
+def _started(processes: Processes, name: str, *command: str) -> int:
+    port = free_ports(name)[name]
+    processes.start(name, "pipeline", *command, "--metrics-address", port)
+    processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
+    return processes.pid(name)
+
+
+def feed(processes: Processes, servers: str, pids: Pids, records: Iterable[EncodedRecord]) -> dict[str, float]:
+    """CPU seconds of each of the processes (worker, and index where it runs) until all that follows from the decisions
+    is published, and indexed."""
+    before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+    # Sending while they read would make their work more expensive: both share caches and hyper-threads. A stopped
+    # process sends no heartbeats, hence the long session timeout of ``PATIENT``.
+    for pid in pids.values():
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        send(servers, DECISIONS.name, records)
+    finally:
+        for pid in pids.values():
+            os.kill(pid, signal.SIGCONT)
+    settled(processes, servers, WORKERS, (DECISIONS,))
+    if "index" in pids:
+        settled(processes, servers, INDEX_WRITERS, INDEXED)
+    return {name: cpu_seconds(pid) - before[name] for name, pid in pids.items()}
+
+
+def settled(processes: Processes, servers: str, group: str, topics: Iterable[Topic]) -> None:
+    """Return when the group has committed all that the topics hold."""
+    listed = list(topics)
+    while asyncio.run(unacknowledged(servers, group, listed)):
+        processes.check()
+        time.sleep(0.2)
+
+
+async def unacknowledged(servers: str, group: str, topics: Iterable[Topic]) -> int:
+    """How many records of the topics the group has not committed."""
+    async with connected(new_consumer(servers, group=group)) as consumer:
+        consumer.assign([TopicPartition(topic.name, each) for topic in topics for each in range(topic.partitions)])
+        ends: dict[TopicPartition, int] = await consumer.end_offsets(consumer.assignment())
+        return sum([end - (await consumer.committed(each) or 0) for each, end in ends.items()])
