@@ -1,8 +1,7 @@
 """An unchanged retry compared with a first attempt: bytes in the index, and CPU of worker and index writer."""
 
 import time
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 import httpx
@@ -42,8 +41,8 @@ def retries() -> Result:
 
 def _at(nodes: int, pods: int) -> Iterator[Figure]:
     """CPU over several rounds, because the speed of a machine varies; bytes from the first round."""
-    first_cpu: Counter[str] = Counter()
-    again_cpu: Counter[str] = Counter()
+    first_cpu: dict[str, float] = {}
+    again_cpu: dict[str, float] = {}
     first_bytes = again_bytes = 0.0
     tries = pods * TIMES
     with provisioned(FOLDER / "retries", **PATIENT) as (backends, processes):
@@ -53,12 +52,12 @@ def _at(nodes: int, pods: int) -> Iterator[Figure]:
         before = _bytes(backends.opensearch_url)
         for number in range(ROUNDS):
             # All pods once, then each again: a retry follows its own attempt, with the others' in between.
-            first_cpu.update(feed(processes, servers, pids, _records(nodes, pods, number)))
+            _add(first_cpu, feed(processes, servers, pids, _records(nodes, pods, number)))
             after_first = _bytes(backends.opensearch_url) if not number else 0
             again: list[EncodedRecord] = []
             for _ in range(TIMES):
                 again += _records(nodes, pods, number)
-            again_cpu.update(feed(processes, servers, pids, again))
+            _add(again_cpu, feed(processes, servers, pids, again))
             if not number:
                 first_bytes, again_bytes = after_first - before, _bytes(backends.opensearch_url) - after_first
     yield Figure(f"{nodes:,} nodes: first attempt", first_bytes / pods, "index bytes")
@@ -67,6 +66,11 @@ def _at(nodes: int, pods: int) -> Iterator[Figure]:
         first, retry = (cpu[name] / ROUNDS * 1000 for cpu in (first_cpu, again_cpu))
         yield Figure(f"{nodes:,} nodes, {name}: first attempt", first / pods, "CPU ms")
         yield _against(f"{nodes:,} nodes, {name}: unchanged retry", retry / tries, first / pods, "CPU ms")
+
+
+def _add(sums: dict[str, float], more: Mapping[str, float]) -> None:
+    for name, seconds in more.items():
+        sums[name] = sums.get(name, 0.0) + seconds
 
 
 def _against(path: str, value: float, first: float, unit: str) -> Figure:

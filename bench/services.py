@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from broker.consumer import TopicPartition, connected, new_consumer
 from bench.backends import send
 from bench.cpu import cpu_seconds
+from broker.consumer import TopicPartition, connected, new_consumer
 from demo.processes import Processes, free_ports
 from schemas.codec.records import EncodedRecord
 from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS, Topic

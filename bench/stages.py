@@ -1,4 +1,4 @@
-"""From Kafka to bulk bodies at three sizes: the CPU time of worker and index writer together, against a plain reader."""
+"""From Kafka to bulk bodies at three sizes: the CPU time of worker and index writer, against that of a plain reader."""
 
 import json
 import subprocess

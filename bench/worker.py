@@ -1,24 +1,20 @@
 """The Faust worker compared with raw aiokafka and the same decoder; a record per device compared with columns."""
 
 import json
-import os
-import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 
-import httpx
 import orjson
 
-import embedded
 from bench import cluster
 from bench.backends import FOLDER, send
 from bench.cluster import DEVICES_PER_NODE
-from bench.cpu import cpu_seconds, resident_mib
+from bench.cpu import resident_mib
 from bench.report import Figure, Result, against_first
-from demo.processes import Processes, free_ports
+from bench.services import PATIENT, feed, start_both
+from demo.processes import Processes
 from demo.stack import provisioned
 from schemas.codec.records import EncodedRecord, decode
 from schemas.events import DevicesJudged

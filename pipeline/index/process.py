@@ -79,7 +79,15 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
 
     async def session() -> None:
         require([topic.name for topic in (*READ, DEAD_LETTERS)], await topic_names(servers))
-        consumer = new_consumer(servers, group=group, max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000)
+        session_ms = int(settings.session_timeout_seconds * 1000)
+        consumer = new_consumer(
+            servers,
+            group=group,
+            session_timeout_ms=session_ms,
+            # Three heartbeats may be lost before the session ends.
+            heartbeat_interval_ms=session_ms // 4,
+            max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000,
+        )
         # Positions begin where the group has committed: what was read and is not written comes again.
         consumer.subscribe([topic.name for topic in READ], listener=on_assignment(builder.forget))
         async with connected(consumer):
@@ -120,7 +128,7 @@ class Reader:
         """Read until Kafka fails, or until cancelled."""
         try:
             while True:
-                await self._step(consumer)
+                await self.step(consumer)
         finally:
             if self._writing:
                 # What it has not committed is read again.
@@ -129,7 +137,7 @@ class Reader:
                 self._writing = None
             self._builder.forget()
 
-    async def _step(self, consumer: Any) -> None:
+    async def step(self, consumer: Any) -> None:
         was_empty = self._builder.is_empty
         patience = _POLL_SECONDS if was_empty else max(self._began_at + self._linger_seconds - time.monotonic(), 0.0)
         found = await consumer.getmany(timeout_ms=int(patience * 1000), max_records=_RECORDS_A_STEP)
