@@ -18,15 +18,17 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any, Final
 
-from broker.consumer import connected, new_consumer
+from broker.consumer import TopicPartition, connected, new_consumer
 from broker.record import Outgoing, Record
 from pipeline.index.batch_builder import BatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
 from pipeline.index.process import READ, Reader
+from pipeline.index.state_audit import Ends, StateAudit
 from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document, batches, body
 from pipeline.sinks.bulk_result import WriteResult
+from pipeline.sinks.msearch import Hits, Search
 from pipeline.worker import attempt_records
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord, OpenAttempts
 from schemas.codec.records import EncodedRecord, Rejected, decode
@@ -147,6 +149,15 @@ class NullSink:
     async def send(self, outgoing: Sequence[Outgoing]) -> None:
         """Does nothing: nothing is refused here."""
 
+    async def search(self, searches: Sequence[Search]) -> list[Hits]:
+        return [[] for _ in searches]
+
+    async def ends(self) -> Ends:
+        return {}
+
+    async def committed(self, partitions: Sequence[TopicPartition]) -> Ends:
+        return dict.fromkeys(partitions, 0)
+
 
 async def without_index(servers: str, warm_up: int, attempts: int) -> float:
     """CPU seconds of this process from the last body of the warm-up to the last body of all."""
@@ -154,7 +165,8 @@ async def without_index(servers: str, warm_up: int, attempts: int) -> float:
     gc.set_threshold(50_000, 20, 100)  # as the index writer sets it
     null_sink = NullSink()
     builder = BatchBuilder(SummaryParts(), _REQUESTS * BATCH_DOCUMENTS, _REQUESTS * BATCH_BYTES)
-    reader = Reader(builder, IndexWriter(null_sink, null_sink, Metrics()))
+    audit = StateAudit(null_sink, null_sink, null_sink, lambda: datetime.now(UTC))
+    reader = Reader(builder, IndexWriter(null_sink, null_sink, Metrics()), audit)
     async with connected(new_consumer(servers, *(topic.name for topic in READ), group="bench-bodies")) as consumer:
         while null_sink.attempts < warm_up:
             await reader.step(consumer)

@@ -9,6 +9,7 @@ Any number of these processes share the partitions of the topics.
 ``batch_builder``  records as a batch of documents, and how far they may be committed
 ``summary_parts``  the records of a long summary, until all of them are there
 ``documents``      the documents of each event
+``state_audit``    findings: verdicts whose node states were lost
 ``metrics``        what the process counts
 =================  =================================================================
 """

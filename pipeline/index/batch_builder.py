@@ -11,7 +11,7 @@ from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts, T
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode
-from schemas.events import AttemptSummarized
+from schemas.events import AttemptSummarized, DevicesJudged
 
 
 class RejectedRecord(NamedTuple):
@@ -29,6 +29,8 @@ class Batch:
     """Documents that never change once they are written."""
     versioned: dict[tuple[str, str], Document] = field(default_factory=dict)
     """By index and id: of several versions the index needs the greatest alone."""
+    verdicts: list[DevicesJudged] = field(default_factory=list)
+    """Those whose documents are among them: they refer to node states."""
     rejected: list[RejectedRecord] = field(default_factory=list)
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How many records, by topic and outcome."""
@@ -112,6 +114,8 @@ class BatchBuilder:
             return self._reject([record], str(event))
         if isinstance(event, AttemptSummarized):
             return self._add_part(partition, SummaryPart(event, record))
+        if isinstance(event, DevicesJudged):
+            self._batch.verdicts.append(event)
         documents = documents_of(ReadEvent(event, record))
         if documents is None:
             return "passed_over"

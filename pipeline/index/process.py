@@ -8,7 +8,9 @@ import asyncio
 import gc
 import logging
 import time
-from typing import Any, Final
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol
 
 from broker.consumer import (
     Connection,
@@ -19,17 +21,20 @@ from broker.consumer import (
     on_assignment,
     reconnecting,
 )
+from broker.positions import committed_by, ends_of
 from broker.topics import require, topic_names
 from pipeline.index.batch_builder import Batch, BatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
+from pipeline.index.state_audit import Ends, StateAudit, auditing
 from pipeline.index.summary_parts import SummaryParts
 from pipeline.settings import Settings
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink, client
 from process.addresses import HostPort
 from process.health import always, serving
-from process.signals import until_stopped
+from process.signals import first_of, until_stopped
+from schemas.events import DevicesJudged
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS
 
 logger = logging.getLogger(__name__)
@@ -71,7 +76,8 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
     )
     topics = topics_sink(servers, metrics.topics, longest_pause)
     builder = BatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_bytes)
-    reader = Reader(builder, IndexWriter(index, topics, metrics))
+    audit = StateAudit(index, topics, _StatePositions(servers, group), lambda: datetime.now(UTC))
+    reader = Reader(builder, IndexWriter(index, topics, metrics), audit)
     connection = Connection(longest_pause)
     metrics.watch("is_waiting", lambda: index.is_waiting)
     metrics.watch("behind_seconds", lambda: reader.behind_seconds)
@@ -89,7 +95,7 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
             max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000,
         )
         # Positions begin where the group has committed: what was read and is not written comes again.
-        consumer.subscribe([topic.name for topic in READ], listener=on_assignment(builder.forget))
+        consumer.subscribe([topic.name for topic in READ], listener=on_assignment(reader.forget))
         async with connected(consumer):
             connection.established()
             await reader.work(consumer)
@@ -101,17 +107,41 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
             await index.check()
-            await reconnecting(session, connection)
+            await first_of(reconnecting(session, connection), auditing(audit))
         finally:
             await topics.close()
             await index.close()
 
 
+class _StatePositions:
+    def __init__(self, servers: str, group: str) -> None:
+        self._servers, self._group = servers, group
+
+    async def ends(self) -> Ends:
+        return await ends_of(self._servers, NODE_STATES.name)
+
+    async def committed(self, partitions: Sequence[TopicPartition]) -> Ends:
+        return await committed_by(self._servers, self._group, partitions)
+
+
+class StateReferences(Protocol):
+    """What is told of the verdicts whose documents are written."""
+
+    def refer(self, event: DevicesJudged) -> None: ...
+    def clear(self) -> None: ...
+
+
 class Reader:
     """Fills a batch while the one before is written."""
 
-    def __init__(self, builder: BatchBuilder, writer: IndexWriter, linger_seconds: float = LINGER_SECONDS) -> None:
-        self._builder, self._writer = builder, writer
+    def __init__(
+        self,
+        builder: BatchBuilder,
+        writer: IndexWriter,
+        references: StateReferences,
+        linger_seconds: float = LINGER_SECONDS,
+    ) -> None:
+        self._builder, self._writer, self._references = builder, writer, references
         self._linger_seconds = linger_seconds
         self._writing: asyncio.Task[None] | None = None
         self._began_at = 0.0
@@ -136,6 +166,11 @@ class Reader:
                 await asyncio.gather(self._writing, return_exceptions=True)
                 self._writing = None
             self._builder.forget()
+
+    def forget(self) -> None:
+        """Partitions have moved: what was read and is not written yet is read again, by this process or another."""
+        self._builder.forget()
+        self._references.clear()
 
     async def step(self, consumer: Any) -> None:
         was_empty = self._builder.is_empty
@@ -167,6 +202,8 @@ class Reader:
 
     async def _write(self, consumer: Any, batch: Batch) -> None:
         await self._writer.write(batch)
+        for verdicts in batch.verdicts:
+            self._references.refer(verdicts)
         # After everything is in the index: a crash before this line reads the records again, which changes nothing.
         await commit_until(
             consumer, {TopicPartition(*partition): offset for partition, offset in batch.committable.items()}

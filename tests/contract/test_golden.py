@@ -11,6 +11,7 @@ from schemas.codec.records import decode, encode
 from schemas.events import (
     EVENTS,
     AttemptConcluded,
+    AttemptCounted,
     AttemptRepeated,
     AttemptSummarized,
     BindConcluded,
@@ -25,6 +26,7 @@ from schemas.events import (
     NodeRegistered,
     NodesJudged,
     NodeStateChanged,
+    PodHistoryChanged,
     PodObserved,
     TrendsCounted,
 )
@@ -310,13 +312,31 @@ def test_trends_count_attempts_pods_nodes_and_devices() -> None:
     event = golden(TrendsCounted, "001")
     columns = (event.dimension, event.attempts, event.pods, event.nodes, event.devices)
     assert [each[0] for each in columns] == ["all", 2, 1, 8, 64]
+    assert event.recorded_at < event.started_at
     assert golden(TrendsCounted, "002").id != event.id
+
+
+def test_an_attempt_counts_anew_and_says_what_no_longer_counts() -> None:
+    event, before = golden(AttemptCounted, "001"), golden(AttemptCounted, "002")
+    assert (event.adds.status, before.adds.status, before.replaces) == ("succeeded", "pending", None)
+    assert event.replaces is not None
+    assert event.replaces.version == before.adds.version < event.adds.version
+    assert dict(zip(event.adds.value, event.adds.nodes.tolist(), strict=True))["CardInsufficientMemory"] == 6
+
+
+def test_a_history_says_where_the_summary_lies_that_an_attempt_repeats() -> None:
+    event = golden(PodHistoryChanged, "001")
+    assert event.previous is not None
+    assert event.latest.whole == event.previous.whole
+    assert (event.latest.whole.attempt_id, event.latest.whole.offsets) == (event.previous.attempt_id, [4711, 4712])
+    assert golden(PodHistoryChanged, "002").previous is None
 
 
 def test_a_repetition_names_the_attempt_that_has_the_rest_and_the_first_of_its_episode() -> None:
     event = golden(AttemptRepeated, "001")
     assert event.repeats == event.episode != event.attempt_id
     assert event.repeats_started_at == event.episode_started_at < event.started_at
+    assert (event.offered_nodes, event.reasons) == (8, ["CardInsufficientMemory"])
     assert golden(AttemptRepeated, "002").id != event.id
 
 

@@ -15,6 +15,7 @@ from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
 from process.errors import NotProvisionedError
+from schemas.events import DevicesJudged
 from schemas.topics import ATTEMPTS
 from tests.support.builders.events import a_summary
 from tests.support.builders.summary_parts import summary_in_parts
@@ -69,13 +70,18 @@ def a_log(attempts: int) -> TopicLog:
     return log
 
 
+class NoReferences:
+    def refer(self, event: DevicesJudged) -> None: ...
+    def clear(self) -> None: ...
+
+
 class Running:
     """A reader at work on a log, with an index that is slow."""
 
     def __init__(self, log: TopicLog, max_documents: int = 10, at_once: int = 1) -> None:
         self.index, self.consumer = SlowIndex(), Consumer(log, at_once)
         self.builder = BatchBuilder(SummaryParts(), max_documents, 1_000_000)
-        self.reader = Reader(self.builder, IndexWriter(self.index, FakeTopics(), Metrics()), linger_seconds=0.0)
+        self.reader = Reader(self.builder, IndexWriter(self.index, FakeTopics(), Metrics()), NoReferences(), 0.0)
 
     async def __aenter__(self) -> Self:
         self.task = asyncio.create_task(self.reader.work(self.consumer))

@@ -1,0 +1,27 @@
+"""How far a group has read a topic, and how far the topic goes."""
+
+from collections.abc import Iterable
+
+from broker.consumer import TopicPartition, connected, new_consumer
+from broker.topics import administration, partitions_of
+
+
+async def ends_of(bootstrap_servers: str, topic: str) -> dict[TopicPartition, int]:
+    """Of each partition the offset that its next record will have. Raises ``NotProvisionedError`` where the topic is
+    missing; ``KafkaError``, ``OSError``."""
+    async with administration(bootstrap_servers) as admin:
+        partitions = await partitions_of(admin, [topic])
+    async with connected(new_consumer(bootstrap_servers)) as consumer:
+        ends: dict[TopicPartition, int] = await consumer.end_offsets(partitions)
+        return ends
+
+
+async def committed_by(
+    bootstrap_servers: str, group: str, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int]:
+    """What the group has committed of these partitions, whoever reads them; 0 before the first commit. Raises
+    ``KafkaError``, ``OSError``."""
+    wanted = list(partitions)
+    async with administration(bootstrap_servers) as admin:
+        found = await admin.list_consumer_group_offsets(group, partitions=wanted)
+    return {partition: max(found[partition].offset, 0) for partition in wanted}

@@ -1,0 +1,145 @@
+"""A verdict whose node state was lost is a finding; one whose state is still on its way is not."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from broker.consumer import TopicPartition
+from broker.errors import KafkaError
+from pipeline.index.state_audit import Ends, StateAudit
+from schemas.codec.records import decode
+from schemas.events import DevicesJudged, FindingReported
+from schemas.topics import NODE_STATES
+from tests.support.builders.events import ATTEMPT, STARTED, devices_judged
+from tests.support.builders.node_states import EPOCH
+from tests.support.fakes.index_and_topics import FakeTopics
+
+PARTITIONS = [TopicPartition(NODE_STATES.name, number) for number in range(2)]
+
+
+def state_of(node: str, revision: int = 7) -> str:
+    return f"hami-scheduler/{node}/state/{EPOCH}/{revision}"
+
+
+def verdicts(*nodes: str, revision: int = 7, **fields: Any) -> DevicesJudged:
+    return devices_judged(nodes, revision=[revision] * len(nodes), **fields)
+
+
+class FakeStates:
+    """The index and the topic of node states: which states are where, and how far the group has read."""
+
+    def __init__(self, *indexed: str) -> None:
+        self.indexed = set(indexed)
+        self.end, self.read = 10, 0
+        self.failure: Exception | None = None
+        self.searched: list[list[str]] = []
+
+    async def ends(self) -> Ends:
+        if self.failure:
+            raise self.failure
+        return dict.fromkeys(PARTITIONS, self.end)
+
+    async def committed(self, partitions: Sequence[TopicPartition]) -> Ends:
+        return {partition: self.end if partition.partition == 0 else self.read for partition in partitions}
+
+    async def search(self, searches: Sequence[Any]) -> list[list[dict[str, Any]]]:
+        answers = []
+        for _, body in searches:
+            ids = body["query"]["ids"]["values"]
+            self.searched.append(ids)
+            answers.append([{"_id": name} for name in ids if name in self.indexed])
+        return answers
+
+
+class Audited:
+    def __init__(self, states: FakeStates) -> None:
+        self.states, self.topics, self.now = states, FakeTopics(), STARTED
+        self.audit = StateAudit(states, self.topics, states, lambda: self.now)
+
+    async def steps(self, count: int = 3) -> list[FindingReported]:
+        """The findings after so many checks."""
+        for _ in range(count):
+            await self.audit.check()
+        found = [decode(each.record.value, each.record.headers) for each in self.topics.sent]
+        return [event for event in found if isinstance(event, FindingReported)]
+
+
+async def test_a_state_that_the_index_has_is_no_finding() -> None:
+    states = FakeStates(state_of("node1"), state_of("node2"))
+    states.read = 10
+    audited = Audited(states)
+    audited.audit.refer(verdicts("node1", "node2"))
+    assert await audited.steps() == []
+    assert states.searched == [[state_of("node1"), state_of("node2")]]
+
+
+async def test_a_lost_state_is_one_finding_of_the_attempt_with_the_states_named() -> None:
+    states = FakeStates(state_of("node2"))
+    states.read = 10
+    audited = Audited(states)
+    audited.audit.refer(verdicts("node1", "node2", "node3"))
+    (finding,) = await audited.steps(5)
+    assert (finding.finding, finding.attempt_id) == ("StateMissing", ATTEMPT["attempt_id"])
+    assert (finding.found_at, finding.numbers) == (STARTED, {"missing_states": 2})
+    assert finding.evidence == [
+        f"the verdicts refer to {state_of(node)}, which is not in the index" for node in ("node1", "node3")
+    ]
+
+
+async def test_nothing_is_looked_for_before_the_group_has_read_as_far_as_the_topic_went() -> None:
+    audited = Audited(FakeStates())
+    audited.audit.refer(verdicts("node1"))
+    assert await audited.steps(5) == []
+    assert audited.states.searched == []
+    audited.states.read = 10
+    assert len(await audited.steps(2)) == 1
+
+
+async def test_a_state_that_only_the_second_search_finds_is_no_finding() -> None:
+    states = FakeStates()
+    states.read = 10
+    audited = Audited(states)
+    audited.audit.refer(verdicts("node1"))
+    assert await audited.steps(2) == []
+    states.indexed.add(state_of("node1"))
+    assert await audited.steps(3) == []
+
+
+async def test_a_revision_is_looked_for_once_and_the_next_one_again() -> None:
+    states = FakeStates(state_of("node1", 7), state_of("node1", 8))
+    states.read = 10
+    audited = Audited(states)
+    for revision in (7, 7, 8):
+        audited.audit.refer(verdicts("node1", revision=revision))
+        await audited.steps()
+    assert states.searched == [[state_of("node1", 7)], [state_of("node1", 8)]]
+
+
+async def test_verdicts_without_a_state_and_those_of_days_before_are_not_checked() -> None:
+    audited = Audited(FakeStates())
+    audited.states.read = 10
+    audited.audit.refer(verdicts("node1", revision=-1))
+    audited.now = STARTED + timedelta(days=1, seconds=1)
+    audited.audit.refer(verdicts("node2"))
+    assert await audited.steps(5) == []
+
+
+async def test_while_kafka_does_not_answer_nothing_is_forgotten() -> None:
+    audited = Audited(FakeStates())
+    audited.states.read, audited.states.failure = 10, KafkaError()
+    audited.audit.refer(verdicts("node1"))
+    with pytest.raises(KafkaError):
+        await audited.audit.check()
+    audited.states.failure = None
+    assert len(await audited.steps()) == 1
+
+
+async def test_after_a_rebalance_what_was_not_checked_is_left_to_the_next_owner() -> None:
+    audited = Audited(FakeStates())
+    audited.audit.refer(verdicts("node1"))
+    await audited.steps(1)
+    audited.states.read = 10
+    audited.audit.clear()
+    assert await audited.steps(5) == []
