@@ -1,7 +1,9 @@
 """Looks up the latest attempt of a pod: in memory while that is current, else in memory and in the index."""
 
+import asyncio
 import time
 from dataclasses import dataclass
+from typing import Final
 
 from api.index.attempt_reader import read_latest_attempt
 from api.index.client import IndexDownError, OpenSearch
@@ -9,6 +11,9 @@ from api.memory.attempts_consumer import TopicState
 from api.memory.latest_attempts import CachedAttempt, LatestAttempts
 from api.metrics import Metrics
 from schemas.events import AttemptSummarized
+
+LOOK_SECONDS: Final = 0.02
+"""How often a request that waits for the index looks whether the topic has brought the pod meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +67,20 @@ class AttemptLookup:
         if cached and self._memory_is_current():
             return cached
         # While this process can't read Kafka, the index may get an attempt that memory does not have.
+        reading = asyncio.ensure_future(read_latest_attempt(self.index, namespace, name))
         try:
-            indexed = await read_latest_attempt(self.index, namespace, name)
+            while not (await asyncio.wait({reading}, timeout=LOOK_SECONDS))[0]:
+                # An index that stands still would hold the request until its time-out, while the topic has the pod.
+                if arrived := self.current_in_memory(namespace, name):
+                    return arrived
+            indexed = await reading
         # An attempt that may be out of date is a better answer than none.
         except IndexDownError:
             if cached:
                 return cached
             raise
+        finally:
+            reading.cancel()
         stored = [attempt for attempt in (cached, IndexedAttempt(*indexed) if indexed else None) if attempt]
         return max(stored, key=lambda attempt: attempt.recency, default=None)
 

@@ -1,9 +1,17 @@
-"""The delay from a decision to its answer by the API, while attempts come at a steady rate."""
+"""The delay from a decision to its answer by the API, while attempts come at a steady rate.
+
+Three times: on a machine that is otherwise quiet, with OpenSearch stopped in the middle, and beside a process that uses
+one core.
+"""
 
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -15,11 +23,13 @@ from bench.cluster import DEVICES_PER_NODE
 from bench.cpu import cpu_seconds
 from bench.report import Figure, Result
 from demo.reader import schedulerlog_path
-from demo.stack import stack
+from demo.stack import Stack, stack
 
 NODES, A_SECOND = 500, 20
 SECONDS = 40
 WARM_SECONDS = 5
+STOPPED_SECONDS = 60
+"""In the middle of a run that is longer by so much."""
 POLL_SECONDS = 0.004
 WATCHED = 2
 """One of so many attempts is watched, so that the requests to the API do not become the load."""
@@ -40,54 +50,111 @@ def steady() -> Result:
     folder = FOLDER / "steady"
     folder.mkdir(parents=True, exist_ok=True)
     names = cluster.write(NODES, folder / "source.json")
+    figures: list[Figure] = []
     with stack(folder, folder / "source.json") as running:
-        pids = {name: running.processes.pid(name) for name in ("scheduler", "worker", "api")}
-        pids["OpenSearch"] = running.backends.opensearch.pid
-        before = {name: cpu_seconds(pid) for name, pid in pids.items()}
-        delays = asyncio.run(_run(running.url("scheduler"), running.url("api"), names))
-        running.processes.check()
-        spent = [
-            f"{name} {(cpu_seconds(pid) - before[name]) / (SECONDS + WARM_SECONDS) * 100:.0f} %"
-            for name, pid in pids.items()
-        ]
-    load = f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
-    p50, p99 = np.percentile(delays.answers, [50, 99]) * 1000
-    filter_p50, filter_p99 = np.percentile(delays.filters, [50, 99]) * 1000
+        load = _Load(running, names)
+        figures += load.measured("quiet", SECONDS)
+        figures += load.measured("OpenSearch stopped", SECONDS + STOPPED_SECONDS, stopped_seconds=STOPPED_SECONDS)
+        with _a_burning_process():
+            figures += load.measured("beside a process that uses one core", SECONDS)
     return Result(
         "steady",
-        "From the scheduler's answer until the API gives the schedulerlog, at a steady rate. Goal: p99 below 250 ms",
+        "From the scheduler's answer until the API gives the schedulerlog, at a steady rate. Goals for p99: quiet 60 "
+        f"ms; OpenSearch stopped (SIGSTOP) for {STOPPED_SECONDS} s in the middle 150 ms; beside a process that uses "
+        "one core 400 ms",
         f"{A_SECOND} attempts a second of {NODES} nodes x {DEVICES_PER_NODE} devices "
-        f"({A_SECOND * NODES * DEVICES_PER_NODE:,} verdicts/s) for {SECONDS} s, {len(delays.answers)} watched; {load}",
-        (
-            Figure("decision to API, p50", float(p50), "ms", note=f"CPU of a core: {', '.join(spent)}"),
-            Figure("decision to API, p99", float(p99), "ms", note=f"{max(delays.answers) * 1000:.0f} at most"),
-            Figure("POST /filter, p50", float(filter_p50), "ms"),
-            Figure("POST /filter, p99", float(filter_p99), "ms", note=f"{delays.late} sent late"),
-        ),
+        f"({A_SECOND * NODES * DEVICES_PER_NODE:,} verdicts/s) for {SECONDS} s or longer, one of {WATCHED} watched; "
+        f"{os.cpu_count()} cores",
+        tuple(figures),
     )
 
 
-async def _run(scheduler: str, api: str, names: list[str]) -> Delays:
-    delays, watching = Delays(), set[asyncio.Task[None]]()
-    began = time.perf_counter()
-    connection = await _Connection.to(scheduler)
-    for number in range((SECONDS + WARM_SECONDS) * A_SECOND):
-        # At fixed times, not after the previous answer: else a slow server would be asked less often and look fast.
-        due = began + number / A_SECOND
-        delays.late += time.perf_counter() > due + 1 / A_SECOND
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))
+@contextmanager
+def _a_burning_process() -> Iterator[None]:
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as burning:
+        try:
+            yield
+        finally:
+            burning.kill()
+
+
+class _Load:
+    """Attempts at a running stack; every pod has another number."""
+
+    def __init__(self, running: Stack, names: list[str]) -> None:
+        self._running, self._names = running, names
+        self._next = 0
+
+    def measured(self, where: str, seconds: int, *, stopped_seconds: int = 0) -> list[Figure]:
+        """Delays of ``seconds``, OpenSearch being stopped for ``stopped_seconds`` in the middle of them."""
+        running = self._running
+        pids = {name: running.processes.pid(name) for name in ("scheduler", "worker", "index", "api")}
+        pids["OpenSearch"] = running.backends.opensearch.pid
+        before = {name: cpu_seconds(pid) for name, pid in pids.items()}
+        delays = asyncio.run(self._run(seconds, stopped_seconds))
+        running.processes.check()
+        spent = [
+            f"{name} {(cpu_seconds(pid) - before[name]) / (seconds + WARM_SECONDS) * 100:.0f} %"
+            for name, pid in pids.items()
+        ]
+        p50, p99 = np.percentile(delays.answers, [50, 99]) * 1000
+        filter_p50, filter_p99 = np.percentile(delays.filters, [50, 99]) * 1000
+        most = f"{max(delays.answers) * 1000:.0f} at most; load average {os.getloadavg()[0]:.1f}"
+        return [
+            Figure(f"{where}: decision to API, p50", float(p50), "ms", note=f"CPU of a core: {', '.join(spent)}"),
+            Figure(f"{where}: decision to API, p99", float(p99), "ms", note=most),
+            Figure(f"{where}: POST /filter, p50", float(filter_p50), "ms"),
+            Figure(f"{where}: POST /filter, p99", float(filter_p99), "ms", note=f"{delays.late} sent late"),
+        ]
+
+    async def _run(self, seconds: int, stopped_seconds: int) -> Delays:
+        delays, watching = Delays(), set[asyncio.Task[None]]()
+        stop_at = WARM_SECONDS + (seconds - stopped_seconds) / 2
+        began = time.perf_counter()
+        connection = await _Connection.to(self._running.url("scheduler"))
+        stopping = asyncio.create_task(self._stop_index(stop_at, stopped_seconds))
+        try:
+            for number in range((seconds + WARM_SECONDS) * A_SECOND):
+                # At fixed times, not after the previous answer: else a slow server would be asked less often and look
+                # fast.
+                due = began + number / A_SECOND
+                delays.late += time.perf_counter() > due + 1 / A_SECOND
+                await asyncio.sleep(max(0.0, due - time.perf_counter()))
+                # Connections, indices and the JVM's compiled code are not there yet in the first seconds.
+                if watched := await self._attempt(connection, delays, is_warm=number >= WARM_SECONDS * A_SECOND):
+                    watching.add(watched)
+            await asyncio.gather(*watching)
+        finally:
+            await stopping
+            await connection.close()
+        return delays
+
+    async def _attempt(
+        self, connection: "_Connection", delays: Delays, *, is_warm: bool
+    ) -> "asyncio.Task[None] | None":
+        """Decide about the next pod; the task that watches for its answer, if it is to be watched."""
+        number, self._next = self._next, self._next + 1
         pod = cluster.a_hopeless_pod(number)
-        body = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": names}).encode()
+        body = json.dumps({"Pod": pod, "Nodes": None, "NodeNames": self._names}).encode()
         sent_at = time.perf_counter()
         await connection.request("POST", "/filter", body)
         answered_at = time.perf_counter()
-        # Connections, indices and the JVM's compiled code are not there yet in the first seconds.
-        if number >= WARM_SECONDS * A_SECOND:
-            delays.filters.append(answered_at - sent_at)
-            if number % WATCHED == 0:
-                watching.add(asyncio.create_task(_watch(api, f"llm/hopeless-{number}", answered_at, delays)))
-    await asyncio.gather(*watching)
-    return delays
+        if not is_warm:
+            return None
+        delays.filters.append(answered_at - sent_at)
+        if number % WATCHED:
+            return None
+        return asyncio.create_task(_watch(self._running.url("api"), f"llm/hopeless-{number}", answered_at, delays))
+
+    async def _stop_index(self, after_seconds: float, seconds: int) -> None:
+        if not seconds:
+            return
+        await asyncio.sleep(after_seconds)
+        self._running.backends.opensearch.pause()
+        try:
+            await asyncio.sleep(seconds)
+        finally:
+            self._running.backends.opensearch.resume()
 
 
 async def _watch(api: str, pod: str, decided: float, delays: Delays) -> None:

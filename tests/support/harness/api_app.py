@@ -1,7 +1,7 @@
 """The whole application without a network: memory is filled by hand, OpenSearch is a function."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import httpx
 import orjson
@@ -17,6 +17,7 @@ from schemas.events import AttemptSummarized
 SETTINGS = Settings(kafka_bootstrap_servers="127.0.0.1:1", opensearch_url="http://127.0.0.1:2")
 POD = "/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog"
 Answering = Callable[[httpx.Request], httpx.Response]
+SlowlyAnswering = Callable[[httpx.Request], Awaitable[httpx.Response]]
 
 
 def nothing_found(_: httpx.Request) -> httpx.Response:
@@ -39,8 +40,8 @@ def holding(*summaries: AttemptSummarized) -> Answering:
 
 
 class Caller:
-    def __init__(self, answering: Answering = nothing_found) -> None:
-        self.app: FastAPI = create_app(SETTINGS, httpx.MockTransport(answering))
+    def __init__(self, answering: Answering | SlowlyAnswering = nothing_found) -> None:
+        self.app: FastAPI = create_app(SETTINGS, httpx.MockTransport(answering))  # type: ignore[arg-type]
         transport = httpx.ASGITransport(self.app, raise_app_exceptions=False)
         self.client = httpx.AsyncClient(transport=transport, base_url="http://api")
 

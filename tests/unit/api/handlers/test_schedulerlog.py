@@ -98,6 +98,21 @@ async def test_a_pod_in_memory_is_answered_while_the_index_is_down() -> None:
     assert (await caller.get(POD)).status_code == 200
 
 
+async def test_a_pod_that_the_topic_brings_while_the_index_stands_still_is_answered() -> None:
+    asked = asyncio.Event()
+
+    async def standing_still(_: httpx.Request) -> httpx.Response:
+        asked.set()
+        return await asyncio.Future()
+
+    caller = Caller(standing_still)
+    caller.remember()
+    answering = asyncio.create_task(caller.get(POD))
+    await asked.wait()
+    caller.remember(a_summary())
+    assert (await answering).status_code == 200
+
+
 async def test_a_pod_that_is_not_in_memory_is_503_and_not_404_while_the_index_is_down() -> None:
     answer = await Caller(down).get(POD)
     assert answer.status_code == 503
