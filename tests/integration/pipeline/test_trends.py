@@ -1,0 +1,137 @@
+"""The trend counter on a real broker: in two workers, killed and rebalanced, each attempt is counted once."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+
+import embedded
+from demo.processes import Processes, free_ports
+from pipeline.trends.process import GROUP
+from schemas.codec.records import decode, encode
+from schemas.events import AttemptCounted, PodRef, TrendsCounted
+from schemas.topics import ATTEMPT_COUNTS, DEAD_LETTERS, TRENDS
+from tests.support.builders.events import STARTED, a_contribution, an_attempt_counted
+from tests.support.harness.pipeline_process import Pipeline
+from tests.support.harness.topics import provision_all
+from tests.support.waiting import until
+
+
+BEGAN = STARTED.replace(second=0, microsecond=0)
+PARTITIONS = 2
+
+
+@pytest.fixture
+def running(own_backends: Callable[..., embedded.Backends], tmp_path: Path) -> Iterator[Pipeline]:
+    """A broker with the topics of the contract. Workers need no index."""
+    servers = own_backends(only="kafka")
+    asyncio.run(provision_all(servers.bootstrap_servers))
+    settings = {
+        "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": servers.bootstrap_servers,
+        "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:1",
+        "SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "2",
+    }
+    with Processes(tmp_path / "logs", settings) as processes:
+        yield Pipeline(servers, processes, int(free_ports("worker")["worker"]))
+
+
+def counts_of(partition: int, first: int, end: int) -> list[AttemptCounted]:
+    """Attempts that are pending at first and then succeed, one a second; a third of them twelve minutes later."""
+    found = []
+    for number in range(first, end):
+        name = f"pod-{partition}-{number}"
+        fields = {"attempt_id": f"attempt-{name}", "pod": PodRef(namespace="counted", name=name, uid=f"uid-{name}")}
+        at = BEGAN + timedelta(seconds=number)
+        pending = a_contribution(version=1, status="pending")
+        succeeded = a_contribution(version=2, status="succeeded")
+        later = at + timedelta(minutes=12 if number % 3 == 0 else 0)
+        found.append(an_attempt_counted(**fields, recorded_at=at, adds=pending))
+        found.append(an_attempt_counted(**fields, recorded_at=later, adds=succeeded, replaces=pending))
+    return found
+
+
+def send(running: Pipeline, first: int, end: int) -> None:
+    async def sent() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
+            for partition in range(PARTITIONS):
+                for event in counts_of(partition, first, end):
+                    key, value, headers = encode(event)
+                    await producer.send(ATTEMPT_COUNTS.name, value, key=key, headers=headers, partition=partition)
+            await producer.flush()
+
+    asyncio.run(sent())
+
+
+def rows(running: Pipeline) -> dict[str, int]:
+    """Result to number of attempts, of the rows with the greatest version."""
+    latest: dict[tuple[object, ...], TrendsCounted] = {}
+    contents: dict[str, bytes] = {}
+    for record in running.topic(TRENDS.name):
+        event = decode(record.value, record.headers)
+        assert isinstance(event, TrendsCounted)
+        # Published again by another worker, the same id has the same content.
+        assert contents.setdefault(event.id, record.value) == record.value
+        place = event.started_at, event.partition, event.recorded_at, event.part
+        if place not in latest or latest[place].version < event.version:
+            latest[place] = event
+    sums: Counter[str] = Counter()
+    for event in latest.values():
+        for result, dimension, attempts in zip(event.result, event.dimension, event.attempts, strict=True):
+            sums[result] += int(attempts) if dimension == "all" else 0
+    return dict(sums)
+
+
+def committed(running: Pipeline) -> list[int | None]:
+    async def read() -> list[int | None]:
+        servers = running.servers.bootstrap_servers
+        async with AIOKafkaConsumer(bootstrap_servers=servers, group_id=GROUP, enable_auto_commit=False) as consumer:
+            return [await consumer.committed(TopicPartition(ATTEMPT_COUNTS.name, each)) for each in range(PARTITIONS)]
+
+    return asyncio.run(read())
+
+
+def wait_counted(running: Pipeline, attempts: int) -> None:
+    """Return when the rows show that each attempt has succeeded."""
+    expected = {"pending": 0, "succeeded": PARTITIONS * attempts}
+    assert until(lambda: rows(running), lambda found: found == expected) == expected
+
+
+def test_each_attempt_is_counted_once_whichever_workers_are_killed(running: Pipeline) -> None:
+    other = replace(running, port=int(free_ports("other")["other"]))
+    running.start("worker", "--instance-id", "first")
+    running.wait_ready("worker")
+    # More than are remembered, so that an offset is committed from which a restart reads again.
+    send(running, 0, 6_500)
+    wait_counted(running, 6_500)
+    found = until(lambda: committed(running), all)
+    assert all(offset and offset < 2 * 6_500 for offset in found)
+    # Partitions move while attempts come, then one worker is killed, then the other one.
+    other.start("other", "--instance-id", "second")
+    send(running, 6_500, 6_600)
+    other.wait_ready("other")
+    running.processes.kill("worker")
+    send(running, 6_600, 6_700)
+    wait_counted(running, 6_700)
+    running.processes.kill("other")
+    running.start("worker", "--instance-id", "first")
+    # What a killed worker had published it publishes again.
+    send(running, 6_650, 6_750)
+    wait_counted(running, 6_750)
+
+
+def test_what_is_no_attempt_count_is_a_dead_letter(running: Pipeline) -> None:
+    async def sent() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
+            await producer.send_and_wait(ATTEMPT_COUNTS.name, b"{", key=b"broken", headers=encode(counted).headers)
+
+    counted = counts_of(0, 0, 1)[0]
+    running.start()
+    running.wait_ready()
+    asyncio.run(sent())
+    found = until(lambda: [each.value for each in running.topic(DEAD_LETTERS.name) if each.key == b"broken"])
+    assert set(found) == {b"{"}
