@@ -9,9 +9,11 @@ import typer
 from rich.console import Console
 
 from bench import api, backlog, ingest, report, retries, scheduling, stages, steady, worker
+from bench.away import index_away
 from bench.backends import FOLDER
 from bench.choosing import choosing
 from bench.filter import filter_call, pod_update
+from bench.takeover import takeover
 from bench.wire import wire
 
 BENCHMARKS: dict[str, Callable[[], report.Result]] = {
@@ -27,6 +29,8 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "indexing": backlog.indexing,
     "scaling": backlog.scaling,
     "steady": steady.steady,
+    "index-away": index_away,
+    "takeover": takeover,
     "api": api.api,
     "ingest": ingest.ingest,
     "ingest-kai": ingest.ingest_kai,

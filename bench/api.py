@@ -9,6 +9,7 @@ from bench import cluster, load
 from bench.backends import FOLDER, send, start_bare
 from bench.cpu import cpu_seconds
 from bench.report import Figure, Result, against_first
+from bench.services import start_both
 from demo.processes import free_ports
 from demo.reader import schedulerlog_path
 from demo.stack import provisioned
@@ -21,8 +22,8 @@ REQUESTS = 4_000
 def api() -> Result:
     """Compares server CPU per request, which does not depend on how much of the two cores the client uses."""
     with provisioned(FOLDER / "api") as (backends, processes):
-        ports = free_ports("worker", "api", "bare")
-        processes.start("worker", "pipeline", "worker", "--metrics-address", ports["worker"])
+        ports = free_ports("api", "bare")
+        start_both(processes)
         processes.start("api", "api", "serve", "--listen", ports["api"])
         processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")
         send(backends.bootstrap_servers, DECISIONS.name, chain(*cluster.attempts(NODES, 1)))
@@ -55,7 +56,7 @@ def _when_there(url: str) -> bytes:
 
 
 def _document_url(index_url: str) -> str:
-    # Memory answers an attempt before the worker has written it to the index.
+    # Memory answers an attempt before the index writer has written it.
     for _ in range(300):
         httpx.post(f"{index_url}/schedulerlog-attempts*/_refresh", timeout=30)
         hits = httpx.get(f"{index_url}/schedulerlog-attempts*/_search", timeout=30).json()["hits"]["hits"]

@@ -30,7 +30,7 @@ CONNECTIONS = 2
 WARM_UP_SHARE = 0.2
 """Share of the work that is not measured: connecting, creating indices and compiling happen once only."""
 SCALING_NODES, SCALING_ATTEMPTS = 500, 2_000
-_INDEXED = re.compile(r'^schedulerlog_index_documents_total\{outcome="done"\} (\S+)$', re.MULTILINE)
+INDEXED = re.compile(r'^schedulerlog_index_documents_total\{outcome="done"\} (\S+)$', re.MULTILINE)
 _PUBLISHED = re.compile(r"^schedulerlog_worker_attempts_published_total\{.*\} (\S+)$", re.MULTILINE)
 
 
@@ -77,7 +77,7 @@ def _indexed(
             before = post_all(backends.opensearch_url, of_day(documents, "2001.01.02"))
             # Raw ``_bulk`` runs before and after, because the speed of a shared machine drifts during a run.
             jvm_before = cpu_seconds(jvm)
-            indexed, note = drained(processes, "index", ["index"], _INDEXED, len(documents))
+            indexed, note = drained(processes, "index", ["index"], INDEXED, len(documents))
             note += f", OpenSearch {cpu_seconds(jvm) - jvm_before:.1f} s"
             after = post_all(backends.opensearch_url, of_day(documents, "2001.01.03"))
     raw = 2 * len(documents) / (before + after)
@@ -140,7 +140,7 @@ def drained(
     began = 0.0
     while done < total:
         processes.check()
-        done = sum(_count(url, counter) for url in urls)
+        done = sum(counted(url, counter) for url in urls)
         # The rate starts at a reading, not at the exact share: polls are 50 ms apart.
         if done >= WARM_UP_SHARE * total and not first:
             first, began = done, time.perf_counter()
@@ -155,7 +155,7 @@ def drained(
     return (done - first) / seconds, f"{seconds:.1f} s; CPU: {', '.join(names)} {spent:.1f} s"
 
 
-def _count(url: str, counter: re.Pattern[str]) -> int:
+def counted(url: str, counter: re.Pattern[str]) -> int:
     try:
         return int(sum(map(float, counter.findall(httpx.get(url, timeout=5).text))))
     except httpx.TransportError:

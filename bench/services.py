@@ -28,17 +28,17 @@ def start_worker(processes: Processes, name: str = "worker") -> int:
     return _started(processes, name, "worker", "--instance-id", name)
 
 
-def start_index(processes: Processes, name: str = "index") -> int:
-    """Start an index writer and wait until it is connected; returns its process id."""
-    return _started(processes, name, "index")
+def start_index(processes: Processes, name: str = "index", port: str | None = None) -> int:
+    """Start an index writer and wait until it is connected; returns its process id. ``port`` has its metrics."""
+    return _started(processes, name, "index", port=port)
 
 
 def start_both(processes: Processes) -> Pids:
     return {"worker": start_worker(processes), "index": start_index(processes)}
 
 
-def _started(processes: Processes, name: str, *command: str) -> int:
-    port = free_ports(name)[name]
+def _started(processes: Processes, name: str, *command: str, port: str | None = None) -> int:
+    port = port or free_ports(name)[name]
     processes.start(name, "pipeline", *command, "--metrics-address", port)
     processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
     return processes.pid(name)

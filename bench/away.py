@@ -1,0 +1,112 @@
+"""OpenSearch is down while attempts come: what is known meanwhile, what memory that takes, and the catch-up."""
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from typing import Final
+
+import httpx
+from aiokafka import AIOKafkaProducer
+
+from bench import cluster
+from bench.backends import FOLDER
+from bench.backlog import INDEXED, counted, of_day, post_all
+from bench.bodies import InProcess
+from bench.cpu import resident_mib
+from bench.report import Figure, Result
+from bench.services import INDEX_WRITERS, WORKERS, settled, start_index, start_worker
+from bench.services import INDEXED as INDEXED_TOPICS
+from demo.processes import free_ports
+from demo.reader import schedulerlog_path
+from demo.stack import provisioned
+from pipeline.sinks.bulk import Document
+from schemas.codec.records import EncodedRecord
+from schemas.topics import DECISIONS
+
+NODES, A_SECOND = 100, 50
+MINUTES: Final = float(os.environ.get("BENCH_AWAY_MINUTES", "15"))
+SAMPLES = 200
+"""So many of the pods are asked for at the end, before the index is back."""
+
+
+def index_away() -> Result:
+    """Goals: all pods known, memory flat, and 0.8 of raw ``_bulk`` when it catches up."""
+    attempts = [(records, documents) for records, documents in _attempts(int(MINUTES * 60 * A_SECOND))]
+    documents = [each for _, made in attempts for each in made]
+    with provisioned(FOLDER / "index-away") as (backends, processes):
+        servers, url = backends.bootstrap_servers, backends.opensearch_url
+        post_all(url, of_day(documents, "2001.01.01"))  # a JVM compiles what runs often
+        before = post_all(url, of_day(documents, "2001.01.02"))
+        ports = free_ports("index", "api")
+        pids = {"worker": start_worker(processes), "index": start_index(processes, port=ports["index"])}
+        processes.start("api", "api", "serve", "--listen", ports["api"], SCHEDULERLOG_API_CACHED_PODS="1000000")
+        processes.wait_ready("api", f"http://127.0.0.1:{ports['api']}/readyz")
+        backends.opensearch.kill()
+        memory = asyncio.run(_send(servers, [records for records, _ in attempts], pids))
+        settled(processes, servers, WORKERS, (DECISIONS,))
+        known = _known(f"http://127.0.0.1:{ports['api']}", len(attempts))
+        backends.opensearch.start()
+        began = time.perf_counter()
+        settled(processes, servers, INDEX_WRITERS, INDEXED_TOPICS)
+        seconds = time.perf_counter() - began
+        written = counted(f"http://127.0.0.1:{ports['index']}/metrics", INDEXED)
+        after = post_all(url, of_day(documents, "2001.01.03"))
+    raw = 2 * len(documents) / (before + after)
+    return Result(
+        "index-away",
+        "OpenSearch down: pods that the API knows meanwhile, memory in the first and in the last minute, and the "
+        "catch-up from the restart of OpenSearch on against raw _bulk of the same bodies before and after. "
+        "Goals: all, flat, 0.8",
+        f"{MINUTES:g} minutes of {A_SECOND} attempts a second of {NODES} nodes x {cluster.DEVICES_PER_NODE} devices: "
+        f"{len(attempts):,} attempts, {len(documents):,} documents without trends",
+        (
+            Figure("pods known while it is down", known, "of those asked for", round(known / SAMPLES, 3)),
+            *(
+                Figure(f"{name}: memory", last, "MiB", round(last / first, 3), f"{first:.0f} MiB in the first minute")
+                for name, (first, last) in memory.items()
+            ),
+            Figure("raw _bulk", raw, "documents/s"),
+            Figure(
+                "the catch-up", written / seconds, "documents/s", round(written / seconds / raw, 3), f"{seconds:.0f} s"
+            ),
+        ),
+    )
+
+
+def _attempts(count: int) -> list[tuple[list[EncodedRecord], list[Document]]]:
+    """Between two attempts one node changes."""
+    alone = InProcess()
+    return [(records, alone.attempt(records)) for records in cluster.attempts(NODES, count, changing=1 / NODES)]
+
+
+async def _send(
+    servers: str, attempts: Sequence[Sequence[EncodedRecord]], pids: dict[str, int]
+) -> dict[str, tuple[float, float]]:
+    """Send at a steady rate; the largest resident size of each process (MiB) in the first minute, and in the last."""
+    sizes: dict[str, list[tuple[float, float]]] = {name: [] for name in pids}
+    began = time.monotonic()
+    async with AIOKafkaProducer(
+        bootstrap_servers=servers, compression_type="zstd", enable_idempotence=True
+    ) as producer:
+        for number, records in enumerate(attempts):
+            for record in records:
+                await producer.send(DECISIONS.name, record.value, key=record.key, headers=record.headers)
+            if number % A_SECOND == 0:
+                for name, pid in pids.items():
+                    sizes[name].append((time.monotonic() - began, resident_mib(pid)))
+            await asyncio.sleep(max(0.0, began + number / A_SECOND - time.monotonic()))
+        await producer.flush()
+    end = time.monotonic() - began
+    return {
+        name: (max(size for at, size in found if at <= 60), max(size for at, size in found if at >= end - 60))
+        for name, found in sizes.items()
+    }
+
+
+def _known(api: str, attempts: int) -> int:
+    """How many of a sample of the pods the API knows."""
+    step = max(1, attempts // SAMPLES)
+    with httpx.Client(base_url=api, timeout=30) as client:
+        answers = [client.get(schedulerlog_path(f"llm/hopeless-{number * step}")) for number in range(SAMPLES)]
+    return sum(answer.is_success for answer in answers)
