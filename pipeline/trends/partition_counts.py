@@ -27,7 +27,7 @@ smaller one: it would not count the first window that it reads."""
 class Changes(NamedTuple):
     trends: list[TrendsCounted]
     restart_offset: int | None
-    """May be committed when ``trends`` are published: reading from there goes on with the same rows. None: the offset
+    """May be committed when ``trends`` are published: reading from there continues with the same rows. None: the offset
     that is committed, or the beginning of the topic where none is."""
 
 

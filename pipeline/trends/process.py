@@ -98,8 +98,9 @@ class TrendCounter:
         assigned = self._consumer.assignment()
         self._counts = {partition: counts for partition, counts in self._counts.items() if partition in assigned}
         for partition in self._counts:
-            # Counts follow from the records alone, so they are right whoever had the partition meanwhile. The client
-            # would begin with the committed offset, and every rebalance would read ten minutes and more again.
+            # Counts follow from the records alone, so they are right whichever process had the partition meanwhile.
+            # The client would begin with the committed offset, and every rebalance would read ten minutes and more
+            # again.
             self._consumer.seek(partition, self._next_offsets[partition])
 
     async def work(self) -> None:

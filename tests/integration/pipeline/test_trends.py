@@ -21,7 +21,6 @@ from tests.support.harness.pipeline_process import Pipeline
 from tests.support.harness.topics import provision_all
 from tests.support.waiting import until
 
-
 BEGAN = STARTED.replace(second=0, microsecond=0)
 PARTITIONS = 2
 
