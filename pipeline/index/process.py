@@ -196,6 +196,9 @@ class Reader:
     async def _hand_over(self, consumer: Any) -> None:
         if self._writing:
             await self._writing
+        # Partitions may have moved meanwhile: then nothing is left of the batch.
+        if self._builder.is_empty:
+            return
         batch = self._builder.take()
         self._oldest_ms = batch.oldest_ms
         self._writing = asyncio.create_task(self._write(consumer, batch))

@@ -44,6 +44,7 @@ class Consumer:
         return {PARTITION: found} if found else {}
 
     async def commit(self, offsets: dict[TopicPartition, int]) -> None:
+        assert offsets, "the client refuses to commit nothing"
         self.commits.append(offsets[PARTITION])
 
 

@@ -1,0 +1,175 @@
+"""The index writer on a real broker and index: shared by processes, killed at any time, each document once."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import orjson
+import pytest
+from aiokafka import AIOKafkaProducer
+
+from schemas.codec.chunking import join
+from schemas.codec.records import EncodedRecord, encode, encode_value
+from schemas.documents.node_states import node_state_of
+from schemas.events import Event, FindingReported, NodeStateChanged, PodRef
+from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS, Topic
+from tests.support.builders.events import (
+    ATTEMPT,
+    STARTED,
+    a_repetition,
+    a_summary,
+    devices_judged,
+    some_trends,
+)
+from tests.support.builders.node_states import OBSERVED, a_node_state, a_random_state
+from tests.support.builders.summary_parts import summary_in_parts
+from tests.support.harness.pipeline_process import INDEX_WRITERS, INDEXED, Pipeline
+from tests.support.waiting import until
+
+Json = dict[str, Any]
+Records = Sequence[tuple[Topic, Event]]
+NODES = [f"node-{number}" for number in range(8)]
+
+
+@pytest.fixture
+def running(provisioned: Pipeline) -> Iterator[Pipeline]:
+    yield provisioned
+    for server in provisioned.servers.servers:
+        if not server.is_alive:
+            server.start()
+    provisioned.stop_all()
+
+
+def send(running: Pipeline, records: Sequence[tuple[Topic, EncodedRecord]]) -> None:
+    async def sent() -> None:
+        async with AIOKafkaProducer(bootstrap_servers=running.servers.bootstrap_servers) as producer:
+            for topic, record in records:
+                await producer.send(topic.name, record.value, key=record.key, headers=record.headers)
+            await producer.flush()
+
+    asyncio.run(sent())
+
+
+def publish(running: Pipeline, events: Records) -> None:
+    send(running, [(topic, encode(event)) for topic, event in events])
+
+
+def settle(running: Pipeline) -> None:
+    running.settle_group(INDEX_WRITERS, INDEXED)
+
+
+def about(number: int) -> Json:
+    """A pod of its own, so that all partitions have records."""
+    return {"pod": PodRef(namespace="index", name=f"pod-{number}", uid=str(number)), "attempt_id": f"{number:032}"}
+
+
+def states(revisions: int) -> list[NodeStateChanged]:
+    """Each node changes so often, a second apart."""
+    return [
+        a_random_state(node, 2, seed=revision, revision=revision, observed_at=OBSERVED + timedelta(seconds=revision))
+        for revision in range(revisions)
+        for node in NODES
+    ]
+
+
+def minute_of(version: int) -> Event:
+    names = {name: ["index"] for name in ("namespace", "dimension", "value")}
+    counts = {name: [version] for name in ("attempts", "pods", "nodes", "devices")}
+    return some_trends(**names, result=["failed"], **counts, version=version)
+
+
+def everything(numbers: range) -> Records:
+    """Of each attempt a pending and a final version, of several records, then a repetition; and what belongs to it."""
+    found: list[tuple[Topic, Event]] = []
+    for number in numbers:
+        head = about(number)
+        for version, parts in ((1, 1), (2, 3)):
+            found += [(ATTEMPTS, part) for part in summary_in_parts(parts, **head, version=version)]
+        again = head | {"attempt_id": f"{number:031}r", "repeats": head["attempt_id"]}
+        found += [
+            (ATTEMPTS, a_repetition(**again)),
+            (DEVICE_VERDICTS, devices_judged(**head)),
+            (FINDINGS, FindingReported(**ATTEMPT | head, finding="Imbalance", found_at=STARTED, node="")),
+            (TRENDS, minute_of(number + 1)),
+        ]
+    return found
+
+
+def documents(running: Pipeline) -> dict[str, dict[str, Json]]:
+    names = ("attempts", "devices", "findings", "trends", "node-states")
+    return {name: running.documents(alias=f"schedulerlog-{name}") for name in names}
+
+
+def test_each_document_is_there_once_whatever_is_killed_and_while_the_index_stands_still(running: Pipeline) -> None:
+    opensearch = running.servers.opensearch
+    running.start_index()
+    running.wait_index_ready()
+    running.processes.start("second", "pipeline", "index")
+    publish(running, [*everything(range(60)), *((NODE_STATES, each) for each in states(10))])
+    running.processes.kill("index")
+    opensearch.pause()
+    publish(running, everything(range(60, 120)))
+    running.processes.kill("second")
+    running.start_index()
+    running.processes.start("second", "pipeline", "index")
+    opensearch.resume()
+    publish(running, everything(range(120, 180)))
+    opensearch.kill()
+    publish(running, everything(range(180, 240)))
+    opensearch.start()
+    settle(running)
+
+    found = documents(running)
+    attempts = {name: each for name, each in found["attempts"].items() if each["namespace"] == "index"}
+    assert attempts.keys() == {f"{n:032}" for n in range(240)} | {f"{n:031}r" for n in range(240)}
+    whole = join(summary_in_parts(3, **about(7), version=2))
+    assert encode_value(whole) == orjson.dumps(attempts[whole.attempt_id]["summary"])
+    assert {len(each["nodes"]) for name, each in attempts.items() if not name.endswith("r")} == {3}
+    assert {each["repeats"] for name, each in attempts.items() if name.endswith("r")} == {
+        f"{number:032}" for number in range(240)
+    }
+    devices = {name: each["record"] for name, each in found["devices"].items()}
+    judged = [devices_judged(**about(number)) for number in range(240)]
+    assert devices == {each.id: orjson.loads(encode(each).value) for each in judged}
+    assert sorted(each["attempt_id"] for each in found["findings"].values()) == [f"{n:032}" for n in range(240)]
+    assert [each["attempts"] for each in found["trends"].values()] == [240]
+    assert stored_states(running) == {each.id: encode_value(each) for each in states(10)}
+    assert not running.topic(DEAD_LETTERS.name)
+
+
+def stored_states(running: Pipeline) -> dict[str, bytes]:
+    """Id to event, encoded, of every state in the index."""
+    found = running.documents(alias="schedulerlog-node-states")
+    return {name: encode_value(node_state_of(document)) for name, document in found.items()}
+
+
+def test_a_revision_that_is_used_twice_and_what_cant_be_read_or_stored_are_dead_letters(running: Pipeline) -> None:
+    first, second = (a_node_state("twice", 1, slots_used=[slots]) for slots in (1, 2))
+    broken = EncodedRecord(b"twice", b"{", encode(first).headers)
+    # OpenSearch takes ids of at most 512 bytes.
+    endless = FindingReported(**ATTEMPT | about(1_000), finding="Imbalance", found_at=STARTED, node="n" * 600)
+    running.start_index()
+    running.wait_index_ready()
+    wrong = [(NODE_STATES, encode(first)), (NODE_STATES, encode(second)), (NODE_STATES, broken)]
+    send(running, [*wrong, (FINDINGS, encode(endless)), (ATTEMPTS, encode(a_summary(**about(1_000))))])
+    settle(running)
+    dead = {each.value: dict(each.headers) for each in running.topic(DEAD_LETTERS.name)}
+    causes = {value: headers["dead_letter_cause"] for value, headers in dead.items()}
+    assert causes.keys() == {encode(second).value, b"{", encode(endless).value}
+    assert b"another state of the node has this epoch and revision" in causes[encode(second).value]
+    assert b"too long" in causes[encode(endless).value]
+    assert stored_states(running)[first.id] == encode_value(first)
+    assert f"{1_000:032}" in running.attempts("index")
+
+
+def test_the_process_says_that_it_waits_while_the_index_is_down(running: Pipeline) -> None:
+    running.start_index()
+    running.wait_index_ready()
+    running.servers.opensearch.kill()
+    publish(running, [(ATTEMPTS, a_summary(**about(2_000)))])
+    assert not until(running.is_index_ready, lambda ready: not ready)
+    running.servers.opensearch.start()
+    assert until(running.is_index_ready)
+    settle(running)
+    assert f"{2_000:032}" in running.attempts("index")
