@@ -7,7 +7,7 @@ a restart. A record that can't be processed is dead-lettered instead, and the ag
 
 import logging
 import time
-from collections.abc import AsyncIterable, Callable, Iterable
+from collections.abc import AsyncIterable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -46,7 +46,7 @@ class _Partition:
     offsets: OffsetTracker[Acknowledge] = field(default_factory=OffsetTracker)
     is_assigned: bool = True
 
-    def complete(self, offsets: Iterable[int]) -> None:
+    def complete(self, offsets: Sequence[int]) -> None:
         """Note that these are published, and acknowledge what can be. After the partition was revoked nothing is
         acknowledged: its next owner reads the records again."""
         for acknowledge in self.offsets.complete(offsets):

@@ -1,11 +1,12 @@
-"""Which records of a partition may be acknowledged: those that are written, up to the first that is not.
+"""Which records of a partition may be acknowledged: those that are published, up to the first that is not.
 
 Pure. The consumer takes an acknowledged offset for all offsets before it (``faust_consumer``), so records have to be
-acknowledged in offset order, while attempts end, and are written, in any order.
+acknowledged in offset order, while attempts end, and are published, in any order. An attempt's records are acknowledged
+together: after a restart all of them are read again or none, and what was published is recognized.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -16,7 +17,8 @@ class OffsetTracker(Generic[T]):
 
     def __init__(self) -> None:
         self._pending: OrderedDict[int, T] = OrderedDict()
-        self._completed: set[int] = set()
+        self._completed: dict[int, int] = {}
+        """To the last offset of its attempt."""
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -37,12 +39,26 @@ class OffsetTracker(Generic[T]):
         self._pending[offset] = record
         return True
 
-    def complete(self, offsets: Iterable[int]) -> list[T]:
-        """Mark these as written; the records that may be acknowledged now, in offset order."""
-        # An offset that is not pending was completed before: the same attempt may be written twice.
-        self._completed.update(offset for offset in offsets if offset in self._pending)
-        ready = []
-        while self._pending and (first := next(iter(self._pending))) in self._completed:
-            self._completed.remove(first)
-            ready.append(self._pending.pop(first))
-        return ready
+    def complete(self, offsets: Sequence[int]) -> list[T]:
+        """Mark these records, all that an attempt has, as published; those that may be acknowledged now, in offset
+        order."""
+        # An offset that is not pending was completed before: the same attempt may be published twice.
+        pending = [offset for offset in offsets if offset in self._pending]
+        self._completed |= dict.fromkeys(pending, max(pending, default=0))
+        ready = list(self._ready())
+        for offset in ready:
+            del self._completed[offset]
+        return [self._pending.pop(offset) for offset in ready]
+
+    def _ready(self) -> Sequence[int]:
+        """The longest run of completed records, from the oldest on, that cuts no attempt in two."""
+        run: list[int] = []
+        whole, reach = 0, -1
+        for offset in self._pending:
+            if offset not in self._completed:
+                break
+            run.append(offset)
+            reach = max(reach, self._completed[offset])
+            if reach <= offset:
+                whole = len(run)
+        return run[:whole]

@@ -23,7 +23,7 @@ class Clock:
 class Worker:
     """An agent and a writer on topics that outlive them, as those of a real worker do."""
 
-    def __init__(self, topics: FakeTopics, **how: Any) -> None:
+    def __init__(self, topics: Any, **how: Any) -> None:
         self.metrics = Metrics()
         self.clock = Clock()
         self.writer = Writer(topics, topics, self.metrics, WriterPolicy(linger_seconds=0, **how))

@@ -37,3 +37,15 @@ def test_a_record_that_is_read_a_second_time_while_it_is_pending_is_recognized()
     assert not tracker.track(1, "again")
     assert tracker.complete([1, 1, 7]) == ["first"]
     assert tracker.track(1, "once more")
+
+
+def test_the_records_of_an_attempt_are_acknowledged_together() -> None:
+    tracker: OffsetTracker[int] = OffsetTracker()
+    for offset in range(7):
+        tracker.track(offset, offset)
+    assert tracker.complete([0, 3]) == []
+    # 1 is complete, but 2 is not, and 0 goes together with 3.
+    assert tracker.complete([1]) == []
+    assert tracker.complete([2, 5]) == []
+    assert tracker.complete([4]) == [0, 1, 2, 3, 4, 5]
+    assert tracker.complete([6]) == [6]

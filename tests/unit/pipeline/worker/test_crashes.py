@@ -1,0 +1,272 @@
+"""Crashes and reassigned partitions at any moment: every attempt is published, the same id has the same content, and it
+counts once.
+
+Two workers share three partitions. They are killed while anything is being sent, or while partitions move; what was
+sent by then stays, and so does what was acknowledged. Everything else is read again.
+"""
+
+import asyncio
+import random
+from collections import defaultdict
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+import orjson
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from broker.record import Outgoing, Place, Record
+from schemas.codec.records import decode, encode_value
+from schemas.events import AttemptEvent, AttemptSummarized, Contribution, PodHistoryChanged
+from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, MESSAGES, POD_HISTORIES
+from summaries.fold import summarize
+from summaries.messages import messages
+from summaries.trends import contribution
+from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
+from tests.support.fakes.topics import PARTITIONS, FakeTopics, Log, published, stream
+from tests.support.harness.worker_in_memory import Worker
+from tests.support.stress import examples
+
+REFUSING = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"]]}
+OTHERWISE = {"node1": [["CardCordoned"] * 2], "node2": [["CardCordoned"]]}
+PLACED = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"]]}
+
+
+class KilledError(Exception):
+    """The worker that was sending is gone."""
+
+
+class UnreliableTopics:
+    """One worker's way to the topics, which may kill it before, in, or after any request."""
+
+    def __init__(self, topics: FakeTopics, chance: random.Random, danger: float) -> None:
+        self._topics, self._chance, self._danger = topics, chance, danger
+
+    async def send(self, outgoing: Sequence[Outgoing]) -> Sequence[Place]:
+        await self._pause()
+        stored = len(outgoing)
+        if dies := self._chance.random() < self._danger:
+            stored = self._chance.randint(0, len(outgoing))
+        places = await self._topics.send(outgoing[:stored])
+        await self._pause()
+        if dies:
+            raise KilledError
+        return places
+
+    async def read_all(self, topic: str, partitions: Iterable[int], take: Callable[[Any], None]) -> None:
+        await self._pause()
+        if self._chance.random() < self._danger:
+            raise KilledError
+        await self._topics.read_all(topic, partitions, take)
+        await self._pause()
+
+    async def at(self, topic: str, partition: int, offsets: Sequence[int]) -> list[Record]:
+        await self._pause()
+        return await self._topics.at(topic, partition, offsets)
+
+    async def _pause(self) -> None:
+        for _ in range(self._chance.randint(0, 3)):
+            await asyncio.sleep(0)
+
+
+def a_pod(chance: random.Random, name: str, tries: int) -> list[list[AttemptEvent]]:
+    """Its attempts, with the binds of those that were placed. A bind may come behind records of the next attempt."""
+    attempts = []
+    for number in range(tries):
+        started = STARTED + timedelta(seconds=20 * number)
+        common = about(name) | {"started_at": started, "attempt_id": f"{name}-{number}"}
+        devices = chance.choice([REFUSING, REFUSING, OTHERWISE, PLACED])
+        events = an_attempt(devices, chosen="node1" if devices is PLACED else None, **common)
+        ended = started + timedelta(milliseconds=13)
+        events[-1] = events[-1].model_copy(update={"ended_at": ended})
+        if devices is PLACED and chance.random() < 0.8:
+            bound = chance.random() < 0.5
+            events.append(a_bind(bound=bound, **common | {"ended_at": ended + timedelta(seconds=1)}))
+        attempts.append(events)
+    return attempts
+
+
+def logs_of(chance: random.Random, pods: Sequence[list[list[AttemptEvent]]]) -> list[Log]:
+    """Each pod in one partition, in the order of its attempts but for late binds, between the records of other pods."""
+    logs = [Log(number) for number in range(PARTITIONS)]
+    for partition, log in enumerate(logs):
+        orders = [_with_late_binds(chance, pod) for pod in pods[partition::PARTITIONS]]
+        turns = [order for order in orders for _ in order]
+        chance.shuffle(turns)
+        places = {id(order): iter(order) for order in orders}
+        log.append(*(next(places[id(turn)]) for turn in turns))
+    return logs
+
+
+def _with_late_binds(chance: random.Random, attempts: list[list[AttemptEvent]]) -> list[AttemptEvent]:
+    order: list[AttemptEvent] = []
+    late: list[AttemptEvent] = []
+    for events in attempts:
+        records, binds = (events[:-1], events[-1:]) if events[-1].id.endswith("bind") else (events, [])
+        order += records
+        order += late
+        late = binds if chance.random() < 0.3 else []
+        order += [] if late else binds
+    return order + late
+
+
+class Group:
+    """Two workers that share the partitions, as a consumer group assigns them."""
+
+    def __init__(self, topics: FakeTopics, logs: list[Log], chance: random.Random, danger: float) -> None:
+        self._topics, self._logs, self._chance, self._danger = topics, logs, chance, danger
+        self._workers: dict[int, tuple[Worker, asyncio.Task[None]]] = {}
+
+    async def work(self) -> None:
+        """Until everything is acknowledged."""
+        while any(len(set(log.acknowledged)) < len(log.records) for log in self._logs):
+            await self._rebalance()
+            rest = self._logs_by_worker()
+            reading = [asyncio.create_task(self._read(number, records)) for number, records in rest.items()]
+            await asyncio.gather(*reading)
+        await self._stop(self._workers.keys())
+
+    async def _rebalance(self) -> None:
+        """All give up all partitions, and wait for what is under way; dead ones are started again."""
+        for worker, task in self._workers.values():
+            worker.decisions.forget()
+            await _either(worker.writer.idle(), task)
+        await self._stop([number for number, (_, task) in self._workers.items() if self._chance.random() < 0.3])
+        for number in range(2):
+            if number not in self._workers:
+                worker = Worker(UnreliableTopics(self._topics, self._chance, self._danger))
+                self._workers[number] = worker, asyncio.create_task(worker.writer.run())
+
+    async def _stop(self, numbers: Iterable[int]) -> None:
+        for number in list(numbers):
+            _, task = self._workers.pop(number)
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def _logs_by_worker(self) -> dict[int, list[Record]]:
+        """By worker, some of what is to be read of its partitions, from what is committed on."""
+        assigned: dict[int, list[list[Record]]] = defaultdict(list)
+        for log in self._logs:
+            # Records are acknowledged in their order.
+            rest = log.records[max(log.acknowledged, default=-1) + 1 :]
+            many = len(rest) if self._chance.random() < 0.3 else self._chance.randint(0, len(rest))
+            assigned[self._chance.randrange(2)].append(rest[:many])
+        return {number: _mixed(self._chance, lists) for number, lists in assigned.items()}
+
+    async def _read(self, number: int, records: list[Record]) -> None:
+        """Give the records to the worker; then leave it as it is: idle, in the middle of a batch, or dead."""
+        worker, writing = self._workers[number]
+        await _either(worker.decisions.fold(stream(records)), writing)
+        if self._chance.random() < 0.7:
+            await _either(worker.writer.drained(), writing)
+        if writing.done():
+            assert isinstance(writing.exception(), KilledError)
+            del self._workers[number]
+            worker.decisions.forget()
+
+
+async def _either(step: Coroutine[Any, Any, None], writing: asyncio.Task[None]) -> None:
+    """Return at the end of the step, or of the worker."""
+    task = asyncio.create_task(step)
+    await asyncio.wait([task, writing], return_when=asyncio.FIRST_COMPLETED)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+def _mixed(chance: random.Random, lists: list[list[Record]]) -> list[Record]:
+    """One list that keeps the order of each."""
+    order = [number for number, records in enumerate(lists) for _ in records]
+    chance.shuffle(order)
+    sources = [iter(records) for records in lists]
+    return [next(sources[number]) for number in order]
+
+
+def contents(topics: FakeTopics) -> dict[str, dict[str, bytes]]:
+    """By topic and id, what was published; an id that was published twice must have had the same content."""
+    found: dict[str, dict[str, bytes]] = defaultdict(dict)
+    for each in topics.sent:
+        # Where a summary lies differs between two of its publications, and so does the history.
+        if each.topic != POD_HISTORIES.name:
+            name = dict(each.record.headers)["ce_id"].decode()
+            assert found[each.topic].setdefault(name, each.record.value) == each.record.value, (each.topic, name)
+    return found
+
+
+def plain(summary: AttemptSummarized) -> bytes:
+    """Without what the comparison with the attempt before adds."""
+    added = {"episode": "", "episode_started_at": None, "changes": []}
+    return encode_value(summary.model_copy(update=added))
+
+
+def weights(adds: Contribution) -> Iterator[tuple[str, int]]:
+    for dimension, value, nodes in zip(adds.dimension, adds.value, adds.nodes, strict=True):
+        yield f"{adds.status} {dimension} {value}", int(nodes)
+
+
+def counted(topics: FakeTopics) -> dict[str, int]:
+    """By dimension, value and status, the node verdicts: of every record once, less what it replaces."""
+    sums: dict[str, int] = defaultdict(int)
+    for event in {event.id: event for event in topics.events(ATTEMPT_COUNTS.name)}.values():
+        for sign, each in ((1, event.adds), (-1, event.replaces)):
+            for name, nodes in weights(each) if each else ():
+                sums[name] += sign * nodes
+    return {name: count for name, count in sums.items() if count}
+
+
+def expected_counts(summaries: Iterable[AttemptSummarized]) -> dict[str, int]:
+    sums: dict[str, int] = defaultdict(int)
+    for summary in summaries:
+        for name, nodes in weights(contribution(summary, None)):
+            sums[name] += nodes
+    return {name: count for name, count in sums.items() if count}
+
+
+@given(st.integers(0, 2**32))
+@settings(max_examples=examples(25))
+def test_crashes_and_moving_partitions_lose_repeat_and_change_nothing(seed: int) -> None:
+    asyncio.run(_crashes(random.Random(seed)))
+
+
+async def _crashes(chance: random.Random) -> None:
+    pods = [a_pod(chance, f"pod-{number}", chance.randint(1, 4)) for number in range(5)]
+    logs = logs_of(chance, pods)
+    undisturbed = FakeTopics()
+    await Group(undisturbed, logs, random.Random(1), 0).work()
+    for log in logs:
+        log.acknowledged.clear()
+    topics = FakeTopics()
+    await Group(topics, logs, chance, chance.choice([0, 0.1, 0.4])).work()
+
+    found = contents(topics)
+    assert found == contents(undisturbed)
+    sent = [summarize(events) for attempts in pods for events in attempts]
+    assert {name: plain(each) for name, each in published(topics).items()} == {
+        summary.attempt_id: plain(summary) for summary in sent
+    }
+    assert counted(topics) == expected_counts(sent)
+    lines = {line.id: line.message for summary in sent for line in messages(summary)}
+    assert {name: orjson.loads(value)["message"] for name, value in found[MESSAGES.name].items()} == lines
+    await assert_histories(topics, pods)
+
+
+async def assert_histories(topics: FakeTopics, pods: Sequence[list[list[AttemptEvent]]]) -> None:
+    """The last history of each pod names its latest two attempts, and where the whole summaries lie."""
+    last: dict[str, PodHistoryChanged] = {}
+
+    def take(record: Record) -> None:
+        event = decode(record.value, record.headers)
+        assert isinstance(event, PodHistoryChanged)
+        last[str(event.pod)] = event
+
+    await topics.read_all(POD_HISTORIES.name, range(PARTITIONS), take)
+    assert last.keys() == {str(attempts[0][0].pod) for attempts in pods}
+    for attempts in pods:
+        history = last[str(attempts[0][0].pod)]
+        known = [each for each in (history.latest, history.previous) if each]
+        assert [each.attempt_id for each in known] == [events[0].attempt_id for events in reversed(attempts[-2:])]
+        for each in known:
+            (record,) = await topics.at(ATTEMPTS.name, each.whole.partition, each.whole.offsets)
+            whole = decode(record.value, record.headers)
+            assert isinstance(whole, AttemptSummarized)
+            assert whole.attempt_id == each.whole.attempt_id
