@@ -5,6 +5,7 @@
 ``producer``   a producer that acknowledges what all replicas have; sending until it is acknowledged
 ``consumer``   consumers without a group or with one, read again and again, or once to their end
 ``reader``     what lies on topics: whole partitions, and records by offset
+``lease``      of several processes one works, the others wait
 ``positions``  how far a group has read a topic, and how far the topic goes
 ``topics``     which topics there are; making them and correcting their configuration
 ``errors``     the errors of the client that others catch

@@ -15,7 +15,7 @@
 ``audits``             finds placements that can't be right where several records have to be compared
 ``pools``              pure: which node pools a namespace may use
 ``batch_writer``       a batch of records: loads what is not in memory, writes documents, publishes findings
-``process``            the process: consumes the topics, commits what is written
+``process``            the process: where it holds the lease, consumes the topics, commits what is written
 ``metrics``            what the process counts
 ``command``            the command line
 """

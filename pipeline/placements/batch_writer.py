@@ -138,10 +138,9 @@ class BatchWriter:
             # stored.
             conflicting |= {each.origin.subject for each in result.conflicts if each.version is not None}
         if conflicting:
-            logger.warning(
-                "another process writes the documents of %d pods; run one `python -m pipeline placements` only",
-                len(conflicting),
-            )
+            # One of the two has lost the lease and does not know it yet. What the other one wrote is loaded, not
+            # overwritten.
+            logger.warning("another process has written the documents of %d pods: loading them again", len(conflicting))
             self._state.forget(conflicting)
             # Searches see what was written before a refresh only; without one the conflicting document would be missed
             # again.

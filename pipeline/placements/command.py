@@ -17,7 +17,8 @@ def placements(
     kafka: KafkaIfGiven = None,
     metrics_address: MetricsAddress = None,
 ) -> None:
-    """Record which pod is on which node with which devices, and audit placements, until SIGTERM. Run one of these."""
+    """Record which pod is on which node with which devices, and audit placements, until SIGTERM. Of several, one works
+    and the others wait to take over."""
     # The clients take their time to import: only this command needs them.
     from pipeline.placements import process
     from pipeline.placements.pools import expected_pools
@@ -27,4 +28,5 @@ def placements(
         logs.configure()
         pools = expected_pools(settings.node_pools, settings.expected_pools)
         places = settings.kafka_bootstrap_servers, settings.opensearch_url
-        asyncio.run(process.run(process.Settings(*places, group, metrics_address, pools)))
+        session_seconds = settings.session_timeout_seconds
+        asyncio.run(process.run(process.Settings(*places, group, metrics_address, session_seconds, pools)))

@@ -1,12 +1,18 @@
-"""``python -m pipeline placements`` as a process: consumes three topics, writes what follows, then commits offsets."""
+"""``python -m pipeline placements`` as a process: consumes three topics, writes what follows, then commits offsets.
+
+Audits compare what happened on all nodes and to pods of all partitions, so one process has to read everything: the one
+that holds the lease. Others wait to take over.
+"""
 
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from broker.consumer import Connection, TopicPartition, connected, new_consumer, reconnecting
+from broker.lease import lease
 from broker.producer import TopicsSink
 from broker.topics import administration, partitions_of
 from pipeline.placements.audits import PlacementAudits
@@ -18,7 +24,7 @@ from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.opensearch import OpenSearchSink, client
 from process.addresses import HostPort
 from process.health import always, serving
-from process.signals import until_stopped
+from process.signals import first_of, until_stopped
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS
 from summaries.placement_audit import Pools
 
@@ -31,6 +37,7 @@ GRACE: Final = timedelta(seconds=5)
 """Records of the same time may arrive this much apart on different topics."""
 AUDIT_SECONDS: Final = 1.0
 """Pause between two audits."""
+_WAITING: Final = "waiting for the lease: another process works"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +46,8 @@ class Settings:
     opensearch_url: str
     group: str
     metrics_address: HostPort | None
+    session_seconds: float
+    """Without a heartbeat for so long, another process takes over."""
     pools: Pools | None = None
 
 
@@ -46,10 +55,13 @@ class Settings:
 class _State:
     index: OpenSearchSink
     connection: Connection = field(default_factory=Connection)
+    occupancy: OccupancyState = field(default_factory=OccupancyState)
     audit_lag_seconds: float = 0.0
+    not_ready: str = _WAITING
 
     def ready(self) -> str:
-        return "waiting for OpenSearch" if self.index.is_waiting else self.connection.waiting_for()
+        waiting = "waiting for OpenSearch" if self.index.is_waiting else self.connection.waiting_for()
+        return waiting or self.not_ready
 
 
 async def run(settings: Settings) -> None:
@@ -67,6 +79,8 @@ async def _work(settings: Settings) -> None:
     topics = topics_sink(settings.servers, metrics.topics)
     state = _State(index)
     metrics.watch("lag_seconds", lambda: state.audit_lag_seconds)
+    metrics.watch("pods", lambda: len(state.occupancy))
+    metrics.watch("holding", lambda: len(state.occupancy.holdings))
     with serving(settings.metrics_address, metrics.registry, always, state.ready):
         try:
             # Before anything is read: without its template a new index would guess the mapping of its fields.
@@ -78,24 +92,35 @@ async def _work(settings: Settings) -> None:
 
 
 async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, metrics: Metrics, state: _State) -> None:
-    """Process what is not committed yet, then what is added, until cancelled."""
-    occupancy = OccupancyState()
-    metrics.watch("pods", lambda: len(occupancy))
-    metrics.watch("holding", lambda: len(occupancy.holdings))
-    writer = BatchWriter(occupancy, PlacementAudits(settings.pools, index), index, topics, metrics)
-    await writer.open(datetime.now(UTC))
+    """While this process holds the lease, process what is not committed yet and what is added; until cancelled."""
 
     async def session() -> None:
         written = [FINDINGS.name, DEAD_LETTERS.name]
         async with administration(settings.servers) as admin:
             partitions = await partitions_of(admin, [topic.name for topic in READ], written)
+        async with lease(settings.servers, f"{settings.group}-lease", settings.session_seconds) as held:
+            state.connection.established()
+            await held.acquired()
+            logger.info("this process holds the lease %s-lease: it works, others wait", settings.group)
+            try:
+                await first_of(held.lost(), hold(partitions))
+            finally:
+                state.not_ready = _WAITING
+
+    async def hold(partitions: Sequence[TopicPartition]) -> None:
+        # Loaded whenever the lease is acquired: another process may have worked meanwhile, and written to the index
+        # what a search finds only after a refresh.
+        index.forget()
+        state.occupancy = OccupancyState()
+        writer = BatchWriter(state.occupancy, PlacementAudits(settings.pools, index), index, topics, metrics)
+        await writer.open(datetime.now(UTC))
         consumer = new_consumer(
             settings.servers, group=settings.group, max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes
         )
         async with connected(consumer):
             # All partitions, without a group's balancing: the state of one process has to cover every node.
             consumer.assign(partitions)
-            state.connection.established()
+            state.not_ready = ""
             await _Reader(consumer, writer, state).work()
 
     await reconnecting(session, state.connection)

@@ -1,8 +1,11 @@
 """The process of the placements on a real broker and index: killed at any time, and reading all of it again."""
 
 import asyncio
+import os
+import signal
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,6 +13,7 @@ import httpx
 import pytest
 from aiokafka import AIOKafkaProducer
 
+from demo.processes import free_ports
 from schemas.codec.chunking import split
 from schemas.codec.records import decode, encode
 from schemas.documents.placements import placement_of
@@ -186,6 +190,39 @@ def test_placements_are_known_however_often_the_process_is_killed(running: Pipel
     assert until(lambda: taken(running), lambda read: read >= count) == count
     running.settle_group("from-zero", topics)
     assert everything(running) == before
+
+
+def test_of_two_processes_one_works_and_the_other_takes_over_from_it(running: Pipeline) -> None:
+    ends = [PodRef(namespace="lease", name=name, uid=f"uid-{name}") for name in ("one", "two", "three")]
+    waiting = replace(running, port=int(free_ports("waiting")["waiting"]))
+    running.start_placements()
+    running.processes.start("waiting", "pipeline", "placements", "--metrics-address", str(waiting.port))
+
+    def is_ready() -> tuple[int, str]:
+        try:
+            answer = httpx.get(f"http://127.0.0.1:{waiting.port}/readyz", timeout=5)
+        except httpx.TransportError:
+            return 0, ""
+        return answer.status_code, answer.text
+
+    another = (503, "waiting for the lease: another process works\n")
+    assert until(is_ready, lambda answer: answer == another) == another
+    send(running, bound(ends[0], "node8", "GPU-8-0", 10))
+    assert until(lambda: ("one", "uid-one") in placements(running))
+    assert is_ready() == another
+    assert waiting.metric("schedulerlog_placements_records_total") == 0
+    # Stopped and not killed: when it continues it finds that another one works, and waits.
+    os.kill(running.processes.pid("placements"), signal.SIGSTOP)
+    send(running, bound(ends[1], "node8", "GPU-8-1", 20))
+    assert until(lambda: ("two", "uid-two") in placements(running))
+    waiting.wait_ready("waiting")
+    os.kill(running.processes.pid("placements"), signal.SIGCONT)
+    url = f"http://127.0.0.1:{running.port}/readyz"
+    assert until(lambda: httpx.get(url, timeout=5).text, lambda text: text == another[1]) == another[1]
+    running.processes.kill("waiting")
+    send(running, bound(ends[2], "node8", "GPU-8-2", 30))
+    assert until(lambda: ("three", "uid-three") in placements(running))
+    running.wait_ready("placements")
 
 
 def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_is_killed(running: Pipeline) -> None:
