@@ -1,7 +1,7 @@
 """Records as a batch of documents, and how far their partitions may be committed once it is written. No I/O."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -10,8 +10,9 @@ from pipeline.index.documents import ReadEvent, documents_of, summary_document
 from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts, TimedSource
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import join
-from schemas.codec.records import Rejected, decode
-from schemas.events import AttemptSummarized, DevicesJudged
+from schemas.codec.records import Rejected, decode_value, event_type
+from schemas.documents.devices import JudgedNodes
+from schemas.events import AttemptSummarized, DevicesJudged, Event
 
 
 class RejectedRecord(NamedTuple):
@@ -29,7 +30,7 @@ class Batch:
     """Documents that never change once they are written."""
     versioned: dict[tuple[str, str], Document] = field(default_factory=dict)
     """By index and id: of several versions the index needs the greatest alone."""
-    verdicts: list[DevicesJudged] = field(default_factory=list)
+    verdicts: list[JudgedNodes] = field(default_factory=list)
     """Those whose documents are among them: they refer to node states."""
     rejected: list[RejectedRecord] = field(default_factory=list)
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -109,12 +110,12 @@ class BatchBuilder:
         # A compacted topic deletes a key by a record without a value.
         if record.value is None:
             return "passed_over"
-        event = decode(record.value, record.headers)
+        event = _decoded(record.value, record.headers)
         if isinstance(event, Rejected):
             return self._reject([record], str(event))
         if isinstance(event, AttemptSummarized):
             return self._add_part(partition, SummaryPart(event, record))
-        if isinstance(event, DevicesJudged):
+        if isinstance(event, JudgedNodes):
             self._batch.verdicts.append(event)
         documents = documents_of(ReadEvent(event, record))
         if documents is None:
@@ -138,3 +139,11 @@ class BatchBuilder:
     def _reject(self, records: Iterable[Source], cause: str) -> str:
         self._batch.rejected += [RejectedRecord(record, cause) for record in records]
         return "rejected"
+
+
+def _decoded(value: bytes, headers: Sequence[tuple[str, bytes]]) -> Event | Rejected:
+    kind = event_type(headers)
+    if isinstance(kind, Rejected):
+        return kind
+    # The worker has checked the columns before it forwarded the record; the document holds them as they are.
+    return decode_value(JudgedNodes if kind is DevicesJudged else kind, value)

@@ -9,14 +9,13 @@ from typing import NamedTuple
 from pipeline.dead_letters.codec import Source
 from pipeline.sinks.bulk import Document, source
 from schemas.documents.attempts import attempt_document, repeated_document
-from schemas.documents.devices import devices_document
+from schemas.documents.devices import JudgedNodes, devices_document
 from schemas.documents.findings import finding_document
 from schemas.documents.node_states import node_state_document
 from schemas.documents.trends import trend_documents
 from schemas.events import (
     AttemptRepeated,
     AttemptSummarized,
-    DevicesJudged,
     Event,
     FindingReported,
     NodeStateChanged,
@@ -53,7 +52,7 @@ def summary_document(summary: AttemptSummarized, records: Sequence[Source]) -> D
 def documents_of(read: ReadEvent) -> Iterator[Document] | None:
     """The documents of an event that needs no other record; None for one that the index does not hold."""
     event = read.event
-    if isinstance(event, DevicesJudged):
+    if isinstance(event, JudgedNodes):
         return iter((device_document(event, read),))
     if isinstance(event, AttemptRepeated):
         return iter((repetition_document(event, read),))
@@ -64,7 +63,7 @@ def documents_of(read: ReadEvent) -> Iterator[Document] | None:
     return row_documents(event, read) if isinstance(event, TrendsCounted) else None
 
 
-def device_document(event: DevicesJudged, read: ReadEvent) -> Document:
+def device_document(event: JudgedNodes, read: ReadEvent) -> Document:
     """It has no version: the record is published once and never changes."""
     return Document(
         DEVICES.name(event.started_at), event.id, source(devices_document(event, read.value)), None, (read.record,)

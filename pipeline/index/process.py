@@ -34,7 +34,7 @@ from pipeline.sinks.opensearch import OpenSearchSink, client
 from process.addresses import HostPort
 from process.health import always, serving
 from process.signals import first_of, until_stopped
-from schemas.events import DevicesJudged
+from schemas.documents.devices import JudgedNodes
 from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS
 
 logger = logging.getLogger(__name__)
@@ -127,7 +127,7 @@ class _StatePositions:
 class StateReferences(Protocol):
     """What is told of the verdicts whose documents are written."""
 
-    def refer(self, event: DevicesJudged) -> None: ...
+    def refer(self, event: JudgedNodes) -> None: ...
     def clear(self) -> None: ...
 
 

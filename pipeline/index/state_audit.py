@@ -15,9 +15,9 @@ from broker.consumer import TopicPartition
 from broker.errors import UNAVAILABLE
 from broker.record import Outgoing
 from pipeline.sinks.msearch import Searchable, in_indices
-from process.bounded_cache import BoundedCache
 from schemas.codec.records import encode
-from schemas.events import NO_STATE, DevicesJudged, FindingReported
+from schemas.documents.devices import JudgedNodes
+from schemas.events import NO_STATE, FindingReported
 from schemas.events.node_states import state_id
 from schemas.indices import NODE_STATES
 from schemas.topics import FINDINGS
@@ -32,7 +32,7 @@ _MAX_WAITING: Final = 200_000
 """References that are not checked yet: with 5,000 nodes those of forty first attempts. Above it new ones are not
 checked."""
 _MAX_KNOWN: Final = 50_000
-"""Nodes of which the latest revision that the index has is remembered."""
+"""Nodes of which the latest revision is remembered."""
 _IDS_A_SEARCH: Final = 1_000
 _DAYS: Final = 3
 """A state is written into the index of at most so many days while verdicts of one day refer to it."""
@@ -42,11 +42,10 @@ _CHECKED: Final = NODE_STATES_TOPIC.compacted_after or timedelta(0)
 Ends: TypeAlias = Mapping[TopicPartition, int]
 
 
-class _Node(NamedTuple):
-    """One node in one life of a scheduler."""
+class _Life(NamedTuple):
+    """One life of a scheduler, which counts revisions of its own."""
 
     scheduler: str
-    node: str
     epoch: int
 
 
@@ -69,25 +68,32 @@ class StateAudit:
         self, index: Searchable, topics: FindingsTopic, positions: StatePositions, now: Callable[[], datetime]
     ) -> None:
         self._index, self._topics, self._positions, self._now = index, topics, positions, now
-        self._known: BoundedCache[_Node, int] = BoundedCache(_MAX_KNOWN)
-        self._waiting: dict[str, DevicesJudged] = {}
+        self._known: dict[_Life, dict[str, int]] = {}
+        """Node to the latest revision that was referred to."""
+        self._waiting: dict[str, JudgedNodes] = {}
         """By the id of a state: the first verdict that refers to it."""
-        self._checked: dict[str, DevicesJudged] = {}
+        self._checked: dict[str, JudgedNodes] = {}
         """The same, of those whose states lie before ``_ends``."""
         self._ends: Ends = {}
         self._missed: set[str] = set()
         """States that the last look did not find: a refresh of the index may have been due."""
 
-    def refer(self, event: DevicesJudged) -> None:
+    def refer(self, event: JudgedNodes) -> None:
         """Note the states that the verdict refers to, unless the index is known to have them."""
         # The topic keeps every state for a day: of an older verdict that is read again, some may be gone by right.
         if event.started_at < self._now() - _CHECKED:
             return
-        for node, revision in zip(event.nodes, event.revision.tolist(), strict=True):
-            key = _Node(event.scheduler, node, event.epoch)
-            if revision != NO_STATE and self._known.get(key) != revision and len(self._waiting) < _MAX_WAITING:
-                self._known.put(key, revision)
+        known = self._known.setdefault(_Life(event.scheduler, event.epoch), {})
+        # Most of thousands of nodes have not changed since the attempt before.
+        pairs = zip(event.nodes, event.revision, strict=False)
+        changed = [(node, revision) for node, revision in pairs if known.get(node) != revision]
+        for node, revision in changed:
+            if revision != NO_STATE and len(self._waiting) < _MAX_WAITING:
+                known[node] = revision
                 self._waiting.setdefault(state_id(event.scheduler, node, event.epoch, revision), event)
+        # Forgotten, they are only looked for once more.
+        if changed and sum(map(len, self._known.values())) > _MAX_KNOWN:
+            self._known.clear()
 
     def clear(self) -> None:
         """Partitions have moved: what was read and not written is read again, by this process or another."""
@@ -140,7 +146,7 @@ def _by_ids(ids: Sequence[str]) -> dict[str, object]:
     }
 
 
-def _findings(lost: Mapping[str, DevicesJudged]) -> list[FindingReported]:
+def _findings(lost: Mapping[str, JudgedNodes]) -> list[FindingReported]:
     """A finding for each attempt; ``lost`` has the verdicts by the id of the state, in the order of the ids."""
     by_attempt: dict[str, list[str]] = {}
     events = {event.attempt_id: event for event in lost.values()}
@@ -151,7 +157,7 @@ def _findings(lost: Mapping[str, DevicesJudged]) -> list[FindingReported]:
     return [_finding(events[attempt_id], names) for attempt_id, names in by_attempt.items()]
 
 
-def _finding(event: DevicesJudged, names: Sequence[str]) -> FindingReported:
+def _finding(event: JudgedNodes, names: Sequence[str]) -> FindingReported:
     return FindingReported(
         attempt_id=event.attempt_id,
         pod=event.pod,

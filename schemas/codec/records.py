@@ -106,12 +106,18 @@ def rfc3339(moment: datetime) -> str:
 
 def decode(value: bytes | None, headers: Iterable[tuple[str, bytes]] | None) -> Event | Rejected:
     """The event of a record, or why it has none."""
-    kind = _TYPES.get(named := _header(headers, "ce_type"))
-    if kind is None:
-        return Rejected(f"no event type is called {named[:100].decode(errors='replace')!r}", "header ce_type")
+    kind = event_type(headers)
+    if isinstance(kind, Rejected):
+        return kind
     if value is None:
         return Rejected("the record has no value", "value")
     return decode_value(kind, value)
+
+
+def event_type(headers: Iterable[tuple[str, bytes]] | None) -> type[Event] | Rejected:
+    """The type of event that a record with these headers holds."""
+    kind = _TYPES.get(named := _header(headers, "ce_type"))
+    return kind or Rejected(f"no event type is called {named[:100].decode(errors='replace')!r}", "header ce_type")
 
 
 def _header(headers: Iterable[tuple[str, bytes]] | None, name: str) -> bytes:

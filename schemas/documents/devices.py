@@ -1,15 +1,32 @@
 """The documents of device verdicts."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
+from pydantic import FailFast
 
 from schemas.codec.records import Rejected, read
 from schemas.documents.head import attempt_fields
-from schemas.events import NOT_REASONS, DevicesJudged
+from schemas.events import NOT_REASONS, AttemptEvent, Count, DevicesJudged, Integer, Request, Words
 
 
-def devices_document(event: DevicesJudged, value: bytes) -> dict[str, Any]:
+class JudgedNodes(AttemptEvent):
+    """The fields of ``DevicesJudged`` that its document is found by, and the states that it refers to."""
+
+    part: Count
+    request: Request
+    epoch: Count = 0
+    verdicts: Words
+    nodes: Words
+    # A list, because nothing is computed from it: a column would be laid out as an array, and all others with it.
+    revision: Annotated[list[Integer], FailFast()]
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/devices/{self.part}"
+
+
+def devices_document(event: DevicesJudged | JudgedNodes, value: bytes) -> dict[str, Any]:
     """The document of one record of devices judged; its id is the event's id. ``value`` is the record's own JSON."""
     return attempt_fields(event) | {
         "container": event.request.container,

@@ -15,7 +15,7 @@ from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
 from process.errors import NotProvisionedError
-from schemas.events import DevicesJudged
+from schemas.documents.devices import JudgedNodes
 from schemas.topics import ATTEMPTS
 from tests.support.builders.events import a_summary
 from tests.support.builders.summary_parts import summary_in_parts
@@ -72,7 +72,7 @@ def a_log(attempts: int) -> TopicLog:
 
 
 class NoReferences:
-    def refer(self, event: DevicesJudged) -> None: ...
+    def refer(self, event: JudgedNodes) -> None: ...
     def clear(self) -> None: ...
 
 

@@ -9,8 +9,9 @@ import pytest
 from broker.consumer import TopicPartition
 from broker.errors import KafkaError
 from pipeline.index.state_audit import Ends, StateAudit
-from schemas.codec.records import decode
-from schemas.events import DevicesJudged, FindingReported
+from schemas.codec.records import decode, decode_value, encode
+from schemas.documents.devices import JudgedNodes
+from schemas.events import FindingReported
 from schemas.topics import NODE_STATES
 from tests.support.builders.events import ATTEMPT, STARTED, devices_judged
 from tests.support.builders.node_states import EPOCH
@@ -23,8 +24,12 @@ def state_of(node: str, revision: int = 7) -> str:
     return f"hami-scheduler/{node}/state/{EPOCH}/{revision}"
 
 
-def verdicts(*nodes: str, revision: int = 7, **fields: Any) -> DevicesJudged:
-    return devices_judged(nodes, revision=[revision] * len(nodes), **fields)
+def verdicts(*nodes: str, revision: int = 7, **fields: Any) -> JudgedNodes:
+    event = devices_judged(nodes, revision=[revision] * len(nodes), **fields)
+    read = decode_value(JudgedNodes, encode(event).value)
+    assert isinstance(read, JudgedNodes)
+    assert read.id == event.id
+    return read
 
 
 class FakeStates:
