@@ -4,9 +4,11 @@ Per-reason lines stand only where no node fits, as in HAMi; unlike HAMi's they a
 reason (``node unregistered``, ``NodeInsufficientDevice``), and their order is fixed.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Final, Literal
+from itertools import accumulate, islice
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,11 +28,26 @@ BINDING_FAILED: Final = ReasonCode.BINDING_FAILED.value
 
 # More digits than any count of nodes has.
 _MORE_BYTES: Final = len("... and 1000000000 more)")
+_ENTRIES_AT_ONCE: Final = 64
+
+
+class _Line(NamedTuple):
+    """The words of a message."""
+
+    severity: Literal["Normal", "Warning"]
+    reason: str
+    code: str
+    text: str
 
 
 def messages(summary: AttemptSummarized) -> list[MessageEmitted]:
     """The event lines about an attempt in the order of its phases; none about a phase that is not known."""
-    return [*_filter_messages(summary), *_bind_messages(summary)]
+    found = []
+    if summary.ended_at:
+        found += [_message(summary, summary.ended_at, line) for line in _filter_lines(summary)]
+    if summary.bind:
+        found += [_message(summary, summary.bind.ended_at, line) for line in _bind_lines(summary)]
+    return found
 
 
 def filter_summary(summary: AttemptSummarized) -> str:
@@ -44,15 +61,12 @@ def filter_summary(summary: AttemptSummarized) -> str:
 
 def bind_summary(summary: AttemptSummarized) -> str:
     """The bind in one line: its event message; empty before a result is known."""
-    return next((each.message for each in _bind_messages(summary)), "")
+    return next((line.text for line in _bind_lines(summary)), "")
 
 
-def search_text(summary: AttemptSummarized, lines: Sequence[MessageEmitted] | None = None) -> str:
-    """What free-text search looks at: the messages, and every distinct refusal in words.
-
-    ``lines`` are the attempt's messages where they are known already.
-    """
-    texts = [each.message for each in (messages(summary) if lines is None else lines)] or [filter_summary(summary)]
+def search_text(summary: AttemptSummarized) -> str:
+    """What free-text search looks at: the messages, and every distinct refusal in words."""
+    texts = [line.text for line in (*_filter_lines(summary), *_bind_lines(summary))] or [filter_summary(summary)]
     return "\n".join(
         [
             *texts,
@@ -62,47 +76,39 @@ def search_text(summary: AttemptSummarized, lines: Sequence[MessageEmitted] | No
     )
 
 
-def _filter_messages(summary: AttemptSummarized) -> list[MessageEmitted]:
+def _filter_lines(summary: AttemptSummarized) -> list[_Line]:
     if summary.ended_at is None:
         return []
     last = filter_summary(summary)
     if _fits(summary):
         # HAMi writes per-reason lines only where no node fits.
-        return [_message(summary, summary.ended_at, "Normal", FILTERING_SUCCEED, last)]
+        return [_Line("Normal", FILTERING_SUCCEED, "", last)]
     named = () if summary.error else _named_lines(summary)
     counted = [(code, f"{count} nodes {code}") for code, count in sorted(summary.refused_nodes.items())]
-    lines = [*named, *counted, ("", last)]
-    return [_message(summary, summary.ended_at, "Warning", FILTERING_FAILED, line, code) for code, line in lines]
+    return [_Line("Warning", FILTERING_FAILED, code, line) for code, line in [*named, *counted, ("", last)]]
 
 
-def _bind_messages(summary: AttemptSummarized) -> list[MessageEmitted]:
+def _bind_lines(summary: AttemptSummarized) -> list[_Line]:
     if not (bind := summary.bind):
         return []
     if bind.bound:
         # HAMi's words (``pkg/scheduler/event.go``), brackets included; people and alerts search for them.
         line = f"Successfully binding node [{bind.node}] to {summary.pod}"
-        return [_message(summary, bind.ended_at, "Normal", BINDING_SUCCEED, line)]
-    return [_message(summary, bind.ended_at, "Warning", BINDING_FAILED, cut(bind.error))]
+        return [_Line("Normal", BINDING_SUCCEED, "", line)]
+    return [_Line("Warning", BINDING_FAILED, "", cut(bind.error))]
 
 
-def _message(
-    summary: AttemptSummarized,
-    reported_at: datetime,
-    severity: Literal["Normal", "Warning"],
-    reason: str,
-    line: str,
-    code: str = "",
-) -> MessageEmitted:
+def _message(summary: AttemptSummarized, reported_at: datetime, line: _Line) -> MessageEmitted:
     return MessageEmitted.model_construct(
         attempt_id=summary.attempt_id,
         pod=summary.pod,
         scheduler=summary.scheduler,
         started_at=summary.started_at,
         reported_at=reported_at,
-        severity=severity,
-        reason=reason,
-        code=code,
-        message=line,
+        severity=line.severity,
+        reason=line.reason,
+        code=line.code,
+        message=line.text,
     )
 
 
@@ -157,10 +163,16 @@ def nodes_by_code(summary: AttemptSummarized) -> list[tuple[str, Ints]]:
     for refusal, start, end in zip(summary.refusals, ends, ends[1:], strict=False):
         for code in _codes(refusal):
             rows.setdefault(code, []).append(order[start:end])
-    unexplained = order[: ends[0]]
-    rows.setdefault(NODE_UNREGISTERED, []).append(unexplained[_is_one_of(summary, UNREGISTERED)[unexplained]])
-    joined = {code: np.sort(np.concatenate(parts)) for code, parts in sorted(rows.items())}
+    if UNREGISTERED in summary.verdicts:
+        unexplained = order[: ends[0]]
+        rows.setdefault(NODE_UNREGISTERED, []).append(unexplained[_is_one_of(summary, UNREGISTERED)[unexplained]])
+    # The rows of one refusal are sorted already.
+    joined = {code: _sorted(parts) for code, parts in sorted(rows.items())}
     return [(code, nodes) for code, nodes in joined.items() if len(nodes)]
+
+
+def _sorted(parts: list[Ints]) -> Ints:
+    return np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
 
 
 def refused_by_code(summary: AttemptSummarized) -> dict[str, int]:
@@ -200,12 +212,13 @@ def shortened(head: str, entries: Iterable[str], count: int) -> str:
     """
     head = cut(head, MAX_BYTES // 2)
     budget = MAX_BYTES - len(head.encode())
-    taken: list[str] = []
-    total = kept = 0
-    for entry in entries:
-        total += len(entry.encode()) + 1
-        if total > budget:
-            return f"{head}{''.join(f'{each},' for each in taken[:kept])}... and {count - kept} more)"
-        taken.append(entry)
-        kept += total <= budget - _MORE_BYTES
-    return f"{head}{','.join(taken)})"
+    some, others = list[str](), iter(entries)
+    # There may be thousands, of which no more are looked at than fit.
+    while len(whole := ",".join(some).encode()) < budget and (more := list(islice(others, _ENTRIES_AT_ONCE))):
+        some += more
+    if len(some) == count and len(whole) < budget:
+        return f"{head}{whole.decode()})"
+    # Each takes a comma behind it.
+    ends = list(accumulate(len(entry.encode()) + 1 for entry in some))
+    kept = some[: bisect_right(ends, budget - _MORE_BYTES)]
+    return f"{head}{''.join(f'{each},' for each in kept)}... and {count - len(kept)} more)"
