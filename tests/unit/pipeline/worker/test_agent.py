@@ -54,14 +54,13 @@ async def test_an_attempt_becomes_a_summary_messages_and_counts_and_is_acknowled
 async def test_device_records_are_passed_on_byte_for_byte() -> None:
     topics, log = FakeTopics(), Log()
     log.append(*an_attempt(REFUSING))
-    strange = log.records[0]
-    log.records[0] = strange._replace(
-        value=strange.value.replace(b",", b",\n ", 1), headers=[*strange.headers, ("own", b"\x00")]
-    )
+    plain = log.records[0]
+    value, headers = (plain.value or b"").replace(b",", b",\n ", 1), [*plain.headers, ("own", b"\x00")]
+    log.records[0] = plain._replace(value=value, headers=headers)
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
     (passed_on,) = topics.of(DEVICE_VERDICTS.name)
-    assert passed_on.record == (strange.key, log.records[0].value, list(log.records[0].headers))
+    assert passed_on.record == (plain.key, value, headers)
     assert isinstance(topics.events(DEVICE_VERDICTS.name)[0], DevicesJudged)
 
 

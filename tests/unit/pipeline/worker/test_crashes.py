@@ -195,7 +195,7 @@ def contents(topics: FakeTopics) -> dict[str, dict[str, bytes]]:
 
 def plain(summary: AttemptSummarized) -> bytes:
     """Without what the comparison with the attempt before adds."""
-    added = {"episode": "", "episode_started_at": None, "changes": []}
+    added: dict[str, Any] = {"episode": "", "episode_started_at": None, "changes": []}
     return encode_value(summary.model_copy(update=added))
 
 

@@ -52,7 +52,7 @@ async def published_one_by_one(*attempts: list[AttemptEvent], restart: bool = Fa
 
 def plain(found: dict[str, AttemptSummarized]) -> dict[str, AttemptSummarized]:
     """Without what the comparison with the attempt before adds."""
-    added = {"episode": "", "episode_started_at": None, "changes": []}
+    added: dict[str, Any] = {"episode": "", "episode_started_at": None, "changes": []}
     return {name: each.model_copy(update=added) for name, each in found.items()}
 
 
