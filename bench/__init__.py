@@ -7,16 +7,18 @@ Benchmarks:
 
 filter, choosing, scheduling      the scheduler: a filter call, the choice of devices, a call with its records
 wire                              bytes of an attempt and of the states that it refers to
-worker, stages, retries           the worker: as a whole, stage by stage, unchanged retries
-backlog, steady                   workers that catch up, and the delay at a steady rate
+worker, stages, retries           worker and index writer: as a whole, stage by stage, unchanged retries
+backlog, away, takeover           catching up, also when OpenSearch was away; partitions of a killed worker
+steady                            the delay at a steady rate
 api                               the API
 ingest                            readers of HAMi's and KAI's logs
-soak                              the worker's memory over a long run (``python -m bench.soak``)
+soak                              memory of worker and index writer over a long run (``python -m bench.soak``)
 
 What they run and share:
 
 cluster, fleet, hami_log, kai_log   generated clusters, pods and logs
-backends, load, cpu, report         servers, an HTTP client, measuring, printing
+backends, services                  servers, the processes of the pipeline
+load, cpu, report                   an HTTP client, measuring, printing
 deciding, bodies, consumers, bare   programs that run in a process of their own, to be measured
-watched_worker, peak                a worker and an ingest command that measure their own memory
+watched_worker, peak                a process of the pipeline and an ingest command that measure their own memory
 """

@@ -12,6 +12,7 @@ import pipeline.alerts.metrics
 import pipeline.index.metrics
 import pipeline.kube_events.metrics
 import pipeline.placements.metrics
+import pipeline.trends.metrics
 import pipeline.worker.metrics
 import scheduler.metrics
 from pipeline.sinks.metrics import TopicsMetrics
@@ -46,6 +47,7 @@ def of_the_worker() -> CollectorRegistry:
     metrics = pipeline.worker.metrics.Metrics()
     for name in pipeline.worker.metrics.GAUGES:
         metrics.watch(name, lambda: 0)
+    pipeline.trends.metrics.Metrics(metrics.registry)
     return metrics.registry
 
 
