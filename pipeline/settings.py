@@ -42,7 +42,7 @@ class Settings(EnvironmentSettings):
     incomplete_after_seconds: Annotated[float, Field(gt=0)] = 30.0
     """Seconds to wait for missing records of an attempt; then its summary is written and marked incomplete."""
     store_devices: bool = True
-    """Whether records of device verdicts are stored in the index, besides the summaries."""
+    """Whether records of device verdicts are passed on to the index, besides the summaries."""
 
     batch_documents: Annotated[int, Field(ge=1)] = 1_000
     """Documents in one bulk request, at most."""
@@ -53,11 +53,11 @@ class Settings(EnvironmentSettings):
     queue_bytes: Annotated[int, Field(ge=1024)] = 10 * 1024 * 1024
     """Bytes of memory for what waits to be written. Reading pauses when they are used up."""
     summary_cache_bytes: Annotated[int, Field(ge=0)] = 64 * 1024 * 1024
-    """Bytes of memory for summaries that a bind may still complete; the others are read back from the index."""
+    """Bytes of memory for summaries that a later record may complete, or that the pod's next attempt is compared with;
+    the others are read back from the topic of attempts."""
 
     count_seconds: Annotated[float, Field(ge=0, le=30)] = 2.0
-    """Seconds between writes of the counts of minutes. Records are acknowledged after such a write: a worker that is
-    killed reads the records of so many seconds again."""
+    """Seconds between two publications of the counts of minutes."""
     node_pools: Annotated[str, Field(pattern=r"^([^=,]+=[^=,]+(,[^=,]+=[^=,]+)*)?$")] = ""
     """The pools of nodes, by patterns of their names, for trends and audits: ``a100=gpu-a100-*,t4=t4-*``."""
     expected_pools: Annotated[

@@ -244,7 +244,7 @@ def _check_version(what: str, mapping: dict[str, Any]) -> None:
     version = mapping.get("_meta", {}).get("schedulerlog_mapping_version")
     if isinstance(version, int) and version > MAPPING_VERSION:
         raise NotProvisionedError(
-            f"{what} has mapping version {version}, newer than {MAPPING_VERSION} of this worker: start the newer "
+            f"{what} has mapping version {version}, newer than {MAPPING_VERSION} of this process: start the newer "
             f"one or, to go back, {_PROVISION} of this version"
         )
     if version != MAPPING_VERSION:

@@ -1,4 +1,5 @@
-"""Indices and templates of older and newer versions: what ``provision`` makes of them, and what a worker reports.
+"""Indices and templates of older and newer versions: what ``provision`` makes of them, and what an index writer
+reports.
 
 ``cases/templates_of_version_N.json`` are the templates that ``provision`` of that version wrote. A change
 that raises the version adds those of the previous one.
@@ -28,7 +29,7 @@ DEVICES = {"node1": [["CardInsufficientMemory"] * 2], "node2": [["NumaNotFit"] *
 
 
 def make_old(url: str, version: int, day: str) -> None:
-    """As ``provision`` and a worker of that version left it: templates, an index of the day, a document."""
+    """As ``provision`` and an index writer of that version left it: templates, an index of the day, a document."""
     templates = json.loads((CASES / f"templates_of_version_{version}.json").read_text())
     with httpx.Client(base_url=url, timeout=30) as client:
         for index in INDICES:
@@ -46,9 +47,9 @@ def version_of(url: str, index: str) -> int:
 
 
 def logged_and_ended(running: Pipeline, line: str) -> bool:
-    log = running.processes.log("worker")
-    until(lambda: running.processes.is_running("worker"), lambda runs: not runs)
-    ended = running.processes.has_ended("worker")
+    log = running.processes.log("index")
+    until(lambda: running.processes.is_running("index"), lambda runs: not runs)
+    ended = running.processes.has_ended("index")
     return ended and line in log.read_text()
 
 
@@ -62,9 +63,9 @@ def test_the_templates_of_every_older_version_are_kept() -> None:
 def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pipeline, version: int) -> None:
     url, began = running.servers.opensearch_url, BEGAN + timedelta(days=version)
     day = ATTEMPTS.name(began)
-    running.processes.stop("worker")
+    running.processes.stop("index")
     make_old(url, version, day)
-    running.start()
+    running.start_index()
     assert logged_and_ended(
         running, f"has mapping version {version}, not {MAPPING_VERSION}: run `python -m pipeline provision`"
     )
@@ -72,7 +73,7 @@ def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pip
     output = running.processes.log("provision").read_text()
     assert f"index {day}: mapping version was {version}, is now {MAPPING_VERSION}" in output
     assert version_of(url, day) == MAPPING_VERSION
-    running.start()
+    running.start_index()
     events = an_attempt(DEVICES, **about("upgraded", f"upgraded-{version}") | {"started_at": began})
     running.send(events)
     (document,) = until(lambda: running.attempts(f"upgraded-{version}"), bool).values()
@@ -83,7 +84,7 @@ def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pip
 
 
 @pytest.mark.parametrize(("place", "day_of_its_own"), [("template", 20), ("index", 21)])
-def test_a_worker_that_finds_a_newer_version_ends_with_a_message(
+def test_an_index_writer_that_finds_a_newer_version_ends_with_a_message(
     running: Pipeline, place: str, day_of_its_own: int
 ) -> None:
     url, newer = running.servers.opensearch_url, MAPPING_VERSION + 1
@@ -93,15 +94,15 @@ def test_a_worker_that_finds_a_newer_version_ends_with_a_message(
     if place == "template":
         body = ATTEMPTS.template() | mapping
         httpx.put(f"{url}/_index_template/{ATTEMPTS.alias}", json=body, timeout=30).raise_for_status()
-        running.processes.stop("worker")
-        running.start()
+        running.processes.stop("index")
+        running.start_index()
     else:
         httpx.put(f"{url}/{day}", timeout=30).raise_for_status()
         httpx.put(f"{url}/{day}/_mapping", json=mapping, timeout=30).raise_for_status()
         running.send(an_attempt(DEVICES, **about("early", "newer") | {"started_at": began}))
-    assert logged_and_ended(running, f"has mapping version {newer}, newer than {MAPPING_VERSION} of this worker")
+    assert logged_and_ended(running, f"has mapping version {newer}, newer than {MAPPING_VERSION} of this process")
     running.processes.run("provision", "pipeline", "provision")
-    running.start()
+    running.start_index()
     running.send(an_attempt(DEVICES, **about("late", "newer") | {"started_at": began}))
     wanted = {"early", "late"} if place == "index" else {"late"}
     found = until(
