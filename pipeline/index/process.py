@@ -8,8 +8,9 @@ import asyncio
 import gc
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any, Final, Protocol
 
 from broker.consumer import (
@@ -44,8 +45,10 @@ LINGER_SECONDS: Final = 0.05
 """How long the first record of a batch waits for others. The index makes a document searchable within a second."""
 _REQUESTS: Final = 4
 """Bulk requests in a full batch: two run side by side, and one that is late holds up little."""
-_RECORDS_A_STEP: Final = 100
-"""Made into documents at once; then the answers of OpenSearch and Kafka are looked at."""
+_RECORDS_A_STEP: Final = 200
+_SLICE_SECONDS: Final = 0.002
+"""How long records are made into documents before the event loop may send and receive: a request of megabytes takes
+tens of its turns."""
 _POLL_SECONDS: Final = 1.0
 _LONGEST_BATCH_SECONDS: Final = 3_600
 """A batch may wait this long for the index before the group gives the partitions to another process."""
@@ -145,6 +148,8 @@ class Reader:
         self._linger_seconds = linger_seconds
         self._writing: asyncio.Task[None] | None = None
         self._began_at = 0.0
+        self._assignment = 0
+        """Counts how often partitions have moved."""
         self._oldest_ms: int | None = None
         """Of the batch that is being written: Kafka's time of its oldest record."""
 
@@ -169,6 +174,7 @@ class Reader:
 
     def forget(self) -> None:
         """Partitions have moved: what was read and is not written yet is read again, by this process or another."""
+        self._assignment += 1
         self._builder.forget()
         self._references.clear()
 
@@ -176,16 +182,25 @@ class Reader:
         was_empty = self._builder.is_empty
         patience = _POLL_SECONDS if was_empty else max(self._began_at + self._linger_seconds - time.monotonic(), 0.0)
         found = await consumer.getmany(timeout_ms=int(patience * 1000), max_records=_RECORDS_A_STEP)
-        for records in found.values():
-            for record in records:
-                self._builder.add(record)
         if was_empty:
             self._began_at = time.monotonic()
+        await self._add(chain.from_iterable(found.values()))
         self._raise_failure()
         if not self._builder.is_empty and self._is_due(has_found=bool(found)):
             await self._hand_over(consumer)
         # A buffer with more records answers `getmany` at once: without this the writing would never get its turn.
         await asyncio.sleep(0)
+
+    async def _add(self, records: Iterable[Any]) -> None:
+        assignment, until = self._assignment, time.monotonic() + _SLICE_SECONDS
+        for record in records:
+            self._builder.add(record)
+            if time.monotonic() >= until:
+                await asyncio.sleep(0)
+                # Partitions have moved meanwhile: the others are read again, too.
+                if assignment != self._assignment:
+                    return
+                until = time.monotonic() + _SLICE_SECONDS
 
     def _is_due(self, *, has_found: bool) -> bool:
         if self._builder.is_full or not has_found:
