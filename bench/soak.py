@@ -1,12 +1,12 @@
-"""``python -m bench.soak --minutes 30``: does the memory of a worker grow with attempts on 5,000 nodes?
+"""``python -m bench.soak --minutes 30``: does the memory of worker and index writer grow with attempts on 5,000 nodes?
 
-A worker on a real Kafka and OpenSearch gets an attempt on 5,000 nodes x 8 devices every second; every second one is an
-unchanged retry, and before each first attempt every device changes, so that none is a retry. The caches of
-the worker last ten minutes or are full by then, so a third of the time, at most twelve minutes, is warm-up.
+Both run on a real Kafka and OpenSearch; the worker gets an attempt on 5,000 nodes x 8 devices every second; every second
+one is an unchanged retry, and before each first attempt every device changes, so that none is a retry. Their caches last
+ten minutes or are full by then, so a third of the time, at most twelve minutes, is warm-up.
 
 It takes three readings about once a second (``bench.watched_worker``): resident size, the memory that malloc has given
 out, and Python's small blocks. The slope of each is that of a straight line through the medians of twenty stretches,
-and the error is that of this line, because successive readings are not independent. The exit status is 1 if the worker
+and the error is that of this line, because successive readings are not independent. The exit status is 1 if one of them
 used more memory than the limit, or if a slope exceeds its limit by two errors.
 """
 
@@ -17,7 +17,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -41,6 +41,7 @@ MAX_PERCENT_PER_HOUR = 1.0
 STRETCHES = 20
 WARM_UP_SHARE, MAX_WARM_UP_SECONDS = 1 / 3, 720.0
 READINGS = ("resident", "malloc", "blocks")
+PROCESSES = ("worker", "index")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,9 @@ class Slope:
 
 @dataclass(frozen=True, slots=True)
 class Soaked:
+    """What one process needed."""
+
+    process: str
     minutes: float
     attempts: int
     cpu_ms_an_attempt: float
@@ -88,21 +92,25 @@ def slope(seconds: list[float], readings: list[float]) -> Slope:
     return Slope(rise / mean * 100, error / mean * 100, mean)
 
 
-def soak(minutes: float, attempts_a_second: float, report: Callable[[str], None]) -> Soaked:
-    """Feed a worker for ``minutes`` and report its resident size once a minute."""
+def soak(minutes: float, attempts_a_second: float, report: Callable[[str], None]) -> list[Soaked]:
+    """Feed a worker, and through it an index writer, for ``minutes``; report their resident sizes once a minute."""
     folder = FOLDER / "soak"
     shutil.rmtree(folder, ignore_errors=True)
-    readings = folder / "readings.jsonl"
+    readings = {name: folder / f"{name}.jsonl" for name in PROCESSES}
     with provisioned(folder) as (backends, processes):
-        port = free_ports("worker")["worker"]
-        processes.start("worker", "bench.watched_worker", str(readings), "worker", "--metrics-address", port)
-        processes.wait_ready("worker", f"http://127.0.0.1:{port}/readyz")
-        before, began = cpu_seconds(processes.pid("worker")), time.monotonic()
+        for name, port in free_ports(*PROCESSES).items():
+            processes.start(name, "bench.watched_worker", str(readings[name]), name, "--metrics-address", port)
+            processes.wait_ready(name, f"http://127.0.0.1:{port}/readyz")
+        before = {name: cpu_seconds(processes.pid(name)) for name in PROCESSES}
+        began = time.monotonic()
         sent = asyncio.run(_feed(backends.bootstrap_servers, readings, minutes * 60, 1 / attempts_a_second, report))
         processes.check()
-        spent = cpu_seconds(processes.pid("worker")) - before
-    warm = min(minutes * 60 * WARM_UP_SHARE, MAX_WARM_UP_SECONDS)
-    return _soaked(minutes, sent, spent / sent * 1000, read(readings), began + warm)
+        spent = {name: cpu_seconds(processes.pid(name)) - before[name] for name in PROCESSES}
+    warm_until = began + min(minutes * 60 * WARM_UP_SHARE, MAX_WARM_UP_SECONDS)
+    return [
+        _soaked((name, minutes, sent, spent[name] / sent * 1000), read(readings[name]), warm_until)
+        for name in PROCESSES
+    ]
 
 
 def read(path: Path) -> list[list[float]]:
@@ -110,13 +118,15 @@ def read(path: Path) -> list[list[float]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def _soaked(minutes: float, sent: int, cpu_ms: float, readings: list[list[float]], warm_until: float) -> Soaked:
+def _soaked(about: tuple[str, float, int, float], readings: list[list[float]], warm_until: float) -> Soaked:
     columns = [list(each) for each in zip(*(line for line in readings if line[0] > warm_until), strict=True)]
     slopes = {name: slope(columns[0], column) for name, column in zip(READINGS, columns[1:], strict=True)}
-    return Soaked(minutes, sent, cpu_ms, max(line[1] for line in readings), slopes)
+    return Soaked(*about, max(line[1] for line in readings), slopes)
 
 
-async def _feed(servers: str, readings: Path, seconds: float, pause: float, report: Callable[[str], None]) -> int:
+async def _feed(
+    servers: str, readings: Mapping[str, Path], seconds: float, pause: float, report: Callable[[str], None]
+) -> int:
     reporting = asyncio.create_task(_report(readings, report))
     whole = cluster.columns(NODES)
     began, sent = time.monotonic(), 0
@@ -135,17 +145,18 @@ async def _feed(servers: str, readings: Path, seconds: float, pause: float, repo
     return sent
 
 
-async def _report(readings: Path, report: Callable[[str], None]) -> None:
+async def _report(readings: Mapping[str, Path], report: Callable[[str], None]) -> None:
     began = time.monotonic()
     while True:
         await asyncio.sleep(60)
-        so_far = read(readings)
-        _, resident, malloc, blocks = so_far[-1]
-        peak, load = max(line[1] for line in so_far), os.getloadavg()[0]
-        report(
-            f"{(time.monotonic() - began) / 60:5.1f} min: {resident:.0f} MiB resident, {peak:.0f} at most; "
-            f"{malloc:.1f} MiB of malloc's and {blocks:,.0f} small blocks in use; load {load:.1f}"
-        )
+        for name, path in readings.items():
+            so_far = read(path)
+            _, resident, malloc, blocks = so_far[-1]
+            peak, load = max(line[1] for line in so_far), os.getloadavg()[0]
+            report(
+                f"{(time.monotonic() - began) / 60:5.1f} min, {name}: {resident:.0f} MiB resident, {peak:.0f} at most; "
+                f"{malloc:.1f} MiB of malloc's and {blocks:,.0f} small blocks in use; load {load:.1f}"
+            )
 
 
 def main() -> int:
@@ -154,16 +165,17 @@ def main() -> int:
     parser.add_argument("--attempts-a-second", type=float, default=1)
     options = parser.parse_args()
     done = soak(options.minutes, options.attempts_a_second, lambda line: print(line, flush=True))
-    print(
-        f"{done.attempts} attempts of {NODES:,} nodes x {DEVICES_PER_NODE} devices in {done.minutes:g} minutes, "
-        f"{done.cpu_ms_an_attempt:.1f} ms of CPU each: {done.peak_mib:.0f} MiB at most"
-    )
-    for name, rise in done.slopes.items():
-        verdict = "flat" if rise.is_certainly_flat else "not certainly flat" if rise.may_be_flat else "rises"
-        text = f"{rise.mean:,.1f} on average, {rise.percent_an_hour:+.2f} ± {rise.error:.2f} % an hour"
-        print(f"{name:>8}: {text}: {verdict}")
-    print(json.dumps(asdict(done)))
-    return 0 if done.is_good else 1
+    for each in done:
+        print(
+            f"{each.process}: {each.attempts} attempts of {NODES:,} nodes x {DEVICES_PER_NODE} devices in "
+            f"{each.minutes:g} minutes, {each.cpu_ms_an_attempt:.1f} ms of CPU each: {each.peak_mib:.0f} MiB at most"
+        )
+        for name, rise in each.slopes.items():
+            verdict = "flat" if rise.is_certainly_flat else "not certainly flat" if rise.may_be_flat else "rises"
+            text = f"{rise.mean:,.1f} on average, {rise.percent_an_hour:+.2f} ± {rise.error:.2f} % an hour"
+            print(f"{name:>8}: {text}: {verdict}")
+        print(json.dumps(asdict(each)))
+    return 0 if all(each.is_good for each in done) else 1
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A worker that logs its memory every second: ``python -m bench.watched_worker FILE worker …``.
+"""A process of the pipeline that logs its memory every second: ``python -m bench.watched_worker FILE worker …``.
 
 The arguments after FILE are those of ``python -m pipeline``. Each line of FILE is JSON: seconds of the monotonic clock,
 MiB resident, MiB that malloc has given out, and the number of Python's small blocks in use. If the resident size grows
