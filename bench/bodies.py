@@ -20,10 +20,10 @@ from typing import Any, Final
 
 from broker.consumer import TopicPartition, connected, new_consumer
 from broker.record import Outgoing, Record
-from pipeline.index.batch_builder import BatchBuilder
+from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
-from pipeline.index.process import READ, Reader
+from pipeline.index.process import READ, TopicsReader
 from pipeline.index.state_audit import Ends, StateAudit
 from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document, batches, body
@@ -69,7 +69,7 @@ class InProcess:
     def __init__(self) -> None:
         self.spent = Stages()
         self._open = OpenAttempts(30.0)
-        self._builder = BatchBuilder(SummaryParts(), sys.maxsize, sys.maxsize)
+        self._builder = DocumentBatchBuilder(SummaryParts(), sys.maxsize, sys.maxsize)
         self._offsets = count()
 
     def reset_times(self) -> None:
@@ -164,9 +164,9 @@ async def without_index(servers: str, warm_up: int, attempts: int) -> float:
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)  # as the index writer sets it
     null_sink = NullSink()
-    builder = BatchBuilder(SummaryParts(), _REQUESTS * BATCH_DOCUMENTS, _REQUESTS * BATCH_BYTES)
+    builder = DocumentBatchBuilder(SummaryParts(), _REQUESTS * BATCH_DOCUMENTS, _REQUESTS * BATCH_BYTES)
     audit = StateAudit(null_sink, null_sink, null_sink, lambda: datetime.now(UTC))
-    reader = Reader(builder, IndexWriter(null_sink, null_sink, Metrics()), audit)
+    reader = TopicsReader(builder, IndexWriter(null_sink, null_sink, Metrics()), audit)
     async with connected(new_consumer(servers, *(topic.name for topic in READ), group="bench-bodies")) as consumer:
         while null_sink.attempts < warm_up:
             await reader.step(consumer)

@@ -92,7 +92,7 @@ DEVICE_VERDICTS: Final = Topic(
     about="The verdicts device by device of every attempt that does not repeat another, as they were published",
     key="namespace/name of the pod",
     events=(DevicesJudged,),
-    # For the index, which has them for a week: whoever else needs them reads the decisions.
+    # For the index, which has them for a week: other readers have the decisions.
     retention=timedelta(days=1),
 )
 POD_HISTORIES: Final = Topic(

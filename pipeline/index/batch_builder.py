@@ -15,8 +15,8 @@ from schemas.documents.devices import JudgedNodes
 from schemas.events import AttemptSummarized, DevicesJudged, Event
 
 
-class RejectedRecord(NamedTuple):
-    """A record that is no event: it goes to the dead letters."""
+class DeadLetter(NamedTuple):
+    """A record that the index can't hold, and why."""
 
     record: Source
     cause: str
@@ -32,7 +32,7 @@ class Batch:
     """By index and id: of several versions the index needs the greatest alone."""
     verdicts: list[JudgedNodes] = field(default_factory=list)
     """Those whose documents are among them: they refer to node states."""
-    rejected: list[RejectedRecord] = field(default_factory=list)
+    rejected: list[DeadLetter] = field(default_factory=list)
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """How many records, by topic and outcome."""
     committable: dict[Partition, int] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Batch:
             self.size += document.size - (known.size if known else 0)
 
 
-class BatchBuilder:
+class DocumentBatchBuilder:
     """Takes records one by one; ``take`` gives what has gathered."""
 
     def __init__(self, parts: SummaryParts, max_documents: int, max_bytes: int) -> None:
@@ -137,7 +137,7 @@ class BatchBuilder:
         return "taken"
 
     def _reject(self, records: Iterable[Source], cause: str) -> str:
-        self._batch.rejected += [RejectedRecord(record, cause) for record in records]
+        self._batch.rejected += [DeadLetter(record, cause) for record in records]
         return "rejected"
 
 

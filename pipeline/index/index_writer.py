@@ -12,7 +12,7 @@ import orjson
 
 from broker.record import Outgoing
 from pipeline.dead_letters.codec import dead_letter
-from pipeline.index.batch_builder import Batch, RejectedRecord
+from pipeline.index.batch_builder import Batch, DeadLetter
 from pipeline.index.metrics import Metrics
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
@@ -47,7 +47,7 @@ class IndexWriter:
         """Return when the index has the documents of the batch, and the dead letters have what it refuses."""
         result = await self._index.write(batch.documents)
         refused = [
-            RejectedRecord(record, f"OpenSearch refuses the document {document.id}: {cause}")
+            DeadLetter(record, f"OpenSearch refuses the document {document.id}: {cause}")
             for document, cause in result.refused
             for record in document.origin
         ]
@@ -59,26 +59,26 @@ class IndexWriter:
         self._count("refused", refused)
         self._count("contradicting", contradicting)
 
-    async def _contradicting(self, conflicts: Iterable[Document]) -> list[RejectedRecord]:
+    async def _contradicting(self, conflicts: Iterable[Document]) -> list[DeadLetter]:
         """The states under whose id the index has other content."""
         # Any other conflict is a document that is stored already: the same one, or a later version of it.
         states = [document for document in conflicts if document.index.startswith(f"{NODE_STATES.alias}-")]
         stored = await self._index.stored(states) if states else []
         return [
-            RejectedRecord(record, f"{document.id}: {USED_TWICE}")
+            DeadLetter(record, f"{document.id}: {USED_TWICE}")
             for document, known in zip(states, stored, strict=True)
             if known is not None and _content(known) != _content(orjson.loads(document.source))
             for record in document.origin
         ]
 
-    async def _dead_letter(self, rejected: Sequence[RejectedRecord]) -> None:
+    async def _dead_letter(self, rejected: Sequence[DeadLetter]) -> None:
         for record, cause in rejected:
             logger.warning("dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
         if rejected:
             now = datetime.now(UTC)
             await self._topics.send([dead_letter(record, cause, now) for record, cause in rejected])
 
-    def _count(self, outcome: str, rejected: Iterable[RejectedRecord]) -> None:
+    def _count(self, outcome: str, rejected: Iterable[DeadLetter]) -> None:
         for record, _ in rejected:
             self._metrics.records.labels(record.topic, outcome).inc()
 

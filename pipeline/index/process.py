@@ -24,7 +24,7 @@ from broker.consumer import (
 )
 from broker.positions import committed_by, ends_of
 from broker.topics import require, topic_names
-from pipeline.index.batch_builder import Batch, BatchBuilder
+from pipeline.index.batch_builder import Batch, DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
 from pipeline.index.state_audit import Ends, StateAudit, auditing
@@ -78,9 +78,9 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
         max_backoff_seconds=longest_pause,
     )
     topics = topics_sink(servers, metrics.topics, longest_pause)
-    builder = BatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_bytes)
+    builder = DocumentBatchBuilder(parts, _REQUESTS * settings.batch_documents, _REQUESTS * settings.batch_bytes)
     audit = StateAudit(index, topics, _StatePositions(servers, group), lambda: datetime.now(UTC))
-    reader = Reader(builder, IndexWriter(index, topics, metrics), audit)
+    reader = TopicsReader(builder, IndexWriter(index, topics, metrics), audit)
     connection = Connection(longest_pause)
     metrics.watch("is_waiting", lambda: index.is_waiting)
     metrics.watch("behind_seconds", lambda: reader.behind_seconds)
@@ -128,18 +128,18 @@ class _StatePositions:
 
 
 class StateReferences(Protocol):
-    """What is told of the verdicts whose documents are written."""
+    """What takes the verdicts whose documents are written."""
 
     def refer(self, event: JudgedNodes) -> None: ...
     def clear(self) -> None: ...
 
 
-class Reader:
+class TopicsReader:
     """Fills a batch while the one before is written."""
 
     def __init__(
         self,
-        builder: BatchBuilder,
+        builder: DocumentBatchBuilder,
         writer: IndexWriter,
         references: StateReferences,
         linger_seconds: float = LINGER_SECONDS,

@@ -5,7 +5,6 @@
 ``bulk``         documents, and the body of a bulk request
 ``bulk_result``  what the index's answer means for a document
 ``msearch``      searches, and long answers page by page
-``findings``     a finding as a document and as a record
 ``kafka``        the topics: sends records until they are acknowledged
 ``metrics``      what the sinks of a process count
 ===============  ==================================================================

@@ -96,11 +96,6 @@ class OpenSearchSink:
             todo.extendleft(reversed(_again(batch, answers)))
             _note(batch, answers, result)
 
-    async def fetch(self, index: str, document_id: str) -> dict[str, Any] | None:
-        """The document in its latest version, also before a refresh makes it searchable; None where there is none."""
-        path = f"/{index}/_doc/{document_id}"
-        return await self._request("GET", path, absent=(404,), params={"_source_includes": "summary,repeated"})
-
     async def stored(self, documents: Sequence[Document]) -> list[dict[str, Any] | None]:
         """What the index has under the ids of ``documents``; None where there is nothing."""
         wanted = [{"_index": document.index, "_id": document.id} for document in documents]
@@ -115,12 +110,11 @@ class OpenSearchSink:
     async def search(self, searches: Sequence[Search]) -> list[Hits]:
         """The hits of each search.
 
-        They include what earlier owners of the partitions wrote, and of what this worker wrote only what a refresh has
-        made searchable since.
+        They include what other processes wrote before the first search in an index, or before ``forget``; of what was
+        written since only what a refresh has made searchable.
         """
-        # A refresh costs the index much. One after a rebalance is enough: from then on no other worker writes attempts
-        # of these partitions, and what this one writes it has in its caches.
-
+        # A refresh costs the index much, so there is one for each index: what a process writes itself it has in its
+        # memory.
         for index in sorted({name for header, _ in searches for name in header["index"]} - self._refreshed):
             await self._request("POST", f"/{index}/_refresh", absent=(404,))
             self._refreshed.add(index)
@@ -142,7 +136,7 @@ class OpenSearchSink:
             await self._backoff.failed(f"POST /_msearch: {str(failed.get('error'))[:300]}")
 
     def forget(self) -> None:
-        """Partitions have moved: other workers may have written meanwhile, so indices are refreshed before a search."""
+        """Another process has written meanwhile: indices are refreshed before the next search."""
         self._refreshed.clear()
 
     async def _bulk(self, batch: Sequence[Document]) -> list[BulkResult]:
@@ -167,7 +161,7 @@ class OpenSearchSink:
         mapping = await self._request("GET", f"/{name}/_mapping", absent=(404,))
         if mapping is None:
             await self._check_template(name.rpartition("-")[0])
-            await self._request("PUT", f"/{name}", absent=(400,))  # 400: another worker was faster
+            await self._request("PUT", f"/{name}", absent=(400,))  # 400: another process was faster
             mapping = await self._request("GET", f"/{name}/_mapping", absent=(404,))
         for index in (mapping or {}).values():
             _check_version(f"index {name}", index.get("mappings", {}))

@@ -73,8 +73,7 @@ def attempt_document(summary: AttemptSummarized, text: str, value: bytes | None 
 
     ``value`` is the summary's own JSON where one record has all of it: it is not encoded again.
     """
-    codes = {*reason_codes(summary.refusals), *summary.refused_nodes}
-    return _searched(summary, sorted(codes), text) | {
+    return _searched(summary, reasons_of(summary), text) | {
         "complete": summary.complete,
         "chosen": summary.chosen,
         "picked_devices": summary.picked_devices,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.index.batch_builder import Batch, BatchBuilder
+from pipeline.index.batch_builder import Batch, DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
 from pipeline.index.summary_parts import SummaryParts
@@ -31,8 +31,8 @@ from tests.support.fakes.index_and_topics import FakeTopics
 FINDING = FindingReported(**ATTEMPT, finding="Imbalance", found_at=STARTED, node="")
 
 
-def a_builder(max_documents: int = 1_000, max_bytes: int = 1_000_000) -> BatchBuilder:
-    return BatchBuilder(SummaryParts(), max_documents, max_bytes)
+def a_builder(max_documents: int = 1_000, max_bytes: int = 1_000_000) -> DocumentBatchBuilder:
+    return DocumentBatchBuilder(SummaryParts(), max_documents, max_bytes)
 
 
 def batch_of(*events: Event) -> Batch:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from pipeline.index.batch_builder import BatchBuilder
+from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
 from pipeline.index.summary_parts import SummaryParts
@@ -21,7 +21,7 @@ ID = f"hami-scheduler/node1/state/{EPOCH}/7"
 async def written(log: TopicLog, index: DocumentsByVersion | None = None) -> tuple[DocumentsByVersion, list[str]]:
     """The index afterwards, and the causes of the dead letters."""
     index, topics = index or DocumentsByVersion(), FakeTopics()
-    builder = BatchBuilder(SummaryParts(), 1_000, 1_000_000)
+    builder = DocumentBatchBuilder(SummaryParts(), 1_000, 1_000_000)
     for record in log.records:
         builder.add(record)
     await IndexWriter(index, topics, Metrics()).write(builder.take())

@@ -7,10 +7,10 @@ from typing import Self
 import pytest
 
 from broker.consumer import TopicPartition
-from pipeline.index.batch_builder import BatchBuilder
+from pipeline.index.batch_builder import DocumentBatchBuilder
 from pipeline.index.index_writer import IndexWriter
 from pipeline.index.metrics import Metrics
-from pipeline.index.process import Reader
+from pipeline.index.process import TopicsReader
 from pipeline.index.summary_parts import SummaryParts
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.bulk_result import WriteResult
@@ -81,8 +81,8 @@ class Running:
 
     def __init__(self, log: TopicLog, max_documents: int = 10, at_once: int = 1) -> None:
         self.index, self.consumer = SlowIndex(), Consumer(log, at_once)
-        self.builder = BatchBuilder(SummaryParts(), max_documents, 1_000_000)
-        self.reader = Reader(self.builder, IndexWriter(self.index, FakeTopics(), Metrics()), NoReferences(), 0.0)
+        self.builder = DocumentBatchBuilder(SummaryParts(), max_documents, 1_000_000)
+        self.reader = TopicsReader(self.builder, IndexWriter(self.index, FakeTopics(), Metrics()), NoReferences(), 0.0)
 
     async def __aenter__(self) -> Self:
         self.task = asyncio.create_task(self.reader.work(self.consumer))
@@ -151,7 +151,7 @@ async def test_what_was_gathered_before_partitions_moved_is_not_committed() -> N
         await running.until(lambda: running.consumer.commits == [1, 1])
 
 
-async def test_a_part_alone_is_read_and_its_offset_stays_uncommitted() -> None:
+async def test_a_part_alone_is_read_and_its_offset_is_not_committed() -> None:
     log, (first, second) = TopicLog(), summary_in_parts(2)
     log.append(first)
     async with Running(log) as running:

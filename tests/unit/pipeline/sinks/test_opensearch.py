@@ -89,14 +89,6 @@ async def test_an_index_of_another_mapping_version_is_not_written(version: objec
     assert ids(fake) == set()
 
 
-async def test_a_document_is_read_back_as_it_is() -> None:
-    fake = FakeOpenSearch()
-    async with a_sink(fake) as sink:
-        await sink.write([a_document("a")])
-        assert (await sink.fetch(INDEX, "a") or {})["_source"] == {"name": "a", "version": 1}
-        assert await sink.fetch(INDEX, "unknown") is None
-
-
 async def test_several_documents_are_read_back_in_their_order_once_every_shard_answers() -> None:
     fake = FakeOpenSearch()
     async with a_sink(fake) as sink:
