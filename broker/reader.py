@@ -13,6 +13,9 @@ T = TypeVar("T")
 
 ANSWER_SECONDS: Final = 60.0
 """A read that takes longer is begun again with a new consumer."""
+_FETCH_WAIT_MS: Final = 10
+"""How long a broker holds a fetch that finds nothing. While it is held for partitions that were read to their end, the
+others are not fetched."""
 _FETCH_BYTES: Final = 128 * 1024
 """Of a fetch by offset: two records of the greatest size. The client's MiB would be decoded for one record."""
 
@@ -41,7 +44,7 @@ class TopicReader:
         wanted = [TopicPartition(topic, number) for number in sorted(partitions)]
 
         async def read() -> None:
-            async with connected(new_consumer(self._servers)) as consumer:
+            async with connected(new_consumer(self._servers, fetch_max_wait_ms=_FETCH_WAIT_MS)) as consumer:
                 consumer.assign(wanted)
                 await consumer.seek_to_beginning()
                 async for record in read_to_end(consumer):
@@ -54,7 +57,9 @@ class TopicReader:
 
         async def read() -> list[Any]:
             if self._consumer is None:
-                self._consumer = new_consumer(self._servers, max_partition_fetch_bytes=_FETCH_BYTES)
+                self._consumer = new_consumer(
+                    self._servers, max_partition_fetch_bytes=_FETCH_BYTES, fetch_max_wait_ms=_FETCH_WAIT_MS
+                )
                 await self._consumer.start()
             return await _at(self._consumer, TopicPartition(topic, partition), offsets)
 

@@ -104,7 +104,8 @@ POD_HISTORIES: Final = Topic(
     # tried for a day begins a new episode.
     retention=timedelta(days=1),
     compacted_after=timedelta(minutes=1),
-    segment_bytes=16 * 1024 * 1024,
+    # What is not compacted yet is read too: so at most a few thousand records of each partition.
+    segment_bytes=4 * 1024 * 1024,
     partitioned_as=DECISIONS.name,
 )
 ATTEMPT_COUNTS: Final = Topic(
