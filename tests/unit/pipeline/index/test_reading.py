@@ -32,12 +32,15 @@ class Consumer:
         self.log, self.at_once = log, at_once
         self.position = 0
         self.commits: list[int] = []
+        self.is_at_end = False
         self.more = asyncio.Event()
 
     async def getmany(self, *, timeout_ms: int, max_records: int) -> dict[TopicPartition, list[ReadRecord]]:
         found = self.log.records[self.position :][: min(self.at_once, max_records)]
         if not found and timeout_ms:
+            self.is_at_end = True
             await self.more.wait()
+            self.is_at_end = False
             self.more.clear()
             return {}
         self.position += len(found)
@@ -149,6 +152,24 @@ async def test_what_was_gathered_before_partitions_moved_is_not_committed() -> N
         running.index.may_end.release()
         running.consumer.more.set()
         await running.until(lambda: running.consumer.commits == [1, 1])
+
+
+async def test_of_records_that_were_fetched_before_partitions_moved_none_is_added_afterwards(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The first of them are forgotten: to commit behind the others would lose them."""
+    monkeypatch.setattr("pipeline.index.process._SLICE_SECONDS", 0.0)
+    async with Running(a_log(5), at_once=5) as running:
+        await running.until(lambda: not running.builder.is_empty)
+        assert running.consumer.position == 5
+        running.reader.forget()
+        await running.until(lambda: running.consumer.is_at_end)
+        running.consumer.position = 0
+        running.index.may_end.release()
+        running.consumer.more.set()
+        await running.until(lambda: bool(running.consumer.commits))
+    assert running.consumer.commits == [5]
+    assert len(running.index.documents) == 5
 
 
 async def test_a_part_alone_is_read_and_its_offset_is_not_committed() -> None:
