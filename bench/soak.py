@@ -1,8 +1,8 @@
 """``python -m bench.soak --minutes 30``: does the memory of worker and index writer grow with attempts on 5,000 nodes?
 
-Both run on a real Kafka and OpenSearch; the worker gets an attempt on 5,000 nodes x 8 devices every second; every second
-one is an unchanged retry, and before each first attempt every device changes, so that none is a retry. Their caches last
-ten minutes or are full by then, so a third of the time, at most twelve minutes, is warm-up.
+Both run on a real Kafka and OpenSearch; the worker gets an attempt on 5,000 nodes x 8 devices every second; every
+second one is an unchanged retry, and before each first attempt every device changes, so that none is a retry. Their
+caches last ten minutes or are full by then, so a third of the time, at most twelve minutes, is warm-up.
 
 It takes three readings about once a second (``bench.watched_worker``): resident size, the memory that malloc has given
 out, and Python's small blocks. The slope of each is that of a straight line through the medians of twenty stretches,
