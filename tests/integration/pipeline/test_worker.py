@@ -324,6 +324,7 @@ def test_a_worker_whose_state_has_too_few_partitions_names_the_command_to_run_wh
         "run `python -m pipeline provision`"
     )
     assert line in until(log.read_text, lambda text: line in text)
+    assert until(lambda: not running.processes.is_running("worker"))
     running.processes.run("provision", "pipeline", "provision")
     running.start()
     running.wait_ready()
