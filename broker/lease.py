@@ -12,11 +12,14 @@ from typing import Any, Final
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
 from broker.consumer import connected, new_consumer, on_assignment
+from broker.topics import require, topic_names
 from schemas.topics import ALERTS
 
 _TOPIC: Final = ALERTS
 """Any topic of one partition that every cluster has."""
 _POLL_MS: Final = 200
+WAITING: Final = "waiting for the lease: another process works"
+"""What a process that is not ready because of it answers."""
 
 
 class Lease:
@@ -48,7 +51,8 @@ class Lease:
 @asynccontextmanager
 async def lease(bootstrap_servers: str, group: str, session_seconds: float) -> AsyncIterator[Lease]:
     """The lease of the processes that name this consumer group. Within the context this process waits for it, or holds
-    it; it is given up at the end. Raises ``KafkaError``."""
+    it; it is given up at the end. Raises ``KafkaError``, ``NotProvisionedError``."""
+    require([_TOPIC.name], await topic_names(bootstrap_servers))
     session_ms = int(session_seconds * 1000)
     consumer = new_consumer(
         bootstrap_servers,

@@ -22,7 +22,7 @@ def alerts(
     ] = "schedulerlog-alerts",
     metrics_address: MetricsAddress = None,
 ) -> None:
-    """Evaluate rules and publish alerts, until SIGTERM. Run one of these."""
+    """Evaluate rules and publish alerts, until SIGTERM. Of several, one works and the others wait to take over."""
     # Here and not above: the client of Kafka takes long to import, and `check-rules` needs none.
     from pipeline.alerts.process import Settings, run
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from broker.consumer import Connection, TopicPartition, connected, new_consumer, read_to_end, reconnecting
+from broker.lease import WAITING, lease
 from broker.producer import TopicsSink
 from broker.record import Outgoing
 from broker.topics import administration, partitions_of
@@ -24,7 +25,7 @@ from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from process.addresses import HostPort
 from process.health import always, serving
-from process.signals import until_stopped
+from process.signals import first_of, until_stopped
 from schemas.codec.records import decode, encode, rfc3339
 from schemas.events import AlertChanged
 from schemas.topics import ALERTS, NODES
@@ -44,6 +45,8 @@ class Settings:
     group: str
     rules: Sequence[Rule]
     metrics_address: HostPort | None
+    session_seconds: float = 6.0
+    """Without a heartbeat for so long, another process takes over."""
 
 
 async def run(settings: Settings) -> None:
@@ -58,14 +61,28 @@ async def _work(settings: Settings) -> None:
     metrics, connection = Metrics(), Connection()
     topics = topics_sink(settings.servers, TopicsMetrics("alerts", metrics.registry))
 
+    waiting = WAITING
+
     async def session() -> None:
+        """Wait until no other process evaluates the rules, then do so until another one takes over."""
+        nonlocal waiting
+        async with lease(settings.servers, f"{settings.group}-lease", settings.session_seconds) as held:
+            connection.established()
+            await held.acquired()
+            try:
+                await first_of(held.lost(), hold())
+            finally:
+                waiting = WAITING
+
+    async def hold() -> None:
         """Read as far back as the rules need, then continue; nothing is published twice."""
+        nonlocal waiting
         async with connected(new_consumer(settings.servers, group=settings.group)) as consumer:
             reader = await _Reader.open(settings, consumer)
-            connection.established()
+            waiting = ""
             await reader.work(topics, metrics)
 
-    with serving(settings.metrics_address, metrics.registry, always, connection.waiting_for):
+    with serving(settings.metrics_address, metrics.registry, always, lambda: connection.waiting_for() or waiting):
         try:
             await reconnecting(session, connection)
         finally:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from broker.consumer import Connection, TopicPartition, connected, new_consumer, reconnecting
-from broker.lease import lease
+from broker.lease import WAITING, lease
 from broker.producer import TopicsSink
 from broker.topics import administration, partitions_of
 from pipeline.placements.audits import PlacementAudits
@@ -37,7 +37,6 @@ GRACE: Final = timedelta(seconds=5)
 """Records of the same time may arrive this much apart on different topics."""
 AUDIT_SECONDS: Final = 1.0
 """Pause between two audits."""
-_WAITING: Final = "waiting for the lease: another process works"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +56,7 @@ class _State:
     connection: Connection = field(default_factory=Connection)
     occupancy: OccupancyState = field(default_factory=OccupancyState)
     audit_lag_seconds: float = 0.0
-    not_ready: str = _WAITING
+    not_ready: str = WAITING
 
     def ready(self) -> str:
         waiting = "waiting for OpenSearch" if self.index.is_waiting else self.connection.waiting_for()
@@ -105,7 +104,7 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
             try:
                 await first_of(held.lost(), hold(partitions))
             finally:
-                state.not_ready = _WAITING
+                state.not_ready = WAITING
 
     async def hold(partitions: Sequence[TopicPartition]) -> None:
         # Loaded whenever the lease is acquired: another process may have worked meanwhile, and written to the index

@@ -233,6 +233,7 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
         *bound(first, node, "GPU-7-0", 10, 30_720),
         *bound(second, node, "GPU-7-0", 20, 20_480, scheduler="other"),
     ]
+    running.start_index()
     running.start_placements()
     send(running, records)
 

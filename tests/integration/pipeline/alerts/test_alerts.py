@@ -188,6 +188,28 @@ async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_aler
     await _the_documents_consumer_prints_them(kafka)
 
 
+async def test_of_several_processes_one_publishes_and_another_takes_over(kafka: str, tmp_path: Path) -> None:
+    log, alerts = tmp_path / "log", ["alerts", "--kafka", kafka]
+    expected: list[tuple[str, str]] = []
+
+    async def expect(pod: str) -> None:
+        await send(kafka, refusals(pod, 40, 35, 30, 25, 10, 1))
+        expected.append(("firing", pod))
+        assert await published(kafka, len(expected), log) == expected
+
+    with running(log, *alerts) as first:
+        await expect("first")
+        with running(log, *alerts) as second:
+            await expect("second")
+            first.kill()
+            first.wait()
+            await expect("third")
+            with running(log, *alerts):
+                second.kill()
+                second.wait()
+                await expect("fourth")
+
+
 async def _the_documents_consumer_prints_them(kafka: str) -> None:
     """The block of docs/alerting.md, run as it stands there."""
     page = (ROOT / "docs/alerting.md").read_text(encoding="utf-8")
