@@ -1,9 +1,11 @@
 """Which topics Kafka has; making those of the contract, and correcting their configuration. Safe to run again."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from typing import Final
 
 from aiokafka import TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
@@ -15,6 +17,8 @@ from process.errors import NotProvisionedError
 from schemas.topics import TOPICS, Topic
 
 Say = Callable[[str], None]
+
+_METADATA_SECONDS: Final = 60.0
 
 
 @asynccontextmanager
@@ -94,7 +98,8 @@ def _require_partitions(names: Sequence[str], partitions: Mapping[str, int]) -> 
 async def provision_topics(bootstrap_servers: str, replication_factor: int, say: Say) -> None:
     """Create or correct every topic of the contract; ``say`` gets a line about each.
 
-    ``replication_factor`` 0 means one replica on every broker, three at most. Raises ``KafkaError``, ``OSError``.
+    ``replication_factor`` 0 means one replica on every broker, three at most. Raises ``KafkaError``, ``OSError``
+    (also where the broker does not show a topic that was made).
     """
     async with administration(bootstrap_servers) as admin:
         # A broker refuses more replicas than there are brokers.
@@ -107,6 +112,11 @@ async def provision_topics(bootstrap_servers: str, replication_factor: int, say:
                 await _correct(admin, wanted, numbers[topic.name], say)
             else:
                 await _create(admin, wanted, replicas, say)
+        # The controller has answered; brokers learn of it later, a busy one by seconds, and a process that asks one
+        # before finds no topic.
+        async with asyncio.timeout(_METADATA_SECONDS):
+            while missing([topic.name for topic in TOPICS], await admin.list_topics()):
+                await asyncio.sleep(0.1)
 
 
 async def _create(admin: AIOKafkaAdminClient, topic: Topic, replicas: int, say: Say) -> None:
