@@ -112,11 +112,18 @@ async def provision_topics(bootstrap_servers: str, replication_factor: int, say:
                 await _correct(admin, wanted, numbers[topic.name], say)
             else:
                 await _create(admin, wanted, replicas, say)
-        # The controller has answered; brokers learn of it later, a busy one by seconds, and a process that asks one
-        # before finds no topic.
         async with asyncio.timeout(_METADATA_SECONDS):
-            while missing([topic.name for topic in TOPICS], await admin.list_topics()):
-                await asyncio.sleep(0.1)
+            await _shown(admin)
+
+
+async def _shown(admin: AIOKafkaAdminClient) -> None:
+    """Return when the broker shows all topics of the contract."""
+    # The controller has answered; brokers learn of it later, a busy one by seconds, and a process that asks one before
+    # finds no topic.
+    while True:
+        if not missing([topic.name for topic in TOPICS], await admin.list_topics()):
+            return
+        await asyncio.sleep(0.1)
 
 
 async def _create(admin: AIOKafkaAdminClient, topic: Topic, replicas: int, say: Say) -> None:
