@@ -316,7 +316,7 @@ def test_trends_count_attempts_pods_nodes_and_devices() -> None:
     assert golden(TrendsCounted, "002").id != event.id
 
 
-def test_an_attempt_counts_anew_and_says_what_no_longer_counts() -> None:
+def test_an_attempt_that_counts_again_says_what_no_longer_counts() -> None:
     event, before = golden(AttemptCounted, "001"), golden(AttemptCounted, "002")
     assert (event.adds.status, before.adds.status, before.replaces) == ("succeeded", "pending", None)
     assert event.replaces is not None
