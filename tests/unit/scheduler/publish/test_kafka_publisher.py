@@ -51,7 +51,10 @@ class _FakeProducer:
     def topics(self) -> set[str]:
         return self._kafka.topics
 
-    async def send(self, topic: str, value: bytes, key: bytes, headers: Any) -> "asyncio.Future[None]":
+    async def send(
+        self, topic: str, value: bytes, key: bytes, headers: Any, partition: int | None
+    ) -> "asyncio.Future[None]":
+        assert partition is None, "a pod's records lie in the partition of its key"
         name = dict(headers)["ce_id"].removesuffix(b"/concluded")
         failure = self._kafka.failures.pop(name, None)
         if isinstance(failure, MessageSizeTooLargeError):
