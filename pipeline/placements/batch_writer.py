@@ -54,8 +54,12 @@ class BatchWriter:
         self._index, self._topics, self._metrics = index, topics, metrics
         self._reported: OrderedDict[str, None] = OrderedDict()
 
-    async def open(self, now: datetime) -> None:
-        """Load from the index which pods hold devices. All are audited again: an earlier run may have been killed."""
+    async def open(self, now: datetime, reported: Iterable[str] = ()) -> None:
+        """Load from the index which pods hold devices. All are audited again: an earlier run may have been killed.
+
+        ``reported`` are ids of findings that are on their topic, and in the index perhaps later.
+        """
+        self._reported.update(dict.fromkeys(reported))
         found: list[StoredPlacement] = []
         since = now - KEPT_AFTER_END
         async for hits in pages(
@@ -158,8 +162,8 @@ class BatchWriter:
         (hits,) = await self._index.search([occupancy_queries.reported_findings(list(found))])
         indexed = {hit["_id"] for hit in hits}
         new = [finding for id_, finding in found.items() if id_ not in indexed]
-        # The index writer makes documents of them. A run that begins before it has done so publishes a finding a second
-        # time, under the same id: nothing of a finding depends on when it is noticed.
+        # The index writer makes documents of them. Nothing of a finding depends on when it is noticed: published a
+        # second time, after a kill before the acknowledgement, it has the same id.
         await self._topics.send([Outgoing(FINDINGS.name, encode(finding)) for finding in new])
         for finding in new:
             self._metrics.findings.labels(finding.finding).inc()

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from broker.consumer import Connection, TopicPartition, connected, new_consumer, reconnecting
+from broker.consumer import Connection, TopicPartition, connected, new_consumer, read_to_end, reconnecting
 from broker.lease import WAITING, lease
 from broker.producer import TopicsSink
 from broker.topics import administration, partitions_of
@@ -37,6 +37,8 @@ GRACE: Final = timedelta(seconds=5)
 """Records of the same time may arrive this much apart on different topics."""
 AUDIT_SECONDS: Final = 1.0
 """Pause between two audits."""
+UNINDEXED: Final = timedelta(hours=1)
+"""The index may lack findings that were published so lately: they are read from their topic."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +99,24 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
         written = [FINDINGS.name, DEAD_LETTERS.name]
         async with administration(settings.servers) as admin:
             partitions = await partitions_of(admin, [topic.name for topic in READ], written)
+            findings = await partitions_of(admin, [FINDINGS.name])
         async with lease(settings.servers, f"{settings.group}-lease", settings.session_seconds) as held:
             state.connection.established()
             await held.acquired()
             logger.info("this process holds the lease %s-lease: it works, others wait", settings.group)
             try:
-                await first_of(held.lost(), hold(partitions))
+                await first_of(held.lost(), hold(partitions, findings))
             finally:
                 state.not_ready = WAITING
 
-    async def hold(partitions: Sequence[TopicPartition]) -> None:
+    async def hold(partitions: Sequence[TopicPartition], findings: Sequence[TopicPartition]) -> None:
         # Loaded whenever the lease is acquired: another process may have worked meanwhile, and written to the index
         # what a search finds only after a refresh.
         index.forget()
         state.occupancy = OccupancyState()
         writer = BatchWriter(state.occupancy, PlacementAudits(settings.pools, index), index, topics, metrics)
-        await writer.open(datetime.now(UTC))
+        now = datetime.now(UTC)
+        await writer.open(now, await _published_since(settings.servers, findings, now - UNINDEXED))
         consumer = new_consumer(
             settings.servers, group=settings.group, max_partition_fetch_bytes=2 * ATTEMPTS.max_message_bytes
         )
@@ -123,6 +127,19 @@ async def _read(settings: Settings, index: OpenSearchSink, topics: TopicsSink, m
             await _Reader(consumer, writer, state).work()
 
     await reconnecting(session, state.connection)
+
+
+async def _published_since(servers: str, partitions: Sequence[TopicPartition], since: datetime) -> list[str]:
+    """The ids of the findings that were published from then on. Raises ``KafkaError``."""
+    async with connected(new_consumer(servers)) as consumer:
+        consumer.assign(partitions)
+        found = await consumer.offsets_for_times(dict.fromkeys(partitions, int(since.timestamp() * 1000)))
+        for partition in partitions:
+            if found[partition]:
+                consumer.seek(partition, found[partition].offset)
+            else:
+                await consumer.seek_to_end(partition)
+        return [dict(record.headers).get("ce_id", b"").decode() async for record in read_to_end(consumer)]
 
 
 class _Reader:

@@ -144,6 +144,7 @@ def in_index(running: Pipeline) -> dict[str, Any]:
 
 def test_each_is_found_once_however_often_the_process_is_killed(running: Pipeline) -> None:
     running.processes.start("worker", "pipeline", "worker")
+    running.start_index()
     running.start_placements()
     # Binds are read before the records that contradict them, and the process is killed between them and after them.
     for lot in (sorted(RECORDS, key=lambda each: each[0] is not ATTEMPTS)[half::2] for half in range(2)):

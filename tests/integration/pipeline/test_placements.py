@@ -246,9 +246,7 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
     )  # fmt: skip
     assert finding.numbers == {"memory_total_mib": 40_960, "memory_held_mib": 51_200, "pods": 2}
     assert ["over/first" in line or "over/second" in line for line in finding.evidence] == [True, True]
-    # A finding that the index has counts as reported; killed before, the process publishes it again under the same id.
-    written = until(lambda: documents(running, "schedulerlog-findings").values(), lambda hits: len(hits) > 0)
-    assert finding.id in {hit["_id"] for hit in written}
+    # No index writer runs yet: what is on the topic counts as reported.
     running.processes.kill("placements")
     running.start_placements()
     # With the first pod ended, the device is no longer overcommitted and nothing more is reported.
@@ -263,6 +261,8 @@ def test_a_device_given_to_two_pods_is_reported_once_however_often_the_process_i
     of_first, of_later = sorted(both, key=lambda each: each.found_at)
     assert of_first == finding
     assert of_later.pod == later[1]
+
+    running.start_index()
 
     def indexed() -> list[str]:
         hits = documents(running, "schedulerlog-findings").values()

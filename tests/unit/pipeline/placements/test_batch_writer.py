@@ -18,6 +18,8 @@ FINDING = FindingReported(**ATTEMPT, finding="BoundNowhere", found_at=STARTED, n
 class Audits:
     """Finds the same with every audit."""
 
+    async def load(self, _now: datetime) -> None: ...
+
     async def find(self, _until: datetime) -> list[FindingReported]:
         return [FINDING]
 
@@ -29,13 +31,15 @@ class Index:
         self._ids = ids
 
     async def search(self, searches: Sequence[Any]) -> list[list[dict[str, Any]]]:
-        return [[{"_id": each} for each in self._ids] for _ in searches]
+        ((header, _),) = searches
+        return [[{"_id": each} for each in self._ids] if header["index"] == ["schedulerlog-findings"] else []]
 
 
-async def published(index: Index, audits: int) -> list[bytes]:
+async def published(index: Index, audits: int, reported: Sequence[str] = ()) -> list[bytes]:
     """The records on the topic of findings after so many audits."""
     topics, parts = FakeTopics(), (OccupancyState(), Audits(), index)
     writer = BatchWriter(*parts, topics, Metrics())  # type: ignore[arg-type]
+    await writer.open(STARTED, reported)
     for _ in range(audits):
         await writer.audit(STARTED)
     return [each.record.value for each in topics.of("schedulerlog.findings")]
@@ -47,3 +51,7 @@ async def test_a_finding_is_published_once_however_often_it_is_found() -> None:
 
 async def test_a_finding_that_the_index_has_is_not_published_again_after_a_restart() -> None:
     assert await published(Index(FINDING.id), audits=1) == []
+
+
+async def test_a_finding_that_is_on_its_topic_and_not_in_the_index_yet_is_not_published_again() -> None:
+    assert await published(Index(), audits=2, reported=[FINDING.id]) == []
