@@ -14,6 +14,8 @@ from tests.support.fakes.topics import FakeTopics, stream
 
 
 class Clock:
+    """Seconds, as a test sets them."""
+
     now = 0.0
 
     def __call__(self) -> float:

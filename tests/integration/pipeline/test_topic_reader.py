@@ -1,0 +1,53 @@
+"""Records are read by their offsets, and partitions as a whole, also where the log has lost some of them."""
+
+import asyncio
+from typing import Any
+
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, RecordsToDelete
+
+from broker.reader import TopicReader
+from tests.support.harness.pipeline_process import Pipeline
+
+TOPIC = "read.by.offset"
+
+
+def test_records_are_read_by_offset_and_as_a_whole(provisioned: Pipeline) -> None:
+    provisioned.recreate_topic(TOPIC, partitions=2, configuration={})
+    asyncio.run(_read(provisioned.servers.bootstrap_servers))
+
+
+async def _read(servers: str) -> None:
+    async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+        for number in range(20):
+            await producer.send_and_wait(TOPIC, b"%d" % number, partition=number % 2)
+    reader = TopicReader(servers)
+    try:
+        # Partition 1 has the odd numbers.
+        assert _values(await reader.at(TOPIC, 1, [2, 3, 9])) == [5, 7, 19]
+        assert _values(await reader.at(TOPIC, 0, [0])) == [0]
+        assert _values(await reader.at(TOPIC, 1, [9, 10, 11])) == [19]
+        assert await reader.at(TOPIC, 1, [50]) == []
+        await _delete_before(servers, TopicPartition(TOPIC, 1), 4)
+        assert _values(await reader.at(TOPIC, 1, [2, 3, 9])) == [19]
+        assert await reader.at(TOPIC, 1, [1]) == []
+        found: list[Any] = []
+        await reader.read_all(TOPIC, [0, 1], found.append)
+        assert [_values(r for r in found if r.partition == number) for number in (0, 1)] == [
+            list(range(0, 20, 2)), list(range(9, 20, 2)),
+        ]  # fmt: skip
+    finally:
+        await reader.close()
+
+
+def _values(records: Any) -> list[int]:
+    return [int(record.value) for record in records]
+
+
+async def _delete_before(servers: str, partition: TopicPartition, offset: int) -> None:
+    admin = AIOKafkaAdminClient(bootstrap_servers=servers)
+    await admin.start()
+    try:
+        await admin.delete_records({partition: RecordsToDelete(before_offset=offset)})
+    finally:
+        await admin.close()
