@@ -120,7 +120,7 @@ def worker(
     ] = None,
     kafka: KafkaIfGiven = None,
 ) -> None:
-    """Fold decisions into summaries, messages and documents, until SIGTERM."""
+    """Fold decisions into summaries, messages and counts, until SIGTERM."""
     chosen = _settings(kafka, instance_id=instance_id)
     # Faust takes a second to import: only this command needs it.
     from pipeline.worker.process import StuckError, run

@@ -94,6 +94,8 @@ DEVICE_VERDICTS: Final = Topic(
     events=(DevicesJudged,),
     # For the index, which has them for a week: other readers have the decisions.
     retention=timedelta(days=1),
+    # A record at the limit of the decisions may take more here: the worker's client compresses it in its own way.
+    max_message_bytes=2 * 1024 * 1024,
 )
 POD_HISTORIES: Final = Topic(
     name="schedulerlog.pod-histories",
