@@ -12,7 +12,7 @@ from schemas.events import PodRef
 from tests.support.builders.events import devices_judged
 from tests.support.builders.node_states import states_of
 from tests.support.harness.api_process import Served, serving
-from tests.support.harness.index_filling import NOW, Filling, an_attempt
+from tests.support.harness.index_filling import NOW, Filling, an_attempt, in_one_episode
 from tests.support.waiting import until
 
 
@@ -222,14 +222,13 @@ def test_a_search_read_to_its_end_leaves_no_point_in_time_open(filling: Filling,
 
 
 def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Served) -> None:
-    def tried(minute: int, reason: str = "NumaNotFit", **fields: Any) -> None:
-        attempt = an_attempt("api-history/a", started_at=NOW + timedelta(minutes=minute), reason=reason, **fields)
-        filling.index(attempt)
+    def tried(*minutes: int, reason: str = "NumaNotFit", **fields: Any) -> None:
+        about = {"reason": reason} | fields
+        times = [NOW + timedelta(minutes=minute) for minute in minutes]
+        filling.index(*in_one_episode(an_attempt("api-history/a", started_at=time, **about) for time in times))
 
-    for minute in range(3):
-        tried(minute)
-    for minute in range(3, 5):
-        tried(minute, "CardInsufficientMemory")
+    tried(0, 1, 2)
+    tried(3, 4, reason="CardInsufficientMemory")
     tried(5)
     tried(6, chosen="node2", bound=True)
     answer = api.schedulerlog("api-history/a", "/history").json()
@@ -250,7 +249,9 @@ def test_a_history_shows_attempts_in_a_row_as_episodes(filling: Filling, api: Se
 
 
 def test_a_history_shows_an_attempt_that_the_index_does_not_show_yet(filling: Filling, api: Served) -> None:
-    first, second = (an_attempt("api-history/b", started_at=NOW + timedelta(minutes=m)) for m in range(2))
+    first, second = in_one_episode(
+        an_attempt("api-history/b", started_at=NOW + timedelta(minutes=minute)) for minute in range(2)
+    )
     filling.index(first)
     filling.publish(second)
     assert until(lambda: api.schedulerlog("api-history/b").status_code == 200)
@@ -260,12 +261,12 @@ def test_a_history_shows_an_attempt_that_the_index_does_not_show_yet(filling: Fi
 
 
 def test_a_history_of_thousands_is_counted_and_paged(filling: Filling, api: Served) -> None:
-    reasons = ["NumaNotFit"] * 2_500 + ["CardInsufficientMemory"] * 3 + ["NumaNotFit"] * 2
-    attempts = [
-        an_attempt("api-history/long", started_at=NOW - timedelta(minutes=minute), reason=reason, nodes=["node1"])
-        for minute, reason in enumerate(reasons)
-    ]
-    filling.index(*attempts)
+    minute = 0
+    for reason, count in (("NumaNotFit", 2_500), ("CardInsufficientMemory", 3), ("NumaNotFit", 2)):
+        times = [NOW - timedelta(minutes=minute + number) for number in range(count)]
+        minute += count
+        about: dict[str, Any] = {"reason": reason, "nodes": ["node1"]}
+        filling.index(*in_one_episode(an_attempt("api-history/long", started_at=time, **about) for time in times))
     counts: list[int] = []
     query = {"limit": "1"}
     while True:

@@ -85,6 +85,14 @@ def an_attempt(
     return settled(summary)
 
 
+def in_one_episode(attempts: Iterable[AttemptSummarized]) -> list[AttemptSummarized]:
+    """The attempts, as the worker publishes them when they end alike."""
+    listed = list(attempts)
+    first = min(listed, key=lambda each: each.started_at)
+    own = {"episode": first.attempt_id, "episode_started_at": first.started_at}
+    return [each.model_copy(update=own) for each in listed]
+
+
 def a_finding(
     pod: str, finding: str = "Overcommitted", *, node: str = "node1", device: str = "", found_at: datetime = NOW
 ) -> FindingReported:
