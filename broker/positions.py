@@ -19,7 +19,7 @@ async def ends_of(bootstrap_servers: str, topic: str) -> dict[TopicPartition, in
 async def committed_by(
     bootstrap_servers: str, group: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
-    """What the group has committed of these partitions, whoever reads them; 0 before the first commit. Raises
+    """What the group has committed of these partitions, by all its readers; 0 before the first commit. Raises
     ``KafkaError``, ``OSError``."""
     wanted = list(partitions)
     async with administration(bootstrap_servers) as admin:

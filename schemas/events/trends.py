@@ -80,7 +80,7 @@ class TrendsCounted(Event):
     """The reason code, the node pool or the device model; empty for ``all``."""
     attempts: Integers
     pods: Integers
-    """Distinct ones."""
+    """Distinct ones; a pod that several ``recorded_at`` count is in each of them."""
     nodes: Integers
     """Node verdicts: for a reason the nodes refused for it. 0 for a model."""
     devices: Integers
