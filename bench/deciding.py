@@ -26,14 +26,14 @@ from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
 from scheduler.publish.kafka_publisher import Publisher
-from scheduler.publish.spool.spool import Batch, Spool, now_utc
+from scheduler.publish.spool.spool import Spool, SpoolBatch, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
 from schemas.events import Event
 
 SILENT = "silent"
 # Beyond every file's number, so that all that was written counts as sent.
-EVERYTHING = Batch((), (2**40, 0))
+EVERYTHING = SpoolBatch((), (2**40, 0))
 
 
 class SilentWriter(SpoolWriter):

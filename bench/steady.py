@@ -99,10 +99,10 @@ class _Load:
         ]
         p50, p99 = np.percentile(delays.answers, [50, 99]) * 1000
         filter_p50, filter_p99 = np.percentile(delays.filters, [50, 99]) * 1000
-        most = f"{max(delays.answers) * 1000:.0f} at most; load average {os.getloadavg()[0]:.1f}"
+        slowest = f"{max(delays.answers) * 1000:.0f} at most; load average {os.getloadavg()[0]:.1f}"
         return [
             Figure(f"{where}: decision to API, p50", float(p50), "ms", note=f"CPU of a core: {', '.join(spent)}"),
-            Figure(f"{where}: decision to API, p99", float(p99), "ms", note=most),
+            Figure(f"{where}: decision to API, p99", float(p99), "ms", note=slowest),
             Figure(f"{where}: POST /filter, p50", float(filter_p50), "ms"),
             Figure(f"{where}: POST /filter, p99", float(filter_p99), "ms", note=f"{delays.late} sent late"),
         ]

@@ -16,7 +16,7 @@ from typing import Final
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from ingest.errors import ReadingError
-from ingest.lines.blocks import Place
+from ingest.lines.blocks import LogPosition
 from ingest.sources.follow import Reached
 
 VERSION: Final = 1
@@ -92,7 +92,7 @@ class Checkpoint:
             raise CheckpointError(
                 f"{self.path} is about {saved.log} read as {saved.reader}: name another file for {self.log}"
             )
-        reached = Reached(Place(saved.offset, saved.number), saved.beginning)
+        reached = Reached(LogPosition(saved.offset, saved.number), saved.beginning)
         return CheckpointState(reached, saved.since, base64.b64decode(saved.memory))
 
     def save(self, state: CheckpointState) -> None:

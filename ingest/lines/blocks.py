@@ -28,7 +28,7 @@ class Origin:
     """Of the pod that wrote the log, where the transport has them."""
 
 
-class Place(NamedTuple):
+class LogPosition(NamedTuple):
     """The position of a line in its log."""
 
     offset: int = 0
@@ -47,9 +47,9 @@ class Lines:
 
     origin: Origin
     texts: Sequence[bytes]
-    place: Place = field(default_factory=Place)
+    place: LogPosition = field(default_factory=LogPosition)
     """Of the first line."""
     times: Sequence[datetime | None] | None = None
     """By line, its time according to the container runtime or the API server; None where they give none."""
-    end: Place = field(default_factory=Place)
+    end: LogPosition = field(default_factory=LogPosition)
     """The place after the last line, where reading continues."""

@@ -12,7 +12,7 @@ from typing import Final, overload
 
 import orjson
 
-from ingest.lines.blocks import Lines, Origin, Place
+from ingest.lines.blocks import Lines, LogPosition, Origin
 
 MAX_LINE_BYTES: Final = 16 * 1024**2
 """The rest of a longer line is dropped."""
@@ -69,9 +69,9 @@ class Framing:
     """Bytes of one log in, whole lines out."""
 
     origin: Origin
-    end: Place = field(default_factory=Place)
+    end: LogPosition = field(default_factory=LogPosition)
     """After the last line that was returned. Reading may continue there; it then reads again what is held back."""
-    _end_of_lines: Place = field(init=False)
+    _end_of_lines: LogPosition = field(init=False)
     """After the last complete line, returned or held back."""
     _rest: bytes = b""
     """The beginning of a line whose end was not read yet."""
@@ -125,7 +125,7 @@ class Framing:
             # split() gives an empty text after the last line end.
             texts.pop()
         place, start = self.end, self._end_of_lines
-        self._end_of_lines = Place(start.offset + len(whole) + self._dropped_bytes, start.number + len(texts))
+        self._end_of_lines = LogPosition(start.offset + len(whole) + self._dropped_bytes, start.number + len(texts))
         self._dropped_bytes = 0
         if not self._is_plain(whole):
             return self._careful(texts, place)
@@ -138,7 +138,7 @@ class Framing:
             return False
         return not (b"\r" in whole or b"\x1b" in whole or _NEEDS_CARE.search(whole))
 
-    def _careful(self, texts: list[bytes], place: Place) -> Lines:
+    def _careful(self, texts: list[bytes], place: LogPosition) -> Lines:
         """Unwrap line by line. What is held back at the end does not count as read."""
         found: list[bytes] = []
         stamps: list[bytes] = []
@@ -154,7 +154,9 @@ class Framing:
             is_held = bool(self._parts or self._value)
             self._held_bytes = (self._held_bytes + len(text) + 1) * is_held
             self.held_lines = (self.held_lines + 1) * is_held
-        self.end = Place(self._end_of_lines.offset - self._held_bytes, self._end_of_lines.number - self.held_lines)
+        self.end = LogPosition(
+            self._end_of_lines.offset - self._held_bytes, self._end_of_lines.number - self.held_lines
+        )
         return Lines(self.origin, found, place, Times(stamps) if any(stamps) else None, self.end)
 
     def _unwrapped(self, text: bytes) -> tuple[bytes | None, bytes]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Final
 
-from ingest.lines.blocks import Lines, Origin, Place
+from ingest.lines.blocks import Lines, LogPosition, Origin
 from ingest.raw_logs.shippers import ShippedLine, ShippedLog
 from ingest.readers import WaitingReader, source_of
 from schemas.events import Event
@@ -103,7 +103,7 @@ class ContainerReaders:
             str(container), line.time or datetime(1970, 1, 1, tzinfo=UTC), container.namespace, container.pod,
             container.container, line.labels,
         )  # fmt: skip
-        place, end = Place(0, log.next_number), Place(0, log.next_number + 1)
+        place, end = LogPosition(0, log.next_number), LogPosition(0, log.next_number + 1)
         yield from reader.feed(Lines(origin, [text], place, [line.time], end))
         log.next_number += 1
         for outcome, count in reader.counts.lines.items():

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import IO, Final
 
-from ingest.lines.blocks import Lines, Origin, Place
+from ingest.lines.blocks import Lines, LogPosition, Origin
 from ingest.lines.framing import Framing
 from ingest.sources.blocks import BLOCK_BYTES, UnreadableFileError, read_blocks
 
@@ -26,7 +26,7 @@ POLL_SECONDS: Final = 0.5
 class Reached:
     """How far a log was read, and how its file is recognised."""
 
-    place: Place = field(default_factory=Place)
+    place: LogPosition = field(default_factory=LogPosition)
     beginning: str = ""
     """``SIZE:DIGEST`` of the first bytes of the file."""
 
@@ -49,7 +49,7 @@ async def follow(
     for rotated, start in _missed(path, reached):
         for lines, reached_there, _ in read_file(rotated, start):
             yield lines, reached_there
-    place = reached.place if _is_same(path, reached) else Place()
+    place = reached.place if _is_same(path, reached) else LogPosition()
     while True:
         file = await _opened(path, poll_seconds)
         try:
@@ -57,7 +57,7 @@ async def follow(
                 yield found
         finally:
             file.close()
-        place = Place()
+        place = LogPosition()
 
 
 async def _opened(path: Path, poll_seconds: float) -> IO[bytes]:
@@ -71,7 +71,7 @@ async def _opened(path: Path, poll_seconds: float) -> IO[bytes]:
 
 
 async def _one_file(
-    path: Path, file: IO[bytes], place: Place, poll_seconds: float
+    path: Path, file: IO[bytes], place: LogPosition, poll_seconds: float
 ) -> AsyncIterator[tuple[Lines, Reached]]:
     """The lines of an open file, until it is truncated, or until another file has its path and this one is read up."""
     head = file.read(BEGINNING_BYTES)
@@ -143,11 +143,11 @@ def read_file(path: Path, reached: Reached) -> Iterator[tuple[Lines, Reached, in
     A file that begins differently is another file: it is read from its start. Raises ``UnreadableFileError``.
     """
     head = _head(path)
-    place = reached.place if has_beginning(head, reached.beginning) else Place()
+    place = reached.place if has_beginning(head, reached.beginning) else LogPosition()
     framing: Framing | None = None
     for block in read_blocks(path, place.offset):
         if framing is None or framing.origin != block.origin:
-            framing = Framing(block.origin, place if framing is None else Place())
+            framing = Framing(block.origin, place if framing is None else LogPosition())
         lines = framing.close() if block.is_last else framing.feed(block.data)
         if lines:
             yield lines, Reached(lines.end, beginning_of(head)), block.packed_bytes

@@ -22,7 +22,7 @@ from process.errors import NotProvisionedError
 from process.log_once import LoggedProblem
 from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry
-from scheduler.publish.spool.spool import Batch, Spool
+from scheduler.publish.spool.spool import Spool, SpoolBatch
 from schemas.ids import microseconds
 from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS
 
@@ -96,7 +96,7 @@ class Publisher:
                 async with asyncio.timeout(STOP_SECONDS):
                     await producer.stop()
 
-    async def _next_batch(self) -> Batch:
+    async def _next_batch(self) -> SpoolBatch:
         while (batch := self._spool.next_batch()) is None:
             # No await since the spool was found empty, so no arrival is overlooked.
             self._spool.arrived.clear()
@@ -107,7 +107,7 @@ class Publisher:
             self._spool.retry_disk()
         return batch
 
-    async def _send(self, producer: Any, batch: Batch) -> None:
+    async def _send(self, producer: Any, batch: SpoolBatch) -> None:
         waiting = [future for entry in batch.entries if (future := await self._hand_over(producer, entry))]
         # All of them end before the first failure is raised: a batch is acknowledged as a whole or sent again.
         done = asyncio.gather(*waiting, return_exceptions=True)
@@ -136,7 +136,7 @@ class Publisher:
             self._metrics.unsendable.inc()
             return None
 
-    def _note_sent(self, batch: Batch) -> None:
+    def _note_sent(self, batch: SpoolBatch) -> None:
         self._metrics.published.inc(len(batch.entries))
         self._metrics.publish_lag.set(max((microseconds(self._clock()) - batch.entries[-1].written_at_us) / 1e6, 0))
         if self.problem:

@@ -26,7 +26,7 @@ from scheduler.publish.spool.segment_log import MIB, LossCounts, SegmentLog, Spo
 from scheduler.publish.spool.segments import Segment
 from schemas.ids import microseconds
 
-__all__ = ["Batch", "LossCounts", "Spool", "SpoolInUseError", "SpoolLimits"]
+__all__ = ["LossCounts", "Spool", "SpoolBatch", "SpoolInUseError", "SpoolLimits"]
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +36,7 @@ _RETRY_DISK: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class SpoolBatch:
     """Entries in order. behind: the position after them, (segment, offset); None for entries from memory."""
 
     entries: tuple[Entry, ...]
@@ -129,17 +129,17 @@ class Spool:
 
     # Reading
 
-    def next_batch(self, max_bytes: int = 4 * MIB) -> Batch | None:
+    def next_batch(self, max_bytes: int = 4 * MIB) -> SpoolBatch | None:
         """The next entries that were not handed out yet, about `max_bytes` of them; None when there are none."""
         while (segment := self._files.at(self._cursor)) is not None:
             found = self._read(segment, max_bytes)
             if found:
-                return Batch(tuple(found), self._cursor)
+                return SpoolBatch(tuple(found), self._cursor)
             if segment is self._files.active:
                 break
             self._cursor = (segment.number + 1, 0)
         waiting = self._memory.peek(max_bytes)
-        return Batch(tuple(waiting), None) if waiting else None
+        return SpoolBatch(tuple(waiting), None) if waiting else None
 
     def _read(self, segment: Segment, max_bytes: int) -> list[Entry]:
         offset = self._cursor[1] if segment.number == self._cursor[0] else 0
@@ -170,7 +170,7 @@ class Spool:
             self.counts.damaged += damaged
             log.error("spool file %s, from byte %d: skipped %d damaged places", segment.path, offset, damaged)
 
-    def acknowledge(self, batch: Batch) -> None:
+    def acknowledge(self, batch: SpoolBatch) -> None:
         """Note that Kafka has the batch: it is never handed out again, not even after a restart."""
         self.acknowledged.set()
         if batch.behind is None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from ingest.kai import KaiLog
-from ingest.lines.blocks import Lines, Origin, Place
+from ingest.lines.blocks import Lines, LogPosition, Origin
 from schemas.events import (
     AttemptEvent,
     AttemptSummarized,
@@ -33,7 +33,7 @@ def texts(case: str) -> list[bytes]:
 
 
 def block(lines: Sequence[bytes], number: int = 1) -> Lines:
-    return Lines(ORIGIN, lines, Place(0, number))
+    return Lines(ORIGIN, lines, LogPosition(0, number))
 
 
 def read(lines: Sequence[bytes], reader: KaiLog | None = None) -> list[Event]:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.lines.blocks import Origin, Place
+from ingest.lines.blocks import LogPosition, Origin
 from ingest.lines.framing import MAX_LINE_BYTES, Framing
 
 KLOG = b'I1121 03:06:23.217054   32118 a.go:1] "m" pod="ml/a"'
@@ -72,7 +72,7 @@ def test_the_beginning_of_an_endless_line_is_kept_and_later_places_are_right() -
     lines = framing.feed(b"xx\nlast\n")
     assert lines is not None
     assert [len(text) for text in lines.texts] == [MAX_LINE_BYTES, 4]
-    assert lines.end == Place(20 * (1 << 20) + 3 + 5, 3)
+    assert lines.end == LogPosition(20 * (1 << 20) + 3 + 5, 3)
 
 
 def test_reading_continues_before_the_lines_that_were_held_back() -> None:
@@ -80,7 +80,7 @@ def test_reading_continues_before_the_lines_that_were_held_back() -> None:
     held = KLOG + b" err=<\n\tfirst\n"
     lines = framing.feed(KLOG + b"\n" + held)
     assert lines is not None
-    assert lines.end == Place(len(KLOG) + 1, 2)
+    assert lines.end == LogPosition(len(KLOG) + 1, 2)
 
 
 @pytest.mark.parametrize("cut", range(1, 40))
@@ -88,7 +88,7 @@ def test_a_value_that_comes_in_two_pieces_does_not_move_the_place_after_it(cut: 
     framing, data = Framing(Origin("log")), b"a\nerr=<\n\tone\n\ttwo\n >\nb\nc\n" + b"d" * 40 + b"\n"
     framing.feed(data[:cut])
     framing.feed(data[cut:])
-    assert framing.end == Place(len(data), 9)
+    assert framing.end == LogPosition(len(data), 9)
 
 
 STAMP = b"2026-11-21T03:06:23Z stderr "

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ingest.checkpoint import Checkpoint, CheckpointError, CheckpointState
-from ingest.lines.blocks import Place
+from ingest.lines.blocks import LogPosition
 from ingest.sources.follow import Reached, follow
 
 POLL = 0.01
@@ -118,7 +118,7 @@ async def test_after_a_restart_what_was_rotated_away_meanwhile_is_read_first(
 def test_a_checkpoint_comes_back_as_it_was_saved(tmp_path: Path) -> None:
     checkpoint = Checkpoint(tmp_path / "c.json", "hami-log", "a.log")
     assert checkpoint.load() == CheckpointState()
-    state = CheckpointState(Reached(Place(12, 3), "4:abc"), "", b"\x00memory")
+    state = CheckpointState(Reached(LogPosition(12, 3), "4:abc"), "", b"\x00memory")
     checkpoint.save(state)
     assert checkpoint.load() == state
     assert [file.name for file in tmp_path.iterdir()] == ["c.json"]

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.segments import Segment
-from scheduler.publish.spool.spool import Batch, Spool, SpoolInUseError, SpoolLimits
+from scheduler.publish.spool.spool import Spool, SpoolBatch, SpoolInUseError, SpoolLimits
 from schemas.codec.records import decode
 from schemas.events import DetailDropped
 from tests.support.builders.spool_entries import NOW, Clock, a_verdict, detail
@@ -225,7 +225,7 @@ def test_whatever_happens_in_between_every_verdict_is_handed_out_in_order(
     one = sum(len(entry.record.value) + 400 for entry in attempt(0))
     limits = SpoolLimits(max_bytes=one * 12, segment_bytes=one * 2)
     seen: list[Entry] = []
-    flying: list[Batch] = []
+    flying: list[SpoolBatch] = []
     spool, written = Spool(folder, limits), 0
     for step in [*steps, "rewind"]:
         if step == "append":
