@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Coroutine
 from datetime import timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 
@@ -14,7 +14,7 @@ from pipeline.alerts.command import alertmanager, alerts, check_rules
 from pipeline.index.command import index
 from pipeline.kube_events.command import events
 from pipeline.placements.command import placements
-from pipeline.settings import Settings
+from pipeline.settings import KafkaSettings, Settings
 from process import logs
 from process.cli import KafkaIfGiven, MetricsAddress, application, fail, one_line_for
 from process.errors import NotProvisionedError, SettingError, UnreachableError
@@ -34,9 +34,12 @@ app.command()(check_rules)
 app.command()(alertmanager)
 
 
-def _settings(kafka: str | None, **given: Any) -> Settings:
+S = TypeVar("S", bound=KafkaSettings)
+
+
+def _settings(kind: type[S], kafka: str | None, **given: Any) -> S:
     with one_line_for(SettingError):
-        return read(Settings, kafka_bootstrap_servers=kafka, **given)
+        return read(kind, kafka_bootstrap_servers=kafka, **given)
 
 
 def _run(work: Coroutine[Any, Any, None]) -> None:
@@ -54,7 +57,7 @@ def provision(
     # The clients of Kafka and OpenSearch take long to import: only commands that connect load them.
     from pipeline.admin.provision import provision as provision_all
 
-    _run(provision_all(_settings(kafka), wait_seconds, typer.echo))
+    _run(provision_all(_settings(Settings, kafka), wait_seconds, typer.echo))
 
 
 @app.command()
@@ -69,7 +72,7 @@ def retention(
     from pipeline.admin.retention import keep_clean
 
     every = None if every_hours is None else timedelta(hours=every_hours)
-    _run(keep_clean(_settings(kafka), every, dry_run=dry_run, say=typer.echo))
+    _run(keep_clean(_settings(Settings, kafka), every, dry_run=dry_run, say=typer.echo))
 
 
 @dead_letters.command(name="list")
@@ -79,7 +82,7 @@ def list_dead_letters(
     """Show the latest dead letters: where they were read, how long they are, and why they were dead-lettered."""
     from pipeline.dead_letters import commands
 
-    _run(commands.list_latest(_settings(kafka), limit, typer.echo))
+    _run(commands.list_latest(_settings(KafkaSettings, kafka), limit, typer.echo))
 
 
 @dead_letters.command()
@@ -89,7 +92,7 @@ def show(
     """Show one dead letter, whole: why it was dead-lettered, where it was read, its headers, key and value."""
     from pipeline.dead_letters import commands
 
-    settings = _settings(kafka)
+    settings = _settings(KafkaSettings, kafka)
 
     async def found() -> None:
         if not await commands.show_one(settings, offset, typer.echo):
@@ -109,7 +112,7 @@ def replay(
 
     if bool(offset) == everything:
         fail("which dead letters? Give --offset N (as `dead-letters list` shows it), or --all", 2)
-    _run(commands.replay(_settings(kafka), None if everything else set(offset or ()), typer.echo))
+    _run(commands.replay(_settings(KafkaSettings, kafka), None if everything else set(offset or ()), typer.echo))
 
 
 @app.command()
@@ -121,7 +124,7 @@ def worker(
     kafka: KafkaIfGiven = None,
 ) -> None:
     """Fold decisions into summaries, messages and counts, until SIGTERM."""
-    chosen = _settings(kafka, instance_id=instance_id)
+    chosen = _settings(KafkaSettings, kafka, instance_id=instance_id)
     # Faust takes a second to import: only this command needs it.
     from pipeline.worker.process import StuckError, run
 

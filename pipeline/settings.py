@@ -21,13 +21,11 @@ def _known_pools(expected: str, info: ValidationInfo) -> str:
     return expected
 
 
-class Settings(EnvironmentSettings):
-    """Settings of every command of the pipeline."""
+class KafkaSettings(EnvironmentSettings):
+    """Settings of the commands that need Kafka alone, and of all others."""
 
     kafka_bootstrap_servers: BootstrapServers
     """Addresses of any of the brokers, ``host:port[,host:port…]``."""
-    opensearch_url: Url
-    """Base URL of OpenSearch; it may contain a user and password."""
 
     consumer_group: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]{1,200}$")] = "schedulerlog-pipeline"
     """The Kafka consumer group: workers that share it share the partitions."""
@@ -81,3 +79,10 @@ class Settings(EnvironmentSettings):
     """Primary shards of each index that is created from now on; docs/operations.md says how many."""
     index_replicas: Annotated[int, Field(ge=0)] = 0
     """Copies of each index besides the first; 0 is right only for a single OpenSearch node."""
+
+
+class Settings(KafkaSettings):
+    """Settings of the commands that read or write the index."""
+
+    opensearch_url: Url
+    """Base URL of OpenSearch; it may contain a user and password."""

@@ -9,7 +9,7 @@ from broker.consumer import connected, new_consumer, read_to_end
 from broker.errors import KafkaError
 from broker.record import Outgoing
 from pipeline.dead_letters.codec import original
-from pipeline.settings import Settings
+from pipeline.settings import KafkaSettings
 from pipeline.sinks.kafka import topics_sink
 from pipeline.sinks.metrics import TopicsMetrics
 from process.errors import UnreachableError
@@ -18,7 +18,7 @@ from schemas.topics import DEAD_LETTERS
 Say = Callable[[str], None]
 
 
-async def list_latest(settings: Settings, limit: int, say: Say) -> None:
+async def list_latest(settings: KafkaSettings, limit: int, say: Say) -> None:
     """Print the latest ``limit`` dead letters, oldest first. Raises ``UnreachableError``."""
     latest = [record async for record in _all(settings)][-limit:]
     for record in latest:
@@ -41,7 +41,7 @@ def line(record: Any) -> str:
     return _printable(text)
 
 
-async def show_one(settings: Settings, offset: int, say: Say) -> bool:
+async def show_one(settings: KafkaSettings, offset: int, say: Say) -> bool:
     """Print all of the dead letter at ``offset``; False where there is none. Raises ``UnreachableError``."""
     async for record in _all(settings):
         # The offset alone names a dead letter: their topic has one partition.
@@ -75,7 +75,7 @@ class _OrUnknown(dict[str, str]):
         return "?"
 
 
-async def replay(settings: Settings, offsets: Collection[int] | None, say: Say) -> None:
+async def replay(settings: KafkaSettings, offsets: Collection[int] | None, say: Say) -> None:
     """Send the dead letters at ``offsets`` (None: all) to the topics they came from. Raises ``UnreachableError``."""
     topics = topics_sink(settings.kafka_bootstrap_servers, TopicsMetrics("dead_letters", CollectorRegistry()))
     count = 0
@@ -98,7 +98,7 @@ async def replay(settings: Settings, offsets: Collection[int] | None, say: Say) 
     say(f"replayed {count}")
 
 
-async def _all(settings: Settings) -> AsyncIterator[Any]:
+async def _all(settings: KafkaSettings) -> AsyncIterator[Any]:
     """Every dead letter that the topic has now."""
     # Without a group: reading commits nothing, so `list` and `replay` begin at the oldest record each time.
     consumer = new_consumer(

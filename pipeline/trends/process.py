@@ -26,7 +26,7 @@ from broker.record import Outgoing
 from broker.topics import require, topic_names
 from pipeline.dead_letters.codec import dead_letter
 from pipeline.record_time import record_time
-from pipeline.settings import Settings
+from pipeline.settings import KafkaSettings
 from pipeline.sinks.kafka import topics_sink
 from pipeline.trends.metrics import Metrics
 from pipeline.trends.partition_counts import PartitionCounts
@@ -49,7 +49,7 @@ _LONGEST_PUBLISH_SECONDS: Final = 3_600
 """Rows may wait this long for the broker before the group gives the partitions to another process."""
 
 
-async def run(settings: Settings, metrics: Metrics) -> None:
+async def run(settings: KafkaSettings, metrics: Metrics) -> None:
     """Count until cancelled, over broken connections. Raises ``NotProvisionedError`` if topics are missing."""
     servers, longest_pause = settings.kafka_bootstrap_servers, settings.max_backoff_seconds
     topics = topics_sink(servers, metrics.topics, longest_pause)

@@ -22,7 +22,7 @@ from faust import App
 from faust.types import StreamT
 
 from broker.record import Record
-from pipeline.settings import Settings
+from pipeline.settings import KafkaSettings
 from pipeline.worker.faust_consumer import NoTables, RunConsumer, committed_offset
 from schemas.topics import DECISIONS
 
@@ -38,7 +38,7 @@ _BUFFERED_RUNS: Final = 2
 """Messages that wait for the agent before reading pauses."""
 
 
-def create_app(settings: Settings, folder: Path, fold: Fold, revoke: Callable[[], Awaitable[None]]) -> App:
+def create_app(settings: KafkaSettings, folder: Path, fold: Fold, revoke: Callable[[], Awaitable[None]]) -> App:
     """An app whose one agent feeds ``fold``; ``revoke`` is called when partitions are revoked, before others get them.
 
     Faust needs a ``folder``, and keeps nothing of value in it.

@@ -13,7 +13,7 @@ import numpy.ma  # noqa: F401 - np.unique would load it, a tenth of a second, ov
 
 from broker.reader import TopicReader
 from broker.topics import wait_for_topics
-from pipeline.settings import Settings
+from pipeline.settings import KafkaSettings
 from pipeline.sinks.kafka import topics_sink
 from pipeline.trends.metrics import Metrics as TrendMetrics
 from pipeline.trends.process import run as count_trends
@@ -77,7 +77,7 @@ class WorkerState:
         return self.not_ready
 
 
-async def run(settings: Settings, metrics_address: HostPort | None) -> None:
+async def run(settings: KafkaSettings, metrics_address: HostPort | None) -> None:
     """Work until SIGTERM or SIGINT.
 
     Raises ``NotProvisionedError`` where topics are missing or have too few partitions, ``StuckError`` where there are
@@ -90,7 +90,7 @@ async def run(settings: Settings, metrics_address: HostPort | None) -> None:
     await until_stopped(_work(settings, metrics_address))
 
 
-async def _work(settings: Settings, metrics_address: HostPort | None) -> None:
+async def _work(settings: KafkaSettings, metrics_address: HostPort | None) -> None:
     metrics, state = Metrics(), WorkerState(time.monotonic())
     health = serving(metrics_address, metrics.registry, state.alive, state.ready)
     with health, scratch_folder("worker") as folder:
@@ -104,7 +104,7 @@ async def _work(settings: Settings, metrics_address: HostPort | None) -> None:
 class Worker:
     """Agent, writer, topics and Faust's consumer of one worker."""
 
-    def __init__(self, settings: Settings, metrics: Metrics, state: WorkerState, folder: Path) -> None:
+    def __init__(self, settings: KafkaSettings, metrics: Metrics, state: WorkerState, folder: Path) -> None:
         self._settings = settings
         self._state = state
         self._folder = folder
@@ -250,7 +250,7 @@ async def _shielded(task: asyncio.Task[None]) -> None:
     await asyncio.shield(task)
 
 
-def _policy(settings: Settings) -> WriterPolicy:
+def _policy(settings: KafkaSettings) -> WriterPolicy:
     return WriterPolicy(
         linger_seconds=settings.linger_seconds,
         queue_bytes=settings.queue_bytes,

@@ -2,7 +2,7 @@ import pytest
 from typer.testing import CliRunner
 
 from pipeline.__main__ import app
-from pipeline.settings import Settings
+from pipeline.settings import KafkaSettings, Settings
 from process.errors import SettingError
 from process.settings import read
 
@@ -62,3 +62,7 @@ def test_without_settings_a_command_ends_with_2_and_one_line(command: str) -> No
     assert result.exit_code == 2
     assert result.stderr.startswith("SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS is not set")
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_command_that_needs_kafka_alone_asks_for_no_url_of_opensearch() -> None:
+    assert read(KafkaSettings, kafka_bootstrap_servers="a:1").kafka_bootstrap_servers == "a:1"
