@@ -18,8 +18,7 @@ from process.errors import SettingError
 GROUP = "schedulerlog-ingest-raw-logs"
 # No namespace of Kubernetes has this name, so it can't be confused with one.
 UNNAMED_NAMESPACE = "-"
-FAILURES = (KafkaUnavailableError, KubeApiError)
-MISTAKES = (ReadingError, SettingError, KubeConfigError)
+MISTAKES = (ReadingError, SettingError, KubeConfigError, KubeApiError)
 
 app = application("Turn the logs of unmodified schedulers into schedulerlog's events.")
 
@@ -44,7 +43,7 @@ def hami_log(
     """HAMi's scheduler log, v2.5 to v2.10, at -v=0 to 5."""
     from ingest import commands
 
-    with one_line_for(*MISTAKES), one_line_for(*FAILURES, status=1):
+    with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         commands.read_hami_log(asked, scheduler, nodes, timezone)
 
 
@@ -59,7 +58,7 @@ def kai_log(
     """KAI-Scheduler's log: v0.13 console, v0.17 JSON, and the tags of the GPU debugging patch."""
     from ingest import commands
 
-    with one_line_for(*MISTAKES), one_line_for(*FAILURES, status=1):
+    with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         commands.read_kai_log(asked, nodes)
 
 
@@ -82,7 +81,7 @@ def sniffer(
     """scheduler-sniffer's JSON lines, or what its scheduler sends over gRPC: pods and nodes as they change."""
     from ingest import commands
 
-    with one_line_for(*MISTAKES), one_line_for(*FAILURES, status=1):
+    with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         # Both would interleave two sources in one reader, neither would read nothing.
         if bool(source.logs) == bool(listen):
             raise MistakeError("give the sniffer's log, or --listen HOST:PORT")
@@ -101,7 +100,7 @@ def raw_logs(
     """HAMi's and KAI's logs as shippers write them to the topic schedulerlog.raw-logs."""
     from ingest import commands
 
-    with one_line_for(*MISTAKES), one_line_for(*FAILURES, status=1):
+    with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         commands.read_raw_logs(kafka, group, metrics_address)
 
 
@@ -118,7 +117,7 @@ def kube_events(
     """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""
     from ingest import commands
 
-    with one_line_for(*MISTAKES), one_line_for(*FAILURES, status=1):
+    with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         commands.watch_cluster(kubeconfig, context, namespace, kafka, metrics_address)
 
 

@@ -1,0 +1,21 @@
+"""With a bug in a process the comparison of the chaos runs finds it, so that it can't be blind."""
+
+import pytest
+
+from tests.chaos.caught import BUGS, CALM_SECONDS, fault_that_shows, heal, is_caught
+from tests.chaos.ground import Ground
+from tests.chaos.runs import run
+
+TURNS = 3
+"""A bug shows in nearly every run; where the chances of one hide it, those of the next do not."""
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_a_bug_is_found(place: Ground, bug: str) -> None:
+    assert any(is_found(place, bug, seed=1001 + 100 * turn + BUGS.index(bug)) for turn in range(TURNS))
+
+
+def is_found(place: Ground, bug: str, seed: int) -> bool:
+    outcome = run(place, bug, seed, fault_that_shows(bug), CALM_SECONDS)
+    heal(place, bug)
+    return is_caught(bug, outcome.verdict)
