@@ -18,18 +18,19 @@ DOWN = {
     "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:9",
     "SCHEDULERLOG_OPENSEARCH_URL": "http://admin:S3cret@127.0.0.1:9",
 }
-COMMANDS = [
+WITH_OPENSEARCH = [
     (pipeline.__main__.app, "provision"),
     (pipeline.__main__.app, "retention"),
-    (pipeline.__main__.app, "worker"),
+    (pipeline.__main__.app, "index"),
     (pipeline.__main__.app, "placements"),
-    (pipeline.__main__.app, "dead-letters list"),
-    (pipeline.__main__.app, "dead-letters show 1"),
-    (pipeline.__main__.app, "dead-letters replay --all"),
     (api.__main__.app, "serve"),
 ]
 WITH_KAFKA = [
-    *COMMANDS,
+    *WITH_OPENSEARCH,
+    (pipeline.__main__.app, "worker"),
+    (pipeline.__main__.app, "dead-letters list"),
+    (pipeline.__main__.app, "dead-letters show 1"),
+    (pipeline.__main__.app, "dead-letters replay --all"),
     (pipeline.__main__.app, "events"),
     (pipeline.__main__.app, "alerts"),
     (pipeline.__main__.app, "alertmanager --url http://127.0.0.1:9"),
@@ -54,7 +55,7 @@ def output(app: object, command: str, **environment: str) -> str:
 
 
 @pytest.mark.parametrize("url", WRONG_URLS)
-@pytest.mark.parametrize(("app", "command"), COMMANDS, ids=ids(COMMANDS))
+@pytest.mark.parametrize(("app", "command"), WITH_OPENSEARCH, ids=ids(WITH_OPENSEARCH))
 def test_a_wrong_url_is_refused_without_its_password(app: object, command: str, url: str) -> None:
     assert SECRET not in output(app, command, SCHEDULERLOG_OPENSEARCH_URL=url)
 
