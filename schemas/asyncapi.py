@@ -70,7 +70,7 @@ _OPERATIONS: Final = (
         "The pipeline forwards the verdicts on devices of attempts that say something new.",
     ),
     ("writePodHistories", "send", POD_HISTORIES, "The pipeline keeps what the next attempt of a pod is compared with."),
-    ("readPodHistories", "receive", POD_HISTORIES, "A worker reads them when it gets a partition."),
+    ("readPodHistories", "receive", POD_HISTORIES, "A worker reads those of a partition at its first attempt."),
     ("publishAttemptCounts", "send", ATTEMPT_COUNTS, "The pipeline publishes what each attempt adds to its minute."),
     ("countAttempts", "receive", ATTEMPT_COUNTS, "The pipeline adds them up."),
     ("publishTrends", "send", TRENDS, "The pipeline publishes the counts of each minute."),

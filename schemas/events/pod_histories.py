@@ -44,7 +44,8 @@ class PodHistoryChanged(Event):
     """The latest two attempts of a pod at one scheduler that the worker has published.
 
     It is written after the records of the attempt are on their topics, into the partition of the same number as the
-    pod's decisions; the latest of a key holds. A worker reads it when it gets the partition.
+    pod's decisions; the latest of a key holds. A worker reads the histories of a partition before it
+    publishes its first attempt.
     """
 
     TYPE: ClassVar[str] = TYPE_PREFIX + "pod.history.changed.v1"
