@@ -56,8 +56,8 @@ class Processes:
 
     def start(self, name: str, *arguments: str, **environment: str) -> None:
         """Start a service; it gets ``environment`` in addition to the variables that all services get."""
-        if name in self._running:
-            raise ValueError(f"{name} was started already: stop it first, or name this one differently")
+        if self.is_running(name):
+            raise ValueError(f"{name} runs already: stop it first, or name this one differently")
         self._running[name] = self._spawn(name, arguments, environment)
 
     def stop(self, name: str, grace_seconds: float = 10) -> int:
