@@ -8,12 +8,13 @@ from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.node_pools import pools_of
 from pipeline.worker import attempt_records
 from pipeline.worker.batch import HistoryKey, WriteBatch, not_placed
-from pipeline.worker.comparison import attempt_before, history_key, known_attempt, was_published, with_published
+from pipeline.worker.comparison import attempt_before, known_attempt, was_published, with_published
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.pod_histories import PodHistories
 from pipeline.worker.published_summaries import PublishedSummaries
 from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
 from schemas.events import AttemptSummarized, MessageEmitted, PublishedAttempt
+from schemas.events.pod_histories import history_key
 from summaries.attempt_audit import findings
 from summaries.episodes import continues_episode, differences, repeats, repetition
 from summaries.merge import merged
@@ -58,7 +59,8 @@ class BatchBuilder:
         summary, attempt_id = closed.summary, closed.summary.attempt_id
         written = batch.summaries.get(attempt_id) or self._summaries.cached(attempt_id)
         # A bind by itself may lack what the attempt says of its pod.
-        key = HistoryKey(write.partition, history_key(written or summary))
+        named = written or summary
+        key = HistoryKey(write.partition, history_key(named.pod, named.scheduler))
         history = batch.histories.get(key) or self._histories.get(*key)
         known = history and known_attempt(history, attempt_id)
         if history and was_published(history, closed):

@@ -7,12 +7,6 @@ from pipeline.worker.open_attempts import ClosedAttempt
 from schemas.events import AttemptSummarized, PodHistoryChanged, PublishedAttempt
 
 
-def history_key(summary: AttemptSummarized) -> str:
-    """As of ``PodHistoryChanged``."""
-    pod = summary.pod
-    return f"{pod.namespace}/{pod.name}/{pod.uid}/{summary.scheduler}"
-
-
 def known_attempt(history: PodHistoryChanged, attempt_id: str) -> PublishedAttempt | None:
     """The attempt as it was published; None for one that is new, or older than the latest two."""
     both = (history.latest, history.previous)

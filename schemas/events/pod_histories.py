@@ -65,9 +65,7 @@ class PodHistoryChanged(Event):
 
     @property
     def key(self) -> str:
-        # By UID too: a pod of the same name that was made later has another history. By scheduler: another one's
-        # verdicts are no repetition.
-        return f"{self.pod.namespace}/{self.pod.name}/{self.pod.uid}/{self.scheduler}"
+        return history_key(self.pod, self.scheduler)
 
     @property
     def time(self) -> datetime:
@@ -76,3 +74,10 @@ class PodHistoryChanged(Event):
     @property
     def source(self) -> str:
         return "/pipeline"
+
+
+def history_key(pod: PodRef, scheduler: str) -> str:
+    """The key of a pod's history at one scheduler."""
+    # By UID too: a pod of the same name that was made later has another history. By scheduler: another one's verdicts
+    # are no repetition.
+    return f"{pod.namespace}/{pod.name}/{pod.uid}/{scheduler}"
