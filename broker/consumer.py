@@ -30,11 +30,22 @@ Consumer = Any
 """An ``AIOKafkaConsumer``, which has no types."""
 
 
-def new_consumer(bootstrap_servers: str, *topics: str, group: str | None = None, **options: Any) -> Consumer:
+def new_consumer(
+    bootstrap_servers: str,
+    *topics: str,
+    group: str | None = None,
+    session_seconds: float | None = None,
+    **options: Any,
+) -> Consumer:
     """A consumer that is not started yet, begins with the oldest record, and commits only when it is asked to.
 
-    Without a group it reads all partitions and remembers no position.
+    Without a group it reads all partitions and remembers no position. ``session_seconds`` without a heartbeat the group
+    gives its partitions to others; None: the client's default.
     """
+    if session_seconds is not None:
+        session_ms = int(session_seconds * 1000)
+        # Three heartbeats may be lost before the session ends.
+        options |= {"session_timeout_ms": session_ms, "heartbeat_interval_ms": session_ms // 4}
     return AIOKafkaConsumer(
         *topics,
         bootstrap_servers=bootstrap_servers,

@@ -53,12 +53,10 @@ async def lease(bootstrap_servers: str, group: str, session_seconds: float) -> A
     """The lease of the processes that name this consumer group. Within the context this process waits for it, or holds
     it; it is given up at the end. Raises ``KafkaError``, ``NotProvisionedError``."""
     require([_TOPIC.name], await topic_names(bootstrap_servers))
-    session_ms = int(session_seconds * 1000)
     consumer = new_consumer(
         bootstrap_servers,
         group=group,
-        session_timeout_ms=session_ms,
-        heartbeat_interval_ms=session_ms // 3,
+        session_seconds=session_seconds,
         # The client's default may move the partition each time that a process joins.
         partition_assignment_strategy=(StickyPartitionAssignor,),
     )

@@ -88,13 +88,10 @@ async def _work(settings: Settings, group: str, metrics_address: HostPort | None
 
     async def session() -> None:
         require([topic.name for topic in (*READ, DEAD_LETTERS)], await topic_names(servers))
-        session_ms = int(settings.session_timeout_seconds * 1000)
         consumer = new_consumer(
             servers,
             group=group,
-            session_timeout_ms=session_ms,
-            # Three heartbeats may be lost before the session ends.
-            heartbeat_interval_ms=session_ms // 4,
+            session_seconds=settings.session_timeout_seconds,
             max_poll_interval_ms=_LONGEST_BATCH_SECONDS * 1000,
         )
         # Positions begin where the group has committed: what was read and is not written comes again.

@@ -57,12 +57,10 @@ async def run(settings: KafkaSettings, metrics: Metrics) -> None:
 
     async def session() -> None:
         require([ATTEMPT_COUNTS.name, TRENDS.name, DEAD_LETTERS.name], await topic_names(servers))
-        session_ms = int(settings.session_timeout_seconds * 1000)
         consumer = new_consumer(
             servers,
             group=GROUP,
-            session_timeout_ms=session_ms,
-            heartbeat_interval_ms=session_ms // 3,
+            session_seconds=settings.session_timeout_seconds,
             max_poll_interval_ms=_LONGEST_PUBLISH_SECONDS * 1000,
             max_partition_fetch_bytes=_FETCH_BYTES,
         )
