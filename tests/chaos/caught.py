@@ -82,12 +82,13 @@ def _in_the_scheduler(ground: Ground, load: Load, chance: random.Random, bug: st
     load.wait_for(len(load.answers) + 25)
 
 
+_killed_before_records: Final = _in_the_worker_killed_at("before-records")
 _SHOWN_BY: Final[dict[str, Circumstances]] = {
     **dict.fromkeys(bugs.BUGS, _in_the_worker),
     **dict.fromkeys(index_bugs.BUGS, _in_the_index_writer),
     **dict.fromkeys(SCHEDULER_BUGS, _in_the_scheduler),
-    "acknowledge before the write": _in_the_worker_killed_at("before-records"),
-    "take": _in_the_worker_killed_at("before-records"),
+    "acknowledge before the write": _killed_before_records,
+    "take": _killed_before_records,
     "a history written before its attempt": _in_the_worker_killed_at("after-histories"),
     "no dead letters": _in_the_worker_with_garbage,
     "the index acknowledged before it is written": _killed_with_the_index_standing_still,
@@ -95,6 +96,8 @@ _SHOWN_BY: Final[dict[str, Circumstances]] = {
     "a failed request counts as written": _with_the_index_read_only,
 }
 BUGS: Final = (*bugs.BUGS, *index_bugs.BUGS, *SCHEDULER_BUGS)
+ONE_OF_EACH_KIND: Final = tuple({_SHOWN_BY[bug]: bug for bug in reversed(BUGS)}.values())
+"""One bug for each way in which bugs come to light: each takes half a minute."""
 _SAYS: Final = {
     "no dead letters": "dead letters of",
     "dropped detail": "not forwarded",

@@ -2,15 +2,17 @@
 
 import pytest
 
-from tests.chaos.caught import BUGS, CALM_SECONDS, fault_that_shows, heal, is_caught
+from tests.chaos.caught import BUGS, CALM_SECONDS, ONE_OF_EACH_KIND, fault_that_shows, heal, is_caught
 from tests.chaos.ground import Ground
 from tests.chaos.runs import run
+from tests.support.stress import IS_STRESS
 
 TURNS = 3
 """A bug shows in nearly every run; where the chances of one hide it, those of the next do not."""
 
 
-@pytest.mark.parametrize("bug", BUGS)
+@pytest.mark.stress
+@pytest.mark.parametrize("bug", BUGS if IS_STRESS else ONE_OF_EACH_KIND)
 def test_a_bug_is_found(place: Ground, bug: str) -> None:
     assert any(is_found(place, bug, seed=1001 + 100 * turn + BUGS.index(bug)) for turn in range(TURNS))
 
