@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 
 from broker.consumer import TopicPartition, connected, new_consumer
+from broker.errors import KafkaError
 from broker.topics import administration, partitions_of
 
 
@@ -20,8 +21,11 @@ async def committed_by(
     bootstrap_servers: str, group: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, int]:
     """What the group has committed of these partitions, by all its readers; 0 before the first commit. Raises
-    ``KafkaError``, ``OSError``."""
+    ``KafkaError``, ``OSError``, also while the group's coordinator is still loading."""
     wanted = list(partitions)
     async with administration(bootstrap_servers) as admin:
         found = await admin.list_consumer_group_offsets(group, partitions=wanted)
+    # The client ignores the error of the whole answer, which then has no partition at all.
+    if unknown := [partition for partition in wanted if partition not in found]:
+        raise KafkaError(f"the coordinator of group {group} does not answer for {len(unknown)} partitions")
     return {partition: max(found[partition].offset, 0) for partition in wanted}
