@@ -105,7 +105,7 @@ def write(nodes: int, path: Path) -> list[str]:
     return [each["metadata"]["name"] for each in objects if each["kind"] == "Node"]
 
 
-LIFE: Final = Life("bench", 1_795_230_000_000_000)
+LIFE: Final = Life("default", "bench", 1_795_230_000_000_000)
 WARM_UP: Final = 1_000_000
 """The number of the first pod of the warm-up."""
 

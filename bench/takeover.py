@@ -96,7 +96,7 @@ async def _fill(servers: str) -> None:
 def _histories() -> Iterator[EncodedRecord]:
     started = datetime.now(UTC)
     for number in range(PODS):
-        name = attempt_id(SCHEDULER, f"uid-{number}", started)
+        name = attempt_id("default", SCHEDULER, f"uid-{number}", started)
         whole = SummaryLocation(attempt_id=name, started_at=started, partition=number % 12, offsets=[number])
         attempts = [
             PublishedAttempt(
@@ -109,7 +109,9 @@ def _histories() -> Iterator[EncodedRecord]:
         pod = PodRef(namespace="known", name=f"pod-{number}-5d8f9c6b7-x2x{number % 10}", uid=f"uid-{number}")
         latest, previous = attempts
         yield encode(
-            PodHistoryChanged(pod=pod, scheduler=SCHEDULER, published_until=-1, latest=latest, previous=previous)
+            PodHistoryChanged(
+                cluster="default", pod=pod, scheduler=SCHEDULER, published_until=-1, latest=latest, previous=previous
+            )
         )
 
 
@@ -133,8 +135,8 @@ def _attempts(namespace: str) -> Sequence[EncodedRecord]:
     pods = [PodRef(namespace=namespace, name=f"pod-{number}", uid=f"{namespace}-{number}") for number in range(TRIED)]
     return [
         encode(
-            AttemptConcluded(
-                attempt_id=attempt_id(SCHEDULER, pod.uid, now), pod=pod, scheduler=SCHEDULER, started_at=now,
+            AttemptConcluded(cluster="default",
+                attempt_id=attempt_id("default", SCHEDULER, pod.uid, now), pod=pod, scheduler=SCHEDULER, started_at=now,
                 ended_at=now, requests=[Request(container="main", vendor="NVIDIA", count=1)], offered_nodes=0,
                 judged_nodes=0, judged_devices=0, device_records=0, node_records=0, error="no node was offered",
             )

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hami.registration import Registration
-from schemas.events import NodeRegistered
+from schemas.events import DEFAULT_CLUSTER, NodeRegistered
 
 _INT64_MAX: Final = 2**63 - 1
 
@@ -25,6 +25,7 @@ def node_registered(
     """The devices that the node offers. cause: which annotation can't be read, or why no device counts."""
     devices = registration.devices if registration else ()
     return NodeRegistered(
+        cluster=DEFAULT_CLUSTER,
         node=node,
         observed_at=observed_at,
         scheduler=scheduler,

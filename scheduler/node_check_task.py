@@ -19,7 +19,7 @@ from scheduler.devices.node_checks import (
 )
 from scheduler.metrics import Metrics
 from scheduler.publish.spool_writer import SpoolWriter
-from schemas.events import NodeChecked, NodeProblem
+from schemas.events import DEFAULT_CLUSTER, NodeChecked, NodeProblem
 
 PAUSE_SECONDS: Final = 15.0
 """As often as HAMi's scheduler checks its nodes (register(), every 15 s)."""
@@ -79,7 +79,11 @@ class NodeChecks:
 
     def _report(self, name: str, problems: Sequence[RegistrationProblem], now: datetime) -> None:
         event = NodeChecked(
-            node=name, observed_at=now, scheduler=self._name, problems=list(map(_node_problem, problems))
+            cluster=DEFAULT_CLUSTER,
+            node=name,
+            observed_at=now,
+            scheduler=self._name,
+            problems=list(map(_node_problem, problems)),
         )
         self._events.write([event])
 

@@ -13,7 +13,7 @@ from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.pod_usage import has_ended
 from scheduler.node_check_task import NodeChecks
 from scheduler.publish.spool_writer import SpoolWriter
-from schemas.events import PodObserved, PodRef
+from schemas.events import DEFAULT_CLUSTER, PodObserved, PodRef
 
 _GONE: Final = "the node is gone"
 
@@ -98,7 +98,16 @@ class Observer:
         if placed := self._placed.pop(uid, None):
             pod, node, phase = placed
             self._events.write(
-                [PodObserved(pod=pod, observed_at=self._clock(), phase=phase, node=node, deleted=is_gone)]
+                [
+                    PodObserved(
+                        cluster=DEFAULT_CLUSTER,
+                        pod=pod,
+                        observed_at=self._clock(),
+                        phase=phase,
+                        node=node,
+                        deleted=is_gone,
+                    )
+                ]
             )
 
     def pod_gone(self, uid: str) -> None:

@@ -33,7 +33,7 @@ from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.node_states import NodeStates
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.publish.state_builder import Life
-from schemas.events import PodRef
+from schemas.events import DEFAULT_CLUSTER, PodRef
 from schemas.ids import microseconds
 
 log = logging.getLogger(__name__)
@@ -76,7 +76,7 @@ class Scheduler:
         self._klog, self._binds = records.klog, records.binds
         self._attempts: BoundedCache[str, AttemptRef] = BoundedCache(MAX_REMEMBERED_ATTEMPTS)
         # Its start names this scheduler's life: in that of its predecessor a revision meant another state.
-        life = Life(name, microseconds(clock()))
+        life = Life(DEFAULT_CLUSTER, name, microseconds(clock()))
         self.states = NodeStates(life, columns, self._events, clock, self._metrics, api.problem)
 
     async def filter(self, request: FilterRequest) -> bytes:

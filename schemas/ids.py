@@ -17,13 +17,13 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def attempt_id(scheduler: str, pod_uid: str, started_at: datetime) -> str:
-    """The id of one scheduling try: 32 hexadecimal digits.
+def attempt_id(cluster: str, scheduler: str, pod_uid: str, started_at: datetime) -> str:
+    """The id of one scheduling try as one source reports it: 32 hexadecimal digits.
 
     A scheduler judges one pod once at a time, so its name, the pod's UID and the start (to the microsecond) are
-    enough to tell every attempt apart.
+    enough to tell every attempt of a cluster apart.
     """
     # A separator that occurs in no name of Kubernetes: without one, "a" + "bc" and "ab" + "c" would be one id.
-    source = "\x1f".join((scheduler, pod_uid, str(microseconds(started_at))))
+    source = "\x1f".join((cluster, scheduler, pod_uid, str(microseconds(started_at))))
     # A name read from a log may hold half of a surrogate pair; it is refused when the record is encoded, not here.
     return blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -70,8 +70,18 @@ _BOOLEAN: Final = {"type": "boolean"}
 # of 10,000 nested objects and cost 2.3 times the indexing (decision 0006).
 _STORED: Final = {"type": "object", "enabled": False}
 
+_DESCRIPTION: Final = {
+    "workload": _KEYWORD,
+    "pod_group": _KEYWORD,
+    "queue": _KEYWORD,
+    "priority_class": _KEYWORD,
+    "service_account": _KEYWORD,
+    # ``name=value`` of each: their names are the operator's, and no field may appear that the mapping does not have.
+    "labels": _KEYWORD,
+}
 _ATTEMPT: Final = {
     "@timestamp": _DATE,
+    "cluster": _KEYWORD,
     "attempt_id": _KEYWORD,
     "namespace": _KEYWORD,
     "pod": _KEYWORD,
@@ -84,7 +94,9 @@ ATTEMPTS: Final = Index(
     about="One document per scheduling attempt; the detail per node is stored, not indexed field by field",
     properties={
         **_ATTEMPT,
+        **_DESCRIPTION,
         "status": _KEYWORD,
+        "sources": _KEYWORD,
         "complete": _BOOLEAN,
         "ended_at": _DATE,
         "chosen": _KEYWORD,
@@ -125,6 +137,7 @@ NODE_STATES: Final = Index(
     about="The devices of a node and what was in use of them: a document per revision and day on which it was written",
     properties={
         "@timestamp": _DATE,
+        "cluster": _KEYWORD,
         "scheduler": _KEYWORD,
         "node": _KEYWORD,
         "epoch": _COUNT,
@@ -155,6 +168,7 @@ TRENDS: Final = Index(
     about="Counts of each minute, to be added up: a document per partition, ten minutes of recording and combination",
     properties={
         "@timestamp": _DATE,
+        "cluster": _KEYWORD,
         "partition": _COUNT,
         "recorded_at": _DATE,
         "namespace": _KEYWORD,
@@ -198,6 +212,7 @@ OBSERVATIONS: Final = Index(
     about="Pod and node observations; one document whenever the state differs from the previous one",
     properties={
         "@timestamp": _DATE,
+        "cluster": _KEYWORD,
         "kind": _KEYWORD,
         "namespace": _KEYWORD,
         "pod": _KEYWORD,

@@ -4,22 +4,15 @@ from datetime import datetime
 
 from pydantic import Field
 
-from schemas.events.base import Count, Flag, Integer, Model, Moment, PodRef
-
-
-class DeviceAllocation(Model):
-    """One device for one container. None is a number that the source does not say."""
-
-    uuid: str
-    container: str
-    """The container's name."""
-    init: Flag = False
-    """True for an init container: it releases the device before the pod's other containers start."""
-    model: str = ""
-    memory_mib: Integer | None = None
-    cores_percent: Integer | None = None
-    """Of one device."""
-    slots: Count = 1
+from schemas.events.base import (
+    ClusterName,
+    DeviceAllocation,
+    Model,
+    Moment,
+    PodDescription,
+    PodRef,
+    Words,
+)
 
 
 class PodPlacement(Model):
@@ -27,6 +20,7 @@ class PodPlacement(Model):
 
     id: str
     """The document's id; equal for the same placement, however often it is derived."""
+    cluster: ClusterName
     pod: PodRef
     node: str
     started_at: Moment
@@ -40,6 +34,17 @@ class PodPlacement(Model):
     attempt_id: str = ""
     phase: str = ""
     """As last observed."""
+    description: PodDescription | None = None
+    """Where the pod comes from; null where no source says it."""
+    first_judged_at: Moment | None = None
+    """When the pod's first known attempt began; null where no bind is known."""
+    judged_at: Moment | None = None
+    """When the attempt that placed it had chosen the node."""
+    bound_at: Moment | None = None
+    running_at: Moment | None = None
+    """When its first container began to run; null where that is not known, and before."""
+    waited_for: Words = Field(default_factory=list)
+    """The reasons that its attempts before this placement failed for."""
     allocations: list[DeviceAllocation] = Field(default_factory=list)
     """Devices, by container in the pod's order; empty for a pod without devices and where no bind is known."""
 

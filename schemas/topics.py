@@ -23,7 +23,9 @@ from schemas.events import (
     NodeStateChanged,
     PodHistoryChanged,
     PodObserved,
+    SchedulerObserved,
     TrendsCounted,
+    WorkloadObserved,
 )
 
 
@@ -54,27 +56,35 @@ class Topic:
 DECISIONS: Final = Topic(
     name="schedulerlog.decisions",
     about="Every decision of schedulers about pods, in order per pod",
-    key="namespace/name of the pod",
+    key="cluster/namespace/name of the pod",
     events=(DevicesJudged, NodesJudged, AttemptConcluded, BindConcluded, DetailDropped, FindingReported),
     # The pipeline counts by it (``AttemptCounted.recorded_at``): a producer's clock may be wrong by years.
     has_broker_time=True,
 )
 PODS: Final = Topic(
     name="schedulerlog.pods",
-    about="What the cluster reports about pods: phase, node, conditions, deletion",
-    key="namespace/name of the pod",
-    events=(PodObserved,),
+    about="What the cluster reports about pods and their owners: phase, node, conditions, devices, problems, deletion",
+    key="cluster/namespace/name of the pod; cluster/namespace/kind/name of a workload",
+    events=(PodObserved, WorkloadObserved),
+)
+SCHEDULERS: Final = Topic(
+    name="schedulerlog.schedulers",
+    about="Version and settings of each scheduler, when it starts and when they change",
+    key="cluster/scheduler/instance",
+    events=(SchedulerObserved,),
+    partitions=1,
+    retention=timedelta(days=30),
 )
 NODES: Final = Topic(
     name="schedulerlog.nodes",
     about="What nodes offer: registrations with handshakes, capacity, conditions",
-    key="name of the node",
+    key="cluster/name of the node",
     events=(NodeRegistered, NodeObserved, NodeChecked),
 )
 NODE_STATES: Final = Topic(
     name="schedulerlog.node-states",
     about="The devices of each node and what is in use of them, by revision: what verdicts refer to",
-    key="name of the node",
+    key="cluster/name of the node",
     events=(NodeStateChanged,),
     # Every state is written again once a day, so that the latest of every node outlives the retention; a node that is
     # gone does not. A consumer that is a day behind still finds every revision.
@@ -84,13 +94,13 @@ ATTEMPTS: Final = Topic(
     name="schedulerlog.attempts",
     about="One whole summary per attempt (in parts above 64 KiB), published again when more is known; of a "
     "retry that ended as the one before, only what differs",
-    key="namespace/name of the pod",
+    key="cluster/namespace/name of the pod",
     events=(AttemptSummarized, AttemptRepeated),
 )
 DEVICE_VERDICTS: Final = Topic(
     name="schedulerlog.device-verdicts",
     about="The verdicts device by device of every attempt that does not repeat another, as they were published",
-    key="namespace/name of the pod",
+    key="cluster/namespace/name of the pod",
     events=(DevicesJudged,),
     # For the index, which has them for a week: other readers have the decisions.
     retention=timedelta(days=1),
@@ -100,7 +110,7 @@ DEVICE_VERDICTS: Final = Topic(
 POD_HISTORIES: Final = Topic(
     name="schedulerlog.pod-histories",
     about="The latest attempts of each pod: what the pipeline compares the pod's next one with",
-    key="namespace/name/uid of the pod/scheduler",
+    key="cluster/namespace/name/uid of the pod/scheduler",
     events=(PodHistoryChanged,),
     # Every process that gets a partition reads all of it, so it is kept as short as it can be. A pod that has not been
     # tried for a day begins a new episode.
@@ -113,7 +123,7 @@ POD_HISTORIES: Final = Topic(
 ATTEMPT_COUNTS: Final = Topic(
     name="schedulerlog.attempt-counts",
     about="What each attempt adds to the counts of its minute",
-    key="namespace/name of the pod",
+    key="cluster/namespace/name of the pod",
     events=(AttemptCounted,),
     retention=timedelta(days=1),
     partitioned_as=DECISIONS.name,
@@ -121,13 +131,13 @@ ATTEMPT_COUNTS: Final = Topic(
 MESSAGES: Final = Topic(
     name="schedulerlog.messages",
     about="The event texts that people see in kubectl describe",
-    key="namespace/name of the pod",
+    key="cluster/namespace/name of the pod",
     events=(MessageEmitted,),
 )
 FINDINGS: Final = Topic(
     name="schedulerlog.findings",
     about="Attempts and placements that contradict the state of the cluster, with the numbers that prove it",
-    key="namespace/name of the pod",
+    key="cluster/namespace/name of the pod",
     events=(FindingReported,),
 )
 ALERTS: Final = Topic(
@@ -141,7 +151,7 @@ ALERTS: Final = Topic(
 TRENDS: Final = Topic(
     name="schedulerlog.trends",
     about="What happened in each minute, counted by namespace, result, reason, node pool and device model",
-    key="the partition of the decisions that was counted",
+    key="cluster/partition of the decisions that was counted",
     events=(TrendsCounted,),
 )
 DEAD_LETTERS: Final = Topic(
@@ -172,6 +182,7 @@ TOPICS: Final = (
     PODS,
     NODES,
     NODE_STATES,
+    SCHEDULERS,
     ATTEMPTS,
     MESSAGES,
     FINDINGS,

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from schemas.answers.attempts import Detail, PhaseStatus, SchedulerLog
 from schemas.codec.records import encode_value, rfc3339
-from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, UNREGISTERED, AttemptSummarized
+from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, SCHEDULER, UNREGISTERED, AttemptSummarized
 from summaries.messages import bind_summary, filter_summary, refused_by_code
 from summaries.text import NODE_UNREGISTERED, refusal_text
 
@@ -144,7 +144,7 @@ def _failed(summary: AttemptSummarized, verdict: int, refused_by: int, refusal: 
     if (
         is_refused
         and refused_by < 0
-        and summary.provenance
+        and all(report.source != SCHEDULER for report in summary.reports)
         and sum(request.count > 0 for request in summary.requests) > 1
     ):
         names = []  # Several ask, and the log does not say which of them was refused.
@@ -179,7 +179,7 @@ def detail(summary: AttemptSummarized) -> Detail:
         ended_at=rfc3339(summary.ended_at) if summary.ended_at else None,
         complete=summary.complete,
         missing=summary.missing,
-        provenance=summary.provenance,
+        reports=summary.reports,
         requests=summary.requests,
         node_policy=summary.node_policy,
         device_policy=summary.device_policy,

@@ -112,6 +112,7 @@ def _finding(
     evidence: Sequence[str],
 ) -> FindingReported:
     return FindingReported.model_construct(
+        cluster=summary.cluster,
         attempt_id=summary.attempt_id,
         pod=summary.pod,
         scheduler=summary.scheduler,

@@ -55,6 +55,8 @@ def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests
 def repetition(before: PublishedAttempt, summary: AttemptSummarized) -> AttemptRepeated:
     """What the topic gets of an attempt that ``repeats`` the one before it."""
     return AttemptRepeated.model_construct(
+        cluster=summary.cluster,
+        reports=summary.reports,
         attempt_id=summary.attempt_id,
         pod=summary.pod,
         scheduler=summary.scheduler,

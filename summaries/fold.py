@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
 from schemas.events import (
+    SCHEDULER,
     AttemptConcluded,
     AttemptEvent,
     AttemptSummarized,
@@ -21,6 +22,7 @@ from schemas.events import (
     DevicesJudged,
     NodesJudged,
     PodRef,
+    Report,
     Request,
 )
 from summaries.merge import fitting, merged, settled, with_bind
@@ -54,6 +56,8 @@ class _Head(NamedTuple):
     pod: PodRef
     scheduler: str
     started_at: datetime
+    cluster: str
+    reader: str
 
 
 @dataclass(slots=True)
@@ -90,7 +94,9 @@ class AttemptFold:
     def _name(self, event: AttemptEvent) -> None:
         if self._head and self._head.attempt_id != event.attempt_id:
             raise ValueError(f"{event.id} does not belong to attempt {self._head.attempt_id}")
-        head = _Head(event.id, event.attempt_id, event.pod, event.scheduler, event.started_at)
+        head = _Head(
+            event.id, event.attempt_id, event.pod, event.scheduler, event.started_at, event.cluster, event.reader
+        )
         # Not the first that came: workers read partitions and replays in different orders and must write equal
         # summaries.
         if self._head is None or head.id < self._head.id:
@@ -129,9 +135,11 @@ class AttemptFold:
         picked = sorted(end.picked, key=lambda each: each.container) if end and chosen is not None else []
         return settled(
             AttemptSummarized.model_construct(
+                cluster=head.cluster,
                 attempt_id=head.attempt_id,
                 pod=head.pod,
                 scheduler=head.scheduler,
+                reader="",
                 started_at=head.started_at,
                 version=0,
                 part=0,
@@ -151,7 +159,10 @@ class AttemptFold:
                 picked=picked,
                 balance=self._balance(table, "; ".join(unbalanced)),
                 error=end.error if end else "",
-                provenance=end.provenance if end else None,
+                reports=[self._report(head)],
+                may_duplicate=[],
+                description=end.description if end else None,
+                settings_digest=end.settings_digest if end else "",
                 refused_nodes=end.refused_nodes if end else {},
                 nominated=end.nominated if end else "",
                 scheduler_message=end.scheduler_message if end else "",
@@ -160,6 +171,17 @@ class AttemptFold:
                 changes=[],
                 **table.columns(),
             )
+        )
+
+    def _report(self, head: _Head) -> Report:
+        found = self._concluded.provenance if self._concluded else None
+        return Report.model_construct(
+            source=head.reader or SCHEDULER,
+            attempt_id=head.attempt_id,
+            started_at=head.started_at,
+            ended_at=self._concluded.ended_at if self._concluded else None,
+            levels=found.levels if found else [],
+            not_reported=found.not_reported if found else [],
         )
 
     def _balance(self, table: NodeTable, missing: str) -> Balance:
@@ -190,8 +212,8 @@ class AttemptFold:
 
     def _left_open(self) -> Iterator[str]:
         """In words, what the source does not say."""
-        if self._concluded and (reading := self._concluded.provenance) and reading.not_reported:
-            yield f"{reading.source} does not say: {', '.join(reading.not_reported)}"
+        if self._concluded and (found := self._concluded.provenance) and found.not_reported:
+            yield f"{self._concluded.reader} does not say: {', '.join(found.not_reported)}"
 
     def _absent_records(self) -> Iterator[str]:
         """In words: the records of the attempt that have not arrived."""

@@ -125,12 +125,20 @@ def _all_nodes(fuller: AttemptSummarized, poorer: AttemptSummarized) -> Fields:
         "refused_by": np.concatenate([fuller.refused_by, poorer.refused_by[extra]])[order],
         "refusals": refusals,
         "refusal": refusal[order],
+        "score_terms": {
+            name: np.concatenate([terms, _terms_of(poorer, name)[extra]])[order]
+            for name, terms in fuller.score_terms.items()
+        },
         "requests": [*fuller.requests, *poorer.requests[len(fuller.requests) :]],
         "picked_devices": fuller.picked_devices or poorer.picked_devices,
         "picked": fuller.picked or poorer.picked,
         "fit_nodes": fitting(words_counted(verdicts, verdict)),
         "offered_nodes": max(fuller.offered_nodes, len(names)),
     }
+
+
+def _terms_of(summary: AttemptSummarized, name: str) -> npt.NDArray[np.float32]:
+    return summary.score_terms.get(name, np.zeros(len(summary.nodes), dtype=np.float32))
 
 
 def words_counted(verdicts: Sequence[str], verdict: Ints) -> dict[str, int]:

@@ -100,6 +100,7 @@ def _bind_lines(summary: AttemptSummarized) -> list[_Line]:
 
 def _message(summary: AttemptSummarized, reported_at: datetime, line: _Line) -> MessageEmitted:
     return MessageEmitted.model_construct(
+        cluster=summary.cluster,
         attempt_id=summary.attempt_id,
         pod=summary.pod,
         scheduler=summary.scheduler,
@@ -137,7 +138,7 @@ def _failure(summary: AttemptSummarized) -> str:
 
 def _offered_is_known(summary: AttemptSummarized) -> bool:
     """A log may leave it open, and no number is made up then."""
-    return not summary.provenance or OFFERED_NODES not in summary.provenance.not_reported
+    return any(OFFERED_NODES not in report.not_reported for report in summary.reports)
 
 
 def _best_last(summary: AttemptSummarized, fit: list[tuple[float, str]]) -> list[tuple[float, str]]:

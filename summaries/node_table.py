@@ -29,13 +29,14 @@ class NodeTable:
     refused_by: Ints
     refusals: Sequence[Refusal]
     refusal: Ints
+    score_terms: dict[str, npt.NDArray[np.float32]]
     by_verdict: dict[str, int]
     """Verdict to number of nodes."""
     disagreements: Sequence[str]
     """In words: where device rows and node records count differently."""
 
     def columns(self) -> dict[str, Any]:
-        names = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal")
+        names = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal", "score_terms")
         return {name: getattr(self, name) for name in names}
 
 
@@ -65,6 +66,7 @@ class _RecordedNodes:
             refused_by=self._sorted(refused_by),
             refusals=refusals,
             refusal=self._sorted(refusal),
+            score_terms={name: self._sorted(_term(records, name)) for name in _terms(records)},
             disagreements=(),
         )
 
@@ -84,6 +86,16 @@ class _RecordedNodes:
 
 def _joined(records: Sequence[NodesJudged], name: str, kind: type[np.generic]) -> Any:
     return np.concatenate([np.empty(0, dtype=kind), *(getattr(each, name) for each in records)])
+
+
+def _terms(records: Sequence[NodesJudged]) -> list[str]:
+    return sorted({name for each in records for name in each.score_terms})
+
+
+def _term(records: Sequence[NodesJudged], name: str) -> Any:
+    """One term of the score; 0 for the nodes of a record without it."""
+    parts = (each.score_terms.get(name, np.zeros(len(each.nodes), dtype=np.float32)) for each in records)
+    return np.concatenate([np.empty(0, dtype=np.float32), *parts])
 
 
 def _by_name(names: Sequence[str]) -> Ints | None:

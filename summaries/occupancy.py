@@ -52,8 +52,8 @@ def sighting_of(event: PodObserved) -> PodSighting | None:
 class Facts:
     """What is known of the pods of one name. The order and repetition of ``add`` do not matter."""
 
-    def __init__(self, namespace: str, name: str, facts: Iterable[Fact] = ()) -> None:
-        self.namespace, self.name = namespace, name
+    def __init__(self, cluster: str, namespace: str, name: str, facts: Iterable[Fact] = ()) -> None:
+        self.cluster, self.namespace, self.name = cluster, namespace, name
         self._binds: dict[str, BindFact] = {}
         self._sights: dict[tuple[object, ...], PodSighting] = {}
         for fact in facts:
@@ -99,6 +99,7 @@ class Facts:
             until, ended_by = later.started_at, MOVED if is_same else REPLACED
         bind = part.bind
         placement = PodPlacement.model_construct(
+            cluster=self.cluster,
             id=part.id(f"{self.namespace}/{self.name}"),
             pod=PodRef(namespace=self.namespace, name=self.name, uid=part.uid),
             node=part.node,

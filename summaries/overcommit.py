@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from schemas.codec.records import rfc3339
-from schemas.events import FindingReported, NodeRegistered
-from schemas.placements import DeviceAllocation, PodPlacement
+from schemas.events import DeviceAllocation, FindingReported, NodeRegistered
+from schemas.placements import PodPlacement
 from summaries.attempt_audit import OVERCOMMITTED
 
 LASTS: Final = timedelta(seconds=5)
@@ -112,6 +112,7 @@ def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[st
     by_time = sorted(there, key=lambda each: (each.placement.started_at, each.placement.id))
     placement, started_at = by_time[-1]
     return FindingReported.model_construct(
+        cluster=placement.cluster,
         attempt_id=placement.attempt_id,
         pod=placement.pod,
         scheduler=placement.scheduler,

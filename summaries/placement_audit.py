@@ -55,6 +55,7 @@ _FINDING_OF: Final = {
 class Placed:
     """A reported bind. bound_at: when it ended. vendors: of the requested devices; empty where not known."""
 
+    cluster: str
     attempt_id: str
     pod: PodRef
     scheduler: str
@@ -76,7 +77,17 @@ def placed_of(
     """`devices` and `requests` are those of the attempt's summary."""
     vendors = frozenset(request.vendor for request in requests if request.count)
     uuids = tuple(dict.fromkeys(devices))
-    return Placed(attempt.attempt_id, attempt.pod, attempt.scheduler, attempt.started_at, node, at, uuids, vendors)
+    return Placed(
+        attempt.cluster,
+        attempt.attempt_id,
+        attempt.pod,
+        attempt.scheduler,
+        attempt.started_at,
+        node,
+        at,
+        uuids,
+        vendors,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +211,7 @@ def finding(
 ) -> FindingReported:
     """Found at the time of the bind, whenever it is noticed: so the same finding has the same id."""
     return FindingReported.model_construct(
+        cluster=placed.cluster,
         attempt_id=placed.attempt_id,
         pod=placed.pod,
         scheduler=placed.scheduler,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, TypeAlias
 
-from schemas.placements import DeviceAllocation
+from schemas.events import DeviceAllocation
 
 DELETED: Final = "deleted"
 

@@ -15,8 +15,10 @@ from schemas.events import AttemptRepeated, AttemptSummarized
 MAX_HOURS_BACK: Final = 6
 """A repetition never refers further back, nor to the day before: what it refers to is kept as long as it is itself."""
 
-_NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal")
-_OWN: Final = frozenset({"attempt_id", "started_at", "ended_at", "version", "episode", "episode_started_at", "changes"})
+_NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal", "score_terms")
+_OWN: Final = frozenset(
+    {"attempt_id", "started_at", "ended_at", "version", "episode", "episode_started_at", "changes", "reports"}
+)
 """What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
 
 
@@ -44,6 +46,7 @@ def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSumma
     if whole.attempt_id != repeated.repeats:
         raise ValueError(f"attempt {repeated.attempt_id} repeats {repeated.repeats}, not {whole.attempt_id}")
     own = (
+        "cluster",
         "attempt_id",
         "pod",
         "scheduler",
@@ -53,5 +56,6 @@ def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSumma
         "ended_at",
         "episode",
         "episode_started_at",
+        "reports",
     )
     return whole.model_copy(update={name: getattr(repeated, name) for name in own} | {"changes": []})

@@ -122,8 +122,9 @@ def _sign(number: int) -> int:
 
 @dataclass(slots=True)
 class Minute:
-    """The attempts that began in one minute, of one partition, as far as they are counted under one ``recorded_at``."""
+    """The attempts of a cluster that began in one minute, of one partition, counted under one ``recorded_at``."""
 
+    cluster: str
     started_at: datetime
     partition: int
     recorded_at: datetime
@@ -159,6 +160,7 @@ def records(minute: Minute) -> Iterator[TrendsCounted]:
         namespace, result, dimension, value = ([row.key[place] for row in cut] for place in range(4))
         counts = {name: [getattr(row, name) for row in cut] for name in ("attempts", "pods", "nodes", "devices")}
         yield TrendsCounted(
+            cluster=minute.cluster,
             started_at=minute.started_at,
             partition=minute.partition,
             recorded_at=minute.recorded_at,

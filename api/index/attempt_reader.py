@@ -163,7 +163,7 @@ async def _read_states(index: OpenSearch, started_at: datetime, ids: Sequence[st
 def _state_ids(record: DevicesJudged, nodes: Collection[str]) -> dict[str, str]:
     """Of ``nodes``, the ids of the states that the record refers to; empty where it refers to none."""
     return {
-        node: "" if revision == NO_STATE else state_id(record.scheduler, node, record.epoch, revision)
+        node: "" if revision == NO_STATE else state_id(record.cluster, record.scheduler, node, record.epoch, revision)
         for node, revision in zip(record.nodes, record.revision.tolist(), strict=True)
         if node in nodes
     }
@@ -173,7 +173,7 @@ def _device_rows(
     record: DevicesJudged, nodes: frozenset[str], states: Mapping[str, NodeStateChanged]
 ) -> list[DeviceLog]:
     def state_of(node: str, revision: int) -> NodeStateChanged | None:
-        return states.get(state_id(record.scheduler, node, record.epoch, revision))
+        return states.get(state_id(record.cluster, record.scheduler, node, record.epoch, revision))
 
     container = record.request.container
     rows = record.each_device(state_of)

@@ -11,7 +11,8 @@ from functools import reduce
 from api.index.attempt_queries import schedulerlog_path
 from schemas.answers.placements import DeviceOccupancy, DeviceRegistered, Holder, NodeOccupancy, PodOnNode
 from schemas.codec.records import rfc3339
-from schemas.placements import DeviceAllocation, PodPlacement
+from schemas.events import DeviceAllocation
+from schemas.placements import PodPlacement
 from summaries.overcommit import DeviceAmounts, taken
 
 

@@ -16,6 +16,7 @@ from ingest.node_states import EmittedStates
 from schemas.codec.chunking import refusal_runs
 from schemas.codec.code_tables import cut_refusals
 from schemas.events import (
+    DEFAULT_CLUSTER,
     FITS,
     PICKED,
     REFUSED,
@@ -40,9 +41,11 @@ _RECORD_BYTES: Final = 48 * 1024
 def shared_fields(attempt: HamiAttempt, scheduler: str) -> dict[str, Any]:
     """The fields that all events of the attempt share. Without a UID in the log, the pod's name goes into the id."""
     return {
-        "attempt_id": attempt_id(scheduler, attempt.uid or attempt.pod, attempt.started_at),
+        "cluster": DEFAULT_CLUSTER,
+        "attempt_id": attempt_id(DEFAULT_CLUSTER, scheduler, attempt.uid or attempt.pod, attempt.started_at),
         "pod": PodRef(namespace=attempt.namespace, name=attempt.name, uid=attempt.uid),
         "scheduler": scheduler,
+        "reader": SOURCE,
         "started_at": attempt.started_at,
     }
 
@@ -88,7 +91,7 @@ class _EventBuilder:
         whole = whole_rows(self._lines, self._rows)
         self._devices = DeviceRecords(self._requests, self._lines, self._rows, whole, self._states)
         gaps = gaps_of(attempt, self._requests, self._lines, self._rows, whole)
-        self.provenance = Provenance(source=SOURCE, levels=sorted(attempt.levels), not_reported=gaps)
+        self.provenance = Provenance(levels=sorted(attempt.levels), not_reported=gaps)
 
     def events(self, emitted: EmittedStates) -> list[Event]:
         started_at = self._attempt.started_at

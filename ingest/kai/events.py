@@ -14,6 +14,7 @@ from ingest.node_states import EmittedStates
 from schemas.codec.chunking import HEAD_BYTES, refusal_runs, runs
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import (
+    DEFAULT_CLUSTER,
     PICKED,
     REFUSED,
     AttemptConcluded,
@@ -71,9 +72,11 @@ def _head(attempt: KaiAttempt) -> dict[str, Any]:
     # Tagged lines have neither a session nor a time: only their place in the log keeps two attempts of a pod apart.
     key = "/".join((attempt.pod, attempt.session or f"line {attempt.ordinal}"))
     return {
-        "attempt_id": attempt_id(SCHEDULER, key, attempt.started_at),
+        "cluster": DEFAULT_CLUSTER,
+        "attempt_id": attempt_id(DEFAULT_CLUSTER, SCHEDULER, key, attempt.started_at),
         "pod": PodRef(namespace=namespace, name=name),
         "scheduler": SCHEDULER,
+        "reader": SOURCE,
         "started_at": attempt.started_at,
     }
 
@@ -164,9 +167,7 @@ def _concluded(
         judged_devices=sum(len(node.verdicts) for node in nodes),
         picked=_picked(request, nodes),
         **(_placement(attempt) if attempt.is_placed else _failure(attempt, nodes, counts)),
-        provenance=Provenance(
-            source=SOURCE, levels=sorted(attempt.levels), not_reported=_not_reported(attempt, request, nodes)
-        ),
+        provenance=Provenance(levels=sorted(attempt.levels), not_reported=_not_reported(attempt, request, nodes)),
     )
 
 

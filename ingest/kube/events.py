@@ -9,6 +9,7 @@ from ingest.kube.open_attempts import EventGroup
 from ingest.kube.scheduling_events import SchedulingEvent
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import (
+    DEFAULT_CLUSTER,
     REFUSED,
     AttemptConcluded,
     AttemptEvent,
@@ -66,14 +67,16 @@ def _is_bind_of(bind: SchedulingEvent, attempt: AttemptConcluded) -> bool:
 
 
 def _head_of(attempt: AttemptConcluded) -> dict[str, Any]:
-    return {name: getattr(attempt, name) for name in ("attempt_id", "pod", "scheduler", "started_at")}
+    return {
+        name: getattr(attempt, name) for name in ("cluster", "attempt_id", "pod", "scheduler", "reader", "started_at")
+    }
 
 
 def _preempted_pod(event: SchedulingEvent, facts: PodFacts) -> PodObserved:
     condition = Condition(
         type=PREEMPTED, status="True", reason=event.reason, message=event.text, last_transition_at=event.time
     )
-    return PodObserved(
+    return PodObserved(cluster=DEFAULT_CLUSTER,
         pod=_pod(event, facts), observed_at=event.time, phase="", node=event.node or facts.node,
         conditions=[condition],
     )  # fmt: skip
@@ -87,9 +90,11 @@ def _head(group: EventGroup, first: SchedulingEvent, facts: PodFacts, known_by: 
     """The fields that all events of the attempt share."""
     pod = _pod(first, facts)
     return {
-        "attempt_id": attempt_id(first.scheduler, pod.uid or str(pod), known_by),
+        "cluster": DEFAULT_CLUSTER,
+        "attempt_id": attempt_id(DEFAULT_CLUSTER, first.scheduler, pod.uid or str(pod), known_by),
         "pod": pod,
         "scheduler": first.scheduler,
+        "reader": SOURCE,
         "started_at": group.started_at,
     }
 
@@ -150,7 +155,7 @@ def _concluded(
         refused_nodes={} if chosen else nodes.counts,
         nominated=nodes.nominated,
         scheduler_message=nodes.message,
-        provenance=Provenance(source=SOURCE, not_reported=_not_reported(nodes)),
+        provenance=Provenance(not_reported=_not_reported(nodes)),
     )
 
 

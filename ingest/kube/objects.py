@@ -8,7 +8,7 @@ from hami import registered_event
 from hami.annotations import GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
 from hami.node_registration import read_node
 from hami.vendor_catalog import vendors_on_node
-from schemas.events import Condition, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
+from schemas.events import DEFAULT_CLUSTER, Condition, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
 
 Json = Mapping[str, Any]
 
@@ -88,7 +88,7 @@ def pod_observed(pod: Json) -> PodObserved | None:
     ref, observed = pod_ref(pod), changed_at(pod)
     if ref is None or observed is None:
         return None
-    return PodObserved(
+    return PodObserved(cluster=DEFAULT_CLUSTER,
         pod=ref, observed_at=observed, phase=text(pod, "status", "phase"), node=text(pod, "spec", "nodeName"),
         conditions=conditions(pod),
     )  # fmt: skip
@@ -104,7 +104,7 @@ def node_observed(node: Json) -> NodeObserved | None:
     name, observed = text(node, "metadata", "name"), changed_at(node)
     if not name or observed is None:
         return None
-    return NodeObserved(
+    return NodeObserved(cluster=DEFAULT_CLUSTER,
         node=name, observed_at=observed, capacity=quantities(node, "capacity"),
         allocatable=quantities(node, "allocatable"), conditions=conditions(node),
     )  # fmt: skip

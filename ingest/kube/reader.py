@@ -14,7 +14,7 @@ from ingest.kube.open_attempts import EventGroup, OpenEventGroups
 from ingest.kube.scheduling_events import REASONS, SchedulingEvent, scheduling_events
 from ingest.protocol import Counts
 from schemas.codec.records import encode_value
-from schemas.events import AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
+from schemas.events import DEFAULT_CLUSTER, AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 
 ObjectKind = Literal["pod", "node", "event", "pod group"]
 Outcome = Literal["event", "noise", "unknown"]
@@ -76,7 +76,13 @@ class KubeEvents:
         self._chosen.pop(pod, None)
         # A pod made again under the same name has to be observed even if it looks alike.
         self._digests.pop(f"pod {ref.uid or pod}", None)
-        return self._counted([PodObserved(pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True)])
+        return self._counted(
+            [
+                PodObserved(
+                    cluster=DEFAULT_CLUSTER, pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True
+                )
+            ]
+        )
 
     def settle(self, now: float) -> list[Event]:
         """The attempts whose events are complete, and those of conditions for which no event came."""

@@ -16,7 +16,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from ingest.lines.blocks import Lines
 from ingest.protocol import EVENT, NOISE, Counts
 from ingest.sniffer.message import SnifferMessage, message_of, message_of_line
-from schemas.events import Condition, Event, NodeObserved, PodObserved, PodRef
+from schemas.events import DEFAULT_CLUSTER, Condition, Event, NodeObserved, PodObserved, PodRef
 
 UNNAMED_NAMESPACE: Final = "-"
 """The sniffer's log names no namespace; ``-`` is not a valid name of one."""
@@ -119,7 +119,7 @@ class SnifferLog:
             # Later lines with this name are about another pod.
             # The sniffer names no UID.
             del self._state.pods[str(ref)]
-        return PodObserved(
+        return PodObserved(cluster=DEFAULT_CLUSTER,
             pod=ref, observed_at=_after(pod, _apart(time, message)), phase=pod.phase, node=pod.node,
             conditions=list(pod.conditions.values()), deleted=is_gone,
         )  # fmt: skip
@@ -130,7 +130,7 @@ class SnifferLog:
             node.conditions[message.event] = _condition(message)
         node.capacity.update(_starting(message, _CAPACITY))
         node.allocatable.update(_starting(message, _ALLOCATABLE))
-        return NodeObserved(
+        return NodeObserved(cluster=DEFAULT_CLUSTER,
             node=message.name, observed_at=_after(node, _apart(time, message)), capacity=dict(node.capacity),
             allocatable=dict(node.allocatable), conditions=list(node.conditions.values()),
         )  # fmt: skip

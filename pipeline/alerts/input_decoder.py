@@ -61,7 +61,7 @@ def _inputs_of_event(event: object, topic: str, at: datetime) -> list[AlertInput
     if isinstance(event, AttemptConcluded):
         # Provenance means that a reader found the attempt in a log, maybe days later: no measure of a spool's delay.
         delay = (at - event.ended_at).total_seconds()
-        return [] if event.provenance else [DecisionArrival(event.scheduler, at, delay)]
+        return [] if event.reader else [DecisionArrival(event.scheduler, at, delay)]
     if isinstance(event, FindingReported) and topic == DECISIONS.name:
         return []  # The worker copies it to the topic of findings, where it is read once.
     return [event] if isinstance(event, Event) else []  # type: ignore[list-item]

@@ -10,7 +10,7 @@ from pipeline.alerts.firing import Firing
 from pipeline.alerts.inputs import AlertInput
 from pipeline.alerts.rules import Rule
 from pipeline.alerts.timeline import TICK
-from schemas.events import AlertChanged
+from schemas.events import DEFAULT_CLUSTER, AlertChanged
 from schemas.events.alerts import fingerprint
 
 REPEATED_EVERY: Final = timedelta(days=1)
@@ -98,6 +98,7 @@ class AlertState:
 
 def _alert(rule: Rule, case: Firing, now: datetime) -> AlertChanged:
     return AlertChanged(
+        cluster=case.labels.get("cluster", DEFAULT_CLUSTER),
         rule=rule.name,
         labels=case.labels,
         state="firing",

@@ -90,7 +90,7 @@ class StateAudit:
         for node, revision in changed:
             if revision != NO_STATE and len(self._waiting) < _MAX_WAITING:
                 known[node] = revision
-                self._waiting.setdefault(state_id(event.scheduler, node, event.epoch, revision), event)
+                self._waiting.setdefault(state_id(event.cluster, event.scheduler, node, event.epoch, revision), event)
         # Forgotten, they are only looked for once more.
         if changed and sum(map(len, self._known.values())) > _MAX_KNOWN:
             self._known.clear()
@@ -159,6 +159,7 @@ def _findings(lost: Mapping[str, JudgedNodes]) -> list[FindingReported]:
 
 def _finding(event: JudgedNodes, names: Sequence[str]) -> FindingReported:
     return FindingReported(
+        cluster=event.cluster,
         attempt_id=event.attempt_id,
         pod=event.pod,
         scheduler=event.scheduler,

@@ -13,7 +13,7 @@ from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
 from schemas.codec.records import Rejected, read, rfc3339
 from schemas.documents.observations import observation_of
 from schemas.documents.placements import placement_of
-from schemas.events import AttemptEvent, NodeChecked, NodeRegistered, PodObserved, PodRef
+from schemas.events import SCHEDULER, AttemptEvent, NodeChecked, NodeRegistered, PodObserved
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY, Index
 from schemas.placements import PodPlacement
 from summaries.placement_audit import Placed, Sighting, placed_of
@@ -23,6 +23,7 @@ BIND_REPORT_TIMEOUT: Final = timedelta(minutes=5)
 """A bind that has not been reported this long after its filter is taken as unreported."""
 _MAX_OF_NODE: Final = 64
 _ATTEMPT_FIELDS: Final = (
+    "cluster",
     "attempt_id",
     "namespace",
     "pod",
@@ -32,7 +33,7 @@ _ATTEMPT_FIELDS: Final = (
     "picked_devices",
     "ended_at",
     "@timestamp",
-    "summary.provenance",
+    "sources",
 )
 
 
@@ -90,7 +91,9 @@ def _binds(placement: PodPlacement, document: StoredPlacement) -> Iterator[Place
             devices = tuple(dict.fromkeys(allocation.uuid for allocation in fact.held))
             # The placement may have learned its UID from a sighting; the bind is audited with what it reported itself.
             pod = placement.pod.model_copy(update={"uid": fact.uid})
-            yield Placed(fact.attempt_id, pod, fact.scheduler, fact.started_at, fact.node, fact.at, devices)
+            yield Placed(
+                placement.cluster, fact.attempt_id, pod, fact.scheduler, fact.started_at, fact.node, fact.at, devices
+            )
 
 
 def observations_in(hits: Iterable[dict[str, Any]]) -> Iterator[PodObserved | NodeChecked | NodeRegistered]:
@@ -113,7 +116,7 @@ def chosen_in(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
     """
     for document in (hit["_source"] for hit in hits):
         pod = {"namespace": document.get("namespace"), "name": document.get("pod"), "uid": document.get("pod_uid")}
-        fields = {name: document.get(name) for name in ("attempt_id", "scheduler")}
+        fields = {name: document.get(name) for name in ("cluster", "attempt_id", "scheduler")}
         attempt = read(AttemptEvent, fields | {"pod": pod, "started_at": document.get("@timestamp")}, "document")
         if isinstance(attempt, AttemptEvent) and attempt.pod.uid and not _is_from_log(document):
             ended_at = datetime.fromisoformat(document.get("ended_at") or document["@timestamp"])
@@ -121,7 +124,7 @@ def chosen_in(hits: Iterable[dict[str, Any]]) -> Iterator[Placed]:
 
 
 def _is_from_log(document: dict[str, Any]) -> bool:
-    return bool((document.get("summary") or {}).get("provenance"))
+    return SCHEDULER not in (document.get("sources") or ())
 
 
 def sighting_without_bind(chosen: Placed, hits: Iterable[dict[str, Any]], until: datetime) -> Sighting | None:
@@ -131,9 +134,10 @@ def sighting_without_bind(chosen: Placed, hits: Iterable[dict[str, Any]], until:
         return None
     seen_at = (fact.at for fact in facts if isinstance(fact, PodSighting) and fact.node == chosen.node)
     first = min((at for at in seen_at if chosen.bound_at <= at < until), default=None)
-    return _sighting(chosen.pod, chosen.node, first) if first else None
+    return _sighting(chosen, first) if first else None
 
 
-def _sighting(pod: PodRef, node: str, at: datetime) -> Sighting:
-    # Evidence names the event by its id, which follows from pod and time alone.
-    return Sighting(PodObserved(pod=pod, observed_at=at, phase="", node=node).id, pod.uid, node, at)
+def _sighting(chosen: Placed, at: datetime) -> Sighting:
+    # Evidence names the event by its id, which follows from cluster, pod and time alone.
+    event = PodObserved(cluster=chosen.cluster, pod=chosen.pod, observed_at=at, phase="", node=chosen.node)
+    return Sighting(event.id, chosen.pod.uid, chosen.node, at)

@@ -14,6 +14,7 @@ from schemas.events import (
     AttemptSummarized,
     BindOutcome,
     Count,
+    DeviceAllocation,
     NodeChecked,
     NodeObserved,
     NodeRegistered,
@@ -22,7 +23,6 @@ from schemas.events import (
     Request,
     Words,
 )
-from schemas.placements import DeviceAllocation
 from summaries.pod_facts import BindFact
 
 

@@ -29,7 +29,7 @@ from pipeline.placements.subjects import (
 from pipeline.sinks.bulk import Document, source
 from schemas.documents.observations import Observed, observation_document, observation_kind
 from schemas.documents.placements import placement_document
-from schemas.events import FindingReported, NodeRegistered, PodObserved
+from schemas.events import DEFAULT_CLUSTER, FindingReported, NodeRegistered, PodObserved
 from schemas.ids import microseconds
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from summaries.occupancy import DerivedPlacement, Facts, sighting_of
@@ -68,7 +68,7 @@ class OccupancyState:
         observations: Iterable[tuple[ObservationDigest, Observed]],
     ) -> None:
         """Take the pod as the index has it."""
-        pod = PodState(Facts(key.namespace, key.name), RecentObservations())
+        pod = PodState(Facts(DEFAULT_CLUSTER, key.namespace, key.name), RecentObservations())
         for digest, event in sorted(observations, key=lambda pair: pair[0]):
             pod.recent.remember(digest)
             # The process may have been killed after the observation and before the placement were written.

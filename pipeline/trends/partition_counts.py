@@ -53,9 +53,9 @@ class PartitionCounts:
         self._partition, self._committed, self._min_remembered = partition, committed, min_remembered
         self._windows: deque[_Window] = deque()
         """The last one counts, those before it are remembered."""
-        self._minutes: dict[datetime, Minute] = {}
+        self._minutes: dict[tuple[str, datetime], Minute] = {}
         """Of the last window."""
-        self._changed: dict[tuple[datetime, datetime], Minute] = {}
+        self._changed: dict[tuple[str, datetime, datetime], Minute] = {}
         self._weights: dict[Weights, Weights] = {}
         """Equal ones are in memory once: most attempts of a minute add the same."""
         self._remembered = 0
@@ -79,10 +79,10 @@ class PartitionCounts:
             # A worker that was killed may have published a version that it does not know of: what is counted here
             # comes before what the record says.
             replaces = known.adds if known else weights_of(namespace, event.replaces) if event.replaces else ()
-            minute = self._minute(event.started_at)
+            minute = self._minute(event.cluster, event.started_at)
             # A UID where there is one: a pod made again under the same name is another pod in the count.
             minute.put(event.pod.uid or str(event.pod), adds, replaces)
-            self._changed[minute.recorded_at, minute.started_at] = minute
+            self._changed[minute.cluster, minute.recorded_at, minute.started_at] = minute
         return True
 
     def take(self) -> Changes:
@@ -118,8 +118,9 @@ class PartitionCounts:
         while self._remembered - len(self._windows[0].counted) >= self._min_remembered:
             self._remembered -= len(self._windows.popleft().counted)
 
-    def _minute(self, started_at: datetime) -> Minute:
+    def _minute(self, cluster: str, started_at: datetime) -> Minute:
         begins_at = started_at.replace(second=0, microsecond=0)
-        if (minute := self._minutes.get(begins_at)) is None:
-            minute = self._minutes[begins_at] = Minute(begins_at, self._partition, self._windows[-1].recorded_at)
+        if (minute := self._minutes.get((cluster, begins_at))) is None:
+            minute = Minute(cluster, begins_at, self._partition, self._windows[-1].recorded_at)
+            self._minutes[cluster, begins_at] = minute
         return minute

@@ -40,6 +40,7 @@ def count_record(
 ) -> Outgoing:
     """What the attempt adds to the counts of its minute, in the ``partition`` of its decisions."""
     event = AttemptCounted.model_construct(
+        cluster=summary.cluster,
         attempt_id=summary.attempt_id,
         pod=summary.pod,
         scheduler=summary.scheduler,

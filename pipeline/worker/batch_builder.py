@@ -60,7 +60,7 @@ class BatchBuilder:
         written = batch.summaries.get(attempt_id) or self._summaries.cached(attempt_id)
         # A bind by itself may lack what the attempt says of its pod.
         named = written or summary
-        key = HistoryKey(write.partition, history_key(named.pod, named.scheduler))
+        key = HistoryKey(write.partition, history_key(named.cluster, named.pod, named.scheduler))
         history = batch.histories.get(key) or self._histories.get(*key)
         known = history and known_attempt(history, attempt_id)
         if history and was_published(history, closed):

@@ -41,6 +41,7 @@ def with_published(
     latest, *rest = sorted(attempts, key=lambda each: each.started_at, reverse=True)
     until = closed.offsets[-1] if not closed.has_expired else history.published_until if history else -1
     return PodHistoryChanged.model_construct(
+        cluster=summary.cluster,
         pod=summary.pod,
         scheduler=summary.scheduler,
         published_until=until,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from schemas.events import PodRef
+from schemas.events import DEFAULT_CLUSTER, PodRef
 from schemas.ids import attempt_id
 
 
@@ -20,9 +20,15 @@ class AttemptRef:
     @classmethod
     def of(cls, scheduler: str, pod: PodRef, started_at: datetime) -> "AttemptRef":
         """The attempt that starts now; its id is derived from the arguments."""
-        return cls(attempt_id(scheduler, pod.uid, started_at), pod, scheduler, started_at)
+        return cls(attempt_id(DEFAULT_CLUSTER, scheduler, pod.uid, started_at), pod, scheduler, started_at)
 
     @property
     def common_fields(self) -> dict[str, Any]:
         """The fields that every event about the attempt has."""
-        return {"attempt_id": self.id, "pod": self.pod, "scheduler": self.scheduler, "started_at": self.started_at}
+        return {
+            "cluster": DEFAULT_CLUSTER,
+            "attempt_id": self.id,
+            "pod": self.pod,
+            "scheduler": self.scheduler,
+            "started_at": self.started_at,
+        }

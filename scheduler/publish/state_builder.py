@@ -29,6 +29,7 @@ _CHANGING: Final = {
 class Life:
     """One run of a scheduler. epoch: microseconds since 1970 of its start; revisions are counted within it."""
 
+    cluster: str
     scheduler: str
     epoch: int
 
@@ -94,6 +95,7 @@ class StateBuilder:
         empty = ("kinds", "uuid", "kind", "mig", "pair_scores", *_REGISTERED, *_CHANGING)
         fields: dict[str, Any] = {field: [] for field in empty}
         return NodeStateChanged.model_construct(
+            cluster=self._life.cluster,
             node=node,
             observed_at=observed_at,
             scheduler=self._life.scheduler,

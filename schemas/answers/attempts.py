@@ -4,7 +4,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.events import Provenance, Request
+from schemas.events import Report, Request
 
 PhaseStatus = Literal["passed", "failed", ""]
 """Empty: the phase was not reached."""
@@ -62,10 +62,7 @@ class Detail(Answer):
     ended_at: str | None
     complete: bool
     missing: str
-    provenance: Provenance | None = Field(
-        None,
-        description="What it was read from, and what that leaves open; null where the scheduler itself published it.",
-    )
+    reports: list[Report] = Field(description="Who reported the attempt, the best source first.")
     requests: list[Request]
     node_policy: str
     device_policy: str

@@ -5,8 +5,7 @@ from typing import Final
 from pydantic import Field
 
 from schemas.answers.attempts import Answer
-from schemas.events import Condition, NodeProblem
-from schemas.placements import DeviceAllocation
+from schemas.events import Condition, DeviceAllocation, NodeProblem
 
 
 class Finding(Answer):

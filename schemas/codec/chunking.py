@@ -118,12 +118,14 @@ def _row_bytes(summary: AttemptSummarized) -> npt.NDArray[np.int64]:
     # A code has at most as many digits as its table has entries, and -1 has two characters; each has a comma.
     codes = sum(max(len(str(entries)), 2) + 1 for entries in tables)
     # A float32 takes up to 16 characters; where no node fits, all are ``0.0``.
-    return sizes + codes + (17 if summary.score.any() else 4) + 1
+    floats = sum(17 if column.any() else 4 for column in (summary.score, *summary.score_terms.values()))
+    return sizes + codes + floats + 1
 
 
 def _only(summary: AttemptSummarized, cut: slice) -> dict[str, object]:
     names = ("nodes", "verdict", "score", "refused_by")
     columns: dict[str, object] = {name: getattr(summary, name)[cut] for name in names}
+    columns["score_terms"] = {name: column[cut] for name, column in summary.score_terms.items()}
     columns["refusals"], columns["refusal"] = cut_refusals(summary.refusals, summary.refusal[cut])
     return columns
 
@@ -135,13 +137,14 @@ def join(parts: Sequence[AttemptSummarized]) -> AttemptSummarized:
     """
     ordered = sorted(parts, key=lambda part: part.part)
     # Parts of two versions may lie on the topic side by side; mixed, they would be a summary that never existed.
-    if len({(part.attempt_id, part.version, part.parts, *part.verdicts) for part in ordered}) != 1:
+    if len({(part.attempt_id, part.version, part.parts, *part.verdicts, *part.score_terms) for part in ordered}) != 1:
         raise ValueError("parts of different summaries can't be joined")
     if len(ordered) != ordered[0].parts or any(part.part != place for place, part in enumerate(ordered)):
         raise ValueError(f"parts {[part.part for part in ordered][:20]} of {ordered[0].parts}")
     if len(ordered) == 1:
         return ordered[0]
     columns = {name: np.concatenate([getattr(p, name) for p in ordered]) for name in ("verdict", "score", "refused_by")}
+    terms = {name: np.concatenate([p.score_terms[name] for p in ordered]) for name in ordered[0].score_terms}
     refusals, refusal = one_refusal_table([p.refusals for p in ordered], [p.refusal for p in ordered])
     whole = {
         "part": 0,
@@ -149,5 +152,6 @@ def join(parts: Sequence[AttemptSummarized]) -> AttemptSummarized:
         "nodes": [name for part in ordered for name in part.nodes],
         "refusals": refusals,
         "refusal": refusal,
+        "score_terms": terms,
     }
     return ordered[0].model_copy(update=columns | whole)

@@ -10,6 +10,7 @@ def attempt_fields(event: AttemptEvent) -> dict[str, Any]:
     """``@timestamp`` is when the attempt started."""
     return {
         "@timestamp": rfc3339(event.started_at),
+        "cluster": event.cluster,
         "attempt_id": event.attempt_id,
         "namespace": event.pod.namespace,
         "pod": event.pod.name,

@@ -16,6 +16,7 @@ def node_state_document(event: NodeStateChanged, written_at: datetime, value: by
     """
     return {
         "@timestamp": rfc3339(written_at),
+        "cluster": event.cluster,
         "scheduler": event.scheduler,
         "node": event.node,
         "epoch": event.epoch,

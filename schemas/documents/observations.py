@@ -30,7 +30,8 @@ def observation_document(event: Observed, digest: str) -> dict[str, Any]:
     """The document of an observation; its id is the event's id. ``digest`` is equal for two that say the same."""
     about = _about_node(event) if isinstance(event, NodeEvent) else _about_pod(event)
     text = " ".join(word for word in (event.key, *_words(event)) if word)
-    head = {"@timestamp": rfc3339(event.observed_at), "kind": observation_kind(event), "node": event.node}
+    head = {"@timestamp": rfc3339(event.observed_at), "kind": observation_kind(event)}
+    head |= {"cluster": event.cluster, "node": event.node}
     return head | about | {"digest": digest, "text": text, "event": event}
 
 

@@ -17,6 +17,7 @@ def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[s
         "ended_at": rfc3339(placement.ended_at) if placement.ended_at else None,
         # Null is not indexed, so ``exists`` finds only placements that have one.
         "ended_by": placement.ended_by or None,
+        "cluster": placement.cluster,
         "attempt_id": placement.attempt_id or None,
         "namespace": placement.pod.namespace,
         "pod": placement.pod.name,
@@ -33,7 +34,7 @@ def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[s
 
 def placement_of(document_id: str, document: dict[str, Any]) -> PodPlacement | Rejected:
     """The placement of a document of the occupancy index (its ``_id`` and ``_source``)."""
-    names = ("ended_at", "ended_by", "scheduler", "attempt_id", "node", "phase", "allocations")
+    names = ("cluster", "ended_at", "ended_by", "scheduler", "attempt_id", "node", "phase", "allocations")
     fields = {name: document[name] for name in names if document.get(name) is not None}
     pod = {"namespace": document.get("namespace"), "name": document.get("pod"), "uid": document.get("pod_uid") or ""}
     return read(

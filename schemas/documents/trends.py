@@ -13,7 +13,12 @@ from schemas.events import TrendsCounted
 def trend_documents(event: TrendsCounted) -> Iterator[tuple[str, dict[str, Any]]]:
     """Id and document of each row."""
     started_at, recorded_at = rfc3339(event.started_at), rfc3339(event.recorded_at)
-    head = {"@timestamp": started_at, "partition": event.partition, "recorded_at": recorded_at}
+    head = {
+        "@timestamp": started_at,
+        "cluster": event.cluster,
+        "partition": event.partition,
+        "recorded_at": recorded_at,
+    }
     words = zip(event.namespace, event.result, event.dimension, event.value, strict=True)
     numbers = zip(
         *(column.tolist() for column in (event.attempts, event.pods, event.nodes, event.devices)), strict=True
@@ -23,5 +28,7 @@ def trend_documents(event: TrendsCounted) -> Iterator[tuple[str, dict[str, Any]]
         row = {"namespace": namespace, "result": result, "dimension": dimension, "value": value}
         counts = {"attempts": attempts, "pods": pods, "nodes": nodes, "devices": devices}
         # Every version of a row has the same id, so counting again replaces it.
-        name = blake2b(orjson.dumps([started_at, event.partition, recorded_at, *key]), digest_size=16).hexdigest()
+        name = blake2b(
+            orjson.dumps([event.cluster, started_at, event.partition, recorded_at, *key]), digest_size=16
+        ).hexdigest()
         yield name, head | row | counts

@@ -31,6 +31,8 @@ understood. Fields are only ever added; readers ignore fields they do not know.
   NodeRegistered        the devices that a node offers, and its handshake
   NodeChecked           the problems of a node's registration and handshake
   PodObserved           what the cluster itself reports about a pod
+  WorkloadObserved      an owner of pods that can't make them
+  SchedulerObserved     a scheduler's version and settings
   NodeObserved          what the cluster itself reports about a node
 ``node_states``
   NodeStateChanged      the devices of a node and what is in use of them, by revision
@@ -44,31 +46,38 @@ from typing import Final
 
 from schemas.events.alerts import AlertChanged
 from schemas.events.base import (
+    DEFAULT_CLUSTER,
     FITS,
     NOT_REACHED,
     NOT_REASONS,
     NOT_REPORTED,
     PICKED,
     REFUSED,
+    SCHEDULER,
     TYPE_PREFIX,
     UNREGISTERED,
     AttemptEvent,
+    ClusterName,
     Count,
+    DeviceAllocation,
     DeviceKind,
     Event,
     Integer,
     MigInstanceProfile,
     Model,
     Moment,
+    Owner,
     PickedDevice,
+    PodDescription,
     PodRef,
     Provenance,
     Refusal,
     Request,
     Words,
+    pod_key,
     source_of,
 )
-from schemas.events.decisions import AttemptConcluded, BindConcluded, DetailDropped, NodesJudged
+from schemas.events.decisions import AttemptConcluded, BindConcluded, DetailDropped, LockHolder, NodesJudged
 from schemas.events.devices import NO_STATE, DeviceRow, DevicesJudged, StateOf
 from schemas.events.findings import FindingReported
 from schemas.events.node_states import MigSpan, MigUse, NodeStateChanged
@@ -79,7 +88,10 @@ from schemas.events.observations import (
     NodeObserved,
     NodeProblem,
     NodeRegistered,
+    ObjectProblem,
     PodObserved,
+    SchedulerObserved,
+    WorkloadObserved,
 )
 from schemas.events.pod_histories import PodHistoryChanged, PublishedAttempt, SummaryLocation
 from schemas.events.summaries import (
@@ -90,11 +102,13 @@ from schemas.events.summaries import (
     Balance,
     BindOutcome,
     MessageEmitted,
+    Report,
     Status,
 )
 from schemas.events.trends import AttemptCounted, Contribution, TrendsCounted
 
 __all__ = [
+    "DEFAULT_CLUSTER",
     "EVENTS",
     "FITS",
     "MAX_PARTS",
@@ -105,6 +119,7 @@ __all__ = [
     "NO_STATE",
     "PICKED",
     "REFUSED",
+    "SCHEDULER",
     "TYPE_PREFIX",
     "UNREGISTERED",
     "AlertChanged",
@@ -116,16 +131,19 @@ __all__ = [
     "Balance",
     "BindConcluded",
     "BindOutcome",
+    "ClusterName",
     "Condition",
     "Contribution",
     "Count",
     "DetailDropped",
+    "DeviceAllocation",
     "DeviceKind",
     "DeviceRow",
     "DevicesJudged",
     "Event",
     "FindingReported",
     "Integer",
+    "LockHolder",
     "MessageEmitted",
     "MigInstanceProfile",
     "MigSpan",
@@ -139,19 +157,26 @@ __all__ = [
     "NodeRegistered",
     "NodeStateChanged",
     "NodesJudged",
+    "ObjectProblem",
+    "Owner",
     "PickedDevice",
+    "PodDescription",
     "PodHistoryChanged",
     "PodObserved",
     "PodRef",
     "Provenance",
     "PublishedAttempt",
     "Refusal",
+    "Report",
     "Request",
+    "SchedulerObserved",
     "StateOf",
     "Status",
     "SummaryLocation",
     "TrendsCounted",
     "Words",
+    "WorkloadObserved",
+    "pod_key",
     "source_of",
 ]
 
@@ -173,6 +198,8 @@ EVENTS: Final[tuple[type[Event], ...]] = (
     NodeChecked,
     NodeStateChanged,
     PodObserved,
+    WorkloadObserved,
+    SchedulerObserved,
     AlertChanged,
 )
 """Every event type of the contract."""

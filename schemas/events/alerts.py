@@ -30,7 +30,7 @@ class AlertChanged(Event):
     rule: Annotated[str, Field(min_length=1)]
     """The rule's name."""
     labels: dict[str, str] = Field(default_factory=dict)
-    """What it is about: ``namespace`` and ``pod``, ``node``, ``reason``, ``scheduler``, …"""
+    """What it is about: ``cluster``, ``namespace`` and ``pod``, ``node``, ``reason``, ``scheduler``, …"""
     state: Literal["firing", "resolved"]
     severity: str
     """As the rule says: ``info``, ``warning``, ``critical``."""

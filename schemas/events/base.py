@@ -62,6 +62,12 @@ Words = Annotated[list[str], FailFast()]
 """Texts in order; the first wrong entry is reported, not every one of thousands."""
 
 
+DEFAULT_CLUSTER: Final = "default"
+ClusterName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$")]
+"""Names a Kubernetes cluster in everything that several of them share: at most 63 lower-case letters, digits, ``-`` and
+``.``."""
+
+
 class Model(BaseModel):
     """Frozen, and tolerant of fields that a later version adds."""
 
@@ -77,6 +83,41 @@ class PodRef(Model):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+
+class Owner(Model):
+    """An object that owns a pod, or owns the pod's owner."""
+
+    kind: Annotated[str, Field(min_length=1)]
+    """``ReplicaSet``, ``Job``, ``PyTorchJob``, …"""
+    name: Annotated[str, Field(min_length=1)]
+    api_version: str = ""
+    """Its group and version, as in ``batch/v1``; empty where it is derived from a name."""
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+class PodDescription(Model):
+    """What a pod's object says of where the pod comes from and who waits for it."""
+
+    created_at: Moment | None = None
+    """When the pod was made."""
+    owners: list[Owner] = Field(default_factory=list)
+    """The pod's controller, that one's controller, and so on, as far as they are known. The last is the workload."""
+    pod_group: str = ""
+    """The name of the group of pods that are scheduled together."""
+    queue: str = ""
+    priority_class: str = ""
+    priority: Integer | None = None
+    service_account: str = ""
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Those labels of the pod that the configuration names."""
+
+    @property
+    def workload(self) -> str:
+        """The owner that nobody else owns, as ``Job/train``; empty for a pod of its own."""
+        return str(self.owners[-1]) if self.owners else ""
 
 
 class Request(Model):
@@ -152,6 +193,21 @@ class Refusal(Model):
     """Codes that some devices were refused for, where the source does not say how many; then ``counts`` is empty."""
 
 
+class DeviceAllocation(Model):
+    """One device for one container. None is a number that the source does not say."""
+
+    uuid: str
+    container: str
+    """The container's name."""
+    init: Flag = False
+    """True for an init container: it releases the device before the pod's other containers start."""
+    model: str = ""
+    memory_mib: Integer | None = None
+    cores_percent: Integer | None = None
+    """Of one device."""
+    slots: Count = 1
+
+
 class PickedDevice(Model):
     """A device that was taken, as it stood before; null is a number that the source does not say."""
 
@@ -175,11 +231,13 @@ OFFERED_NODES: Final = "offered nodes"
 """In ``Provenance.not_reported``: how many nodes the scheduler was asked about."""
 
 
-class Provenance(Model):
-    """Where an attempt was read from, if its scheduler did not publish it itself."""
+SCHEDULER: Final = "scheduler"
+"""In ``Report.source``: the scheduler itself published it."""
 
-    source: str
-    """Which reader: ``hami-log``, ``kai-log``, …"""
+
+class Provenance(Model):
+    """How much a reader found, of an attempt that its scheduler did not publish itself."""
+
     levels: list[Count] = Field(default_factory=list)
     """Of which log levels lines about the attempt were there, ascending; empty where the source has no levels."""
     not_reported: Words = Field(default_factory=list)
@@ -190,6 +248,9 @@ class Event(Model):
     """Anything that travels as a record of its own."""
 
     TYPE: ClassVar[str]
+
+    cluster: ClusterName
+    """The cluster that it happened in."""
 
     @property
     def id(self) -> str:
@@ -213,9 +274,14 @@ class Event(Model):
 
 # Asked for every record, and a cluster has few schedulers.
 @lru_cache(maxsize=64)
-def source_of(scheduler: str) -> str:
+def source_of(cluster: str, scheduler: str) -> str:
     """The CloudEvents source of a scheduler: a URI reference."""
-    return f"/schedulers/{quote(scheduler, safe='')}"
+    return f"/clusters/{cluster}/schedulers/{quote(scheduler, safe='')}"
+
+
+def pod_key(cluster: str, pod: PodRef) -> str:
+    """The Kafka key of everything about a pod, so that it is read in order."""
+    return f"{cluster}/{pod}"
 
 
 class AttemptEvent(Event):
@@ -227,12 +293,15 @@ class AttemptEvent(Event):
     pod: PodRef
     scheduler: str
     """The name of the scheduler that decided."""
+    reader: str = ""
+    """Which reader found it in a log or in the cluster: ``hami-log``, ``kube-events``, …; empty where the scheduler
+    itself published it."""
     started_at: Moment
     """When the attempt began."""
 
     @property
     def key(self) -> str:
-        return str(self.pod)
+        return pod_key(self.cluster, self.pod)
 
     @property
     def time(self) -> datetime:
@@ -240,4 +309,4 @@ class AttemptEvent(Event):
 
     @property
     def source(self) -> str:
-        return source_of(self.scheduler)
+        return source_of(self.cluster, self.scheduler)

@@ -10,8 +10,10 @@ from schemas.events.base import (
     AttemptEvent,
     Count,
     Flag,
+    Model,
     Moment,
     PickedDevice,
+    PodDescription,
     Provenance,
     Refusal,
     Request,
@@ -45,10 +47,12 @@ class NodesJudged(AttemptEvent):
     """Which container the node refused: those before it passed, those behind it were not reached; -1 for none."""
     refusal: Codes
     """Index into ``refusals``; -1 where the node does not refuse."""
+    score_terms: dict[str, Floats] = Field(default_factory=dict)
+    """The terms that ``score`` is the sum of, by name, an entry per node; empty where the source does not say them."""
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
-        check_node_columns(self, {})
+        check_node_columns(self, self.score_terms)
         # Checked here once, so that readers may index tables without looking.
         check_codes({"refused_by": (self.refused_by, len(self.containers))})
         return self
@@ -66,6 +70,10 @@ class AttemptConcluded(AttemptEvent):
     ended_at: Moment
     requests: list[Request]
     """Every container of the pod, init containers first, in the pod's order."""
+    description: PodDescription | None = None
+    """Where the pod comes from; null where the source does not say it."""
+    settings_digest: str = ""
+    """The scheduler's settings in force, as in ``SchedulerObserved``; empty where they are not known."""
     node_policy: str = ""
     """How the node is chosen: ``binpack`` or ``spread``."""
     device_policy: str = ""
@@ -85,7 +93,7 @@ class AttemptConcluded(AttemptEvent):
     error: str = ""
     """Why the attempt ended without judging, as the scheduler says it."""
     provenance: Provenance | None = None
-    """What it was read from, and what that leaves open; null where the scheduler itself published it."""
+    """What the reader found, and what that leaves open; null where the scheduler itself published it."""
     refused_nodes: dict[str, Count] = Field(default_factory=dict)
     """Reason to number of nodes, of a scheduler that counts nodes without naming them; a node may count repeatedly."""
     nominated: str = ""
@@ -102,6 +110,14 @@ class AttemptConcluded(AttemptEvent):
         return self.ended_at
 
 
+class LockHolder(Model):
+    """Who holds the lock of a node, so that no other pod is bound to it."""
+
+    pod: str = ""
+    """``namespace/name``; empty where the lock names none."""
+    locked_at: Moment | None = None
+
+
 class BindConcluded(AttemptEvent):
     """The chosen node was written into the pod, or could not be."""
 
@@ -111,6 +127,8 @@ class BindConcluded(AttemptEvent):
     bound: Flag
     error: str = ""
     """Why not, as the scheduler or the API server says it; empty when bound."""
+    lock_holder: LockHolder | None = None
+    """Of a bind that failed because another pod holds the node's lock."""
     bind_started_at: Moment
     ended_at: Moment
 

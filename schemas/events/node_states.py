@@ -84,9 +84,9 @@ class NodeStateChanged(NodeEvent):
     @property
     def id(self) -> str:
         # Without the time: written again, it is the same state.
-        return state_id(self.scheduler, self.node, self.epoch, self.revision)
+        return state_id(self.cluster, self.scheduler, self.node, self.epoch, self.revision)
 
 
-def state_id(scheduler: str, node: str, epoch: int, revision: int) -> str:
+def state_id(cluster: str, scheduler: str, node: str, epoch: int, revision: int) -> str:
     """The id of the state that a verdict refers to."""
-    return f"{scheduler}/{node}/state/{epoch}/{revision}"
+    return f"{cluster}/{scheduler}/{node}/state/{epoch}/{revision}"

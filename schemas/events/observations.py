@@ -1,11 +1,28 @@
 """What nodes offer, and what the cluster itself reports about nodes and pods."""
 
+import json
+from collections.abc import Mapping
 from datetime import datetime
+from hashlib import blake2b
 from typing import Annotated, ClassVar, Self
 
 from pydantic import FailFast, Field, model_validator
 
-from schemas.events.base import TYPE_PREFIX, Count, Event, Flag, Model, Moment, PodRef, Words, source_of
+from schemas.events.base import (
+    TYPE_PREFIX,
+    Count,
+    DeviceAllocation,
+    Event,
+    Flag,
+    Model,
+    Moment,
+    Owner,
+    PodDescription,
+    PodRef,
+    Words,
+    pod_key,
+    source_of,
+)
 from schemas.events.columns import Integers, check_lengths
 from schemas.ids import microseconds
 
@@ -19,7 +36,7 @@ class NodeEvent(Event):
 
     @property
     def key(self) -> str:
-        return self.node
+        return f"{self.cluster}/{self.node}"
 
     @property
     def time(self) -> datetime:
@@ -29,11 +46,11 @@ class NodeEvent(Event):
     def id(self) -> str:
         kind = self.TYPE.removeprefix(TYPE_PREFIX)
         # With the scheduler: two of them may register the same node at the same time, with different results.
-        return f"{self.scheduler}/{self.node}/{kind}/{microseconds(self.observed_at)}"
+        return f"{self.cluster}/{self.scheduler}/{self.node}/{kind}/{microseconds(self.observed_at)}"
 
     @property
     def source(self) -> str:
-        return source_of(self.scheduler) if self.scheduler else "/cluster"
+        return source_of(self.cluster, self.scheduler) if self.scheduler else f"/clusters/{self.cluster}"
 
 
 class NodeRegistered(NodeEvent):
@@ -115,6 +132,18 @@ class NodeObserved(NodeEvent):
     conditions: list[Condition] = Field(default_factory=list)
 
 
+class ObjectProblem(Model):
+    """What the cluster reports to be wrong with a pod or a workload."""
+
+    reason: Annotated[str, Field(min_length=1)]
+    """``UnexpectedAdmissionError``, ``FailedCreate``, ``CreateContainerError``, …"""
+    message: str
+    at: Moment
+    """When it was last reported."""
+    reported_by: str = ""
+    """``kubelet``, ``job-controller``, …; empty where the object itself says it."""
+
+
 class PodObserved(Event):
     """Phase, node and conditions of a pod, as the cluster reports them."""
 
@@ -127,17 +156,28 @@ class PodObserved(Event):
     node: str = ""
     """Empty before the pod is bound."""
     conditions: list[Condition] = Field(default_factory=list)
+    scheduler: str = ""
+    """The scheduler that the pod asks for."""
+    description: PodDescription | None = None
+    allocations: list[DeviceAllocation] = Field(default_factory=list)
+    """The devices that its annotations or claims say it holds; empty where they say none."""
+    bind_phase: str = ""
+    """As HAMi writes it on the pod: ``allocating``, ``success``, ``failed``; empty where it does not."""
+    started_at: Moment | None = None
+    """When its first container that is no init container began to run."""
+    problems: list[ObjectProblem] = Field(default_factory=list)
+    """What keeps it from running on its node."""
     deleted: Flag = False
     """The pod is gone; the other fields are as they were last known."""
 
     @property
     def id(self) -> str:
         # Not every source has a UID (scheduler-sniffer has none).
-        return f"{self.pod.uid or self.pod}/observed/{microseconds(self.observed_at)}"
+        return f"{self.cluster}/{self.pod.uid or self.pod}/observed/{microseconds(self.observed_at)}"
 
     @property
     def key(self) -> str:
-        return str(self.pod)
+        return pod_key(self.cluster, self.pod)
 
     @property
     def time(self) -> datetime:
@@ -145,4 +185,71 @@ class PodObserved(Event):
 
     @property
     def source(self) -> str:
-        return "/cluster"
+        return f"/clusters/{self.cluster}"
+
+
+class WorkloadObserved(Event):
+    """An owner of pods that can't make them: why a pod does not exist at all."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "workload.observed.v1"
+
+    namespace: Annotated[str, Field(min_length=1)]
+    workload: Owner
+    observed_at: Moment
+    problem: ObjectProblem
+
+    @property
+    def id(self) -> str:
+        return f"{self.key}/observed/{microseconds(self.observed_at)}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.cluster}/{self.namespace}/{self.workload}"
+
+    @property
+    def time(self) -> datetime:
+        return self.observed_at
+
+    @property
+    def source(self) -> str:
+        return f"/clusters/{self.cluster}"
+
+
+class SchedulerObserved(Event):
+    """A scheduler's version and settings, published at its start and when they change."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "scheduler.observed.v1"
+
+    scheduler: Annotated[str, Field(min_length=1)]
+    observed_at: Moment
+    instance: str = ""
+    """The pod or host that it runs as; empty where it is not known."""
+    implementation: str = ""
+    """``schedulerlog``, ``HAMi``, ``KAI``, …"""
+    version: str = ""
+    settings: dict[str, str] = Field(default_factory=dict)
+    """By the name of the flag or the path in its configuration; without secrets."""
+    settings_digest: Annotated[str, Field(min_length=1)]
+    """Equal for equal version and settings; attempts name it. See ``settings_digest_of``."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.key}/observed/{microseconds(self.observed_at)}"
+
+    @property
+    def key(self) -> str:
+        return f"{self.cluster}/{self.scheduler}/{self.instance}"
+
+    @property
+    def time(self) -> datetime:
+        return self.observed_at
+
+    @property
+    def source(self) -> str:
+        return source_of(self.cluster, self.scheduler)
+
+
+def settings_digest_of(implementation: str, version: str, settings: Mapping[str, str]) -> str:
+    """16 hexadecimal digits that are equal for equal arguments."""
+    facts = json.dumps([implementation, version, sorted(settings.items())])
+    return blake2b(facts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

@@ -65,7 +65,7 @@ class PodHistoryChanged(Event):
 
     @property
     def key(self) -> str:
-        return history_key(self.pod, self.scheduler)
+        return history_key(self.cluster, self.pod, self.scheduler)
 
     @property
     def time(self) -> datetime:
@@ -76,8 +76,8 @@ class PodHistoryChanged(Event):
         return "/pipeline"
 
 
-def history_key(pod: PodRef, scheduler: str) -> str:
+def history_key(cluster: str, pod: PodRef, scheduler: str) -> str:
     """The key of a pod's history at one scheduler."""
     # By UID too: a pod of the same name that was made later has another history. By scheduler: another one's verdicts
     # are no repetition.
-    return f"{pod.namespace}/{pod.name}/{pod.uid}/{scheduler}"
+    return f"{cluster}/{pod.namespace}/{pod.name}/{pod.uid}/{scheduler}"

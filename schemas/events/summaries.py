@@ -13,12 +13,13 @@ from schemas.events.base import (
     Model,
     Moment,
     PickedDevice,
-    Provenance,
+    PodDescription,
     Refusal,
     Request,
     Words,
 )
 from schemas.events.columns import Codes, Floats, check_codes
+from schemas.events.decisions import LockHolder
 from schemas.events.node_columns import check_node_columns
 
 MAX_PARTS: Final = 65_536
@@ -34,7 +35,25 @@ class BindOutcome(Model):
     bound: Flag
     error: str = ""
     """Why not; empty when bound."""
+    lock_holder: LockHolder | None = None
+    """Who held the node's lock, where that is why."""
     ended_at: Moment
+
+
+class Report(Model):
+    """What one source reported about an attempt. Several may report the same one: scheduler, log, events."""
+
+    source: str
+    """``scheduler`` where it published the attempt itself, else the reader: ``hami-log``, ``kube-events``, …"""
+    attempt_id: str
+    """The id that this source's records have; the attempt has that of the report that came first."""
+    started_at: Moment
+    ended_at: Moment | None = None
+    """When the filter ended, as this source says it."""
+    levels: list[Count] = Field(default_factory=list)
+    """Of which log levels lines about the attempt were there, ascending."""
+    not_reported: Words = Field(default_factory=list)
+    """What this source leaves open, in words."""
 
 
 Status = Literal["succeeded", "failed", "pending"]
@@ -106,8 +125,16 @@ class AttemptSummarized(AttemptEvent):
     """The node that the pod waits for until others have left it."""
     scheduler_message: str = ""
     """The end in the words of the scheduler that it was read from."""
-    provenance: Provenance | None = None
-    """What it was read from, and what that leaves open; null where the scheduler itself published it."""
+    reports: list[Report] = Field(default_factory=list)
+    """Who reported it, the best source first. Each field has the value of the best source that says it."""
+    may_duplicate: Words = Field(default_factory=list)
+    """Ids of other attempts that may be the same try, reported by another source, where that is not certain."""
+    description: PodDescription | None = None
+    """Where the pod comes from; null where no source says it."""
+    settings_digest: str = ""
+    """The scheduler's settings in force, as in ``SchedulerObserved``; empty where they are not known."""
+    first_judged_at: Moment | None = None
+    """When the pod's first known attempt began. The worker adds it when it publishes the summary."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
     episode: str = ""
@@ -132,10 +159,12 @@ class AttemptSummarized(AttemptEvent):
     """Which of ``requests`` the node refused; -1 for none."""
     refusal: Codes
     """Index into ``refusals``; -1 where the node does not refuse."""
+    score_terms: dict[str, Floats] = Field(default_factory=dict)
+    """The terms that ``score`` is the sum of, by name, an entry per node; empty where no source says them."""
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
-        check_node_columns(self, {})
+        check_node_columns(self, self.score_terms)
         check_codes({"refused_by": (self.refused_by, len(self.requests))})
         if self.part >= self.parts:
             raise ValueError(f"part {self.part} of {self.parts}")
@@ -172,6 +201,8 @@ class AttemptRepeated(AttemptEvent):
     episode: str
     """The id of the first of the attempts in a row that ended so."""
     episode_started_at: Moment
+    reports: list[Report]
+    """Who reported it, the best source first."""
     # What an index needs to find the attempt without the other one's summary.
     offered_nodes: Count
     fit_nodes: Count

@@ -75,9 +75,10 @@ class TrendsCounted(Event):
     result: Words
     """``succeeded``, ``failed`` or ``pending``."""
     dimension: Words
-    """``all``: the namespace's attempts with that result. ``reason``, ``pool``, ``model``: those with ``value``."""
+    """``all``: the namespace's attempts with that result. ``reason``, ``pool``, ``model``, ``workload``, ``queue``:
+    those with ``value``."""
     value: Words
-    """The reason code, the node pool or the device model; empty for ``all``."""
+    """The reason code, the node pool, the device model, the workload or the queue; empty for ``all``."""
     attempts: Integers
     pods: Integers
     """Distinct ones; a pod that several ``recorded_at`` count is in each of them."""
@@ -95,12 +96,12 @@ class TrendsCounted(Event):
     @property
     def id(self) -> str:
         minute, recorded = microseconds(self.started_at), microseconds(self.recorded_at)
-        return f"trends/{minute}/{self.partition}/{recorded}/{self.version}/{self.part}"
+        return f"{self.cluster}/trends/{minute}/{self.partition}/{recorded}/{self.version}/{self.part}"
 
     @property
     def key(self) -> str:
         # All rows of a minute and partition lie in one partition of this topic, so that versions arrive in order.
-        return str(self.partition)
+        return f"{self.cluster}/{self.partition}"
 
     @property
     def time(self) -> datetime:

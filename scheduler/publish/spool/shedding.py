@@ -50,6 +50,7 @@ def _dropped_event(detail: list[Entry], dropped_at: datetime, cause: str) -> Ent
     if not isinstance(about, DevicesJudged):
         return None
     event = DetailDropped(
+        cluster=about.cluster,
         attempt_id=about.attempt_id,
         pod=about.pod,
         scheduler=about.scheduler,

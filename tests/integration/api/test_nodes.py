@@ -5,8 +5,17 @@ from typing import Any
 
 import pytest
 
-from schemas.events import Condition, NodeChecked, NodeObserved, NodeProblem, NodeRegistered, PodObserved, PodRef
-from schemas.placements import DeviceAllocation, PodPlacement
+from schemas.events import (
+    Condition,
+    DeviceAllocation,
+    NodeChecked,
+    NodeObserved,
+    NodeProblem,
+    NodeRegistered,
+    PodObserved,
+    PodRef,
+)
+from schemas.placements import PodPlacement
 from tests.support.harness.api_process import Served
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
 
@@ -29,7 +38,7 @@ def registered(
     numbers = {"memory_mib": memory_mib, "cores_percent": 100, "slots": 10, "numa": 0}
     return NodeRegistered.model_validate(
         {
-            "node": node, "observed_at": at(minutes), "scheduler": scheduler, "registered": True,
+            "cluster": "default", "node": node, "observed_at": at(minutes), "scheduler": scheduler, "registered": True,
             "handshake": "Reported 2026-11-21 12:00:00", "uuid": list(uuids), "model": ["NVIDIA A100"] * count,
             "mode": ["hami-core"] * count, "index": list(range(count)), "healthy": [True] * count,
         } | {name: [number] * count for name, number in numbers.items()}
@@ -39,7 +48,12 @@ def registered(
 def observed(node: str, minutes: float, ready: str = "True", cpu: str = "12") -> NodeObserved:
     conditions = [Condition(type="Ready", status=ready, reason="KubeletReady", last_transition_at=at(minutes))]
     return NodeObserved(
-        node=node, observed_at=at(minutes), capacity={"cpu": cpu}, allocatable={"cpu": cpu}, conditions=conditions
+        cluster="default",
+        node=node,
+        observed_at=at(minutes),
+        capacity={"cpu": cpu},
+        allocatable={"cpu": cpu},
+        conditions=conditions,
     )
 
 
@@ -48,6 +62,7 @@ def a_placement(
 ) -> PodPlacement:
     namespace, name = pod.split("/")
     return PodPlacement(
+        cluster="default",
         id=f"{pod}/{begin}",
         pod=PodRef(namespace=namespace, name=name, uid=f"uid-{name}-{begin}"),
         node=node,
@@ -67,7 +82,9 @@ def a_placement(
 def node_with_a_history(filling: Filling) -> None:
     problem = NodeProblem(code="HandshakeTooOld", vendor="NVIDIA", message="the handshake is of 12:00:00")
     checks = [
-        NodeChecked(node="n-node1", observed_at=at(minute), scheduler="hami-scheduler", problems=problems)
+        NodeChecked(
+            cluster="default", node="n-node1", observed_at=at(minute), scheduler="hami-scheduler", problems=problems
+        )
         for minute, problems in ((10, [problem]), (20, []))
     ]
     filling.index_observations(
@@ -147,7 +164,10 @@ def test_of_two_observations_in_one_millisecond_the_later_counts(filling: Fillin
     base = START.replace(microsecond=5_000)
     for microseconds in (900, 100, 500):
         event = NodeObserved(
-            node="n-quick", observed_at=base + timedelta(microseconds=microseconds), capacity={"cpu": str(microseconds)}
+            cluster="default",
+            node="n-quick",
+            observed_at=base + timedelta(microseconds=microseconds),
+            capacity={"cpu": str(microseconds)},
         )
         filling.index_observations(event)
     assert api.get("/api/v1/nodes/n-quick").json()["status"]["capacity"] == {"cpu": "900"}
@@ -225,10 +245,14 @@ def test_the_observations_of_a_pod_have_phase_node_and_conditions_over_time(fill
     pod = PodRef(namespace="api-seen", name="a", uid="u1")
     scheduled = Condition(type="PodScheduled", status="True", last_transition_at=at(1))
     filling.index_observations(
-        PodObserved(pod=pod, observed_at=at(0), phase="Pending"),
-        PodObserved(pod=pod, observed_at=at(1), phase="Pending", node="n-node1", conditions=[scheduled]),
-        PodObserved(pod=pod, observed_at=at(2), phase="Running", node="n-node1", conditions=[scheduled]),
-        PodObserved(pod=pod, observed_at=at(9), phase="Running", node="n-node1", deleted=True),
+        PodObserved(cluster="default", pod=pod, observed_at=at(0), phase="Pending"),
+        PodObserved(
+            cluster="default", pod=pod, observed_at=at(1), phase="Pending", node="n-node1", conditions=[scheduled]
+        ),
+        PodObserved(
+            cluster="default", pod=pod, observed_at=at(2), phase="Running", node="n-node1", conditions=[scheduled]
+        ),
+        PodObserved(cluster="default", pod=pod, observed_at=at(9), phase="Running", node="n-node1", deleted=True),
     )
     path = "/api/v1/namespaces/api-seen/pods/a/observations"
     answer = api.get(path).json()

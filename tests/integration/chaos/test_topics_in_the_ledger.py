@@ -16,7 +16,14 @@ def a_record(value: Json, id_: str) -> tuple[str, bytes]:
 
 def an_attempt(attempt: str, second: int, version: int = 1, **fields: Any) -> Json:
     began = f"2026-11-22T10:00:{second:02}Z"
-    return {"attempt_id": attempt, "pod": POD, "scheduler": "s", "started_at": began, "version": version} | fields
+    return {
+        "cluster": "default",
+        "attempt_id": attempt,
+        "pod": POD,
+        "scheduler": "s",
+        "started_at": began,
+        "version": version,
+    } | fields
 
 
 def a_count(attempt: str, version: int = 1) -> tuple[str, bytes]:

@@ -56,7 +56,8 @@ def bound(name: str, node: str) -> list[Sent]:
     """Judged at 0 s, bound at 10 s, with the node's one device."""
     uuid, pod = f"GPU-{node}", a_pod(name)
     plain: dict[str, Any] = {
-        "attempt_id": attempt_id(SCHEDULER, pod.uid, at(0)), "pod": pod, "started_at": at(0), "ended_at": at(1),
+        "attempt_id": attempt_id("default", SCHEDULER, pod.uid, at(0)), "pod": pod, "started_at": at(0),
+        "ended_at": at(1),
         "version": microseconds(at(10)), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
         "requests": [a_request(count=1)], "bind": BindOutcome(node=node, bound=True, ended_at=at(10)),
     }  # fmt: skip
@@ -66,8 +67,8 @@ def bound(name: str, node: str) -> list[Sent]:
 def chosen_alone(name: str, node: str) -> Sent:
     """The end of a filter whose bind is not reported."""
     pod = a_pod(name)
-    event = AttemptConcluded(
-        attempt_id=attempt_id(SCHEDULER, pod.uid, at(0)), pod=pod, scheduler=SCHEDULER,
+    event = AttemptConcluded(cluster="default",
+        attempt_id=attempt_id("default", SCHEDULER, pod.uid, at(0)), pod=pod, scheduler=SCHEDULER,
         started_at=at(0), ended_at=at(1),
         requests=[a_request(count=1)], offered_nodes=0, judged_nodes=0, judged_devices=0, device_records=0,
         node_records=0, chosen=node,
@@ -77,12 +78,12 @@ def chosen_alone(name: str, node: str) -> Sent:
 
 def seen(name: str, node: str, seconds: float) -> Sent:
     return PODS, PodObserved(
-        pod=a_pod(name), observed_at=at(seconds), phase="Running" if node else "Pending", node=node
+        cluster="default", pod=a_pod(name), observed_at=at(seconds), phase="Running" if node else "Pending", node=node
     )
 
 
 def registered(node: str, seconds: float, memory_mib: int) -> Sent:
-    event = NodeRegistered(
+    event = NodeRegistered(cluster="default",
         node=node, observed_at=at(seconds), scheduler=SCHEDULER, registered=True, uuid=[f"GPU-{node}"], model=["A100"],
         mode=["hami-core"], index=[0], memory_mib=[memory_mib], cores_percent=[100], slots=[10], numa=[0],
         healthy=[True],
@@ -92,7 +93,9 @@ def registered(node: str, seconds: float, memory_mib: int) -> Sent:
 
 def checked(node: str, seconds: float, *codes: str) -> Sent:
     problems = [NodeProblem(code=code, vendor="NVIDIA", message="of old", handshake_at=at(-500)) for code in codes]
-    return NODES, NodeChecked(node=node, observed_at=at(seconds), scheduler=SCHEDULER, problems=problems)
+    return NODES, NodeChecked(
+        cluster="default", node=node, observed_at=at(seconds), scheduler=SCHEDULER, problems=problems
+    )
 
 
 AUDIT_LAG: Final = "schedulerlog_placements_lag_seconds"

@@ -76,7 +76,7 @@ def bound(ref: PodRef, node: str, uuid: str, seconds: float, memory_mib: int = 1
     started, ended = at(seconds - 2), at(seconds)
     picked = PickedDevice(container=0, uuid=uuid, model="A100", memory_mib=memory_mib, cores_percent=25)
     plain: dict[str, Any] = {
-        "attempt_id": attempt_id("hami-scheduler", ref.uid, started), "pod": ref, "started_at": started,
+        "attempt_id": attempt_id("default", "hami-scheduler", ref.uid, started), "pod": ref, "started_at": started,
         "version": microseconds(ended), "status": "succeeded", "chosen": node, "picked_devices": [uuid],
         "picked": [picked], "requests": [a_request(count=1)],
     }  # fmt: skip
@@ -281,7 +281,9 @@ def test_records_that_say_nothing_are_set_aside_and_their_neighbours_taken(runni
     ref = PodRef(namespace="odd", name="after", uid="uid-odd")
     running.start_placements()
     before = len(running.topic("schedulerlog.dead-letters"))
-    late = PodObserved(pod=ref, observed_at=datetime.now(UTC) + timedelta(days=400), phase="Running", node="node1")
+    late = PodObserved(
+        cluster="default", pod=ref, observed_at=datetime.now(UTC) + timedelta(days=400), phase="Running", node="node1"
+    )
     asyncio.run(_send_bytes(running.servers.bootstrap_servers, b"{"))
     send(running, [(PODS, late), seen(ref, "node1", 5)])
     assert until(lambda: ("after", "uid-odd") in placements(running), bool)

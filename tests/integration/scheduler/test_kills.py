@@ -92,7 +92,7 @@ def states_named(reads: list[Read]) -> set[str]:
     """The ids of the states that the verdicts on devices name."""
     events = (decode(read.value, read.headers) for read in reads)
     return {
-        state_id(event.scheduler, node, event.epoch, revision)
+        state_id(event.cluster, event.scheduler, node, event.epoch, revision)
         for event in events
         if isinstance(event, DevicesJudged)
         for node, revision in zip(event.nodes, event.revision.tolist(), strict=True)

@@ -40,7 +40,13 @@ def rules(folder: Path, *lines: str) -> list[Rule]:
 
 
 def a_message(time: float, code: str = "NumaNotFit", pod: PodRef = TRAINER, **fields: Any) -> MessageEmitted:
-    common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed", "message": "…"}
+    common = {
+        "cluster": "default",
+        "scheduler": "hami-scheduler",
+        "severity": "Warning",
+        "reason": "FilteringFailed",
+        "message": "…",
+    }
     own = {"attempt_id": f"a{time}", "pod": pod, "code": code, "started_at": at(time), "reported_at": at(time)}
     return MessageEmitted.model_validate(common | own | fields)
 
@@ -56,17 +62,31 @@ def a_success(time: float, reason: str = "FilteringSucceed", pod: PodRef = TRAIN
 
 def a_bind(time: float, node: str = "node1", error: str = "") -> BindConcluded:
     moments = {"started_at": at(time), "bind_started_at": at(time), "ended_at": at(time)}
-    common = {"attempt_id": f"b{time}", "pod": TRAINER, "scheduler": "hami-scheduler", "node": node}
+    common = {
+        "cluster": "default",
+        "attempt_id": f"b{time}",
+        "pod": TRAINER,
+        "scheduler": "hami-scheduler",
+        "node": node,
+    }
     return BindConcluded.model_validate(common | moments | {"bound": not error, "error": error})
 
 
 def a_check(time: float, *codes: str, node: str = "node1") -> NodeChecked:
     problems = [NodeProblem(code=code, message=f"found {code}") for code in codes]
-    return NodeChecked(node=node, observed_at=at(time), scheduler="hami-scheduler", problems=problems)
+    return NodeChecked(
+        cluster="default", node=node, observed_at=at(time), scheduler="hami-scheduler", problems=problems
+    )
 
 
 def a_finding(time: float, finding: str = "Overcommitted", node: str = "node1") -> FindingReported:
-    common = {"attempt_id": f"f{time}", "pod": TRAINER, "scheduler": "hami-scheduler", "started_at": at(time)}
+    common = {
+        "cluster": "default",
+        "attempt_id": f"f{time}",
+        "pod": TRAINER,
+        "scheduler": "hami-scheduler",
+        "started_at": at(time),
+    }
     return FindingReported.model_validate(common | {"finding": finding, "found_at": at(time), "node": node})
 
 

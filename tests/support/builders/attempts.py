@@ -39,7 +39,13 @@ def about(name: str = "trainer", namespace: str = "ml") -> dict[str, Any]:
     """What all events of the attempt of one pod say alike."""
     pod = PodRef(namespace=namespace, name=name, uid=f"uid-{name}")
     attempt_id = uuid.uuid5(uuid.NAMESPACE_URL, str(pod)).hex
-    return {"attempt_id": attempt_id, "pod": pod, "scheduler": "hami-scheduler", "started_at": STARTED}
+    return {
+        "cluster": "default",
+        "attempt_id": attempt_id,
+        "pod": pod,
+        "scheduler": "hami-scheduler",
+        "started_at": STARTED,
+    }
 
 
 def a_request(container: str = "worker", count: int = 2) -> Request:

@@ -16,6 +16,7 @@ from schemas.events import (
     PodRef,
     PublishedAttempt,
     Refusal,
+    Report,
     Request,
     TrendsCounted,
 )
@@ -25,6 +26,7 @@ STARTED = datetime(2026, 11, 21, 3, 6, 23, 217054, tzinfo=UTC)
 ATTEMPT: dict[str, Any] = {
     "attempt_id": "0f" * 16,
     "pod": PodRef(namespace="llm", name="deepseek-a", uid="6e1c"),
+    "cluster": "default",
     "scheduler": "hami-scheduler",
     "started_at": STARTED,
 }
@@ -38,6 +40,12 @@ def a_refusal(devices: int = 8, **counts: int) -> Refusal:
     return Refusal(counts=counts, devices=devices)
 
 
+def a_report(**fields: Any) -> Report:
+    """What the scheduler itself reports."""
+    plain = {"source": "scheduler", "attempt_id": ATTEMPT["attempt_id"], "started_at": STARTED, "ended_at": STARTED}
+    return Report.model_validate(plain | fields)
+
+
 def a_summary(nodes: Sequence[str] = ("node1", "node2"), **fields: Any) -> AttemptSummarized:
     """All nodes refused for the first of ``refusals``, unless ``fields`` change that."""
     count = len(nodes)
@@ -47,6 +55,7 @@ def a_summary(nodes: Sequence[str] = ("node1", "node2"), **fields: Any) -> Attem
         "requests": [a_request()],
         "offered_nodes": count,
         "fit_nodes": 0,
+        "reports": [a_report()],
         "judged_devices": 8 * count,
         "verdicts": ["refused", "fits", "picked"],
         "refusals": [a_refusal(CardInsufficientMemory=8)],
@@ -70,6 +79,7 @@ def a_repetition(**fields: Any) -> AttemptRepeated:
         "repeats_started_at": earlier,
         "episode": "1e" * 16,
         "episode_started_at": earlier,
+        "reports": [a_report()],
         "offered_nodes": 2,
         "fit_nodes": 0,
         "judged_devices": 16,
@@ -83,6 +93,7 @@ def some_trends(**fields: Any) -> TrendsCounted:
     names = ("namespace", "result", "dimension", "value", "attempts", "pods", "nodes", "devices")
     minute = STARTED.replace(second=0, microsecond=0)
     plain: dict[str, Any] = {"started_at": minute, "partition": 0, "recorded_at": minute, "version": 1}
+    plain["cluster"] = "default"
     return TrendsCounted.model_validate(plain | {name: [] for name in names} | fields)
 
 
@@ -123,6 +134,7 @@ def a_published_attempt(**fields: Any) -> PublishedAttempt:
 def a_pod_history(**fields: Any) -> PodHistoryChanged:
     plain = {
         "pod": ATTEMPT["pod"],
+        "cluster": "default",
         "scheduler": ATTEMPT["scheduler"],
         "published_until": 41,
         "latest": a_published_attempt(),

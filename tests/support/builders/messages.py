@@ -12,6 +12,12 @@ TRAINER = PodRef(namespace="ml", name="trainer", uid="uid-1")
 def a_message(number: int = 0, text: str = "3 nodes NumaNotFit(a,b,c)", **fields: Any) -> MessageEmitted:
     """Of the attempt ``number`` seconds after the first."""
     at = BEGAN + timedelta(seconds=number)
-    common = {"pod": TRAINER, "scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
+    common = {
+        "cluster": "default",
+        "pod": TRAINER,
+        "scheduler": "hami-scheduler",
+        "severity": "Warning",
+        "reason": "FilteringFailed",
+    }
     own = {"attempt_id": f"{number:032x}", "started_at": at, "reported_at": at, "code": "NumaNotFit", "message": text}
     return MessageEmitted.model_validate(common | own | fields)

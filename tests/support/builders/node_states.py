@@ -29,6 +29,7 @@ def a_node_state(node: str = "node1", devices: int = 8, **fields: Any) -> NodeSt
     plain = {
         "node": node,
         "observed_at": OBSERVED,
+        "cluster": "default",
         "scheduler": "hami-scheduler",
         "epoch": EPOCH,
         "revision": REVISION,
@@ -75,7 +76,13 @@ def states_of(*records: Any, **fields: Any) -> list[NodeStateChanged]:
     states = []
     for key, devices in needed.items():
         scheduler, node, epoch, revision = key
-        plain = {"scheduler": scheduler, "epoch": epoch, "revision": revision, "observed_at": observed[key]}
+        plain = {
+            "cluster": "default",
+            "scheduler": scheduler,
+            "epoch": epoch,
+            "revision": revision,
+            "observed_at": observed[key],
+        }
         states.append(a_node_state(node, devices, **(plain | fields)))
     return states
 

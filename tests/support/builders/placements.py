@@ -28,6 +28,7 @@ def a_placed(
     plain: dict[str, Any] = {
         "attempt_id": f"attempt-{name}-{started_at:g}",
         "pod": a_pod(name),
+        "cluster": "default",
         "scheduler": SCHEDULER,
         "started_at": at(started_at),
         "node": node,
@@ -39,7 +40,13 @@ def a_placed(
 
 
 def seen(time: float, node: str = "node1", name: str = "trainer", **fields: Any) -> PodObserved:
-    plain = {"pod": a_pod(name), "observed_at": at(time), "phase": "Running" if node else "Pending", "node": node}
+    plain = {
+        "cluster": "default",
+        "pod": a_pod(name),
+        "observed_at": at(time),
+        "phase": "Running" if node else "Pending",
+        "node": node,
+    }
     return PodObserved(**(plain | fields))
 
 
@@ -48,7 +55,7 @@ def a_problem(code: str = "HandshakeTooOld", vendor: str = "NVIDIA", **fields: A
 
 
 def checked(time: float, *problems: NodeProblem, node: str = "node1", scheduler: str = SCHEDULER) -> NodeChecked:
-    return NodeChecked(node=node, observed_at=at(time), scheduler=scheduler, problems=list(problems))
+    return NodeChecked(cluster="default", node=node, observed_at=at(time), scheduler=scheduler, problems=list(problems))
 
 
 def registered(
@@ -56,7 +63,7 @@ def registered(
 ) -> NodeRegistered:
     numbers = np.zeros(len(memory_mib), np.int64)
     words = [""] * len(memory_mib)
-    return NodeRegistered(
+    return NodeRegistered(cluster="default",
         node=node, observed_at=at(time), scheduler=scheduler, registered=bool(memory_mib), uuid=list(memory_mib),
         model=words, mode=words, index=numbers, memory_mib=np.array(list(memory_mib.values()), np.int64),
         cores_percent=numbers, slots=numbers, numa=numbers, healthy=[True] * len(memory_mib),

@@ -36,7 +36,8 @@ def a_verdict(name: str = "a", size: int = 10) -> Entry:
 def detail(pod: str = "pod1", part: int = 0, devices: int = 2, started_at: datetime = NOW) -> Entry:
     """Device rows of one attempt on one node."""
     event = DevicesJudged(
-        attempt_id=attempt_id("s", pod, started_at),
+        cluster="default",
+        attempt_id=attempt_id("default", "s", pod, started_at),
         pod=PodRef(namespace="default", name=pod, uid=pod),
         scheduler="s",
         started_at=started_at,

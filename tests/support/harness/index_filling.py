@@ -59,7 +59,8 @@ def an_attempt(
             node=chosen or "", bound=bound, error=error, ended_at=started_at + timedelta(milliseconds=40)
         )
     summary = AttemptSummarized(
-        attempt_id=attempt_id("hami-scheduler", uid, started_at),
+        cluster="default",
+        attempt_id=attempt_id("default", "hami-scheduler", uid, started_at),
         pod=PodRef(namespace=namespace, name=name, uid=uid),
         scheduler="hami-scheduler",
         started_at=started_at,
@@ -98,6 +99,7 @@ def a_finding(
 ) -> FindingReported:
     attempt = an_attempt(pod, started_at=found_at - timedelta(milliseconds=13))
     return FindingReported(
+        cluster="default",
         attempt_id=attempt.attempt_id,
         pod=attempt.pod,
         scheduler=attempt.scheduler,

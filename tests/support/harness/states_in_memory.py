@@ -8,7 +8,7 @@ from schemas.codec.records import decode, encode
 from schemas.events import Event, NodeStateChanged
 from tests.support.builders.kube_objects import STARTED
 
-LIFE = Life("hami-scheduler", 1_795_230_000_000_000)
+LIFE = Life("default", "hami-scheduler", 1_795_230_000_000_000)
 
 
 def read_back(events: Iterable[Event]) -> list[Event]:

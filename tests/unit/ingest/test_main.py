@@ -66,7 +66,7 @@ def test_a_log_at_level_0_is_explained_as_far_as_it_goes(tmp_path: Path) -> None
     result = CliRunner().invoke(app, ["hami-log", str(a_log(tmp_path, *lines)), "--explain", "trainer", "--detail"])
     answer = json.loads(result.stdout)
     assert answer["filter"]["summary"] == "no available node, 3 nodes do not meet"
-    assert "names of refused nodes" in answer["detail"]["provenance"]["not_reported"]
+    assert "names of refused nodes" in answer["detail"]["reports"][0]["not_reported"]
 
 
 def test_mistakes_are_one_line(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ async def test_what_is_reported_about_a_placed_pod_is_under_one_attempt_id(servi
     written = serving.new_events()
     assert {type(event) for event in written} >= {DevicesJudged, AttemptConcluded, BindConcluded}
     assert {event.attempt_id for event in written if isinstance(event, AttemptEvent)} == {
-        attempt_id("hami-scheduler", "uid-pod1", began)
+        attempt_id("default", "hami-scheduler", "uid-pod1", began)
     }
     assert [event.bound for event in written if isinstance(event, BindConcluded)] == [True]
 
@@ -130,7 +130,7 @@ async def test_a_bind_after_a_restart_is_an_attempt_of_its_own(serving: Serving)
     (event,) = serving.new_events()
     assert isinstance(event, BindConcluded)
     assert event.started_at == event.bind_started_at
-    assert event.attempt_id == attempt_id("hami-scheduler", "uid-pod1", event.bind_started_at)
+    assert event.attempt_id == attempt_id("default", "hami-scheduler", "uid-pod1", event.bind_started_at)
 
 
 async def test_binding_an_unknown_pod_is_answered_as_hami_does(serving: Serving) -> None:
@@ -411,7 +411,9 @@ async def test_a_pod_that_held_devices_is_reported_as_gone_once_and_others_are_n
     serving.edit(*nodes)
     ref = PodRef(namespace="default", name="pod1", uid="u1")
     assert serving.new_events() == [
-        PodObserved(pod=ref, observed_at=serving.clock(), phase="Running", node="node1", deleted=True)
+        PodObserved(
+            cluster="default", pod=ref, observed_at=serving.clock(), phase="Running", node="node1", deleted=True
+        )
     ]
 
 

@@ -14,32 +14,36 @@ moments = st.datetimes(datetime(1970, 1, 1), datetime(9999, 12, 31), timezones=s
 
 
 def test_an_attempt_id_is_the_one_that_b2sum_computes() -> None:
-    values = b"hami-scheduler\x1f7b6f3c0e\x1f1776824142349712"
+    values = b"default\x1fhami-scheduler\x1f7b6f3c0e\x1f1776824142349712"
     by_hand = subprocess.run(["b2sum", "-l", "128"], input=values, capture_output=True, check=True).stdout.split()[0]
-    assert attempt_id("hami-scheduler", "7b6f3c0e", AT) == by_hand.decode()
+    assert attempt_id("default", "hami-scheduler", "7b6f3c0e", AT) == by_hand.decode()
 
 
 def test_the_zone_of_the_start_does_not_matter() -> None:
-    assert attempt_id("s", "u", AT) == attempt_id("s", "u", AT.astimezone(timezone(timedelta(hours=8))))
+    assert attempt_id("default", "s", "u", AT) == attempt_id(
+        "default", "s", "u", AT.astimezone(timezone(timedelta(hours=8)))
+    )
 
 
-def test_scheduler_pod_and_start_each_separate_attempts() -> None:
+def test_cluster_scheduler_pod_and_start_each_separate_attempts() -> None:
     ids = {
         attempt_id(*values)
         for values in [
-            ("s", "u", AT),
-            ("t", "u", AT),
-            ("s", "v", AT),
-            ("s", "u", AT + timedelta(microseconds=1)),
-            ("su", "", AT),
-            ("", "su", AT),
+            ("east", "s", "u", AT),
+            ("west", "s", "u", AT),
+            ("east", "t", "u", AT),
+            ("east", "s", "v", AT),
+            ("east", "s", "u", AT + timedelta(microseconds=1)),
+            ("east", "su", "", AT),
+            ("east", "", "su", AT),
+            ("easts", "", "u", AT),
         ]
     }
-    assert len(ids) == 6
+    assert len(ids) == 8
 
 
 def test_a_name_that_is_no_utf_8_has_an_id_too() -> None:
-    assert len(attempt_id("s", "\ud800", AT)) == 32
+    assert len(attempt_id("default", "s", "\ud800", AT)) == 32
 
 
 @given(moments)

@@ -9,22 +9,33 @@ import pytest
 from schemas.codec.records import Rejected, encode, encode_value
 from schemas.documents.observations import Observed, observation_document, observation_of
 from schemas.documents.placements import placement_document, placement_of
-from schemas.events import Condition, NodeChecked, NodeObserved, NodeProblem, NodeRegistered, PodObserved, PodRef
+from schemas.events import (
+    Condition,
+    DeviceAllocation,
+    NodeChecked,
+    NodeObserved,
+    NodeProblem,
+    NodeRegistered,
+    PodObserved,
+    PodRef,
+)
 from schemas.indices import OBSERVATIONS, OCCUPANCY
-from schemas.placements import DeviceAllocation, PodPlacement
+from schemas.placements import PodPlacement
 from tests.support.builders.events import STARTED
 
 POD = PodRef(namespace="llm", name="deepseek-a", uid="6e1c")
 HELD = DeviceAllocation(uuid="GPU-1", container="worker", model="A100", memory_mib=20480, cores_percent=50)
 READY = Condition(type="Ready", status="False", reason="ContainersNotReady", message="containers: [worker]")
 OBSERVED: list[Observed] = [
-    PodObserved(pod=POD, observed_at=STARTED, phase="Running", node="node1", conditions=[READY], deleted=True),
-    NodeObserved(node="node1", observed_at=STARTED, capacity={"cpu": "12"}, conditions=[READY]),
-    NodeRegistered(
+    PodObserved(
+        cluster="default", pod=POD, observed_at=STARTED, phase="Running", node="node1", conditions=[READY], deleted=True
+    ),
+    NodeObserved(cluster="default", node="node1", observed_at=STARTED, capacity={"cpu": "12"}, conditions=[READY]),
+    NodeRegistered(cluster="default",
         node="node1", observed_at=STARTED, scheduler="hami-scheduler", registered=True, uuid=["GPU-1"], model=["A100"],
         mode=["hami-core"], index=[0], memory_mib=[81920], cores_percent=[100], slots=[10], numa=[0], healthy=[True],
     ),
-    NodeChecked(
+    NodeChecked(cluster="default",
         node="node1", observed_at=STARTED, scheduler="hami-scheduler",
         problems=[NodeProblem(code="HandshakeTooOld", vendor="NVIDIA", message="61 s old")],
     ),
@@ -32,7 +43,8 @@ OBSERVED: list[Observed] = [
 
 
 def a_placement(**fields: Any) -> PodPlacement:
-    return PodPlacement.model_validate({"id": "5d", "pod": POD, "node": "node1", "started_at": STARTED} | fields)
+    plain = {"cluster": "default", "id": "5d", "pod": POD, "node": "node1", "started_at": STARTED}
+    return PodPlacement.model_validate(plain | fields)
 
 
 def stored(document: dict[str, Any]) -> dict[str, Any]:

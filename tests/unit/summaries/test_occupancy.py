@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.events import Condition, PodObserved, PodRef
-from schemas.placements import DeviceAllocation, PodPlacement
+from schemas.events import Condition, DeviceAllocation, PodObserved, PodRef
+from schemas.placements import PodPlacement
 from summaries.occupancy import Facts, sighting_of
 from summaries.pod_facts import BindFact, Fact, PodSighting
 from summaries.pod_timelines import ADOPTED_WITHIN
@@ -41,7 +41,7 @@ def seen(seconds: float, state: str = "Running", node: str = "node1", uid: str =
 
 
 def placements(*facts: Fact) -> list[PodPlacement]:
-    return [made.placement for made in Facts("llm", "deepseek-0", facts).placements()]
+    return [made.placement for made in Facts("default", "llm", "deepseek-0", facts).placements()]
 
 
 def published(*facts: Fact) -> list[tuple[str, float, float | None, str]]:
@@ -210,7 +210,7 @@ FACTS = st.lists(st.one_of(BINDS, SIGHTS), max_size=12)
 
 
 def fields(facts: Iterable[Fact]) -> list[dict[str, Any]]:
-    return [made.placement.model_dump() for made in Facts("llm", "deepseek-0", facts).placements()]
+    return [made.placement.model_dump() for made in Facts("default", "llm", "deepseek-0", facts).placements()]
 
 
 @given(FACTS, st.data())
@@ -235,7 +235,7 @@ def test_an_end_on_no_node_before_a_pod_was_bound_is_kept_with_it() -> None:
     facts: list[Fact] = [
         end, a_bind(0, uid=""), seen(3, "Pending", uid="u2"), a_bind(3, "node2", ""), a_bind(4, "node2", "u2"),
     ]  # fmt: skip
-    made = Facts("llm", "deepseek-0", facts).placements()
+    made = Facts("default", "llm", "deepseek-0", facts).placements()
     assert [(each.placement.pod.uid, each.placement.node) for each in made] == [
         ("", "node1"),
         ("u2", "node1"),
@@ -246,7 +246,7 @@ def test_an_end_on_no_node_before_a_pod_was_bound_is_kept_with_it() -> None:
 
 @given(FACTS)
 def test_what_placements_are_made_from_makes_them_again(facts: list[Fact]) -> None:
-    made = Facts("llm", "deepseek-0", facts).placements()
+    made = Facts("default", "llm", "deepseek-0", facts).placements()
     kept: list[Fact] = []
     for each in made:
         kept += [*each.binds]
@@ -256,7 +256,7 @@ def test_what_placements_are_made_from_makes_them_again(facts: list[Fact]) -> No
 
 @given(FACTS)
 def test_adding_says_whether_anything_is_new(facts: list[Fact]) -> None:
-    known = Facts("llm", "deepseek-0", facts)
+    known = Facts("default", "llm", "deepseek-0", facts)
     assert not any(known.add(fact) for fact in facts)
 
 

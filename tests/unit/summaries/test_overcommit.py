@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.events import NodeRegistered, PodRef
-from schemas.placements import DeviceAllocation, PodPlacement
+from schemas.events import DeviceAllocation, NodeRegistered, PodRef
+from schemas.placements import PodPlacement
 from summaries.overcommit import LASTS, DeviceAmounts, Holding, Total, overcommitted, taken, totals_of
 
 NOON = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -25,7 +25,7 @@ def held(memory_mib: int | None = 8192, uuid: str = "GPU-1", **fields: Any) -> D
 
 
 def a_holding(pod: str, begins: float, ends: float | None = None, *rows: DeviceAllocation) -> Holding:
-    placement = PodPlacement(
+    placement = PodPlacement(cluster="default",
         id=f"stay-{pod}", pod=PodRef(namespace="llm", name=pod, uid=pod), node="node1", started_at=at(begins),
         ended_at=None if ends is None else at(ends), scheduler="hami-scheduler", attempt_id=f"attempt-{pod}",
         allocations=list(rows or [held()]),
@@ -35,7 +35,7 @@ def a_holding(pod: str, begins: float, ends: float | None = None, *rows: DeviceA
 
 def a_registration(observed_at: float, uuids: tuple[str, ...] = ("GPU-1",), memory_mib: int = 16384) -> NodeRegistered:
     count = len(uuids)
-    return NodeRegistered(
+    return NodeRegistered(cluster="default",
         node="node1", observed_at=at(observed_at), registered=True, uuid=list(uuids), model=["A100"] * count,
         mode=["hami-core"] * count, index=list(range(count)), memory_mib=[memory_mib] * count,
         cores_percent=[100] * count, slots=[3] * count, numa=[0] * count, healthy=[True] * count,

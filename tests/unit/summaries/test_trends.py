@@ -23,7 +23,10 @@ def pool_of(node: str) -> str:
 
 def an(pod: str, second: int, *, free: bool = False, bound: bool | None = None) -> AttemptSummarized:
     started = BEGAN + timedelta(seconds=second)
-    common = about(pod) | {"started_at": started, "attempt_id": attempt_id("hami-scheduler", f"uid-{pod}", started)}
+    common = about(pod) | {
+        "started_at": started,
+        "attempt_id": attempt_id("default", "hami-scheduler", f"uid-{pod}", started),
+    }
     events = an_attempt(FREE if free else FULL, chosen="gpu-1" if free else None, **common)
     if bound is not None:
         events.append(a_bind(bound=bound, node="gpu-1", **common))
@@ -31,7 +34,7 @@ def an(pod: str, second: int, *, free: bool = False, bound: bool | None = None) 
 
 
 def a_minute() -> Minute:
-    return Minute(BEGAN, 3, BEGAN + timedelta(minutes=4))
+    return Minute("default", BEGAN, 3, BEGAN + timedelta(minutes=4))
 
 
 def put(minute: Minute, summary: AttemptSummarized, replaced: AttemptSummarized | None = None) -> None:

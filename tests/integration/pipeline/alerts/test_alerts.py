@@ -69,7 +69,7 @@ def running(log: Path, *arguments: str) -> Iterator["subprocess.Popen[bytes]"]:
 
 def refusals(pod: str, *minutes_ago: float) -> list[MessageEmitted]:
     now = datetime.now(UTC)
-    common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
+    common = {"cluster": "default", "scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
     ref = PodRef(namespace="ml", name=pod, uid=f"uid-{pod}")
     return [
         MessageEmitted.model_validate(

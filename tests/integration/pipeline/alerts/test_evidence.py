@@ -31,7 +31,7 @@ def filling(backends: Addresses) -> Filling:
         an_attempt("evidence/bound", started_at=STARTED, nodes=["evidence-3"], chosen="evidence-3", bound=False),
         an_attempt("evidence/other", started_at=STARTED, nodes=["evidence-4"], reason="Another"),
     )
-    finding = FindingReported(
+    finding = FindingReported(cluster="default",
         attempt_id="e" * 32, pod=POD, scheduler="hami-scheduler", started_at=STARTED, finding="Overcommitted",
         found_at=STARTED, node="evidence-1",
     )  # fmt: skip

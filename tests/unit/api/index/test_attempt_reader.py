@@ -118,7 +118,7 @@ async def test_a_state_that_is_not_in_the_index_is_named_and_the_verdict_is_show
         ("GPU-node1-0", "CardCordoned", "NVIDIA A100-SXM4-80GB", 1024),
         ("", "CardCordoned", "", None),
     ]
-    assert note.endswith(f"past their retention): hami-scheduler/node2/state/{EPOCH}/6")
+    assert note.endswith(f"past their retention): default/hami-scheduler/node2/state/{EPOCH}/6")
 
 
 async def test_a_node_of_which_the_source_reports_no_state_is_noted_too() -> None:

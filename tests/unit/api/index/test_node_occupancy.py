@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from api.index.node_occupancy import node_occupancy
 from schemas.answers.placements import DeviceRegistered, NodeOccupancy
-from schemas.events import PodRef
-from schemas.placements import DeviceAllocation, PodPlacement
+from schemas.events import DeviceAllocation, PodRef
+from schemas.placements import PodPlacement
 from tests.support.builders.events import STARTED
 
 NOON = STARTED
@@ -31,6 +31,7 @@ def held(uuid: str = "GPU-1", memory_mib: int | None = 1000, **fields: Any) -> D
 def a_placement(name: str, *rows: DeviceAllocation, **fields: Any) -> PodPlacement:
     pod = PodRef(namespace="llm", name=name, uid=f"uid-{name}")
     plain = {
+        "cluster": "default",
         "id": name,
         "pod": pod,
         "node": "node1",

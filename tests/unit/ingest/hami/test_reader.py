@@ -48,7 +48,7 @@ def refusals(summary: AttemptSummarized) -> dict[str, str]:
 
 
 def gaps(summary: AttemptSummarized) -> list[str]:
-    return summary.provenance.not_reported if summary.provenance else ["end"]
+    return summary.reports[0].not_reported if summary.ended_at else ["end"]
 
 
 def test_the_proposals_log_gives_its_two_summaries_and_three_scores() -> None:

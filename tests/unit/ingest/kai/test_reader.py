@@ -66,9 +66,9 @@ def test_devices_get_reasons_where_kai_prints_only_that_it_is_unable_to_schedule
         ("gpu-0", "2/2 CardInsufficientMemory")
     ]
     assert "Unable to schedule pod" in attempt.scheduler_message
-    assert attempt.provenance is not None
-    assert (attempt.provenance.source, attempt.provenance.levels) == ("kai-log", [5, 6, 7])
-    assert "the memory asked for" in attempt.provenance.not_reported
+    (report,) = attempt.reports
+    assert (report.source, report.levels) == ("kai-log", [5, 6, 7])
+    assert "the memory asked for" in report.not_reported
 
 
 def test_the_numbers_of_the_devices_are_those_of_the_lines_about_shared_gpus() -> None:

@@ -100,7 +100,9 @@ def test_a_deleted_pod_is_observed_as_gone_as_it_was_last_known() -> None:
     reader, at = KubeEvents(), datetime(2026, 11, 21, 3, 20, tzinfo=UTC)
     read(("pod", a_pod(node="gpu-1", phase="Running")), reader=reader)
     ref = PodRef(namespace="ml", name="gpu8", uid="uid-gpu8")
-    assert reader.gone(ref, at) == [PodObserved(pod=ref, observed_at=at, phase="Running", node="gpu-1", deleted=True)]
+    assert reader.gone(ref, at) == [
+        PodObserved(cluster="default", pod=ref, observed_at=at, phase="Running", node="gpu-1", deleted=True)
+    ]
     again = read(("pod", a_pod(node="gpu-2", version=1002)), reader=reader)
     assert [event.node for event in again if isinstance(event, PodObserved)] == ["gpu-2"]
 

@@ -69,7 +69,7 @@ def test_a_pod_without_an_attempt_for_long_does_not_wait(tmp_path: Path) -> None
 
 def test_a_pod_that_has_ended_does_not_wait(tmp_path: Path) -> None:
     pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
-    ended = PodObserved(pod=TRAINER, observed_at=at(31), phase="Failed")
+    ended = PodObserved(cluster="default", pod=TRAINER, observed_at=at(31), phase="Failed")
     assert shown(run(pending, [*retries(range(0, 35, 5)), (31, ended)], 34)) == [
         ("firing", 30, POD),
         ("resolved", 31.25, POD),
@@ -193,7 +193,14 @@ def test_decisions_that_arrive_late_again_and_again_fire(tmp_path: Path) -> None
 def test_discarded_detail_and_dead_letters_fire_by_their_number(tmp_path: Path) -> None:
     dropped = rules(tmp_path, "kind: dropped", "window_minutes: 15", "at_least: 10")
     event = DetailDropped.model_validate(
-        {"attempt_id": "a", "pod": TRAINER, "scheduler": "s", "started_at": at(0), "dropped_at": at(0)}
+        {
+            "cluster": "default",
+            "attempt_id": "a",
+            "pod": TRAINER,
+            "scheduler": "s",
+            "started_at": at(0),
+            "dropped_at": at(0),
+        }
         | {"device_records": 12, "judged_devices": 900, "cause": "full"}
     )
     assert shown(run(dropped, [(0, event)], 20)) == [

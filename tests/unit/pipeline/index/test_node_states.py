@@ -15,7 +15,7 @@ from tests.support.fakes.documents_and_records import DocumentsByVersion, TopicL
 from tests.support.fakes.index_and_topics import FakeTopics
 
 TODAY, TOMORROW = datetime(2026, 11, 21, 23, 59, tzinfo=UTC), datetime(2026, 11, 22, 0, 1, tzinfo=UTC)
-ID = f"hami-scheduler/node1/state/{EPOCH}/7"
+ID = f"default/hami-scheduler/node1/state/{EPOCH}/7"
 
 
 async def written(log: TopicLog, index: DocumentsByVersion | None = None) -> tuple[DocumentsByVersion, list[str]]:
@@ -81,7 +81,7 @@ async def test_a_record_that_cant_be_read_and_a_refused_document_are_dead_letter
     log.append_bytes(b"node3", b"\xff{", [("ce_type", NodeStateChanged.TYPE.encode())])
     log.append(a_node_state(), a_node_state("node2"))
     index, causes = await written(log, DocumentsByVersion(ID))
-    assert [name for _, name in index.documents] == [f"hami-scheduler/node2/state/{EPOCH}/7"]
+    assert [name for _, name in index.documents] == [f"default/hami-scheduler/node2/state/{EPOCH}/7"]
     assert causes[0].startswith("value: not JSON")
     assert causes[1] == f"OpenSearch refuses the document {ID}: 400 because"
 
@@ -89,6 +89,6 @@ async def test_a_record_that_cant_be_read_and_a_refused_document_are_dead_letter
 async def test_a_deleted_key_and_an_event_of_another_type_are_passed_over() -> None:
     log = TopicLog(NODE_STATES.name)
     log.append_bytes(b"node1", None)
-    log.append(PodObserved(pod=PodRef(namespace="a", name="b"), observed_at=TODAY, phase="Pending"))
+    log.append(PodObserved(cluster="default", pod=PodRef(namespace="a", name="b"), observed_at=TODAY, phase="Pending"))
     index, causes = await written(log)
     assert (index.documents, causes) == ({}, [])

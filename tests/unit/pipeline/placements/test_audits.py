@@ -13,9 +13,8 @@ from pipeline.sinks.msearch import Search
 from schemas.codec.records import encode_value, rfc3339
 from schemas.documents.observations import Observed, observation_document
 from schemas.documents.placements import placement_document
-from schemas.events import PodRef
+from schemas.events import DeviceAllocation, PodRef
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
-from schemas.placements import DeviceAllocation
 from summaries.occupancy import Facts
 from summaries.pod_facts import BindFact, Fact, PodSighting
 from tests.support.builders.placements import a_pod, a_problem, at, checked, registered, seen
@@ -37,7 +36,7 @@ class FakeIndex:
         hits.append({"_index": alias, "_id": str(len(hits)), "_version": 1, "_source": stored, "sort": [len(hits)]})
 
     def put_placement(self, pod: PodRef, *facts: Fact) -> None:
-        for made in Facts(pod.namespace, pod.name, facts).placements():
+        for made in Facts("default", pod.namespace, pod.name, facts).placements():
             self.put(OCCUPANCY.alias, placement_document(made.placement, {"binds": made.binds, "sights": made.sights}))
 
     def put_observation(self, event: Observed) -> None:
@@ -46,8 +45,9 @@ class FakeIndex:
     def put_attempt(self, **fields: Any) -> None:
         plain = {
             "@timestamp": rfc3339(at(0)), "ended_at": rfc3339(BOUND), "attempt_id": "a1", "namespace": "ml",
+            "cluster": "default",
             "pod": "trainer", "pod_uid": "uid-trainer", "scheduler": "hami-scheduler", "status": "pending",
-            "chosen": "node1", "picked_devices": ["GPU-node1-0"], "summary": {"provenance": None},
+            "chosen": "node1", "picked_devices": ["GPU-node1-0"], "sources": ["scheduler"],
         }  # fmt: skip
         self.put(ATTEMPTS.alias, plain | fields)
 
@@ -129,7 +129,7 @@ async def test_a_bind_of_another_attempt_another_node_or_an_attempt_from_a_log_i
     for facts, fields in (
         ([sight, a_bind(attempt_id="another", started_at=at(2), at=at(3))], {}),
         ([PodSighting("uid-trainer", "node2", "Running", at(5))], {}),
-        ([sight], {"summary": {"provenance": {"source": "hami-log"}}}),
+        ([sight], {"sources": ["hami-log"]}),
     ):
         index = FakeIndex()
         index.put_attempt(**fields)

@@ -38,11 +38,12 @@ def a_pod(name: str = "a", uid: str = "u1") -> PodRef:
 def seen(
     seconds: float, phase: str = "Running", node: str = "node1", pod: PodRef | None = None, **fields: Any
 ) -> PodObserved:
-    return PodObserved(pod=pod or a_pod(), observed_at=at(seconds), phase=phase, node=node, **fields)
+    return PodObserved(cluster="default", pod=pod or a_pod(), observed_at=at(seconds), phase=phase, node=node, **fields)
 
 
 def bound(seconds: float, node: str = "node1", pod: PodRef | None = None, **fields: Any) -> BoundAttempt:
     plain: dict[str, Any] = {
+        "cluster": "default",
         "attempt_id": f"attempt-{seconds:g}-{node}", "pod": pod or a_pod(), "scheduler": "hami-scheduler",
         "started_at": at(seconds - 1), "version": 1, "requests": [a_request()], "chosen": node,
         "picked_devices": ["GPU-1"], "bind": BindOutcome(node=node, bound=True, ended_at=at(seconds)),
@@ -130,7 +131,7 @@ def test_an_unchanged_state_is_observed_once() -> None:
 
 
 def a_registration(seconds: float, handshake: str = "Requesting_2026", memory_mib: int = 100) -> NodeRegistered:
-    return NodeRegistered(
+    return NodeRegistered(cluster="default",
         node="node1", observed_at=at(seconds), registered=True, uuid=["GPU-1"], model=["A100"], mode=["hami-core"],
         index=[0], memory_mib=[memory_mib], cores_percent=[100], slots=[10], numa=[0], healthy=[True],
         handshake=handshake,
@@ -143,7 +144,7 @@ def test_a_renewed_handshake_is_not_a_change_a_deleted_one_is() -> None:
 
 
 def test_registrations_of_two_schedulers_and_checks_are_observed_separately() -> None:
-    checked = NodeChecked(node="node1", observed_at=at(2), scheduler="hami-scheduler", problems=[])
+    checked = NodeChecked(cluster="default", node="node1", observed_at=at(2), scheduler="hami-scheduler", problems=[])
     other = a_registration(1).model_copy(update={"scheduler": "other"})
     assert len(taken([a_registration(0), other, checked, a_registration(3)]).of(OBSERVATIONS.alias)) == 3
 

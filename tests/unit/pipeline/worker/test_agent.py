@@ -149,7 +149,9 @@ async def test_a_dead_letter_can_be_replayed_byte_for_byte() -> None:
 
 async def test_events_that_the_fold_does_not_use_are_acknowledged() -> None:
     topics, log = FakeTopics(), Log()
-    log.append(PodObserved(pod=PodRef(namespace="a", name="b"), observed_at=STARTED, phase="Pending"))
+    log.append(
+        PodObserved(cluster="default", pod=PodRef(namespace="a", name="b"), observed_at=STARTED, phase="Pending")
+    )
     async with a_worker(topics) as worker:
         await worker.read(*log.records)
     assert log.acknowledged == [0]

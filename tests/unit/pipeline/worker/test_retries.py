@@ -21,7 +21,10 @@ FREED = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["picked", "fits"]
 def a_try(minute: float, devices: Any = None, **fields: Any) -> list[AttemptEvent]:
     """An attempt of the one pod, ``minute`` minutes after the first."""
     started = STARTED + timedelta(minutes=minute)
-    common = about() | {"attempt_id": attempt_id("hami-scheduler", "uid-trainer", started), "started_at": started}
+    common = about() | {
+        "attempt_id": attempt_id("default", "hami-scheduler", "uid-trainer", started),
+        "started_at": started,
+    }
     events = an_attempt(devices or FULL, **common, **fields)
     ended = started + timedelta(milliseconds=13)
     return [*events[:-1], events[-1].model_copy(update={"ended_at": ended})]

@@ -40,7 +40,7 @@ class Writing:
         self.columns, self.clock, self.metrics = columns, Clock(), Metrics()
         self.spool = Spool(folder, clock=self.clock)
         event_writer = SpoolWriter(self.spool, self.clock, self.metrics)
-        life = Life("hami-scheduler", epoch)
+        life = Life("default", "hami-scheduler", epoch)
         self.states = NodeStates(life, columns, event_writer, self.clock, self.metrics, lambda: self.problem())
 
     def new(self) -> list[NodeStateChanged]:
@@ -239,7 +239,9 @@ def test_a_full_spool_gives_up_device_rows_and_keeps_the_states_that_they_refer_
     limits = SpoolLimits(max_bytes=40_000)
     with contextlib.closing(Spool(tmp_path / "full", limits, Clock())) as spool:
         columns, clock, metrics = a_cluster(a_node("node1", devices=1)), Clock(), Metrics()
-        NodeStates(Life("s", EPOCH), columns, SpoolWriter(spool, clock, metrics), clock, metrics).write_changed()
+        NodeStates(
+            Life("default", "s", EPOCH), columns, SpoolWriter(spool, clock, metrics), clock, metrics
+        ).write_changed()
         for part in range(20):
             spool.append([detail(part=part, devices=1_000)])
         events = []

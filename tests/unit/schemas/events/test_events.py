@@ -186,7 +186,7 @@ def different_facts() -> list[Event]:
         name: []
         for name in ("uuid", "model", "mode", "index", "memory_mib", "cores_percent", "slots", "numa", "healthy")
     }
-    node = {"node": "node1", "observed_at": STARTED}
+    node = {"cluster": "default", "node": "node1", "observed_at": STARTED}
     pod = PodRef(namespace="llm", name="deepseek-a", uid="6e1c")
     fields = {"reported_at": STARTED, "severity": "Warning", "message": "…"}
     return [
@@ -234,9 +234,11 @@ def different_facts() -> list[Event]:
         a_node_state(epoch=2),
         a_node_state(node="node2"),
         a_node_state(scheduler="other"),
-        PodObserved(pod=pod, observed_at=STARTED, phase="Pending"),
-        PodObserved(pod=pod, observed_at=LATER, phase="Pending"),
-        PodObserved(pod=PodRef(namespace="llm", name="deepseek-b"), observed_at=STARTED, phase="Pending"),
+        PodObserved(cluster="default", pod=pod, observed_at=STARTED, phase="Pending"),
+        PodObserved(cluster="default", pod=pod, observed_at=LATER, phase="Pending"),
+        PodObserved(
+            cluster="default", pod=PodRef(namespace="llm", name="deepseek-b"), observed_at=STARTED, phase="Pending"
+        ),
     ]
 
 
