@@ -262,6 +262,7 @@ def test_adding_says_whether_anything_is_new(facts: list[Fact]) -> None:
 
 def observed(**more: Any) -> PodObserved:
     plain = {
+        "cluster": "default",
         "pod": PodRef(namespace="llm", name="a", uid="u1"),
         "observed_at": NOON,
         "phase": "Running",

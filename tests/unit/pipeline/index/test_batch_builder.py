@@ -109,7 +109,7 @@ def test_parts_that_cant_be_joined_are_rejected_each() -> None:
     ]
 
 
-@pytest.mark.parametrize(("documents", "size"), [(2, 1_000_000), (1_000, 2_000)])
+@pytest.mark.parametrize(("documents", "size"), [(2, 1_000_000), (1_000, 3_000)])
 def test_a_batch_is_full_by_documents_or_by_bytes(documents: int, size: int) -> None:
     builder, log = a_builder(documents, size), TopicLog()
     log.append(*(a_summary(attempt_id=f"{number:032}") for number in range(2)))

@@ -21,7 +21,7 @@ PARTITIONS = [TopicPartition(NODE_STATES.name, number) for number in range(2)]
 
 
 def state_of(node: str, revision: int = 7) -> str:
-    return f"hami-scheduler/{node}/state/{EPOCH}/{revision}"
+    return f"default/hami-scheduler/{node}/state/{EPOCH}/{revision}"
 
 
 def verdicts(*nodes: str, revision: int = 7, **fields: Any) -> JudgedNodes:
