@@ -20,6 +20,7 @@ from schemas.topics import (
     POD_HISTORIES,
     PODS,
     RAW_LOGS,
+    SCHEDULERS,
     TOPICS,
     TRENDS,
     Topic,
@@ -41,7 +42,13 @@ _HEADERS: Final = {
 }
 _OPERATIONS: Final = (
     ("publishDecisions", "send", DECISIONS, "Schedulers, and readers of other schedulers' logs, publish decisions."),
-    ("publishPods", "send", PODS, "Schedulers, and readers of clusters, publish phases, nodes and ends of pods."),
+    (
+        "publishPods",
+        "send",
+        PODS,
+        "Schedulers, and readers of clusters, publish phases, nodes and ends of pods, and owners that can't make pods.",
+    ),
+    ("publishSchedulers", "send", SCHEDULERS, "Schedulers, and readers of their logs, publish versions and settings."),
     ("publishNodes", "send", NODES, "Schedulers publish which devices nodes offer."),
     (
         "publishNodeStates",

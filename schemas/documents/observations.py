@@ -29,7 +29,9 @@ def observation_kind(event: Observed) -> str:
 def observation_document(event: Observed, digest: str) -> dict[str, Any]:
     """The document of an observation; its id is the event's id. ``digest`` is equal for two that say the same."""
     about = _about_node(event) if isinstance(event, NodeEvent) else _about_pod(event)
-    text = " ".join(word for word in (event.key, *_words(event)) if word)
+    # Without the cluster, which is a field of its own and would be found with everything in it.
+    name = event.key.partition("/")[2]
+    text = " ".join(word for word in (name, *_words(event)) if word)
     head = {"@timestamp": rfc3339(event.observed_at), "kind": observation_kind(event)}
     head |= {"cluster": event.cluster, "node": event.node}
     return head | about | {"digest": digest, "text": text, "event": event}

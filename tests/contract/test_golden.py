@@ -1,6 +1,7 @@
 """What was ever written can still be read: golden records, each checked by what its reader would look at."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,8 +29,11 @@ from schemas.events import (
     NodeStateChanged,
     PodHistoryChanged,
     PodObserved,
+    SchedulerObserved,
     TrendsCounted,
+    WorkloadObserved,
 )
+from schemas.events.observations import settings_digest_of
 from schemas.generate import ROOT
 from summaries.text import refusal_text
 
@@ -294,6 +298,13 @@ def test_bind_concluded_says_why_it_was_not_bound() -> None:
     assert event.error == "node node5 has been locked within 5m0s: node lock contention"
 
 
+def test_bind_concluded_says_who_held_the_lock() -> None:
+    event = golden(BindConcluded, "003")
+    assert event.lock_holder is not None
+    assert (event.lock_holder.pod, str(event.lock_holder.locked_at)) == ("llm/qwen-0", "2026-04-22 02:15:41+00:00")
+    assert golden(BindConcluded, "001").lock_holder is None
+
+
 def test_two_drops_of_one_attempt_are_two_facts() -> None:
     first, second = golden(DetailDropped, "001"), golden(DetailDropped, "002")
     assert first.id != second.id
@@ -430,6 +441,48 @@ def test_pod_observed_says_what_the_cluster_says() -> None:
     }
     assert golden(PodObserved, "002").node == ""
     assert [golden(PodObserved, number).deleted for number in ("001", "002", "003")] == [False, False, True]
+
+
+def test_pod_observed_says_which_devices_it_holds_and_what_keeps_it_from_running() -> None:
+    event = golden(PodObserved, "004")
+    assert [(held.uuid[:6], held.memory_mib) for held in event.allocations] == [("GPU-2f", 20480), ("GPU-93", None)]
+    assert (event.bind_phase, [problem.reported_by for problem in event.problems]) == ("allocating", ["kubelet"])
+    assert event.description is not None
+    assert event.description.workload == "Deployment/deepseek"
+    assert golden(PodObserved, "002").description is None
+
+
+def test_workload_observed_says_why_no_pod_was_made() -> None:
+    event = golden(WorkloadObserved, "001")
+    assert (str(event.workload), event.problem.reason) == ("Job/llama-70b", "FailedCreate")
+    assert "exceeded quota: gpu" in event.problem.message
+    assert golden(WorkloadObserved, "002").cluster == "east"
+
+
+def test_scheduler_observed_has_the_digest_that_b2sum_computes() -> None:
+    event = golden(SchedulerObserved, "001")
+    values = b'["HAMi", "v2.9.0", [["device-scheduler-policy", "spread"], ["node-scheduler-policy", "binpack"]]]'
+    by_hand = subprocess.run(["b2sum", "-l", "64"], input=values, capture_output=True, check=True).stdout.split()[0]
+    digest = settings_digest_of(event.implementation, event.version, event.settings)
+    assert event.settings_digest == digest == by_hand.decode()
+    assert golden(AttemptConcluded, "001").settings_digest == digest
+    assert golden(SchedulerObserved, "002").settings == {}
+
+
+def test_terms_of_a_score_add_up_to_it() -> None:
+    for event in (golden(NodesJudged, "001"), golden(AttemptSummarized, "001")):
+        assert list(event.score_terms) == ["slots", "cores", "memory"]
+        assert sum(event.score_terms.values()) == pytest.approx(event.score)
+
+
+def test_a_summary_names_everybody_who_reported_the_attempt() -> None:
+    event = golden(AttemptSummarized, "001")
+    assert [(report.source, report.attempt_id == event.attempt_id) for report in event.reports] == [
+        ("scheduler", True),
+        ("kube-events", False),
+    ]
+    assert event.description is not None
+    assert event.description.workload == "Deployment/deepseek"
 
 
 def test_golden_values_are_json_objects_of_one_field_a_line() -> None:

@@ -12,13 +12,17 @@ from schemas.events import (
     Contribution,
     DevicesJudged,
     NodesJudged,
+    ObjectProblem,
+    Owner,
     PodHistoryChanged,
     PodRef,
     PublishedAttempt,
     Refusal,
     Report,
     Request,
+    SchedulerObserved,
     TrendsCounted,
+    WorkloadObserved,
 )
 from tests.support.builders.node_states import A100, EPOCH, REVISION
 
@@ -140,6 +144,18 @@ def a_pod_history(**fields: Any) -> PodHistoryChanged:
         "latest": a_published_attempt(),
     }
     return PodHistoryChanged.model_validate(plain | fields)
+
+
+def a_workload_observed(**fields: Any) -> WorkloadObserved:
+    """A Job that a quota keeps from making its pods."""
+    problem = ObjectProblem(reason="FailedCreate", message="exceeded quota", at=STARTED, reported_by="job-controller")
+    plain = {"cluster": "default", "namespace": "llm", "workload": Owner(kind="Job", name="train")}
+    return WorkloadObserved.model_validate(plain | {"observed_at": STARTED, "problem": problem} | fields)
+
+
+def a_scheduler_observed(**fields: Any) -> SchedulerObserved:
+    plain = {"cluster": "default", "scheduler": "hami-scheduler", "observed_at": STARTED, "settings_digest": "0a" * 8}
+    return SchedulerObserved.model_validate(plain | fields)
 
 
 def nodes_judged(nodes: Sequence[str] = ("node1",), **fields: Any) -> NodesJudged:

@@ -109,14 +109,14 @@ def test_a_record_with_bytes_replaced_never_raises(record: tuple[bytes, bytes], 
         (b"", "not JSON"),
         (b"[" * 100_000, "not JSON"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "not JSON"),
-        (b'{"uuid":' + b"[" * 1000 + b"]" * 1000 + b"}", "value.attempt_id: Field required"),
+        (b'{"uuid":' + b"[" * 1000 + b"]" * 1000 + b"}", "value.cluster: Field required"),
         (b'"\\ud800"', "not JSON"),
         (b'{"attempt_id": "\xff"}', "not JSON"),
         (b"NaN", "not JSON"),
         (b"[1e999]", "not JSON"),
         (b"[1e99]", "value: Input should be"),
         (b"null", "value: Input should be"),
-        (b"{}", "value.attempt_id: Field required"),
+        (b"{}", "value.cluster: Field required"),
         (b"\x00", "not JSON"),
         ("{}".encode("utf-16"), "not JSON"),
     ],
@@ -170,7 +170,7 @@ def test_integers_beyond_64_bits_are_rejected_with_their_place() -> None:
 def test_names_with_nul_and_foreign_letters_travel() -> None:
     event = nodes_judged(pod=PodRef(namespace="空间", name="a\x00b"))
     record = encode(event)
-    assert record.key == "空间/a\x00b".encode()
+    assert record.key == "default/空间/a\x00b".encode()
     again = decode(record.value, record.headers)
     assert isinstance(again, NodesJudged)
     assert again.pod == event.pod
@@ -178,7 +178,9 @@ def test_names_with_nul_and_foreign_letters_travel() -> None:
 
 def test_what_utf_8_can_not_say_is_refused_with_the_place() -> None:
     pod = PodRef.model_construct(namespace="llm", name="\ud800", uid="")
-    with pytest.raises(UnencodableError, match=r"io.schedulerlog.nodes.judged.v1: 'llm/\\ud800' has no UTF-8 form"):
+    with pytest.raises(
+        UnencodableError, match=r"io.schedulerlog.nodes.judged.v1: 'default/llm/\\ud800' has no UTF-8 form"
+    ):
         encode(nodes_judged().model_copy(update={"pod": pod}))
     with pytest.raises(UnencodableError, match="not valid UTF-8"):
         encode(nodes_judged().model_copy(update={"nodes": ["\ud800"]}))
@@ -200,13 +202,13 @@ def test_json_made_before_is_written_as_it_is() -> None:
 def test_a_record_carries_the_headers_of_cloud_events_in_binary_mode() -> None:
     record = encode(nodes_judged())
     assert record == EncodedRecord(
-        b"llm/deepseek-a",
+        b"default/llm/deepseek-a",
         record.value,
         [
             ("ce_specversion", b"1.0"),
             ("ce_id", b"0f" * 16 + b"/nodes/0"),
             ("ce_type", b"io.schedulerlog.nodes.judged.v1"),
-            ("ce_source", b"/schedulers/hami-scheduler"),
+            ("ce_source", b"/clusters/default/schedulers/hami-scheduler"),
             ("ce_time", b"2026-11-21T03:06:23.217054Z"),
             ("content-type", b"application/json"),
         ],

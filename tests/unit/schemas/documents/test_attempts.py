@@ -19,7 +19,7 @@ from schemas.documents.attempts import (
 )
 from schemas.documents.devices import devices_document, devices_of
 from schemas.documents.findings import finding_document
-from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, Refusal
+from schemas.events import AttemptSummarized, BindOutcome, DevicesJudged, FindingReported, PodDescription, Refusal
 from schemas.indices import ATTEMPTS, DEVICES, FINDINGS
 from tests.support.builders.events import ATTEMPT, STARTED, a_refusal, a_repetition, a_summary, devices_judged
 
@@ -51,7 +51,8 @@ def test_devices_judged_come_back_from_their_document() -> None:
 
 
 def test_every_field_of_an_attempt_is_declared_in_the_strict_mapping() -> None:
-    whole, repeated = attempt_document(a_summary(), ""), repeated_document(a_repetition())
+    described = a_summary(description=PodDescription(labels={"team": "vision"}))
+    whole, repeated = attempt_document(described, ""), repeated_document(a_repetition())
     assert set(whole) | set(repeated) == set(ATTEMPTS.properties)
 
 
@@ -124,7 +125,7 @@ def test_a_document_without_a_summary_is_rejected_with_its_place(source: dict[st
 def test_a_devices_document_without_a_record_is_rejected_with_its_place() -> None:
     outcome = devices_of({"record": {}})
     assert isinstance(outcome, Rejected)
-    assert outcome.place == "document.record.attempt_id"
+    assert outcome.place == "document.record.cluster"
 
 
 NODES = ["node1", "node2", "node3"]

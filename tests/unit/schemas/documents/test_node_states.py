@@ -26,4 +26,4 @@ def test_every_field_is_declared_in_the_strict_mapping() -> None:
 def test_a_document_without_a_state_is_rejected_with_its_place() -> None:
     outcome = node_state_of({"state": {}})
     assert isinstance(outcome, Rejected)
-    assert outcome.place == "document.state.node"
+    assert outcome.place == "document.state.cluster"

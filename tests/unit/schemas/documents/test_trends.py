@@ -22,6 +22,7 @@ def test_each_row_is_a_document_with_its_numbers() -> None:
     event = some_trends(**ROWS, partition=7)
     documents = dict(trend_documents(event))
     whole = {
+        "cluster": "default",
         "@timestamp": "2026-11-21T03:06:00.000000Z",
         "recorded_at": "2026-11-21T03:06:00.000000Z",
         "partition": 7,
@@ -40,10 +41,11 @@ def test_a_row_keeps_its_id_from_version_to_version_and_no_two_rows_share_one() 
     ids = [name for name, _ in trend_documents(event)]
     assert [name for name, _ in trend_documents(some_trends(**ROWS, version=9))] == ids
     others = [
+        some_trends(**ROWS, cluster="west"),
         some_trends(**ROWS, partition=1),
         some_trends(**ROWS, recorded_at=event.recorded_at + timedelta(minutes=10)),
         some_trends(**ROWS, started_at=event.started_at + timedelta(minutes=1)),
         some_trends(**ROWS | {"value": ["", "CardNotHealth"], "dimension": ["pool", "reason"]}),
     ]
     different = [name for each in others for name, _ in trend_documents(each)]
-    assert len({*ids, *different}) == 2 + 4 * 2
+    assert len({*ids, *different}) == 2 + 5 * 2

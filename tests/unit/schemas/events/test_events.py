@@ -14,6 +14,7 @@ from schemas.events import (
     MAX_PARTS,
     AlertChanged,
     AttemptConcluded,
+    AttemptEvent,
     BindConcluded,
     DetailDropped,
     Event,
@@ -24,6 +25,7 @@ from schemas.events import (
     NodeObserved,
     NodeRegistered,
     NodeStateChanged,
+    Owner,
     PodHistoryChanged,
     PodObserved,
     PodRef,
@@ -35,7 +37,9 @@ from tests.support.builders.events import (
     a_contribution,
     a_pod_history,
     a_repetition,
+    a_scheduler_observed,
     a_summary,
+    a_workload_observed,
     an_attempt_counted,
     devices_judged,
     nodes_judged,
@@ -173,7 +177,13 @@ def test_a_wrong_list_of_thousands_is_one_error() -> None:
 
 
 def an_alert(**fields: Any) -> AlertChanged:
-    common = {"rule": "Pending", "labels": {"pod": "trainer"}, "state": "firing", "severity": "warning"}
+    common = {
+        "cluster": "default",
+        "rule": "Pending",
+        "labels": {"pod": "trainer"},
+        "state": "firing",
+        "severity": "warning",
+    }
     return AlertChanged.model_validate(common | {"started_at": STARTED, "changed_at": LATER, "summary": "…"} | fields)
 
 
@@ -239,11 +249,23 @@ def different_facts() -> list[Event]:
         PodObserved(
             cluster="default", pod=PodRef(namespace="llm", name="deepseek-b"), observed_at=STARTED, phase="Pending"
         ),
+        a_workload_observed(),
+        a_workload_observed(observed_at=LATER),
+        a_workload_observed(namespace="other"),
+        a_workload_observed(workload=Owner(kind="PyTorchJob", name="train")),
+        a_workload_observed(workload=Owner(kind="Job", name="other")),
+        a_scheduler_observed(),
+        a_scheduler_observed(observed_at=LATER),
+        a_scheduler_observed(scheduler="other"),
+        a_scheduler_observed(instance="other"),
     ]
 
 
 def test_different_facts_have_different_ids() -> None:
     facts = different_facts()
+    # Ids of attempts are derived from the cluster's name, and the labels of alerts have it.
+    has_it_otherwise = (AttemptEvent, AlertChanged)
+    facts += [fact.model_copy(update={"cluster": "west"}) for fact in facts if not isinstance(fact, has_it_otherwise)]
     assert {type(fact) for fact in facts} == set(EVENTS)
     same = [(a, b) for a, b in itertools.combinations(facts, 2) if (a.source, a.id) == (b.source, b.id)]
     assert same == []
@@ -271,7 +293,10 @@ def test_a_state_refuses_what_no_reader_could_use(fields: dict[str, Any], why: s
 
 
 def test_a_state_may_be_of_a_node_that_its_source_does_not_name() -> None:
-    assert (a_node_state("").key, a_node_state("", epoch=0, revision=3).id) == ("", "hami-scheduler//state/0/3")
+    assert (a_node_state("").key, a_node_state("", epoch=0, revision=3).id) == (
+        "default/",
+        "default/hami-scheduler//state/0/3",
+    )
 
 
 def test_each_row_is_a_device_of_the_state_in_order() -> None:
@@ -317,11 +342,11 @@ def test_what_is_about_one_pod_shares_a_key() -> None:
     about = [fact for fact in different_facts() if getattr(fact, "pod", None) == ATTEMPT["pod"]]
     # Compacted by its key, a history has a longer one; the worker chooses its partition.
     about = [fact for fact in about if not isinstance(fact, PodHistoryChanged)]
-    assert {fact.key for fact in about} == {"llm/deepseek-a"}
+    assert {fact.key for fact in about} == {"default/llm/deepseek-a"}
 
 
 def test_a_source_is_a_uri_reference_whatever_the_scheduler_is_called() -> None:
-    assert nodes_judged(scheduler="kai scheduler/1").source == "/schedulers/kai%20scheduler%2F1"
+    assert nodes_judged(scheduler="kai scheduler/1").source == "/clusters/default/schedulers/kai%20scheduler%2F1"
 
 
 @pytest.mark.parametrize(
