@@ -17,6 +17,7 @@ from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, SchedulingPolicy
 from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.event_builder import events_of
+from scheduler.publish.identity import Identity
 from scheduler.publish.state_builder import Life, StateBuilder
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import PodRef
@@ -105,7 +106,7 @@ def write(nodes: int, path: Path) -> list[str]:
     return [each["metadata"]["name"] for each in objects if each["kind"] == "Node"]
 
 
-LIFE: Final = Life("default", "bench", 1_795_230_000_000_000)
+LIFE: Final = Life(Identity("default", "bench"), 1_795_230_000_000_000)
 WARM_UP: Final = 1_000_000
 """The number of the first pod of the warm-up."""
 
@@ -167,5 +168,5 @@ def attempt(whole: ClusterColumns, number: int) -> list[EncodedRecord]:
     metadata = pod["metadata"]
     now = datetime.now(UTC)
     pod_ref = PodRef(namespace="llm", name=metadata["name"], uid=metadata["uid"])
-    attempt_ref = AttemptRef.of(LIFE.scheduler, pod_ref, now)
+    attempt_ref = AttemptRef.of(LIFE.by, pod_ref, now)
     return [encode(event) for event in events_of(attempt_ref, decision, now, epoch=LIFE.epoch)]

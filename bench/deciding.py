@@ -25,6 +25,7 @@ from scheduler.http.app import create_app
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.publish.identity import Identity
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.spool.spool import Spool, SpoolBatch, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
@@ -67,17 +68,18 @@ class ChangingScheduler(Scheduler):
 
 
 async def serve(nodes: int, pods: int, changed: int, port: int, folder: Path, recording: str) -> None:
+    identity = Identity("default", "bench")
     # As ``scheduler serve`` does: without it each call would pay for pages that the one before gave back.
     malloc.keep_freed()
     metrics, columns, claims = Metrics(), ClusterColumns(), Claims()
     with contextlib.closing(Spool(folder)) as spool:
         event_writer = (SilentWriter if recording == SILENT else SpoolWriter)(spool, now_utc, metrics)
-        api = FileCluster(Observer("bench", columns, claims, event_writer, now_utc))
+        api = FileCluster(Observer(identity, columns, claims, event_writer, now_utc))
         api.apply(fleet.manifest(nodes, pods))
         binder = Binder(api, LockPolicy())
         records = Records(event_writer, metrics)
         parts = (columns, api, claims, binder, records, now_utc)
-        scheduler = ChangingScheduler("bench", SchedulingPolicy(), *parts).changes(columns, nodes, changed)
+        scheduler = ChangingScheduler(identity, SchedulingPolicy(), *parts).changes(columns, nodes, changed)
         app = create_app(scheduler, metrics, lambda: {"spool": spool.problem}, 32 * 1024 * 1024)
         publisher = Publisher(spool, recording, now_utc, metrics) if recording not in ("", SILENT) else None
         tasks = [asyncio.create_task(publisher.run() if publisher else send_unread(spool))]

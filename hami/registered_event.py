@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hami.registration import Registration
-from schemas.events import DEFAULT_CLUSTER, NodeRegistered
+from schemas.events import NodeRegistered
 
 _INT64_MAX: Final = 2**63 - 1
 
 
 def node_registered(
+    cluster: str,
     node: str,
     observed_at: datetime,
     registration: Registration | None,
@@ -25,7 +26,7 @@ def node_registered(
     """The devices that the node offers. cause: which annotation can't be read, or why no device counts."""
     devices = registration.devices if registration else ()
     return NodeRegistered(
-        cluster=DEFAULT_CLUSTER,
+        cluster=cluster,
         node=node,
         observed_at=observed_at,
         scheduler=scheduler,

@@ -12,7 +12,8 @@ from ingest.errors import KafkaUnavailableError, MistakeError, ReadingError
 from ingest.options import LogOptions, SourceOptions
 from kube.errors import KubeApiError, KubeConfigError
 from process.addresses import HostPort, listen_address
-from process.cli import KafkaIfGiven, MetricsAddress, application, one_line_for, reads, takes
+from process.cli import ClusterName, KafkaIfGiven, MetricsAddress, application, one_line_for, reads, takes
+from process.cluster_name import DEFAULT_CLUSTER
 from process.errors import SettingError
 
 GROUP = "schedulerlog-ingest-raw-logs"
@@ -94,6 +95,7 @@ def sniffer(
 @app.command("raw-logs")
 def raw_logs(
     kafka: KafkaIfGiven = None,
+    cluster_name: ClusterName = DEFAULT_CLUSTER,
     group: Annotated[str, typer.Option(help="The consumer group; several processes share its partitions.")] = GROUP,
     metrics_address: MetricsAddress = None,
 ) -> None:
@@ -101,7 +103,7 @@ def raw_logs(
     from ingest import commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.read_raw_logs(kafka, group, metrics_address)
+        commands.read_raw_logs(kafka, cluster_name, group, metrics_address)
 
 
 @app.command("kube-events")
@@ -112,13 +114,14 @@ def kube_events(
     context: Annotated[str | None, typer.Option(help="Of the kubeconfig; default: its current one.")] = None,
     namespace: Annotated[str, typer.Option(help="Watch pods and events of this namespace alone.")] = "",
     kafka: KafkaIfGiven = None,
+    cluster_name: ClusterName = DEFAULT_CLUSTER,
     metrics_address: MetricsAddress = None,
 ) -> None:
     """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""
     from ingest import commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.watch_cluster(kubeconfig, context, namespace, kafka, metrics_address)
+        commands.watch_cluster(kubeconfig, context, cluster_name, namespace, kafka, metrics_address)
 
 
 if __name__ == "__main__":

@@ -34,20 +34,20 @@ T = TypeVar("T")
 
 
 def read_hami_log(asked: LogOptions, scheduler: str, nodes: Path | None, timezone: str) -> None:
-    read("hami-log", asked, HamiLog(scheduler, _devices(nodes, asked), _zone(timezone)))
+    read("hami-log", asked, HamiLog(scheduler, _devices(nodes, asked), _zone(timezone), cluster=asked.cluster_name))
 
 
 def read_kai_log(asked: LogOptions, nodes: Path | None) -> None:
-    read("kai-log", asked, KaiLog(_of_node_list(nodes, labels_of_nodes) if nodes else {}))
+    read("kai-log", asked, KaiLog(_of_node_list(nodes, labels_of_nodes) if nodes else {}, cluster=asked.cluster_name))
 
 
 def read_sniffer_log(source: SourceOptions, namespace: str) -> None:
-    read("sniffer", LogOptions(**asdict(source)), SnifferLog(namespace))
+    read("sniffer", LogOptions(**asdict(source)), SnifferLog(namespace, cluster=source.cluster_name))
 
 
 def serve_sniffer(address: HostPort, source: SourceOptions, namespace: str) -> None:
     logs.configure()
-    asyncio.run(_serve_sniffer(address, source, SnifferLog(namespace)))
+    asyncio.run(_serve_sniffer(address, source, SnifferLog(namespace, cluster=source.cluster_name)))
 
 
 async def _serve_sniffer(address: HostPort, source: SourceOptions, reader: SnifferLog) -> None:
@@ -75,33 +75,40 @@ async def _serve_sniffer(address: HostPort, source: SourceOptions, reader: Sniff
     typer.echo(report(reader.counts), err=True)
 
 
-def read_raw_logs(kafka: str | None, group: str, metrics_address: HostPort | None) -> None:
+def read_raw_logs(kafka: str | None, cluster: str, group: str, metrics_address: HostPort | None) -> None:
     logs.configure()
-    asyncio.run(_read_raw_logs(servers_of(kafka), group, metrics_address))
+    asyncio.run(_read_raw_logs(servers_of(kafka), cluster, group, metrics_address))
 
 
-async def _read_raw_logs(servers: str, group: str, metrics_address: HostPort | None) -> None:
+async def _read_raw_logs(servers: str, cluster: str, group: str, metrics_address: HostPort | None) -> None:
     # Faust is slow to import, and the other sources do without it.
     from ingest.raw_logs.app import serve
 
     metrics, sink = Metrics("raw-logs"), KafkaSink(servers)
     with serving(metrics_address, metrics.registry, always, sink.waiting_for):
         async with sink:
-            raw_logs = await serve(sink, servers, stop_event(), group, metrics)
+            raw_logs = await serve(sink, servers, stop_event(), group, metrics, cluster=cluster)
     for (name, outcome), count in sorted(raw_logs.lines().items()):
         typer.echo(f"{name or 'no scheduler'}: {count} lines {outcome}", err=True)
 
 
 def watch_cluster(
-    kubeconfig: Path | None, context: str | None, namespace: str, kafka: str | None, metrics_address: HostPort | None
+    kubeconfig: Path | None,
+    context: str | None,
+    cluster: str,
+    namespace: str,
+    kafka: str | None,
+    metrics_address: HostPort | None,
 ) -> None:
     load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
     logs.configure()
-    asyncio.run(_watch(load, namespace, servers_of(kafka), metrics_address))
+    asyncio.run(_watch(load, KubeEvents(cluster), namespace, servers_of(kafka), metrics_address))
 
 
-async def _watch(load: LoadConfiguration, namespace: str, servers: str, metrics_address: HostPort | None) -> None:
-    stop, reader = stop_event(), KubeEvents()
+async def _watch(
+    load: LoadConfiguration, reader: KubeEvents, namespace: str, servers: str, metrics_address: HostPort | None
+) -> None:
+    stop = stop_event()
     metrics, sink = Metrics("kube-events"), KafkaSink(servers)
     with serving(metrics_address, metrics.registry, always, sink.waiting_for):
         async with sink:

@@ -9,7 +9,7 @@ import orjson
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from process.bounded_cache import BoundedCache
-from schemas.events import DEFAULT_CLUSTER, NOT_REPORTED, DeviceKind, NodeStateChanged
+from schemas.events import NOT_REPORTED, DeviceKind, NodeStateChanged
 
 EMITTED_AGAIN_AFTER: Final = timedelta(days=1)
 """Of log time, so that retention deletes no state that a later verdict refers to."""
@@ -35,10 +35,10 @@ class LoggedState(NamedTuple):
         uuids: list[str] = self.columns["uuid"]
         return uuids
 
-    def event(self, scheduler: str, observed_at: datetime) -> NodeStateChanged:
+    def event(self, cluster: str, scheduler: str, observed_at: datetime) -> NodeStateChanged:
         return NodeStateChanged(
-            cluster=DEFAULT_CLUSTER,
-            node=self.node, observed_at=observed_at, scheduler=scheduler, epoch=0, revision=self.revision,
+            cluster=cluster, node=self.node, observed_at=observed_at, scheduler=scheduler, epoch=0,
+            revision=self.revision,
             **self.columns,
         )  # fmt: skip
 

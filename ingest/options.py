@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from process.cli import KafkaIfGiven, MetricsAddress
+from process.cli import ClusterName, KafkaIfGiven, MetricsAddress
+from process.cluster_name import DEFAULT_CLUSTER
 
 Logs = Annotated[
     list[Path] | None,
@@ -33,12 +34,13 @@ CheckpointFile = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceOptions:
-    """Which log is read, how far it was read before, and where its events go."""
+    """Which log of which cluster is read, how far it was read before, and where its events go."""
 
     logs: Logs = None
     follow: Follow = False
     checkpoint: CheckpointFile = None
     kafka: KafkaIfGiven = None
+    cluster_name: ClusterName = DEFAULT_CLUSTER
     metrics_address: MetricsAddress = None
 
 

@@ -22,14 +22,15 @@ class WaitingReader(LogReader, Protocol):
 class LogSource(NamedTuple):
     name: str
     """Of the command, and in metrics."""
-    create: Callable[[], WaitingReader]
+    create: Callable[[str], WaitingReader]
+    """A reader for the log of a scheduler in the cluster of this name."""
     recognises: Callable[[bytes], bool]
     """True for a line that shows that the log is of this source."""
 
 
 LOG_SOURCES: Final = (
-    LogSource("hami-log", HamiLog, is_hami_line),
-    LogSource("kai-log", KaiLog, is_kai_line),
+    LogSource("hami-log", lambda cluster: HamiLog(cluster=cluster), is_hami_line),
+    LogSource("kai-log", lambda cluster: KaiLog(cluster=cluster), is_kai_line),
 )
 
 

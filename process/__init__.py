@@ -3,6 +3,7 @@
 ===================  ===============================================================================
 ``cli``              command lines with plain help; one line on stderr for what the caller can mend
 ``addresses``        HOST:PORT, lists of brokers, URLs: read in one way, shown without passwords
+``cluster_name``     the name of the Kubernetes cluster, checked
 ``settings``         settings from the environment, for models of pydantic
 ``variables``        names of environment variables that several processes read
 ``flags``            flags of a command from a model of settings

@@ -11,6 +11,7 @@ import typer
 
 from process import addresses, variables
 from process.addresses import HostPort
+from process.cluster_name import cluster_name
 
 T = TypeVar("T")
 
@@ -72,6 +73,18 @@ _KAFKA = typer.Option(
 Kafka = Annotated[str, _KAFKA]
 """For commands that can't do without it."""
 KafkaIfGiven = Annotated[str | None, _KAFKA]
+
+ClusterName = Annotated[
+    str,
+    typer.Option(
+        "--cluster-name",
+        envvar=variables.CLUSTER_NAME,
+        metavar="NAME",
+        help="Of the Kubernetes cluster, where several share Kafka and OpenSearch.",
+        **reads(cluster_name),
+    ),
+]
+"""With the default ``process.cluster_name.DEFAULT_CLUSTER``."""
 
 MetricsAddress = Annotated[
     HostPort | None,

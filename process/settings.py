@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from process import addresses
 from process.addresses import HostPort
+from process.cluster_name import cluster_name
 from process.errors import SettingError
 from process.variables import PREFIX
 
@@ -29,6 +30,8 @@ BootstrapServers = Annotated[str, AfterValidator(addresses.bootstrap_servers)]
 # Without NoDecode the environment's text would have to be JSON, as for every tuple.
 ListenAddress = Annotated[HostPort, NoDecode, BeforeValidator(_listen_address)]
 """``HOST:PORT`` to listen on, or a port of loopback."""
+ClusterName = Annotated[str, AfterValidator(cluster_name)]
+"""Names the Kubernetes cluster, as in ``schemas.events.ClusterName``."""
 Url = Annotated[str, AfterValidator(addresses.url)]
 """A base URL; a user and password may stand in it."""
 

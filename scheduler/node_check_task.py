@@ -18,8 +18,9 @@ from scheduler.devices.node_checks import (
     vendor_registrations,
 )
 from scheduler.metrics import Metrics
+from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
-from schemas.events import DEFAULT_CLUSTER, NodeChecked, NodeProblem
+from schemas.events import NodeChecked, NodeProblem
 
 PAUSE_SECONDS: Final = 15.0
 """As often as HAMi's scheduler checks its nodes (register(), every 15 s)."""
@@ -40,14 +41,14 @@ class NodeChecks:
 
     def __init__(
         self,
-        name: str,
+        identity: Identity,
         policy: CheckPolicy,
         columns: ClusterColumns,
         event_writer: SpoolWriter,
         clock: Callable[[], datetime],
         metrics: Metrics,
     ) -> None:
-        self._name, self._policy, self._columns, self._events = name, policy, columns, event_writer
+        self._identity, self._policy, self._columns, self._events = identity, policy, columns, event_writer
         self._clock, self._metrics = clock, metrics
         self._registrations: dict[str, Sequence[VendorRegistration]] = {}
         self._oldest: dict[str, datetime] = {}
@@ -79,10 +80,10 @@ class NodeChecks:
 
     def _report(self, name: str, problems: Sequence[RegistrationProblem], now: datetime) -> None:
         event = NodeChecked(
-            cluster=DEFAULT_CLUSTER,
+            cluster=self._identity.cluster,
             node=name,
             observed_at=now,
-            scheduler=self._name,
+            scheduler=self._identity.scheduler,
             problems=list(map(_node_problem, problems)),
         )
         self._events.write([event])

@@ -12,8 +12,9 @@ from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.pod_usage import has_ended
 from scheduler.node_check_task import NodeChecks
+from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
-from schemas.events import DEFAULT_CLUSTER, PodObserved, PodRef
+from schemas.events import PodObserved, PodRef
 
 _GONE: Final = "the node is gone"
 
@@ -33,7 +34,7 @@ class Observer:
 
     def __init__(
         self,
-        name: str,
+        identity: Identity,
         columns: ClusterColumns,
         claims: Claims,
         event_writer: SpoolWriter,
@@ -41,13 +42,8 @@ class Observer:
         checks: NodeChecks | None = None,
     ) -> None:
         self._checks = checks
-        self._name, self._columns, self._claims, self._events, self._clock = (
-            name,
-            columns,
-            claims,
-            event_writer,
-            clock,
-        )
+        self._identity, self._columns, self._claims = identity, columns, claims
+        self._events, self._clock = event_writer, clock
         self._reported: dict[str, tuple[Registration | None, str]] = {}
         self._placed: dict[str, _Placed] = {}
 
@@ -75,7 +71,10 @@ class Observer:
         if self._reported.get(name, (None, "")) != (registration, cause):
             self._reported[name] = (registration, cause)
             now = self._clock()
-            event = node_registered(name, now, registration, cause=cause, handshake=handshake, scheduler=self._name)
+            cluster, scheduler = self._identity
+            event = node_registered(
+                cluster, name, now, registration, cause=cause, handshake=handshake, scheduler=scheduler
+            )
             self._events.write([event])
 
     def pod_changed(self, pod: Object) -> None:
@@ -100,7 +99,7 @@ class Observer:
             self._events.write(
                 [
                     PodObserved(
-                        cluster=DEFAULT_CLUSTER,
+                        cluster=self._identity.cluster,
                         pod=pod,
                         observed_at=self._clock(),
                         phase=phase,

@@ -30,6 +30,7 @@ from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
+from scheduler.publish.identity import Identity
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.node_states import NodeStates
 from scheduler.publish.spool.spool import Spool, SpoolInUseError, SpoolLimits, now_utc
@@ -126,8 +127,9 @@ async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: B
     metrics = Metrics()
     event_writer, columns = SpoolWriter(spool, now_utc, metrics), ClusterColumns(vendors)
     claims = Claims()
-    checks = NodeChecks(settings.name, CheckPolicy(settings.handshake_timeout), columns, event_writer, now_utc, metrics)
-    observer = Observer(settings.name, columns, claims, event_writer, now_utc, checks)
+    identity = Identity(settings.cluster_name, settings.name)
+    checks = NodeChecks(identity, CheckPolicy(settings.handshake_timeout), columns, event_writer, now_utc, metrics)
+    observer = Observer(identity, columns, claims, event_writer, now_utc, checks)
     certificates = _certificates(settings, metrics)
     cluster = await _open_cluster(settings, observer, claims, metrics)
     _watch_spool(metrics, spool, columns)
@@ -137,7 +139,7 @@ async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: B
     klog = _klog(settings, metrics)
     records = Records(event_writer, metrics, klog or NoKlog(), binds)
     policy = SchedulingPolicy(settings.node_policy, settings.device_policy)
-    scheduler = Scheduler(settings.name, policy, columns, cluster.api, claims, binder, records, now_utc)
+    scheduler = Scheduler(identity, policy, columns, cluster.api, claims, binder, records, now_utc)
     rules = AdmissionRules(settings.name, settings.force_overwrite_default_scheduler, vendors)
     # The cluster is read before anything listens, and a broken edit leaves it as it was.
     app = create_app(

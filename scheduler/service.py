@@ -30,10 +30,11 @@ from scheduler.klog.writer import Klog, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.publish import event_builder
 from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.identity import Identity
 from scheduler.publish.node_states import NodeStates
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.publish.state_builder import Life
-from schemas.events import DEFAULT_CLUSTER, PodRef
+from schemas.events import PodRef
 from schemas.ids import microseconds
 
 log = logging.getLogger(__name__)
@@ -61,7 +62,7 @@ class Scheduler:
 
     def __init__(
         self,
-        name: str,
+        identity: Identity,
         policy: SchedulingPolicy,
         columns: ClusterColumns,
         api: ClusterApi,
@@ -70,13 +71,13 @@ class Scheduler:
         records: Records,
         clock: Callable[[], datetime],
     ) -> None:
-        self._name, self._policy, self._columns, self._api = name, policy, columns, api
+        self._identity, self._policy, self._columns, self._api = identity, policy, columns, api
         self._claims, self._binder, self._clock = claims, binder, clock
         self._events, self._metrics = records.events, records.metrics
         self._klog, self._binds = records.klog, records.binds
         self._attempts: BoundedCache[str, AttemptRef] = BoundedCache(MAX_REMEMBERED_ATTEMPTS)
         # Its start names this scheduler's life: in that of its predecessor a revision meant another state.
-        life = Life(DEFAULT_CLUSTER, name, microseconds(clock()))
+        life = Life(identity, microseconds(clock()))
         self.states = NodeStates(life, columns, self._events, clock, self._metrics, api.problem)
 
     async def filter(self, request: FilterRequest) -> bytes:
@@ -182,7 +183,7 @@ class Scheduler:
     def _attempt(self, pod: Json, started_at: datetime) -> AttemptRef:
         metadata = pod["metadata"]
         ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=metadata["uid"])
-        attempt = AttemptRef.of(self._name, ref, started_at)
+        attempt = AttemptRef.of(self._identity, ref, started_at)
         self._attempts.put(ref.uid, attempt)
         return attempt
 
@@ -194,7 +195,7 @@ class Scheduler:
             self._metrics.binds.labels("failed").inc()
             return extender_protocol.bind_reply(problem)
         # Not remembered where another leader, or this scheduler before a restart, answered the filter.
-        attempt = self._attempts.get(request.uid) or AttemptRef.of(self._name, pod, started_at)
+        attempt = self._attempts.get(request.uid) or AttemptRef.of(self._identity, pod, started_at)
         bind = OpenBind(attempt, request.node, started_at)
         is_ours = self._is_ours(request)
         if is_ours:

@@ -16,8 +16,9 @@ from hami import durations
 from kube.lease import LeaseTimings
 from process import variables
 from process.addresses import LOOPBACK, HostPort
+from process.cluster_name import DEFAULT_CLUSTER
 from process.flags import Flag
-from process.settings import BootstrapServers, EnvironmentSettings, ListenAddress
+from process.settings import BootstrapServers, ClusterName, EnvironmentSettings, ListenAddress
 
 LEASE_NAME = "schedulerlog-scheduler"
 
@@ -60,6 +61,10 @@ class Settings(EnvironmentSettings):
     """With --kube-qps: so many at once after a pause."""
     kube_timeout: Duration = durations.parse("10s")
     """The longest that one request to the API server may take."""
+    cluster_name: Annotated[ClusterName, Flag(metavar="NAME")] = Field(
+        DEFAULT_CLUSTER, validation_alias=variables.CLUSTER_NAME
+    )
+    """Of the Kubernetes cluster, where several share Kafka and OpenSearch ($SCHEDULERLOG_CLUSTER_NAME)."""
     node_label_selector: Annotated[str, Flag(metavar="K=V,…")] = ""
     """Use only nodes with these labels."""
 

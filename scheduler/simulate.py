@@ -16,9 +16,10 @@ from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.publish import event_builder
 from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import now_utc
 from schemas.codec.records import decode, encode
-from schemas.events import AttemptEvent, PodRef
+from schemas.events import DEFAULT_CLUSTER, AttemptEvent, PodRef
 from schemas.ids import microseconds
 from summaries.answer import detail, schedulerlog_json
 from summaries.fold import summarize
@@ -44,7 +45,8 @@ def simulate(
     for other in manifest.pods.values():
         columns.apply_pod(other)
     metadata = pod["metadata"]
-    attempt = AttemptRef.of(name, PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")}), now)
+    ref = PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")})
+    attempt = AttemptRef.of(Identity(DEFAULT_CLUSTER, name), ref, now)
     answer = decide(columns, pod, list(manifest.nodes), policy)
     if isinstance(answer, Decision):
         # Through the form on the wire, so that the answer is what a reader of Kafka would give.

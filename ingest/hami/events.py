@@ -16,7 +16,6 @@ from ingest.node_states import EmittedStates
 from schemas.codec.chunking import refusal_runs
 from schemas.codec.code_tables import cut_refusals
 from schemas.events import (
-    DEFAULT_CLUSTER,
     FITS,
     PICKED,
     REFUSED,
@@ -38,11 +37,11 @@ _NODE_BYTES: Final = 128
 _RECORD_BYTES: Final = 48 * 1024
 
 
-def shared_fields(attempt: HamiAttempt, scheduler: str) -> dict[str, Any]:
+def shared_fields(attempt: HamiAttempt, cluster: str, scheduler: str) -> dict[str, Any]:
     """The fields that all events of the attempt share. Without a UID in the log, the pod's name goes into the id."""
     return {
-        "cluster": DEFAULT_CLUSTER,
-        "attempt_id": attempt_id(DEFAULT_CLUSTER, scheduler, attempt.uid or attempt.pod, attempt.started_at),
+        "cluster": cluster,
+        "attempt_id": attempt_id(cluster, scheduler, attempt.uid or attempt.pod, attempt.started_at),
         "pod": PodRef(namespace=attempt.namespace, name=attempt.name, uid=attempt.uid),
         "scheduler": scheduler,
         "reader": SOURCE,
@@ -62,6 +61,7 @@ def events_of(
     attempt: HamiAttempt,
     registered: RegisteredDevices,
     by_node: Mapping[str, Sequence[str]],
+    cluster: str,
     scheduler: str,
     emitted: EmittedStates,
 ) -> tuple[list[Event], Provenance]:
@@ -69,7 +69,7 @@ def events_of(
 
     ``by_node``: the UUIDs of each registered node.
     """
-    builder = _EventBuilder(attempt, registered, by_node, shared_fields(attempt, scheduler))
+    builder = _EventBuilder(attempt, registered, by_node, shared_fields(attempt, cluster, scheduler))
     return builder.events(emitted), builder.provenance
 
 
@@ -99,7 +99,9 @@ class _EventBuilder:
         devices = list(self._devices.make(self._shared, _RECORD_BYTES))
         nodes = list(self._nodes())
         events: list[Event] = [
-            state.event(self._shared["scheduler"], started_at) for state in states if emitted.is_due(state, started_at)
+            state.event(self._shared["cluster"], self._shared["scheduler"], started_at)
+            for state in states
+            if emitted.is_due(state, started_at)
         ]
         events += [*devices, *nodes]
         if self._attempt.ended_at:

@@ -63,11 +63,11 @@ class AttemptMemory:
 class OpenHamiAttempts:
     """Events of what has ended are appended to ``finished_events`` until ``take`` is called."""
 
-    def __init__(self, scheduler: str, devices: RegisteredDevices, zone: tzinfo) -> None:
+    def __init__(self, cluster: str, scheduler: str, devices: RegisteredDevices, zone: tzinfo) -> None:
         """``zone``: of the log's times."""
         self.counts = Counts()
         self.memory = AttemptMemory(devices=dict(devices))
-        self.scheduler, self.zone = scheduler, zone
+        self.cluster, self.scheduler, self.zone = cluster, scheduler, zone
         self.lines, self.index = Lines(Origin(""), ()), 0
         """The lines that are being read, and which of them it is."""
         self.has_several_requesting = True
@@ -163,7 +163,9 @@ class OpenHamiAttempts:
         if not attempt.nodes and not attempt.ended_at and not attempt.devices:
             return
         memory = self.memory
-        events, provenance = events_of(attempt, memory.devices, self._by_node(), self.scheduler, memory.states)
+        events, provenance = events_of(
+            attempt, memory.devices, self._by_node(), self.cluster, self.scheduler, memory.states
+        )
         self.finished_events += events
         if attempt.ended_at and not provenance.not_reported:
             self.counts.attempts_complete += 1
@@ -188,7 +190,8 @@ class OpenHamiAttempts:
         if not bind or not bind.ended_at or not (names := names_of(pod)):
             return
         attempt = self._attempt_of_bind(names, pod, bind)
-        self.finished_events.append(bind_concluded(shared_fields(attempt, self.scheduler), bind, bind.ended_at))
+        shared = shared_fields(attempt, self.cluster, self.scheduler)
+        self.finished_events.append(bind_concluded(shared, bind, bind.ended_at))
 
     def _attempt_of_bind(self, names: tuple[str, str], pod: str, bind: Bind) -> HamiAttempt:
         """The attempt that chose the node: the latest finished one, or one that still waits for its event line."""

@@ -22,7 +22,7 @@ from ingest.hami.open_attempts import AttemptMemory, OpenHamiAttempts
 from ingest.lines import klog
 from ingest.lines.blocks import Lines
 from ingest.protocol import EVENT, NOISE, Counts
-from schemas.events import Event
+from schemas.events import DEFAULT_CLUSTER, Event
 
 MAX_LINE: Final = 1_000_000
 """A longer line is counted as unknown: HAMi writes none of this length about an attempt."""
@@ -42,10 +42,15 @@ class HamiLog:
     """Reads what HAMi's scheduler prints. See ``ingest.protocol.LogReader``."""
 
     def __init__(
-        self, scheduler: str = "hami-scheduler", devices: RegisteredDevices | None = None, zone: tzinfo = UTC
+        self,
+        scheduler: str = "hami-scheduler",
+        devices: RegisteredDevices | None = None,
+        zone: tzinfo = UTC,
+        *,
+        cluster: str = DEFAULT_CLUSTER,
     ) -> None:
         """``devices``: those of a node list, which give device lines their nodes. ``zone``: of the log's times."""
-        self._attempts = OpenHamiAttempts(scheduler, devices or {}, zone)
+        self._attempts = OpenHamiAttempts(cluster, scheduler, devices or {}, zone)
         self._steps = _steps(self._attempts)
 
     @property

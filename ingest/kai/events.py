@@ -14,7 +14,6 @@ from ingest.node_states import EmittedStates
 from schemas.codec.chunking import HEAD_BYTES, refusal_runs, runs
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import (
-    DEFAULT_CLUSTER,
     PICKED,
     REFUSED,
     AttemptConcluded,
@@ -38,14 +37,16 @@ _ROW_BYTES: Final = 4
 _NODE_BYTES: Final = 64
 
 
-def events_of(attempt: KaiAttempt, states: StateMemo, emitted: EmittedStates, node_count: int = 0) -> Iterator[Event]:
+def events_of(
+    attempt: KaiAttempt, cluster: str, states: StateMemo, emitted: EmittedStates, node_count: int = 0
+) -> Iterator[Event]:
     """``node_count`` is how many nodes the session has; 0 where the log does not say it."""
-    head = _head(attempt)
+    head = _head(attempt, cluster)
     request = request_of(attempt)
     nodes = node_verdicts(attempt, request, states)
     for node in nodes:
         if node.verdicts and emitted.is_due(state := node.shared.state, attempt.started_at):
-            yield state.event(SCHEDULER, attempt.started_at)
+            yield state.event(cluster, SCHEDULER, attempt.started_at)
     devices = list(_devices_judged(head, request, nodes))
     judged = list(_nodes_judged(head, nodes))
     yield from devices
@@ -67,13 +68,13 @@ def is_complete(attempt: KaiAttempt) -> bool:
     return attempt.is_concluded and bool(attempt.judged() or attempt.has_tags)
 
 
-def _head(attempt: KaiAttempt) -> dict[str, Any]:
+def _head(attempt: KaiAttempt, cluster: str) -> dict[str, Any]:
     namespace, _, name = attempt.pod.partition("/")
     # Tagged lines have neither a session nor a time: only their place in the log keeps two attempts of a pod apart.
     key = "/".join((attempt.pod, attempt.session or f"line {attempt.ordinal}"))
     return {
-        "cluster": DEFAULT_CLUSTER,
-        "attempt_id": attempt_id(DEFAULT_CLUSTER, SCHEDULER, key, attempt.started_at),
+        "cluster": cluster,
+        "attempt_id": attempt_id(cluster, SCHEDULER, key, attempt.started_at),
         "pod": PodRef(namespace=namespace, name=name),
         "scheduler": SCHEDULER,
         "reader": SOURCE,

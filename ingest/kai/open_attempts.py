@@ -36,12 +36,12 @@ class SessionMemory:
 class OpenSessions:
     """Events of attempts that are over are appended to ``finished`` until ``take`` is called."""
 
-    def __init__(self, gpu_memory_mib: Mapping[str, int]) -> None:
+    def __init__(self, cluster: str, gpu_memory_mib: Mapping[str, int]) -> None:
         """``gpu_memory_mib``: memory of each GPU as KAI counts it, by node."""
         self.counts = Counts()
         self.memory = SessionMemory()
         self.finished: list[Event] = []
-        self._gpu_memory_mib = gpu_memory_mib
+        self._cluster, self._gpu_memory_mib = cluster, gpu_memory_mib
 
     def apply(self, message: ParsedMessage) -> bool:
         """Add a message to its session; False where it changes nothing."""
@@ -81,7 +81,7 @@ class OpenSessions:
             self._finish(attempt, session, states)
 
     def _finish(self, attempt: KaiAttempt, session: Session, states: StateMemo) -> None:
-        self.finished.extend(events_of(attempt, states, self.memory.states, session.node_count))
+        self.finished.extend(events_of(attempt, self._cluster, states, self.memory.states, session.node_count))
         if is_complete(attempt):
             self.counts.attempts_complete += 1
         else:

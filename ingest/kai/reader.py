@@ -18,7 +18,7 @@ from ingest.kai.grammar import PATTERNS, MessagePattern, ParsedMessage, is_kai_f
 from ingest.kai.open_attempts import OpenSessions, SessionMemory
 from ingest.lines.blocks import Lines
 from ingest.protocol import EVENT, NOISE, Counts
-from schemas.events import Event
+from schemas.events import DEFAULT_CLUSTER, Event
 
 MAX_LONG_TEXT: Final = 256 * 1024
 """Bytes of one message over all its lines."""
@@ -52,9 +52,9 @@ def is_kai_line(line: bytes) -> bool:
 class KaiLog:
     """Reads KAI-Scheduler's log. See ``ingest.protocol.LogReader``."""
 
-    def __init__(self, memory_labels: Mapping[str, int] | None = None) -> None:
+    def __init__(self, memory_labels: Mapping[str, int] | None = None, *, cluster: str = DEFAULT_CLUSTER) -> None:
         """``memory_labels``: by node, the label ``nvidia.com/gpu.memory`` (MiB per GPU), where it is known."""
-        self._attempts = OpenSessions(totals_of_labels(memory_labels or {}))
+        self._attempts = OpenSessions(cluster, totals_of_labels(memory_labels or {}))
         self._pending: LogMessage | None = None
         self._last_time: datetime | None = None
         self._forms = CONSOLE, JSON

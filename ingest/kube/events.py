@@ -9,7 +9,6 @@ from ingest.kube.open_attempts import EventGroup
 from ingest.kube.scheduling_events import SchedulingEvent
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import (
-    DEFAULT_CLUSTER,
     REFUSED,
     AttemptConcluded,
     AttemptEvent,
@@ -33,7 +32,7 @@ _CONCLUDING: Final = ("failed", "refused", "fits", "chosen", "failed by code")
 
 
 def events_of(
-    group: EventGroup, facts: PodFacts, known_by: datetime, before: AttemptConcluded | None = None
+    cluster: str, group: EventGroup, facts: PodFacts, known_by: datetime, before: AttemptConcluded | None = None
 ) -> Iterator[Event]:
     """An attempt, and an observation of each pod that was preempted.
 
@@ -41,12 +40,12 @@ def events_of(
     ``before`` is the pod's latest attempt that chose a node: a bind without other events is the end of that attempt.
     """
     for event in group.of("preempted"):
-        yield _preempted_pod(event, facts)
+        yield _preempted_pod(cluster, event, facts)
     bind = max(group.of("bound", "not bound"), key=lambda event: event.time, default=None)
     if bind and before and group.kinds <= {"bound", "not bound", "preempted"} and _is_bind_of(bind, before):
         yield _bind(_head_of(before), bind, bind.node or before.chosen or facts.node)
     elif first := next((event for event in group.events if event.kind != "preempted"), None):
-        yield from _attempt(group, facts, _head(group, first, facts, known_by), bind)
+        yield from _attempt(group, facts, _head(cluster, group, first, facts, known_by), bind)
 
 
 def _attempt(
@@ -72,13 +71,13 @@ def _head_of(attempt: AttemptConcluded) -> dict[str, Any]:
     }
 
 
-def _preempted_pod(event: SchedulingEvent, facts: PodFacts) -> PodObserved:
+def _preempted_pod(cluster: str, event: SchedulingEvent, facts: PodFacts) -> PodObserved:
     condition = Condition(
         type=PREEMPTED, status="True", reason=event.reason, message=event.text, last_transition_at=event.time
     )
-    return PodObserved(cluster=DEFAULT_CLUSTER,
-        pod=_pod(event, facts), observed_at=event.time, phase="", node=event.node or facts.node,
-        conditions=[condition],
+    return PodObserved(
+        cluster=cluster, pod=_pod(event, facts), observed_at=event.time, phase="",
+        node=event.node or facts.node, conditions=[condition],
     )  # fmt: skip
 
 
@@ -86,12 +85,14 @@ def _pod(event: SchedulingEvent, facts: PodFacts) -> PodRef:
     return event.pod if event.pod.uid or facts.ref is None else facts.ref
 
 
-def _head(group: EventGroup, first: SchedulingEvent, facts: PodFacts, known_by: datetime) -> dict[str, Any]:
+def _head(
+    cluster: str, group: EventGroup, first: SchedulingEvent, facts: PodFacts, known_by: datetime
+) -> dict[str, Any]:
     """The fields that all events of the attempt share."""
     pod = _pod(first, facts)
     return {
-        "cluster": DEFAULT_CLUSTER,
-        "attempt_id": attempt_id(DEFAULT_CLUSTER, first.scheduler, pod.uid or str(pod), known_by),
+        "cluster": cluster,
+        "attempt_id": attempt_id(cluster, first.scheduler, pod.uid or str(pod), known_by),
         "pod": pod,
         "scheduler": first.scheduler,
         "reader": SOURCE,

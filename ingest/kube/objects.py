@@ -8,7 +8,7 @@ from hami import registered_event
 from hami.annotations import GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
 from hami.node_registration import read_node
 from hami.vendor_catalog import vendors_on_node
-from schemas.events import DEFAULT_CLUSTER, Condition, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
+from schemas.events import Condition, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
 
 Json = Mapping[str, Any]
 
@@ -83,14 +83,14 @@ def pod_ref(pod: Json) -> PodRef | None:
     return PodRef(namespace=namespace, name=name, uid=text(metadata, "uid")) if namespace and name else None
 
 
-def pod_observed(pod: Json) -> PodObserved | None:
+def pod_observed(pod: Json, cluster: str) -> PodObserved | None:
     """None for an object that is not a pod."""
     ref, observed = pod_ref(pod), changed_at(pod)
     if ref is None or observed is None:
         return None
-    return PodObserved(cluster=DEFAULT_CLUSTER,
-        pod=ref, observed_at=observed, phase=text(pod, "status", "phase"), node=text(pod, "spec", "nodeName"),
-        conditions=conditions(pod),
+    return PodObserved(
+        cluster=cluster, pod=ref, observed_at=observed, phase=text(pod, "status", "phase"),
+        node=text(pod, "spec", "nodeName"), conditions=conditions(pod),
     )  # fmt: skip
 
 
@@ -99,18 +99,18 @@ def quantities(found: Json, name: str) -> dict[str, str]:
     return {key: str(amount) for key, amount in amounts.items() if isinstance(amount, str | int | float)}
 
 
-def node_observed(node: Json) -> NodeObserved | None:
+def node_observed(node: Json, cluster: str) -> NodeObserved | None:
     """None for an object that is not a node."""
     name, observed = text(node, "metadata", "name"), changed_at(node)
     if not name or observed is None:
         return None
-    return NodeObserved(cluster=DEFAULT_CLUSTER,
-        node=name, observed_at=observed, capacity=quantities(node, "capacity"),
+    return NodeObserved(
+        cluster=cluster, node=name, observed_at=observed, capacity=quantities(node, "capacity"),
         allocatable=quantities(node, "allocatable"), conditions=conditions(node),
     )  # fmt: skip
 
 
-def node_registered(node: Json) -> NodeRegistered | None:
+def node_registered(node: Json, cluster: str) -> NodeRegistered | None:
     """The devices in the node's registrations, of all vendors; None where there is none.
 
     It shows the annotations as they stand. A scheduler may count fewer devices: it also applies the handshake's rules.
@@ -123,7 +123,7 @@ def node_registered(node: Json) -> NodeRegistered | None:
     if not name or observed is None or (devices is None and reading.problem is None):
         return None
     return registered_event.node_registered(
-        name, observed, devices.registration if devices else None,
+        cluster, name, observed, devices.registration if devices else None,
         cause=str(reading.problem or ""), handshake=text(annotations, HANDSHAKE),
     )  # fmt: skip
 

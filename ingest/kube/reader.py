@@ -39,7 +39,8 @@ class _ConditionRefusal:
 class KubeEvents:
     """``now`` is in seconds on any clock that never goes back; the times in events come from the objects alone."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: str = DEFAULT_CLUSTER) -> None:
+        self._cluster = cluster
         self.outcomes: Counter[tuple[ObjectKind, Outcome]] = Counter()
         self.counts = Counts()
         """The same without the kinds, as all readers have it; ``lines`` are objects."""
@@ -79,7 +80,7 @@ class KubeEvents:
         return self._counted(
             [
                 PodObserved(
-                    cluster=DEFAULT_CLUSTER, pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True
+                    cluster=self._cluster, pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True
                 )
             ]
         )
@@ -101,7 +102,7 @@ class KubeEvents:
         return events
 
     def _pod(self, pod: Mapping[str, Any], now: float) -> Iterator[Event]:
-        observed = objects.pod_observed(pod)
+        observed = objects.pod_observed(pod, self._cluster)
         if observed is None:
             self._note("pod", "unknown", pod)
             return
@@ -111,12 +112,12 @@ class KubeEvents:
         yield from self._news("pod", pod, {f"pod {observed.pod.uid or observed.pod}": observed})
 
     def _node(self, node: Mapping[str, Any], _now: float) -> Iterator[Event]:
-        observed = objects.node_observed(node)
+        observed = objects.node_observed(node, self._cluster)
         if observed is None:
             self._note("node", "unknown", node)
             return
         observations: dict[str, Observation] = {f"node {observed.node}": observed}
-        if registered := objects.node_registered(node):
+        if registered := objects.node_registered(node, self._cluster):
             observations[f"devices {observed.node}"] = registered
         yield from self._news("node", node, observations)
 
@@ -187,7 +188,8 @@ class KubeEvents:
             # With another UID they are about another pod of the same name, an earlier or a later one.
             is_same_pod = not ref.uid or facts.ref is None or facts.ref.uid == ref.uid
             known_by = self._known_by(group, ref.uid or pod)
-            for event in events_of(group, facts if is_same_pod else PodFacts(), known_by, self._chosen.get(pod)):
+            before = self._chosen.get(pod)
+            for event in events_of(self._cluster, group, facts if is_same_pod else PodFacts(), known_by, before):
                 if isinstance(event, AttemptConcluded) and event.chosen:
                     _remember(self._chosen, pod, event)
                 yield event

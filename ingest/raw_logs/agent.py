@@ -15,14 +15,14 @@ from broker.record import Record
 from ingest.protocol import NOISE, UNKNOWN, Counts, Sink
 from ingest.raw_logs.container_readers import ContainerReaders
 from ingest.raw_logs.shippers import lines_of_record
-from schemas.events import Event
+from schemas.events import DEFAULT_CLUSTER, Event
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
 class _Partition:
-    readers: ContainerReaders = field(default_factory=ContainerReaders)
+    readers: ContainerReaders
     unacknowledged: deque[Record] = field(default_factory=deque)
     is_assigned: bool = True
     """False after Kafka has given the partition to another process."""
@@ -39,8 +39,11 @@ class _Partition:
 class RawLogs:
     """``strange`` counts the records that are not the JSON of a shipper: they are skipped, and stay in the topic."""
 
-    def __init__(self, sink: Sink, clock: Callable[[], float] = time.monotonic) -> None:
-        self._sink, self._clock = sink, clock
+    def __init__(
+        self, sink: Sink, clock: Callable[[], float] = time.monotonic, *, cluster: str = DEFAULT_CLUSTER
+    ) -> None:
+        """``cluster``: of the lines whose shipper names none."""
+        self._sink, self._clock, self._cluster = sink, clock, cluster
         self._partitions: dict[int, _Partition] = {}
         self._counts_of_revoked: Counter[tuple[str, str]] = Counter()
         """The counts of partitions that were revoked."""
@@ -90,7 +93,9 @@ class RawLogs:
         self._partitions.clear()
 
     async def _take(self, record: Record) -> None:
-        partition = self._partitions.setdefault(record.partition, _Partition())
+        partition = self._partitions.get(record.partition)
+        if partition is None:
+            partition = self._partitions[record.partition] = _Partition(ContainerReaders(self._cluster))
         if partition.unacknowledged and record.offset <= partition.unacknowledged[-1].offset:
             return  # it was read before, and waits already
         partition.unacknowledged.append(record)

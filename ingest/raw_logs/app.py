@@ -77,10 +77,12 @@ async def _records(app: App, stream: StreamT[bytes]) -> AsyncIterator[Record]:
         yield Record(*about, round(message.timestamp * 1000), acknowledge)
 
 
-async def serve(sink: KafkaSink, servers: str, stop: asyncio.Event, group: str, metrics: Metrics) -> RawLogs:
+async def serve(
+    sink: KafkaSink, servers: str, stop: asyncio.Event, group: str, metrics: Metrics, *, cluster: str
+) -> RawLogs:
     """Read until ``stop`` is set, or Kafka takes no more events. Raises ``KafkaUnavailableError``."""
     failed: list[BaseException] = []
-    raw_logs = RawLogs(_StoppingSink(sink, failed, stop))
+    raw_logs = RawLogs(_StoppingSink(sink, failed, stop), cluster=cluster)
     with scratch_folder("raw-logs") as folder:
         app = create_app(servers, folder, raw_logs, group)
         await app.start()

@@ -14,7 +14,7 @@ from typing import Final
 from ingest.lines.blocks import Lines, LogPosition, Origin
 from ingest.raw_logs.shippers import ShippedLine, ShippedLog
 from ingest.readers import WaitingReader, source_of
-from schemas.events import Event
+from schemas.events import DEFAULT_CLUSTER, Event
 
 MAX_CONTAINERS: Final = 2_000
 """With an open log; beyond it the one that was silent longest is closed."""
@@ -51,7 +51,9 @@ class _OpenLog:
 class ContainerReaders:
     """``lines`` counts by source and outcome; a line of a log that is not read counts as ``other`` of source ``""``."""
 
-    def __init__(self) -> None:
+    def __init__(self, cluster: str = DEFAULT_CLUSTER) -> None:
+        """``cluster``: of the lines whose shipper names none."""
+        self._cluster = cluster
         self._logs: OrderedDict[ShippedLog, _OpenLog] = OrderedDict()
         """The one that was silent longest first."""
         self.lines: Counter[tuple[str, str]] = Counter()
@@ -83,14 +85,14 @@ class ContainerReaders:
         text = _joined(log, line, offset)
         if text is None:
             return
-        if reader := self._reader(log, text):
+        if reader := self._reader(log, line.container.cluster or self._cluster, text):
             yield from self._read(log, reader, line, text)
             log.waits = {name: log.waits.get(name, offset) for name in reader.waits_for()}
 
-    def _reader(self, log: _OpenLog, text: bytes) -> WaitingReader | None:
+    def _reader(self, log: _OpenLog, cluster: str, text: bytes) -> WaitingReader | None:
         """The log's reader, chosen by the first line that shows its source; None for a line that is not read."""
         if log.reader is None and log.undecided_lines < MAX_UNDECIDED_LINES and (source := source_of(text)):
-            log.source, log.reader = source.name, source.create()
+            log.source, log.reader = source.name, source.create(cluster)
         if log.reader is None:
             log.undecided_lines += 1
             self.lines["", "other"] += 1

@@ -3,6 +3,9 @@
 - Fluent Bit: ``log`` or ``message``, ``time``, ``kubernetes`` with ``namespace_name``, ``pod_name``, ``container_name``
 - Vector: ``message``, ``timestamp``, ``kubernetes`` with ``pod_namespace``, ``pod_name``, ``container_name``
 - OpenTelemetry Collector (``otlp_json``): ``resourceLogs`` with attributes ``k8s.*`` and many log records
+
+Where several clusters ship to one topic, each record names its cluster: OpenTelemetry in ``k8s.cluster.name``, the
+others in ``cluster_name``, beside ``kubernetes`` or in it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,6 +13,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
 import orjson
+
+from process.cluster_name import as_cluster_name
 
 _NANOSECONDS: Final = 1_000_000_000
 _LAST_SECOND: Final = 253_370_764_800  # the year 9999
@@ -23,9 +28,10 @@ class ShippedLog(NamedTuple):
     namespace: str
     pod: str
     container: str
+    cluster: str = ""
 
     def __str__(self) -> str:
-        return "/".join(self)
+        return "/".join(self[:3])
 
 
 class ShippedLine(NamedTuple):
@@ -64,6 +70,7 @@ def _plain(fields: dict[str, Any], text: str) -> ShippedLine:
         _text(kubernetes, "namespace_name") or _text(kubernetes, "pod_namespace"),
         _text(kubernetes, "pod_name"),
         _text(kubernetes, "container_name"),
+        as_cluster_name(_text(fields, "cluster_name") or _text(kubernetes, "cluster_name")),
     )
     # Each shipper's default first; the names can be configured.
     stamps = (fields.get(key) for key in ("time", "timestamp", "@timestamp", "date"))
@@ -76,8 +83,9 @@ def _plain(fields: dict[str, Any], text: str) -> ShippedLine:
 def _otlp(fields: dict[str, Any]) -> Iterator[ShippedLine]:
     for resource in _objects(fields.get("resourceLogs")):
         attributes = _attributes(_object(resource.get("resource")).get("attributes"))
-        names = ("k8s.namespace.name", "k8s.pod.name", "k8s.container.name")
-        container = ShippedLog(*(attributes.get(name, "") for name in names))
+        namespace, pod, name = (attributes.get(f"k8s.{part}.name", "") for part in ("namespace", "pod", "container"))
+        cluster = as_cluster_name(attributes.get("k8s.cluster.name", ""))
+        container = ShippedLog(namespace, pod, name, cluster)
         start = "k8s.pod.label."
         alternative = "k8s.pod.labels."
         labels = {

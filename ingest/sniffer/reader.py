@@ -58,10 +58,10 @@ _STATE: Final = TypeAdapter(_State)
 class SnifferLog:
     """Reads scheduler-sniffer's log and requests. See ``ingest.protocol.LogReader``."""
 
-    def __init__(self, namespace: str = UNNAMED_NAMESPACE) -> None:
+    def __init__(self, namespace: str = UNNAMED_NAMESPACE, *, cluster: str = DEFAULT_CLUSTER) -> None:
         """``namespace``: of pods whose lines name none."""
         self.counts = Counts()
-        self._namespace = namespace
+        self._namespace, self._cluster = namespace, cluster
         self._state = _State()
 
     def feed(self, lines: Lines) -> Iterable[Event]:
@@ -119,9 +119,9 @@ class SnifferLog:
             # Later lines with this name are about another pod.
             # The sniffer names no UID.
             del self._state.pods[str(ref)]
-        return PodObserved(cluster=DEFAULT_CLUSTER,
-            pod=ref, observed_at=_after(pod, _apart(time, message)), phase=pod.phase, node=pod.node,
-            conditions=list(pod.conditions.values()), deleted=is_gone,
+        return PodObserved(
+            cluster=self._cluster, pod=ref, observed_at=_after(pod, _apart(time, message)), phase=pod.phase,
+            node=pod.node, conditions=list(pod.conditions.values()), deleted=is_gone,
         )  # fmt: skip
 
     def _node(self, message: SnifferMessage, time: datetime) -> NodeObserved:
@@ -130,9 +130,9 @@ class SnifferLog:
             node.conditions[message.event] = _condition(message)
         node.capacity.update(_starting(message, _CAPACITY))
         node.allocatable.update(_starting(message, _ALLOCATABLE))
-        return NodeObserved(cluster=DEFAULT_CLUSTER,
-            node=message.name, observed_at=_after(node, _apart(time, message)), capacity=dict(node.capacity),
-            allocatable=dict(node.allocatable), conditions=list(node.conditions.values()),
+        return NodeObserved(
+            cluster=self._cluster, node=message.name, observed_at=_after(node, _apart(time, message)),
+            capacity=dict(node.capacity), allocatable=dict(node.allocatable), conditions=list(node.conditions.values()),
         )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 import orjson
 
 from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.identity import Identity
 from scheduler.publish.spool.group_commit import GroupCommit
 from scheduler.publish.spool.segments import sync_folder
 from schemas.events import PodRef
@@ -177,7 +178,8 @@ def _opened_line(bind: OpenBind) -> dict[str, Any]:
         "namespace": attempt.pod.namespace,
         "pod": attempt.pod.name,
         "uid": attempt.pod.uid,
-        "scheduler": attempt.scheduler,
+        "cluster": attempt.by.cluster,
+        "scheduler": attempt.by.scheduler,
         "started_at": attempt.started_at.isoformat(),
         "node": bind.node,
         "bind_started_at": bind.started_at.isoformat(),
@@ -203,5 +205,6 @@ def _apply_line(found: dict[str, OpenBind], line: bytes) -> None:
 
 def _open_bind(line: dict[str, Any]) -> OpenBind:
     pod = PodRef(namespace=line["namespace"], name=line["pod"], uid=line["uid"])
-    attempt = AttemptRef(line["attempt"], pod, line["scheduler"], datetime.fromisoformat(line["started_at"]))
+    by = Identity(line["cluster"], line["scheduler"])
+    attempt = AttemptRef(line["attempt"], pod, by, datetime.fromisoformat(line["started_at"]))
     return OpenBind(attempt, line["node"], datetime.fromisoformat(line["bind_started_at"]))

@@ -1,5 +1,6 @@
 """From a decision to Kafka: events are built, spooled on disk, and published by one task.
 
+identity          which scheduler of which cluster publishes
 attempt           the identity of an attempt
 event_builder     a decision as events: the way in (pure)
 device_records    the verdicts on devices as records (pure)

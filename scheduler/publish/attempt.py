@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from schemas.events import DEFAULT_CLUSTER, PodRef
+from scheduler.publish.identity import Identity
+from schemas.events import PodRef
 from schemas.ids import attempt_id
 
 
@@ -14,21 +15,21 @@ class AttemptRef:
 
     id: str
     pod: PodRef
-    scheduler: str
+    by: Identity
     started_at: datetime
 
     @classmethod
-    def of(cls, scheduler: str, pod: PodRef, started_at: datetime) -> "AttemptRef":
+    def of(cls, by: Identity, pod: PodRef, started_at: datetime) -> "AttemptRef":
         """The attempt that starts now; its id is derived from the arguments."""
-        return cls(attempt_id(DEFAULT_CLUSTER, scheduler, pod.uid, started_at), pod, scheduler, started_at)
+        return cls(attempt_id(by.cluster, by.scheduler, pod.uid, started_at), pod, by, started_at)
 
     @property
     def common_fields(self) -> dict[str, Any]:
         """The fields that every event about the attempt has."""
         return {
-            "cluster": DEFAULT_CLUSTER,
+            "cluster": self.by.cluster,
             "attempt_id": self.id,
             "pod": self.pod,
-            "scheduler": self.scheduler,
+            "scheduler": self.by.scheduler,
             "started_at": self.started_at,
         }

@@ -11,6 +11,7 @@ import orjson
 
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.node_entry import NodeEntry, RegisteredKind
+from scheduler.publish.identity import Identity
 from scheduler.publish.record_columns import INT64_MAX, Ints, json_array
 from schemas.codec.records import encode_value
 from schemas.events import DeviceKind, MigInstanceProfile, MigSpan, MigUse, NodeStateChanged
@@ -29,8 +30,7 @@ _CHANGING: Final = {
 class Life:
     """One run of a scheduler. epoch: microseconds since 1970 of its start; revisions are counted within it."""
 
-    cluster: str
-    scheduler: str
+    by: Identity
     epoch: int
 
 
@@ -95,10 +95,10 @@ class StateBuilder:
         empty = ("kinds", "uuid", "kind", "mig", "pair_scores", *_REGISTERED, *_CHANGING)
         fields: dict[str, Any] = {field: [] for field in empty}
         return NodeStateChanged.model_construct(
-            cluster=self._life.cluster,
+            cluster=self._life.by.cluster,
             node=node,
             observed_at=observed_at,
-            scheduler=self._life.scheduler,
+            scheduler=self._life.by.scheduler,
             epoch=self._life.epoch,
             revision=revision,
             **fields,

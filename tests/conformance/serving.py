@@ -13,6 +13,7 @@ from scheduler.bind.binder import Binder, LockPolicy
 from scheduler.cluster.claims import Claims
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.metrics import Metrics
+from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
 from schemas.codec.records import encode
@@ -90,7 +91,7 @@ def replied(case: Case, columns: ClusterColumns) -> tuple[dict[str, Any], OnePod
     api, clock = OnePod(case), datetime.fromisoformat(case["clock"])
     binder = Binder(api, LockPolicy())
     parts = (columns, api, Claims(), binder, Records(Encoding(), _METRICS), lambda: clock)
-    scheduler = Scheduler("hami-scheduler", policy_of(case), *parts)
+    scheduler = Scheduler(Identity("default", "hami-scheduler"), policy_of(case), *parts)
     body = {"Pod": pod_object(case["pod"]), "Nodes": None, "NodeNames": case["node_names"]}
     asked = extender_protocol.read_filter(orjson.dumps(body))
     reply: dict[str, Any] = orjson.loads(asyncio.run(scheduler.filter(asked)))

@@ -23,6 +23,7 @@ from scheduler.extender_protocol import FilterRequest
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
 from tests.support.builders.kube_objects import Json, a_container, a_device, a_node, a_pod
@@ -144,13 +145,13 @@ class Race:
         self.draw, self.ledger, clock, metrics = random.Random(seed), Ledger(), Clock(), Metrics()
         self.clock = clock
         event_writer, columns, claims = cast("SpoolWriter", SlowEventWriter(self.draw)), ClusterColumns(), Claims()
-        self.watch = Late(Observer("racing", columns, claims, event_writer, clock))
+        self.watch = Late(Observer(Identity("default", "racing"), columns, claims, event_writer, clock))
         self.cluster = SlowCluster(self.watch, self.draw)
         self.cluster.apply(parse(yaml.safe_dump_all(map(a_small_node, NODES)).encode(), Path("cluster.yaml")))
         self.watch.deliver(len(NODES))
         binder = Binder(self.cluster, LockPolicy(), clock)
         parts = (columns, self.cluster, claims, binder, Records(event_writer, metrics), clock)
-        self.scheduler = Scheduler("racing", SchedulingPolicy(), *parts)
+        self.scheduler = Scheduler(Identity("default", "racing"), SchedulingPolicy(), *parts)
         self.pods: dict[str, Json] = {}
 
     async def trial(self, number: int, callers: int) -> None:

@@ -17,6 +17,7 @@ from scheduler.http.app import create_app
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
@@ -41,17 +42,19 @@ class Serving:
         max_body_bytes: int = 10**6,
         simulates_whole_nodes: bool = False,
         started_at: datetime = NOW,
+        cluster_name: str = "default",
     ) -> None:
         self.clock, self.metrics = Clock(), Metrics()
         self.clock.now = started_at
         self.spool = Spool(folder / "spool", clock=self.clock)
         event_writer = SpoolWriter(self.spool, self.clock, self.metrics)
         self.columns, claims = ClusterColumns(), Claims()
-        self.cluster = FileCluster(Observer("hami-scheduler", self.columns, claims, event_writer, self.clock))
+        identity = Identity(cluster_name, "hami-scheduler")
+        self.cluster = FileCluster(Observer(identity, self.columns, claims, event_writer, self.clock))
         self.edit(*objects)
         binder = Binder(self.cluster, LockPolicy(), self.clock)
         self.scheduler = Scheduler(
-            "hami-scheduler",
+            identity,
             SchedulingPolicy(),
             self.columns,
             self.cluster,

@@ -22,6 +22,7 @@ from scheduler.extender_protocol import read_filter
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.observe import Observer
+from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import Spool, now_utc
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
@@ -62,7 +63,7 @@ class OnApi:
         metrics, self.claims, self.columns = Metrics(), Claims(), ClusterColumns()
         self.spool = Spool(folder / f"spool{identity}")
         event_writer = SpoolWriter(self.spool, now_utc, metrics)
-        observer = Observer("hami-scheduler", self.columns, self.claims, event_writer, now_utc)
+        observer = Observer(Identity("default", "hami-scheduler"), self.columns, self.claims, event_writer, now_utc)
         self.election = Election(client, LEASE, identity, terms) if identity else None
         self.cluster = KubernetesCluster(client, observer, self.claims, self.election)
         self.binder = Binder(self.cluster, LockPolicy())
@@ -70,7 +71,7 @@ class OnApi:
         self.recovery = BindRecovery(self.binds, self.cluster, event_writer, now_utc)
         records = Records(event_writer, metrics, binds=self.binds)
         parts = (self.columns, self.cluster, self.claims, self.binder, records, now_utc)
-        self.scheduler = Scheduler("hami-scheduler", SchedulingPolicy(), *parts)
+        self.scheduler = Scheduler(Identity("default", "hami-scheduler"), SchedulingPolicy(), *parts)
 
     async def filter(self, pod: Json, nodes: tuple[str, ...] = ("node1",)) -> Json:
         body = {"Pod": pod, "NodeNames": nodes}

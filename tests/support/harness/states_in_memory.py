@@ -3,12 +3,13 @@
 from collections.abc import Iterable
 
 from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.publish.identity import Identity
 from scheduler.publish.state_builder import Life, StateBuilder
 from schemas.codec.records import decode, encode
 from schemas.events import Event, NodeStateChanged
 from tests.support.builders.kube_objects import STARTED
 
-LIFE = Life("default", "hami-scheduler", 1_795_230_000_000_000)
+LIFE = Life(Identity("default", "hami-scheduler"), 1_795_230_000_000_000)
 
 
 def read_back(events: Iterable[Event]) -> list[Event]:

@@ -15,6 +15,7 @@ from scheduler import device_config
 from scheduler.cluster.claims import Claims
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.observe import Observer
+from scheduler.publish.identity import Identity
 from schemas.codec.records import decode, encode
 from schemas.events import Event, NodeRegistered
 
@@ -47,7 +48,7 @@ def a_node(annotations: Mapping[str, str], capacity: Mapping[str, str] | None = 
 
 def of_the_scheduler(node: dict[str, Any]) -> NodeRegistered:
     collector = Collector()
-    observer = Observer("hami", ClusterColumns(VENDORS), Claims(), collector, lambda: NOW)  # type: ignore[arg-type]
+    observer = Observer(Identity("default", "hami"), ClusterColumns(VENDORS), Claims(), collector, lambda: NOW)  # type: ignore[arg-type]
     observer.node_changed(node)
     (event,) = (event for event in collector.events if isinstance(event, NodeRegistered))
     return event
@@ -148,7 +149,7 @@ def test_both_sources_report_the_same_devices_of_every_vendor(
 def test_a_column_takes_the_largest_index_that_fits() -> None:
     found = decode_registration('[{"id":"GPU-a"},{"id":"GPU-b","index":18446744073709551615}]')
     assert isinstance(found, Registration)
-    record = encode(node_registered("node1", NOW, found))
+    record = encode(node_registered("default", "node1", NOW, found))
     event = decode(record.value, record.headers)
     assert isinstance(event, NodeRegistered)
     assert event.index.tolist() == [0, 2**63 - 1]

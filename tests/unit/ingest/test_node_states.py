@@ -58,7 +58,7 @@ def test_a_revision_follows_from_the_content_alone_and_fits_into_a_json_number()
 
 
 def test_what_the_log_does_not_report_of_a_device_is_marked_as_not_reported() -> None:
-    event = a_state().event("hami-scheduler", NOON)
+    event = a_state().event("default", "hami-scheduler", NOON)
     assert (event.epoch, event.observed_at, event.memory_used_mib.tolist()) == (0, NOON, [100])
     unreported = (event.index, event.numa, event.cores_used_percent, event.slots_used)
     assert [column.tolist() for column in unreported] == [[-1]] * 4

@@ -18,6 +18,7 @@ from scheduler.judge.decision import SchedulingPolicy
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
+from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from scheduler.service import Records, Scheduler
@@ -38,11 +39,13 @@ class Audited:
         self.clock, metrics, columns, claims = Clock(), Metrics(), ClusterColumns(), Claims()
         self.spool = Spool(folder, clock=self.clock)
         event_writer = SpoolWriter(self.spool, self.clock, metrics)
-        self.checks = NodeChecks("hami", CheckPolicy(), columns, event_writer, self.clock, metrics)
-        self.cluster = FileCluster(Observer("hami", columns, claims, event_writer, self.clock, self.checks))
+        self.checks = NodeChecks(Identity("default", "hami"), CheckPolicy(), columns, event_writer, self.clock, metrics)
+        self.cluster = FileCluster(
+            Observer(Identity("default", "hami"), columns, claims, event_writer, self.clock, self.checks)
+        )
         binder = Binder(self.cluster, LockPolicy(), self.clock)
         parts = (columns, self.cluster, claims, binder, Records(event_writer, metrics), self.clock)
-        self.scheduler = Scheduler("hami", SchedulingPolicy(), *parts)
+        self.scheduler = Scheduler(Identity("default", "hami"), SchedulingPolicy(), *parts)
 
     def edit(self, *objects: Json) -> None:
         self.clock.advance(1)

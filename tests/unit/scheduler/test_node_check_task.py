@@ -15,6 +15,7 @@ from scheduler.devices.node_checks import registration_problems, vendor_registra
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
+from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import Spool
 from scheduler.publish.spool_writer import SpoolWriter
 from schemas.codec.records import decode
@@ -99,8 +100,12 @@ class Checked:
         self.clock, self.metrics, columns = Clock(), Metrics(), ClusterColumns()
         self.spool = Spool(folder, clock=self.clock)
         event_writer = SpoolWriter(self.spool, self.clock, self.metrics)
-        self.checks = NodeChecks("hami-scheduler", CheckPolicy(), columns, event_writer, self.clock, self.metrics)
-        self.observer = Observer("hami-scheduler", columns, Claims(), event_writer, self.clock, self.checks)
+        self.checks = NodeChecks(
+            Identity("default", "hami-scheduler"), CheckPolicy(), columns, event_writer, self.clock, self.metrics
+        )
+        self.observer = Observer(
+            Identity("default", "hami-scheduler"), columns, Claims(), event_writer, self.clock, self.checks
+        )
 
     def new_events(self) -> list[tuple[str, list[str]]]:
         """(node, codes) of each event since the last call."""

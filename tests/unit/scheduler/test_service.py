@@ -54,6 +54,19 @@ def serving(serve: Callable[..., Serving]) -> Serving:
     return found
 
 
+async def test_every_event_names_the_schedulers_cluster(serve: Callable[..., Serving]) -> None:
+    east, west = (serve(a_node("node1", devices=2), a_pod(), cluster_name=name) for name in ("east", "west"))
+    recorded = {}
+    for name, serving in (("east", east), ("west", west)):
+        await serving.filter(a_pod())
+        assert await serving.bind(a_pod()) == ""
+        recorded[name] = serving.new_events()
+        assert {event.cluster for event in recorded[name]} == {name}
+    assert not {event.id for event in recorded["east"]} & {event.id for event in recorded["west"]}
+    kinds = {type(event).__name__ for event in recorded["east"]}
+    assert kinds >= {"NodeRegistered", "NodeStateChanged", "DevicesJudged", "AttemptConcluded", "BindConcluded"}
+
+
 async def test_a_pod_that_fits_gets_exactly_one_node(serving: Serving) -> None:
     assert await serving.filter(a_pod(), ["node2", "node1"]) == EMPTY | {"NodeNames": ["node1"]}
 

@@ -29,6 +29,37 @@ def test_each_shippers_json_has_the_container_and_the_time_of_a_line(form: str) 
     assert (line.labels, line.is_partial) == ((("app", "x"),), False)
 
 
+OTEL_CLUSTER = {"key": "k8s.cluster.name", "value": {"stringValue": "Prod_East"}}
+
+
+def of_cluster(form: str) -> bytes:
+    shipped = json.loads(record(form, "hello"))
+    if form == "otel":
+        shipped["resourceLogs"][0]["resource"]["attributes"].append(OTEL_CLUSTER)
+    else:
+        shipped["cluster_name"] = "Prod_East"
+    return json.dumps(shipped).encode()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_shipper_may_name_the_cluster(form: str) -> None:
+    (line,) = lines_of_record(of_cluster(form)) or []
+    assert line.container == ShippedLog(*NAMES, "prod-east")
+
+
+async def test_logs_of_equal_pods_in_two_clusters_are_two_logs() -> None:
+    kafka, now = Kafka(), 0.0
+    east = [json.dumps(json.loads(value) | {"cluster_name": "east"}).encode() for value in values("vector")]
+    both = [value for pair in zip(east, values("vector"), strict=True) for value in pair]
+    raw_logs = RawLogs(kafka, lambda: now, cluster="west")
+    await raw_logs.read(kafka.records(both))
+    now = IDLE_SECONDS + 1
+    await raw_logs.settle()
+    ids = {name: {event.id for event in kafka.sent if event.cluster == name} for name in ("east", "west")}
+    assert len(ids["east"]) == len(ids["west"]) > 0
+    assert not ids["east"] & ids["west"]
+
+
 def test_one_otel_record_holds_many_lines_of_many_containers() -> None:
     other = ("kai", "other", "c")
     logs = {"resourceLogs": [otel_resource(["a", "b"], STARTED, NAMES), otel_resource(["c"], STARTED, other)]}

@@ -13,6 +13,7 @@ from scheduler.bind.bind_journal import FILE, BindEnd, BindJournal, OpenBind
 from scheduler.bind.bind_recovery import IN_FLIGHT, NOT_BOUND, end_of
 from scheduler.bind.binder import bind_time
 from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.identity import Identity
 from schemas.events import PodRef
 from tests.support.builders.kube_objects import STARTED, Json
 
@@ -22,7 +23,7 @@ LATER = STARTED + timedelta(milliseconds=30)
 
 def a_bind(name: str = "pod1", node: str = "node1") -> OpenBind:
     pod = PodRef(namespace="default", name=name, uid=f"uid-{name}")
-    return OpenBind(AttemptRef.of("hami-scheduler", pod, STARTED), node, BEGAN)
+    return OpenBind(AttemptRef.of(Identity("default", "hami-scheduler"), pod, STARTED), node, BEGAN)
 
 
 def a_bound_pod(node: str = "node1", when: str = bind_time(BEGAN), **status: object) -> Json:

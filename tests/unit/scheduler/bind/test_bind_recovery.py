@@ -9,6 +9,7 @@ import pytest
 from scheduler.bind.bind_journal import OpenBind
 from scheduler.bind.bind_request import BindRequest
 from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.identity import Identity
 from schemas.codec.records import decode
 from schemas.events import BindConcluded, PodRef
 from tests.support.builders.kube_objects import a_pod
@@ -32,7 +33,7 @@ async def bind_without_a_word(scheduler: OnApi, pod: Json) -> OpenBind:
     """All that a scheduler does up to the API server's yes; then it is killed."""
     content = pod["metadata"]
     ref = PodRef(namespace=content["namespace"], name=content["name"], uid=content["uid"])
-    bind = OpenBind(AttemptRef.of("hami-scheduler", ref, STARTED), "node1", datetime.now(UTC))
+    bind = OpenBind(AttemptRef.of(Identity("default", "hami-scheduler"), ref, STARTED), "node1", datetime.now(UTC))
     await scheduler.binds.open(bind)
     asked = BindRequest(ref.namespace, ref.name, ref.uid, bind.node)
     assert not (await scheduler.binder.bind(asked, bind.started_at)).error

@@ -17,6 +17,7 @@ from scheduler.judge.decision import Decision, SchedulingPolicy
 from scheduler.judge.reservation import release
 from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.event_builder import events_of
+from scheduler.publish.identity import Identity
 from schemas.codec.records import encode
 from schemas.events import AttemptConcluded, DevicesJudged, Event, NodesJudged, PodRef
 from tests.support.builders.kube_objects import STARTED
@@ -26,7 +27,9 @@ from tests.support.harness.states_in_memory import LIFE, read_back, states_of
 from tests.support.stress import examples
 
 VENDORS = (NVIDIA, HYGON)
-ATTEMPT = AttemptRef.of("hami-scheduler", PodRef(namespace="default", name="pod", uid="uid-pod"), STARTED)
+ATTEMPT = AttemptRef.of(
+    Identity("default", "hami-scheduler"), PodRef(namespace="default", name="pod", uid="uid-pod"), STARTED
+)
 INSTANCES = [(0, 1), (4, 1), (0, 4), (3, 2)]
 """Spans of memory slices: the last one is no placement of any profile."""
 

@@ -15,6 +15,7 @@ from scheduler.klog import lines
 from scheduler.klog.log_line import LogLine, float_text
 from scheduler.klog.writer import KlogWriter, headed
 from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.identity import Identity
 from schemas.events import PodRef
 from tests.support.builders.kube_objects import STARTED, Json, a_cluster, a_container, a_device, a_node, a_pod
 
@@ -23,7 +24,9 @@ A40, V100 = 45912, 32768
 
 
 def an_attempt(name: str = "deepseek") -> AttemptRef:
-    return AttemptRef.of("hami-scheduler", PodRef(namespace="llm", name=name, uid=f"uid-{name}"), STARTED)
+    return AttemptRef.of(
+        Identity("default", "hami-scheduler"), PodRef(namespace="llm", name=name, uid=f"uid-{name}"), STARTED
+    )
 
 
 def a_decision(*nodes: Json, pods: tuple[Json, ...] = (), offered: tuple[str, ...] = (), pod: Json) -> Decision:

@@ -16,6 +16,7 @@ from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.judge.request import VendorRequest
 from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.event_builder import bind_of, events_of, failure_of, request_of
+from scheduler.publish.identity import Identity
 from schemas.codec.records import MAX_VALUE_BYTES, decode, encode
 from schemas.events import (
     NOT_REASONS,
@@ -31,7 +32,9 @@ from tests.support.builders.node_states import lookup
 from tests.support.harness.states_in_memory import LIFE, read_back, states_of
 from tests.support.stress import examples
 
-ATTEMPT = AttemptRef.of("hami-scheduler", PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED)
+ATTEMPT = AttemptRef.of(
+    Identity("default", "hami-scheduler"), PodRef(namespace="default", name="pod1", uid="uid-pod1"), STARTED
+)
 
 
 def decided(columns: ClusterColumns, pod: Json, names: list[str]) -> Decision:

@@ -13,6 +13,7 @@ from prometheus_client import generate_latest
 from hami.annotations import MIG_ALLOCATIONS
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.metrics import Metrics
+from scheduler.publish.identity import Identity
 from scheduler.publish.node_states import LONGEST_AGE_HOURS, QUIET_SECONDS, NodeStates
 from scheduler.publish.spool.spool import Spool, SpoolLimits
 from scheduler.publish.spool_writer import SpoolWriter
@@ -40,7 +41,7 @@ class Writing:
         self.columns, self.clock, self.metrics = columns, Clock(), Metrics()
         self.spool = Spool(folder, clock=self.clock)
         event_writer = SpoolWriter(self.spool, self.clock, self.metrics)
-        life = Life("default", "hami-scheduler", epoch)
+        life = Life(Identity("default", "hami-scheduler"), epoch)
         self.states = NodeStates(life, columns, event_writer, self.clock, self.metrics, lambda: self.problem())
 
     def new(self) -> list[NodeStateChanged]:
@@ -240,7 +241,7 @@ def test_a_full_spool_gives_up_device_rows_and_keeps_the_states_that_they_refer_
     with contextlib.closing(Spool(tmp_path / "full", limits, Clock())) as spool:
         columns, clock, metrics = a_cluster(a_node("node1", devices=1)), Clock(), Metrics()
         NodeStates(
-            Life("default", "s", EPOCH), columns, SpoolWriter(spool, clock, metrics), clock, metrics
+            Life(Identity("default", "s"), EPOCH), columns, SpoolWriter(spool, clock, metrics), clock, metrics
         ).write_changed()
         for part in range(20):
             spool.append([detail(part=part, devices=1_000)])
