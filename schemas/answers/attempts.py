@@ -99,6 +99,11 @@ class DeviceLog(Answer):
     cores_used_percent: int | None
     slots_total: int | None
     slots_used: int | None
+    device_index: int | None = Field(
+        description="The device's number on its node, or else the one that the log prints of it."
+    )
+    memory_requested_mib: int | None = Field(description="Of this device, where a log says it for each of them.")
+    cores_requested_percent: int | None
 
 
 class FullSchedulerLog(SchedulerLog):

@@ -1,8 +1,8 @@
 """The verdicts on devices: one container against the devices of a run of nodes."""
 
 from collections.abc import Callable, Iterator
-from itertools import islice
-from typing import Annotated, ClassVar, NamedTuple, Self
+from itertools import islice, repeat
+from typing import Annotated, ClassVar, Final, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -20,6 +20,9 @@ from schemas.events.node_states import NodeStateChanged
 
 NO_STATE = -1
 """In ``revision``: the source has no state of the node."""
+
+_PRINTED: Final = ("printed_index", "memory_requested_mib", "cores_requested_percent")
+"""The columns of what a log prints with a device's verdict."""
 
 StateOf = Callable[[str, int], NodeStateChanged | None]
 """The state of a node by its name and revision, of the scheduler and epoch that the verdicts name; None where it is not
@@ -41,6 +44,11 @@ class DeviceRow(NamedTuple):
     cores_used_percent: int | None
     slots_total: int | None
     slots_used: int | None
+    device_index: int | None = None
+    """The device's number on its node, or else the one that the source prints of it."""
+    memory_requested_mib: int | None = None
+    """Of this device, where the source says it for each of them."""
+    cores_requested_percent: int | None = None
 
 
 class DevicesJudged(AttemptEvent):
@@ -82,6 +90,14 @@ class DevicesJudged(AttemptEvent):
     """Index into ``verdicts``."""
     device: Annotated[Integers, Field(default_factory=list, validate_default=True)]
     """The row's device, as its position in the node's state; empty where each node's rows are its devices in order."""
+    # Only of a log that prints them: the scheduler's own records have states with the number and one request for all.
+    printed_index: Integers = Field(default_factory=list, validate_default=True)
+    """The number that a log prints with the row's device: in HAMi's its place in the order in which devices were tried;
+    -1 where it prints none. Empty where it prints none of any row."""
+    memory_requested_mib: Integers = Field(default_factory=list, validate_default=True)
+    """What was requested of the row's device; -1 where the source does not say it. Empty where ``request`` says it."""
+    cores_requested_percent: Integers = Field(default_factory=list, validate_default=True)
+    """In the same way."""
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
@@ -101,6 +117,9 @@ class DevicesJudged(AttemptEvent):
             check_lengths({"device": self.device}, len(self.verdict))
             if self.device.min() < 0:
                 raise ValueError("device is a position, never negative")
+        for name in _PRINTED:
+            if len(column := getattr(self, name)):
+                check_lengths({name: column}, len(self.verdict))
         if self.revision.size and self.revision.min() < NO_STATE:
             raise ValueError("a revision is a count, or -1 for none")
         return self
@@ -112,13 +131,18 @@ class DevicesJudged(AttemptEvent):
     def each_device(self, state_of: StateOf) -> Iterator[DeviceRow]:
         """The rows as objects, in the order of the record, for readers that prefer objects to columns."""
         verdicts = iter(self.verdict.tolist())
+        columns = [getattr(self, name) for name in _PRINTED]
+        printed = zip(*(column if len(column) else repeat(NOT_REPORTED) for column in columns), strict=False)
         positions = iter(self.device.tolist()) if self.device.size else None
         per_node = zip(self.nodes, self.revision.tolist(), self.rows.tolist(), strict=True)
         for node, revision, rows in per_node:
             state = state_of(node, revision) if revision != NO_STATE else None
             devices = islice(positions, rows) if positions else range(rows)
             for device, code in zip(devices, verdicts, strict=False):
-                yield _row(node, self.verdicts[code], state, device)
+                index, memory, cores = map(_reported, next(printed))
+                row = _row(node, self.verdicts[code], state, device)
+                known = index if row.device_index is None else row.device_index
+                yield row._replace(device_index=known, memory_requested_mib=memory, cores_requested_percent=cores)
 
 
 def _row(node: str, verdict: str, state: NodeStateChanged | None, device: int) -> DeviceRow:
@@ -130,7 +154,7 @@ def _row(node: str, verdict: str, state: NodeStateChanged | None, device: int) -
     numa, memory, cores, slots = (_reported(column[device]) for column in columns)
     return DeviceRow(
         node, state.uuid[device], verdict, kind.model, numa,
-        kind.memory_mib, memory, kind.cores_percent, cores, kind.slots, slots,
+        kind.memory_mib, memory, kind.cores_percent, cores, kind.slots, slots, _reported(state.index[device]),
     )  # fmt: skip
 
 

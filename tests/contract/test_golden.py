@@ -157,6 +157,8 @@ def test_devices_judged_says_why_each_device_was_refused() -> None:
         cores_used_percent=60,
         slots_total=10,
         slots_used=3,
+        device_index=2,
+        memory_requested_mib=20480,
     )
     assert (event.request.count, event.request.memory_mib, event.request.cores_percent) == (2, 20480, 20)
 
