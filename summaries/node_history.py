@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from operator import attrgetter
 
@@ -10,27 +11,36 @@ from schemas.events import NodeChecked, NodeRegistered
 _TIME = attrgetter("observed_at")
 
 
+@dataclass(frozen=True, order=True, slots=True)
+class NodeKey:
+    """Names a node among those of several clusters."""
+
+    cluster: str
+    name: str
+
+
 class NodeHistory:
     """Each source (a scheduler's name) has its own history: one may find a node healthy that another finds faulty."""
 
     def __init__(self) -> None:
-        self._checks: dict[str, dict[str, list[NodeChecked]]] = {}
-        self._registered: dict[tuple[str, str], list[NodeRegistered]] = {}
+        self._checks: dict[NodeKey, dict[str, list[NodeChecked]]] = {}
+        self._registered: dict[tuple[NodeKey, str], list[NodeRegistered]] = {}
 
     def see(self, event: NodeChecked | NodeRegistered) -> None:
+        node = NodeKey(event.cluster, event.node)
         if isinstance(event, NodeChecked):
-            _put(self._checks.setdefault(event.node, {}).setdefault(event.scheduler, []), event)
+            _put(self._checks.setdefault(node, {}).setdefault(event.scheduler, []), event)
         else:
-            _put(self._registered.setdefault((event.node, event.scheduler), []), event)
+            _put(self._registered.setdefault((node, event.scheduler), []), event)
 
-    def checked(self, node: str, at: datetime) -> Iterator[NodeChecked]:
+    def checked(self, node: NodeKey, at: datetime) -> Iterator[NodeChecked]:
         """The latest check of each source by then."""
         for _, checks in sorted(self._checks.get(node, {}).items()):
             if (behind := bisect_right(checks, at, key=_TIME)) > 0:
                 yield checks[behind - 1]
 
     def registered(
-        self, node: str, scheduler: str, at: datetime, until: datetime
+        self, node: NodeKey, scheduler: str, at: datetime, until: datetime
     ) -> tuple[NodeRegistered | None, NodeRegistered | None]:
         """As the scheduler had it by ``at``; and as it had it by ``until``, where it changed in between."""
         known = self._registered.get((node, scheduler), [])

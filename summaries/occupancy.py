@@ -50,7 +50,7 @@ def sighting_of(event: PodObserved) -> PodSighting | None:
 
 
 class Facts:
-    """What is known of the pods of one name. The order and repetition of ``add`` do not matter."""
+    """What is known of the pods of one name in one cluster. The order and repetition of ``add`` do not matter."""
 
     def __init__(self, cluster: str, namespace: str, name: str, facts: Iterable[Fact] = ()) -> None:
         self.cluster, self.namespace, self.name = cluster, namespace, name
@@ -100,7 +100,7 @@ class Facts:
         bind = part.bind
         placement = PodPlacement.model_construct(
             cluster=self.cluster,
-            id=part.id(f"{self.namespace}/{self.name}"),
+            id=part.id(self.cluster, f"{self.namespace}/{self.name}"),
             pod=PodRef(namespace=self.namespace, name=self.name, uid=part.uid),
             node=part.node,
             started_at=part.started_at,

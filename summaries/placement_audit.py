@@ -27,9 +27,10 @@ from schemas.events import (
     NodeRegistered,
     PodRef,
     Request,
+    pod_key,
 )
 from schemas.ids import microseconds
-from summaries.node_history import NodeHistory
+from summaries.node_history import NodeHistory, NodeKey
 
 OUTSIDE_POOL: Final = "OutsidePool"
 STALE_HANDSHAKE: Final = "StaleHandshake"
@@ -64,6 +65,15 @@ class Placed:
     bound_at: datetime
     devices: tuple[str, ...] = ()
     vendors: frozenset[str] = frozenset()
+
+    @property
+    def node_key(self) -> NodeKey:
+        return NodeKey(self.cluster, self.node)
+
+    @property
+    def pod_key(self) -> str:
+        """The name of the pod among those of all clusters."""
+        return pod_key(self.cluster, self.pod)
 
     @property
     def bind_evidence(self) -> str:
@@ -113,7 +123,7 @@ def bad_registration(placed: Placed, nodes: NodeHistory) -> Iterator[FindingRepo
     if not placed.devices and not placed.vendors:
         return
     by_finding: dict[str, list[tuple[NodeChecked, NodeProblem]]] = {}
-    for check in nodes.checked(placed.node, placed.started_at):
+    for check in nodes.checked(placed.node_key, placed.started_at):
         for problem in check.problems:
             if (name := _FINDING_OF.get(problem.code)) and _concerns(problem, placed):
                 by_finding.setdefault(name, []).append((check, problem))
@@ -141,7 +151,7 @@ def _ages(placed: Placed, problems: Iterable[tuple[NodeChecked, NodeProblem]]) -
 
 def memory_changed(placed: Placed, nodes: NodeHistory) -> Iterator[FindingReported]:
     """Devices that the scheduler registered otherwise after it had judged them and before they were bound."""
-    before, after = nodes.registered(placed.node, placed.scheduler, placed.started_at, placed.bound_at)
+    before, after = nodes.registered(placed.node_key, placed.scheduler, placed.started_at, placed.bound_at)
     if before is None or after is None:
         return
     judged, registered = _memory(before), _memory(after)

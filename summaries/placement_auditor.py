@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from typing import Final
 
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved
-from summaries.node_history import NodeHistory
+from summaries.node_history import NodeHistory, NodeKey
 from summaries.placement_audit import (
     SOON,
     Placed,
@@ -38,7 +38,7 @@ _MAX_SIGHTINGS: Final = 32
 
 @dataclass(slots=True)
 class _Pod:
-    """What is known of the pods of one name."""
+    """What is known of the pods of one name in one cluster."""
 
     placed: dict[str, Placed] = field(default_factory=dict)
     judged: set[str] = field(default_factory=set)
@@ -53,7 +53,7 @@ class PlacementAuditor:
     def __init__(self, pools: Pools | None = None, max_pods: int = REMEMBERED_PODS) -> None:
         self._pools, self._max_pods = pools, max_pods
         self._nodes = NodeHistory()
-        self._loaded: set[str] = set()
+        self._loaded: set[NodeKey] = set()
         self._pods: OrderedDict[str, _Pod] = OrderedDict()
         self._due: list[tuple[datetime, str]] = []
         self._reported: OrderedDict[str, None] = OrderedDict()
@@ -67,34 +67,34 @@ class PlacementAuditor:
 
     def see_bind(self, placed: Placed) -> None:
         # By name: a bind may lack the UID. Sightings of another pod of that name are sorted out by UID later.
-        pod = self._pod(str(placed.pod), placed.bound_at)
+        pod = self._pod(placed.pod_key, placed.bound_at)
         if pod.placed.get(placed.attempt_id) != placed:
             pod.placed[placed.attempt_id] = placed
             # The same pod may be due several times; a heap has no cheap removal, and auditing it again finds nothing
             # new.
-            heappush(self._due, (placed.bound_at + LATE, str(placed.pod)))
+            heappush(self._due, (placed.bound_at + LATE, placed.pod_key))
 
     def see_pod(self, event: PodObserved) -> None:
         # A deletion shows nothing about now. And a running pod has a node, whether the source reports it or not.
         if event.deleted or not event.pod.uid or not (event.node or event.phase == "Pending"):
             return
-        pod = self._pod(str(event.pod), event.observed_at)
+        pod = self._pod(event.key, event.observed_at)
         pod.sightings[event.id] = Sighting(event.id, event.pod.uid, event.node, event.observed_at)
         if len(pod.sightings) > _MAX_SIGHTINGS:
             del pod.sightings[min(pod.sightings, key=lambda each: pod.sightings[each].at)]
         if pod.placed:
-            heappush(self._due, (event.observed_at + LATE, str(event.pod)))
+            heappush(self._due, (event.observed_at + LATE, event.key))
 
     def see_node(self, event: NodeChecked | NodeRegistered) -> None:
         self._nodes.see(event)
 
-    def nodes_lacking(self, until: datetime) -> set[str]:
+    def nodes_lacking(self, until: datetime) -> set[NodeKey]:
         """Nodes of due placements whose earlier events have not been loaded: call `load_node` for them."""
         due = (self._pods.get(name) for at, name in self._due if at <= until)
-        nodes = (each.node for pod in due if pod for each in pod.placed.values() if each.attempt_id not in pod.judged)
-        return set(nodes) - self._loaded
+        placed = (each for pod in due if pod for each in pod.placed.values() if each.attempt_id not in pod.judged)
+        return {each.node_key for each in placed} - self._loaded
 
-    def load_node(self, node: str, events: Iterable[NodeChecked | NodeRegistered]) -> None:
+    def load_node(self, node: NodeKey, events: Iterable[NodeChecked | NodeRegistered]) -> None:
         """Add all earlier events about the node."""
         self._loaded.add(node)
         for event in events:
@@ -132,7 +132,7 @@ class PlacementAuditor:
             if (seen := seen_elsewhere(placed, sightings)) and seen.at + SOON <= until:
                 yield bound_nowhere(placed, seen)
             elif seen:
-                heappush(self._due, (seen.at + SOON + LATE, str(placed.pod)))
+                heappush(self._due, (seen.at + SOON + LATE, placed.pod_key))
 
         for old in [id_ for id_ in pod.judged if pod.placed[id_].bound_at < until - REMEMBERED]:
             # A name may be used again and again.

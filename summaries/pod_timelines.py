@@ -54,13 +54,15 @@ class PlacementInterval:
         seen = [sight for sight in self.sights if sight.state != DELETED]
         return max(seen, key=lambda sight: (sight.at, sight.state)).state if seen else ""
 
-    def id(self, pod: str) -> str:
+    def id(self, cluster: str, pod: str) -> str:
         """The placement's id. Without a UID the bind identifies it, else its beginning."""
         bind = self.bind
         # The id must not depend on what is still unknown: a UID never changes, the start moves when a late bind
         # arrives.
         which = self.uid or (bind.attempt_id if bind else str(microseconds(self.started_at)))
-        source = "\x1f".join(("uid" if self.uid else "name", "" if self.uid else pod, which, self.again, self.node))
+        # With the cluster: files of a cluster (``--cluster``) are used twice, with all UIDs in them.
+        parts = (cluster, "uid" if self.uid else "name", "" if self.uid else pod, which, self.again, self.node)
+        source = "\x1f".join(parts)
         return blake2b(source.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 

@@ -45,6 +45,7 @@ Ends: TypeAlias = Mapping[TopicPartition, int]
 class _Life(NamedTuple):
     """One life of a scheduler, which counts revisions of its own."""
 
+    cluster: str
     scheduler: str
     epoch: int
 
@@ -83,7 +84,7 @@ class StateAudit:
         # The topic keeps every state for a day: of an older verdict that is read again, some may be gone by right.
         if event.started_at < self._now() - _CHECKED:
             return
-        known = self._known.setdefault(_Life(event.scheduler, event.epoch), {})
+        known = self._known.setdefault(_Life(event.cluster, event.scheduler, event.epoch), {})
         # Most of thousands of nodes have not changed since the attempt before.
         pairs = zip(event.nodes, event.revision, strict=False)
         changed = [(node, revision) for node, revision in pairs if known.get(node) != revision]

@@ -16,6 +16,7 @@ from schemas.documents.placements import placement_of
 from schemas.events import SCHEDULER, AttemptEvent, NodeChecked, NodeRegistered, PodObserved
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY, Index
 from schemas.placements import PodPlacement
+from summaries.node_history import NodeKey
 from summaries.placement_audit import Placed, Sighting, placed_of
 from summaries.pod_facts import BindFact, PodSighting
 
@@ -50,10 +51,11 @@ def sightings_since(since: datetime, after: list[Any] | None = None) -> Search:
     return page_search(OBSERVATIONS, [{"term": {"kind": "pod-observed"}}, _from(since)], "pod_uid", PAGE, after)
 
 
-def checks_of(node: str) -> list[Search]:
+def checks_of(node: NodeKey) -> list[Search]:
     """The latest checks of a node, and its latest registrations."""
     kinds = ("node-checked", "node-registered")
-    return [_latest([{"term": {"kind": kind}}, {"term": {"node": node}}], _MAX_OF_NODE) for kind in kinds]
+    about = [{"term": {"cluster": node.cluster}}, {"term": {"node": node.name}}]
+    return [_latest([{"term": {"kind": kind}}, *about], _MAX_OF_NODE) for kind in kinds]
 
 
 def chosen_without_bind(since: datetime, until: datetime, after: list[Any] | None = None) -> Search:
@@ -65,7 +67,8 @@ def chosen_without_bind(since: datetime, until: datetime, after: list[Any] | Non
 
 def placements_on_chosen(chosen: Placed) -> Search:
     """The placements of the pod on the node that was chosen for it."""
-    return _latest([{"term": {"pod_uid": chosen.pod.uid}}, {"term": {"node": chosen.node}}], 4, OCCUPANCY)
+    about = {"cluster": chosen.cluster, "pod_uid": chosen.pod.uid, "node": chosen.node}
+    return _latest([{"term": {name: value}} for name, value in about.items()], 4, OCCUPANCY)
 
 
 def _latest(filters: list[Any], size: int, index: Index = OBSERVATIONS) -> Search:

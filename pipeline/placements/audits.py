@@ -9,6 +9,7 @@ from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
 from pipeline.placements.occupancy_queries import PAGE
 from pipeline.sinks.msearch import Hits, Search, Searchable, pages
 from schemas.events import FindingReported, NodeChecked, NodeRegistered, PodObserved
+from summaries.node_history import NodeKey
 from summaries.placement_audit import Placed, Pools, bind_unreported, placed_of
 from summaries.placement_auditor import REMEMBERED, PlacementAuditor
 
@@ -64,10 +65,10 @@ class PlacementAudits:
             found += await self._unreported_binds(until)
         return found
 
-    async def _load_nodes(self, nodes: list[str]) -> None:
+    async def _load_nodes(self, nodes: list[NodeKey]) -> None:
         searches = [(node, search) for node in nodes for search in audit_queries.checks_of(node)]
         answers = await self._index.search([search for _, search in searches])
-        events: dict[str, list[NodeChecked | NodeRegistered]] = {node: [] for node in nodes}
+        events: dict[NodeKey, list[NodeChecked | NodeRegistered]] = {node: [] for node in nodes}
         for (node, _), hits in zip(searches, answers, strict=True):
             found = audit_queries.observations_in(hits)
             events[node] += [event for event in found if not isinstance(event, PodObserved)]

@@ -27,6 +27,7 @@ from pipeline.sinks.opensearch import OpenSearchSink
 from schemas.codec.records import Rejected, encode
 from schemas.events import FindingReported
 from schemas.topics import FINDINGS
+from summaries.node_history import NodeKey
 
 logger = logging.getLogger(__name__)
 
@@ -108,21 +109,21 @@ class BatchWriter:
         lacking = iter([subject for subject in subjects if self._state.lacks(subject)])
         while some := list(islice(lacking, _MAX_LOADED)):
             await self._load_pods([subject for subject in some if isinstance(subject, PodKey)])
-            await self._load_nodes([subject for subject in some if isinstance(subject, str)])
+            await self._load_nodes([subject for subject in some if isinstance(subject, NodeKey)])
 
     async def _load_pods(self, pods: Sequence[PodKey]) -> None:
         searches: list[Search] = []
         for pod in pods:
-            searches += [occupancy_queries.placements_of_pod(*pod), occupancy_queries.observations_of_pod(*pod)]
+            searches += [occupancy_queries.placements_of_pod(pod), occupancy_queries.observations_of_pod(pod)]
         answers = await self._index.search(searches) if searches else []
         for pod, placements, observations in zip(pods, answers[::2], answers[1::2], strict=True):
             self._state.load_pod(pod, occupancy_queries.stored(placements), occupancy_queries.observed(observations))
         self._metrics.loaded.labels("pod").inc(len(pods))
 
-    async def _load_nodes(self, nodes: Sequence[str]) -> None:
+    async def _load_nodes(self, nodes: Sequence[NodeKey]) -> None:
         searches = [(node, search) for node in nodes for search in occupancy_queries.observations_of_node(node)]
         answers = await self._index.search([search for _, search in searches]) if searches else []
-        hits_of: dict[str, list[dict[str, Any]]] = {node: [] for node in nodes}
+        hits_of: dict[NodeKey, list[dict[str, Any]]] = {node: [] for node in nodes}
         for (node, _), hits in zip(searches, answers, strict=True):
             hits_of[node] += hits
         for node, hits in hits_of.items():

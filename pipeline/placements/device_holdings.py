@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from pipeline.placements.subjects import PodKey
+from summaries.node_history import NodeKey
 from summaries.overcommit import LASTS, Holding
 
 KEPT_AFTER_END: Final = timedelta(hours=1)
@@ -12,21 +14,21 @@ KEPT_AFTER_END: Final = timedelta(hours=1)
 
 
 class DeviceKey(NamedTuple):
-    node: str
+    node: NodeKey
     uuid: str
 
 
 class DeviceHoldings:
-    """Placements with devices, by device and by pod (``namespace/name``)."""
+    """Placements with devices, by device and by pod."""
 
     def __init__(self) -> None:
-        self._by_node: defaultdict[str, dict[str, dict[str, Holding]]] = defaultdict(dict)
+        self._by_node: defaultdict[NodeKey, dict[str, dict[str, Holding]]] = defaultdict(dict)
         """Node, device and id of the placement."""
-        self._by_pod: dict[str, list[Holding]] = {}
+        self._by_pod: dict[PodKey, list[Holding]] = {}
         self._changed: dict[DeviceKey, datetime] = {}
         """Devices to check, each with the latest start of a placement or total that has not been checked."""
 
-    def __contains__(self, pod: str) -> bool:
+    def __contains__(self, pod: PodKey) -> bool:
         return pod in self._by_pod
 
     def __len__(self) -> int:
@@ -34,7 +36,7 @@ class DeviceHoldings:
         # Metrics read this in another thread, while placements come and go: hence the copy.
         return sum(holding.placement.ended_at is None for held in list(self._by_pod.values()) for holding in held)
 
-    def put(self, pod: str, holdings: Iterable[Holding]) -> None:
+    def put(self, pod: PodKey, holdings: Iterable[Holding]) -> None:
         """Replace all placements of the pods of that name. Devices of new or changed ones are to be checked."""
         before = self._by_pod.get(pod, [])
         # A placement without devices can't overcommit one.
@@ -52,7 +54,7 @@ class DeviceHoldings:
                 if holding not in before:
                     self._mark_changed(device, holding.placement.started_at)
 
-    def node_changed(self, node: str, at: datetime) -> None:
+    def node_changed(self, node: NodeKey, at: datetime) -> None:
         """The node registered other devices, or other totals, at that time: check all that are held."""
         for uuid in self._by_node.get(node, ()):
             self._mark_changed(DeviceKey(node, uuid), at)
@@ -60,7 +62,7 @@ class DeviceHoldings:
     def _mark_changed(self, device: DeviceKey, at: datetime) -> None:
         self._changed[device] = max(at, self._changed.get(device, at))
 
-    def nodes_to_check(self) -> set[str]:
+    def nodes_to_check(self) -> set[NodeKey]:
         return {device.node for device in self._changed}
 
     def take_changed(self, until: datetime) -> Iterator[tuple[DeviceKey, list[Holding]]]:
@@ -83,7 +85,7 @@ class DeviceHoldings:
             if has_ended and not any(device in self._changed for holding in held for device in _devices(holding)):
                 self._drop(pod)
 
-    def _drop(self, pod: str) -> None:
+    def _drop(self, pod: PodKey) -> None:
         for holding in self._by_pod.pop(pod):
             for device in _devices(holding):
                 of_node = self._by_node[device.node]
@@ -93,4 +95,6 @@ class DeviceHoldings:
 
 
 def _devices(holding: Holding) -> set[DeviceKey]:
-    return {DeviceKey(holding.placement.node, allocation.uuid) for allocation in holding.placement.allocations}
+    placement = holding.placement
+    node = NodeKey(placement.cluster, placement.node)
+    return {DeviceKey(node, allocation.uuid) for allocation in placement.allocations}

@@ -9,11 +9,13 @@ from typing import Any, Final, NamedTuple
 from pydantic import TypeAdapter, ValidationError
 
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest
+from pipeline.placements.subjects import PodKey
 from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.observations import OBSERVATION_KINDS, Observed, observation_of
 from schemas.documents.placements import placement_of
 from schemas.indices import FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
+from summaries.node_history import NodeKey
 from summaries.occupancy import DerivedPlacement
 from summaries.overcommit import Holding
 from summaries.pod_facts import BindFact, Fact, PodSighting
@@ -67,23 +69,29 @@ def facts_of(document: StoredPlacement) -> list[Fact]:
     return [*facts.binds, *facts.sights]
 
 
-def placements_of_pod(namespace: str, name: str) -> Search:
+def placements_of_pod(pod: PodKey) -> Search:
     # With the version of each document, which the next write has to exceed.
-    body = {"query": _all({"namespace": namespace}, {"pod": name}), "sort": [by_time("desc")], "version": True}
+    body = {"query": _all(*_about_pod(pod)), "sort": [by_time("desc")], "version": True}
     return in_indices(OCCUPANCY.alias), body | {"size": MAX_PLACEMENTS, "track_total_hits": False}
 
 
-def observations_of_pod(namespace: str, name: str) -> Search:
-    terms = _all({"kind": "pod-observed"}, {"namespace": namespace}, {"pod": name})
+def observations_of_pod(pod: PodKey) -> Search:
+    terms = _all({"kind": "pod-observed"}, *_about_pod(pod))
     return in_indices(OBSERVATIONS.alias), _observations(terms, REMEMBERED)
 
 
-def observations_of_node(node: str) -> list[Search]:
+def _about_pod(pod: PodKey) -> list[dict[str, Any]]:
+    return [{"cluster": pod.cluster}, {"namespace": pod.namespace}, {"pod": pod.name}]
+
+
+def observations_of_node(node: NodeKey) -> list[Search]:
     """One search for each kind, so that frequent kinds do not displace rare ones."""
     return [
         (
             in_indices(OBSERVATIONS.alias),
-            _observations(_all({"kind": kind}, {"node": node}), _MAX_SCHEDULERS * REMEMBERED),
+            _observations(
+                _all({"kind": kind}, {"cluster": node.cluster}, {"node": node.name}), _MAX_SCHEDULERS * REMEMBERED
+            ),
         )
         for kind in _NODE_KINDS
     ]

@@ -24,14 +24,16 @@ from pipeline.placements.subjects import (
     Subject,
     TrackedNode,
     WrittenDocument,
+    pod_key_of,
     subject_of,
 )
 from pipeline.sinks.bulk import Document, source
 from schemas.documents.observations import Observed, observation_document, observation_kind
 from schemas.documents.placements import placement_document
-from schemas.events import DEFAULT_CLUSTER, FindingReported, NodeRegistered, PodObserved
+from schemas.events import FindingReported, NodeRegistered, PodObserved
 from schemas.ids import microseconds
 from schemas.indices import OBSERVATIONS, OCCUPANCY
+from summaries.node_history import NodeKey
 from summaries.occupancy import DerivedPlacement, Facts, sighting_of
 from summaries.overcommit import Holding, overcommitted, totals_of
 from summaries.pod_facts import Fact
@@ -51,7 +53,7 @@ class OccupancyState:
         self.holdings = DeviceHoldings()
         self._max_pods = max_pods
         self._pods: OrderedDict[PodKey, PodState] = OrderedDict()
-        self._nodes: dict[str, TrackedNode] = {}
+        self._nodes: dict[NodeKey, TrackedNode] = {}
         self._version = 0
 
     def __len__(self) -> int:
@@ -68,7 +70,7 @@ class OccupancyState:
         observations: Iterable[tuple[ObservationDigest, Observed]],
     ) -> None:
         """Take the pod as the index has it."""
-        pod = PodState(Facts(DEFAULT_CLUSTER, key.namespace, key.name), RecentObservations())
+        pod = PodState(Facts(key.cluster, key.namespace, key.name), RecentObservations())
         for digest, event in sorted(observations, key=lambda pair: pair[0]):
             pod.recent.remember(digest)
             # The process may have been killed after the observation and before the placement were written.
@@ -82,9 +84,9 @@ class OccupancyState:
                 for fact in facts:
                     pod.facts.add(fact)
         self._pods[key] = pod
-        self.holdings.put(str(key), _holdings(pod.facts.placements()))
+        self.holdings.put(key, _holdings(pod.facts.placements()))
 
-    def load_node(self, node: str, observations: Iterable[tuple[ObservationDigest, Observed]]) -> None:
+    def load_node(self, node: NodeKey, observations: Iterable[tuple[ObservationDigest, Observed]]) -> None:
         """Take the node as the index has it."""
         state = self._nodes[node] = TrackedNode()
         for digest, event in sorted(observations, key=lambda pair: pair[0]):
@@ -94,10 +96,10 @@ class OccupancyState:
 
     def load_holdings(self, documents: Iterable[StoredPlacement]) -> None:
         """Take what pods hold that are not in memory: it counts for overcommitment all the same."""
-        by_pod: dict[str, list[Holding]] = {}
+        by_pod: dict[PodKey, list[Holding]] = {}
         for document in documents:
             if holding := occupancy_queries.holding_of(document):
-                by_pod.setdefault(str(holding.placement.pod), []).append(holding)
+                by_pod.setdefault(pod_key_of(holding.placement.cluster, holding.placement.pod), []).append(holding)
         for pod, holdings in by_pod.items():
             self.holdings.put(pod, holdings)
 
@@ -108,25 +110,26 @@ class OccupancyState:
         """
         origin = DocumentOrigin(record, subject_of(item))
         if isinstance(item, BoundAttempt):
-            return self._add_fact(PodKey(item.pod.namespace, item.pod.name), bind_of(item), now, origin)
+            return self._add_fact(pod_key_of(item.cluster, item.pod), bind_of(item), now, origin)
         if isinstance(item, PodObserved):
             return self._apply_pod(item, now, origin)
         return self._apply_node(item, origin)
 
     def _apply_pod(self, event: PodObserved, now: datetime, origin: DocumentOrigin) -> list[Document]:
-        key, digest = PodKey(event.pod.namespace, event.pod.name), digest_of(event)
+        key, digest = pod_key_of(event.cluster, event.pod), digest_of(event)
         is_change = self._pods[key].recent.add(ObservationDigest(event.observed_at, event.id, digest))
         observation = [_observation(event, digest, origin)] if is_change else []
         return [*observation, *self._add_fact(key, sighting_of(event), now, origin)]
 
     def _apply_node(self, event: Observed, origin: DocumentOrigin) -> list[Document]:
-        node, digest = self._nodes[str(event.node)], digest_of(event)
+        key, digest = NodeKey(event.cluster, event.node), digest_of(event)
+        node = self._nodes[key]
         recent = node.recent.setdefault(_stream(event), RecentObservations())
         if not recent.add(ObservationDigest(event.observed_at, event.id, digest)):
             return []
         if isinstance(event, NodeRegistered) and node.register(event):
             # Other totals may overcommit devices although no placement has changed.
-            self.holdings.node_changed(event.node, event.observed_at)
+            self.holdings.node_changed(key, event.observed_at)
         return [_observation(event, digest, origin)]
 
     def _add_fact(self, key: PodKey, fact: Fact | None, now: datetime, origin: DocumentOrigin) -> list[Document]:
@@ -140,7 +143,7 @@ class OccupancyState:
             return []
         pod.is_written = True
         placements = pod.facts.placements()
-        self.holdings.put(str(key), _holdings(placements))
+        self.holdings.put(key, _holdings(placements))
         return list(self._changes(pod, placements, now, origin))
 
     def _changes(
@@ -186,7 +189,7 @@ class OccupancyState:
         while len(self._pods) > self._max_pods:
             self._pods.popitem(last=False)
 
-    def nodes_to_load(self) -> list[str]:
+    def nodes_to_load(self) -> list[NodeKey]:
         """Nodes that ``overcommitments`` needs and that are not in memory."""
         return [node for node in self.holdings.nodes_to_check() if self.lacks(node)]
 

@@ -1,11 +1,12 @@
 """What inputs are about, a pod or a node, and what is kept in memory of each. Pure."""
 
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
 from pipeline.placements.observation_dedup import RecentObservations
-from schemas.events import NodeRegistered, PodObserved
+from schemas.events import NodeRegistered, PodObserved, PodRef
+from summaries.node_history import NodeKey
 from summaries.occupancy import Facts
 
 _MAX_REGISTRATIONS: Final = 8
@@ -13,22 +14,27 @@ _MAX_REGISTRATIONS: Final = 8
 all of them."""
 
 
-class PodKey(NamedTuple):
+# No tuples: keys of different kinds must never be equal.
+@dataclass(frozen=True, order=True, slots=True)
+class PodKey:
+    """The pods of one name, in one of several clusters."""
+
+    cluster: str
     namespace: str
     name: str
 
-    def __str__(self) -> str:
-        return f"{self.namespace}/{self.name}"
 
-
-Subject = PodKey | str
-"""A pod, or a node by its name."""
+Subject: TypeAlias = PodKey | NodeKey
 
 
 def subject_of(item: PlacementInput) -> Subject:
     if isinstance(item, BoundAttempt | PodObserved):
-        return PodKey(item.pod.namespace, item.pod.name)
-    return item.node
+        return pod_key_of(item.cluster, item.pod)
+    return NodeKey(item.cluster, item.node)
+
+
+def pod_key_of(cluster: str, pod: PodRef) -> PodKey:
+    return PodKey(cluster, pod.namespace, pod.name)
 
 
 class DocumentKey(NamedTuple):

@@ -1,5 +1,6 @@
 """The documents that follow from inputs, in whatever order they are read, repeated, or interrupted by a kill."""
 
+import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,6 +21,7 @@ from schemas.codec.records import Rejected, encode
 from schemas.documents.placements import placement_of
 from schemas.events import BindOutcome, NodeChecked, NodeRegistered, PickedDevice, PodObserved, PodRef
 from schemas.indices import OBSERVATIONS, OCCUPANCY
+from summaries.node_history import NodeKey
 from tests.support.builders.events import a_repetition, a_request, a_summary
 from tests.support.stress import examples
 
@@ -77,12 +79,12 @@ class Store:
     def load(self, state: OccupancyState, item: PlacementInput) -> None:
         subject = subject_of(item)
         if isinstance(subject, PodKey):
-            about = {"namespace": subject.namespace, "pod": subject.name}
+            about = {"cluster": subject.cluster, "namespace": subject.namespace, "pod": subject.name}
             state.load_pod(
                 subject, self.of(OCCUPANCY.alias, **about), observed(_hits(self.of(OBSERVATIONS.alias, **about)))
             )
         else:
-            state.load_node(subject, observed(_hits(self.of(OBSERVATIONS.alias, node=subject))))
+            state.load_node(subject, observed(_hits(self.of(OBSERVATIONS.alias, cluster=subject.cluster, node=subject.name))))
 
     def sources(self) -> dict[str, Any]:
         return {key: each.source for key, each in self.documents.items()}
@@ -164,7 +166,7 @@ def test_placements_of_pods_that_are_not_in_memory_count_too() -> None:
     state = OccupancyState()
     state.load_holdings(store.of(OCCUPANCY.alias))
     taken([bound(5, pod=a_pod("b", "u2"))], store, state)
-    assert state.nodes_to_load() == ["node1"]
+    assert state.nodes_to_load() == [NodeKey("default", "node1")]
     store.load(state, a_registration(0))
     assert [finding.pod.name for finding in state.overcommitments(at(20))] == ["b"]
 
@@ -174,7 +176,7 @@ def test_pods_without_an_input_for_longest_leave_memory_and_are_loaded_again() -
     taken([bound(0)], store, state)
     taken([bound(1, pod=a_pod("b", "u2"))], store, state)
     state.trim()
-    assert (len(state), state.lacks(PodKey("llm", "a"))) == (1, True)
+    assert (len(state), state.lacks(PodKey("default", "llm", "a"))) == (1, True)
     taken([seen(9, "Failed")], store, state)
     assert ("21", "node1", 0, 9, "Failed") in placements(store)
 
@@ -330,3 +332,34 @@ def test_what_happens_far_in_the_future_is_rejected_with_its_time() -> None:
     rejected = decoded(seen(10**7))
     assert isinstance(rejected, Rejected)
     assert "2027-03" in str(rejected)
+
+
+def in_cluster(item: PlacementInput, cluster: str) -> PlacementInput:
+    # Attempts of two clusters have two ids.
+    ids = {"attempt_id": f"{item.attempt_id}-{cluster}"} if isinstance(item, BoundAttempt) else {}
+    return item.model_copy(update={"cluster": cluster} | ids)
+
+
+@FEW
+@given(INPUTS, INPUTS, st.randoms(use_true_random=False))
+def test_two_clusters_with_equal_names_have_what_each_has_alone(
+    east: list[PlacementInput], west: list[PlacementInput], order: random.Random
+) -> None:
+    alone = [[in_cluster(item, "east") for item in east], [in_cluster(item, "west") for item in west]]
+    turns = [place for place, items in enumerate(alone) for _ in items]
+    order.shuffle(turns)
+    left = [iter(items) for items in alone]
+    state = OccupancyState()
+    both = taken([next(left[place]) for place in turns], state=state)
+    stores = [taken(items) for items in alone]
+    assert both.sources() == stores[0].sources() | stores[1].sources()
+    assert len(both.documents) == sum(len(store.documents) for store in stores)
+
+
+def test_pods_of_two_clusters_do_not_overcommit_a_device_together() -> None:
+    state = OccupancyState()
+    inputs: list[PlacementInput] = [a_registration(-9, memory_mib=30000), bound(0)]
+    taken([in_cluster(item, cluster) for item in inputs for cluster in ("east", "west")], state=state)
+    assert state.overcommitments(at(20)) == []
+    taken([in_cluster(bound(5, pod=a_pod("b", "u2")), "east")], state=state)
+    assert [finding.cluster for finding in state.overcommitments(at(40))] == ["east"]
