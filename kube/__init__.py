@@ -4,6 +4,7 @@ Knows nothing of GPUs, HAMi or our events. Several services use it, because serv
 are Kubernetes objects as decoded JSON. Pure, without network or clock:
 
 resources              paths of the kinds of objects that we read and write
+object_fields          fields of objects, whatever their JSON holds
 errors                 what can go wrong, named for what the caller must do
 rate_limiter           a token bucket for requests
 watch_events           decodes the lines of a watch

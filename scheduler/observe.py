@@ -4,9 +4,11 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Final, NamedTuple
 
-from hami.annotations import ASSIGNED_NODE, HANDSHAKE
+from hami.annotations import ASSIGNED_NODE, BIND_PHASE, HANDSHAKE
+from hami.pod_allocations import pod_allocations
 from hami.registered_event import node_registered
 from hami.registration import Registration
+from kube.object_fields import conditions
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.devices.cluster_state import ClusterColumns
@@ -26,8 +28,9 @@ class _Placed(NamedTuple):
 
 
 class Observer:
-    """Implements `Watcher`. Writes an event when a node's registration changes, and when a pod with devices ends or is
-    deleted. A pod that leaves the watch because it ended counts as deleted.
+    """Implements `Watcher`. Writes an event when a node's registration changes, when a pod is first seen that was bound
+    before, and when a pod with devices ends or is deleted. A pod that leaves the watch because it ended counts as
+    deleted.
 
     claims: which observations of a pod are older than the scheduler's own decision.
     """
@@ -46,6 +49,8 @@ class Observer:
         self._events, self._clock = event_writer, clock
         self._reported: dict[str, tuple[Registration | None, str]] = {}
         self._placed: dict[str, _Placed] = {}
+        self._waiting: set[str] = set()
+        """UIDs of the pods that were not bound when they were last seen."""
 
     def node_changed(self, node: Object) -> None:
         # Without the time: device plugins since v2.8 leave the handshake open, and its age must not drop a node.
@@ -88,9 +93,27 @@ class Observer:
         # Other pods hold no device, and a cluster has many of them.
         if node and annotation(pod, ASSIGNED_NODE) is not None:
             ref = PodRef(namespace=metadata["namespace"], name=metadata["name"], uid=uid)
-            self._placed[uid] = _Placed(ref, node, (pod.get("status") or {}).get("phase") or "")
+            placed = _Placed(ref, node, (pod.get("status") or {}).get("phase") or "")
+            if uid not in self._placed and uid not in self._waiting and not has_ended(pod):
+                self._report_earlier(placed, pod)
+            self._placed[uid] = placed
+        (self._waiting.discard if node else self._waiting.add)(uid)
         if has_ended(pod):
             self._report_end(uid, is_gone=False)
+
+    def _report_earlier(self, placed: _Placed, pod: Object) -> None:
+        """Report a pod that was bound before it was first seen: no bind of ours tells what it holds."""
+        event = PodObserved(
+            cluster=self._identity.cluster,
+            pod=placed.pod,
+            observed_at=self._clock(),
+            phase=placed.phase,
+            node=placed.node,
+            conditions=conditions(pod),
+            allocations=pod_allocations(pod),
+            bind_phase=annotation(pod, BIND_PHASE) or "",
+        )
+        self._events.write([event])
 
     def _report_end(self, uid: str, *, is_gone: bool) -> None:
         # Popped: a pod that has ended is deleted later, and its end is one event.
@@ -111,6 +134,7 @@ class Observer:
 
     def pod_gone(self, uid: str) -> None:
         self._claims.forget(uid)
+        self._waiting.discard(uid)
         self._columns.delete_pod(uid)
         self._report_end(uid, is_gone=True)
 

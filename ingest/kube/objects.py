@@ -1,49 +1,20 @@
 """Pods and nodes as observations, from the objects of the API server."""
 
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Final
 
 from hami import registered_event
-from hami.annotations import GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
+from hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_MEMORY_PERCENT, HANDSHAKE
 from hami.node_registration import read_node
+from hami.pod_allocations import pod_allocations
 from hami.vendor_catalog import vendors_on_node
-from schemas.events import Condition, NodeObserved, NodeRegistered, PodObserved, PodRef, Request
+from kube.object_fields import conditions, entries, moment, part, text
+from schemas.events import NodeObserved, NodeRegistered, PodObserved, PodRef, Request
 
 Json = Mapping[str, Any]
 
 _MICROSECONDS: Final = 1_000_000
-
-
-def text(found: Any, *path: str) -> str:
-    """The text at a path of keys; empty where there is none."""
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, str) else ""
-
-
-def part(found: Any, *path: str) -> Json:
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
-def entries(found: Any, *path: str) -> Iterator[Json]:
-    """The objects of a list at a path of keys."""
-    items = part(found, *path[:-1]).get(path[-1])
-    return (item for item in items if isinstance(item, Mapping)) if isinstance(items, list) else iter(())
-
-
-def moment(stamp: str) -> datetime | None:
-    """A time as Kubernetes writes it (RFC 3339); None for anything else."""
-    try:
-        time = datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
-    # A year at the edge can't be converted to UTC.
-    if time.tzinfo is None or time.year < 1971 or time.year > 9998:
-        return None
-    return time.astimezone(UTC)
 
 
 def changed_at(found: Json) -> datetime | None:
@@ -66,17 +37,6 @@ def changed_at(found: Json) -> datetime | None:
     return max(times).replace(microsecond=micros)
 
 
-def conditions(found: Json) -> list[Condition]:
-    return [
-        Condition(
-            type=text(entry, "type"), status=text(entry, "status"), reason=text(entry, "reason"),
-            message=text(entry, "message"), last_transition_at=moment(text(entry, "lastTransitionTime")),
-        )
-        for entry in entries(found, "status", "conditions")
-        if text(entry, "type")
-    ]  # fmt: skip
-
-
 def pod_ref(pod: Json) -> PodRef | None:
     metadata = part(pod, "metadata")
     namespace, name = text(metadata, "namespace"), text(metadata, "name")
@@ -90,7 +50,9 @@ def pod_observed(pod: Json, cluster: str) -> PodObserved | None:
         return None
     return PodObserved(
         cluster=cluster, pod=ref, observed_at=observed, phase=text(pod, "status", "phase"),
-        node=text(pod, "spec", "nodeName"), conditions=conditions(pod),
+        node=(node := text(pod, "spec", "nodeName")), conditions=conditions(pod),
+        # Without a node they may be those of a decision that was given up.
+        allocations=pod_allocations(pod) if node else [], bind_phase=text(pod, "metadata", "annotations", BIND_PHASE),
     )  # fmt: skip
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from ingest.kube.failure_messages import GRAMMAR
-from ingest.kube.objects import entries, moment, text
 from ingest.kube.scheduling_events import SchedulingEvent
+from kube.object_fields import entries, moment, text
 from schemas.events import PodRef
 
 SCHEDULER: Final = "kai-scheduler"

@@ -13,6 +13,7 @@ from ingest.kube.node_verdicts import PodFacts
 from ingest.kube.open_attempts import EventGroup, OpenEventGroups
 from ingest.kube.scheduling_events import REASONS, SchedulingEvent, scheduling_events
 from ingest.protocol import Counts
+from kube.object_fields import text
 from schemas.codec.records import encode_value
 from schemas.events import DEFAULT_CLUSTER, AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 
@@ -134,7 +135,7 @@ class KubeEvents:
 
     def _note_condition(self, pod: Mapping[str, Any], observation: PodObserved, now: float) -> None:
         name = str(observation.pod)
-        scheduler = objects.text(pod, "spec", "schedulerName")
+        scheduler = text(pod, "spec", "schedulerName")
         condition = next((found for found in observation.conditions if found.type == "PodScheduled"), None)
         # SchedulingGated is not a refusal: the pod was not tried.
         if condition is None or condition.status != "False" or condition.reason not in _REASONS_OF_CONDITION:
@@ -162,7 +163,7 @@ class KubeEvents:
 
     def _event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
         found = list(scheduling_events(event))
-        reason = objects.text(event, "reason")
+        reason = text(event, "reason")
         self._note("event", "event" if found else "unknown" if reason in REASONS else "noise", event)
         for part in found:
             if part.kind in ("refused", "failed"):
@@ -214,14 +215,14 @@ class KubeEvents:
 
 def _sample(kind: ObjectKind, found: Mapping[str, Any]) -> bytes:
     """An unknown object as a line, for the report of what was not understood."""
-    texts = [objects.text(found, name) for name in ("reason", "note")]
+    texts = [text(found, name) for name in ("reason", "note")]
     return " ".join((kind, *texts) if any(texts) else (kind, str(found))).encode("utf-8", "replace")
 
 
 def _facts(pod: Mapping[str, Any], observation: PodObserved) -> PodFacts:
     scheduled = next((condition for condition in observation.conditions if condition.type == "PodScheduled"), None)
     return PodFacts(
-        observation.pod, tuple(objects.requests(pod)), objects.text(pod, "status", "nominatedNodeName"),
+        observation.pod, tuple(objects.requests(pod)), text(pod, "status", "nominatedNodeName"),
         observation.node, scheduled.message if scheduled else "", observation.phase,
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 
 from hami.reason_codes import ReasonCode
 from ingest.kube.failure_messages import GRAMMAR, MAX_COUNT, parse_failure
-from ingest.kube.objects import moment, part, text
+from kube.object_fields import moment, part, text
 from schemas.events import PodRef
 
 EventKind = Literal["refused", "failed by code", "failed", "fits", "chosen", "bound", "not bound", "preempted"]

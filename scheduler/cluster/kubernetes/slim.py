@@ -32,8 +32,14 @@ def slim_pod(pod: Mapping[str, Any]) -> Json:
         "spec": _kept(spec, "nodeName")
         | {key: _containers(spec[key]) for key in ("initContainers", "containers") if spec.get(key)},
         # Once all init containers have succeeded, the pod holds only the app containers' part.
-        "status": _kept(pod.get("status") or {}, "phase", "initContainerStatuses"),
+        "status": _pod_status(pod.get("status") or {}),
     }
+
+
+def _pod_status(status: Mapping[str, Any]) -> Json:
+    # When a pod was bound that was placed before this scheduler ran.
+    scheduled = [each for each in status.get("conditions") or () if each.get("type") == "PodScheduled"]
+    return _kept(status, "phase", "initContainerStatuses") | ({"conditions": scheduled} if scheduled else {})
 
 
 def what_counts(node: Mapping[str, Any]) -> Json:

@@ -435,6 +435,7 @@ async def test_a_pod_that_has_ended_is_reported_with_its_phase(serving: Serving)
     running = a_pod(annotations=annotations) | {"status": {"phase": "Running"}}
     running["spec"]["nodeName"] = "node1"
     serving.cluster._watcher.pod_changed(running)
+    serving.new_events()
     serving.cluster._watcher.pod_changed(running | {"status": {"phase": "Failed"}})
     serving.cluster._watcher.pod_gone("uid-pod1")
     written = [event for event in serving.new_events() if isinstance(event, PodObserved)]
