@@ -102,7 +102,7 @@ class Observer:
             self._report_end(uid, is_gone=False)
 
     def _report_earlier(self, placed: _Placed, pod: Object) -> None:
-        """Report a pod that was bound before it was first seen: no bind of ours tells what it holds."""
+        """Report a pod that was bound before it was first seen: no bind of ours shows what it holds."""
         event = PodObserved(
             cluster=self._identity.cluster,
             pod=placed.pod,
