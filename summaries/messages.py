@@ -110,6 +110,7 @@ def _message(summary: AttemptSummarized, reported_at: datetime, line: _Line) -> 
         reason=line.reason,
         code=line.code,
         message=line.text,
+        workload=summary.description.workload if summary.description else "",
     )
 
 

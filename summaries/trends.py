@@ -57,6 +57,10 @@ def _rows(summary: AttemptSummarized, pool_of: PoolOf | None) -> Iterator[tuple[
         yield "model", model, 0, count
     for pool, count in _pools(summary, pool_of).items():
         yield "pool", pool, count, 0
+    if found := summary.description:
+        for dimension, value in (("workload", found.workload), ("queue", found.queue)):
+            if value:
+                yield dimension, value, len(summary.nodes), summary.judged_devices
 
 
 def _refused_devices(summary: AttemptSummarized) -> dict[str, int]:

@@ -1,5 +1,6 @@
 """Decodes Kafka records into the inputs of conditions. Pure."""
 
+import re
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -20,8 +21,8 @@ from schemas.events import (
 )
 from schemas.topics import DEAD_LETTERS, DECISIONS, NODES
 
-_SCHEDULERS: Final = "/schedulers/"
-"""``ce_source`` of what a scheduler itself publishes; readers of logs have sources of their own."""
+_SCHEDULER: Final = re.compile(r"/clusters/([^/]+)/schedulers/([^/]+)")
+"""``ce_source`` of what is published of a scheduler (``schemas.events.source_of``)."""
 _DECODED: Final = frozenset(
     event_type.TYPE.encode()
     for event_type in (
@@ -45,10 +46,10 @@ def inputs_of(record: Any) -> list[AlertInput]:
     if record.topic == DEAD_LETTERS.name:
         return [DeadLettered(_header(record.headers, "dead_letter_topic") or "unknown", at)]
     inputs: list[AlertInput] = []
-    source = _header(record.headers, "ce_source")
-    if record.topic in (DECISIONS.name, NODES.name) and source.startswith(_SCHEDULERS):
+    source = _SCHEDULER.fullmatch(_header(record.headers, "ce_source"))
+    if source and record.topic in (DECISIONS.name, NODES.name):
         # Any record is a sign of life, also one that no condition decodes.
-        inputs.append(SchedulerActivity(unquote(source.removeprefix(_SCHEDULERS)), at))
+        inputs.append(SchedulerActivity(source[1], unquote(source[2]), at))
     # Most records of these topics are device rows: the type in the header spares decoding their values.
     if _header(record.headers, "ce_type").encode() in _DECODED:
         inputs += _inputs_of_event(decode(record.value, record.headers), record.topic, at)
@@ -59,9 +60,9 @@ def _inputs_of_event(event: object, topic: str, at: datetime) -> list[AlertInput
     if isinstance(event, Event) and event.time - at > _MAX_AHEAD:
         return []  # From a clock this wrong, an alert would start in the future and not resolve until then.
     if isinstance(event, AttemptConcluded):
-        # Provenance means that a reader found the attempt in a log, maybe days later: no measure of a spool's delay.
+        # With a reader, which found the attempt in a log, maybe days later: no measure of a spool's delay.
         delay = (at - event.ended_at).total_seconds()
-        return [] if event.reader else [DecisionArrival(event.scheduler, at, delay)]
+        return [] if event.reader else [DecisionArrival(event.cluster, event.scheduler, at, delay)]
     if isinstance(event, FindingReported) and topic == DECISIONS.name:
         return []  # The worker copies it to the topic of findings, where it is read once.
     return [event] if isinstance(event, Event) else []  # type: ignore[list-item]

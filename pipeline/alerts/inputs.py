@@ -9,6 +9,7 @@ from schemas.events import BindConcluded, DetailDropped, FindingReported, Messag
 class SchedulerActivity(NamedTuple):
     """A scheduler published any record of its own: it is alive."""
 
+    cluster: str
     scheduler: str
     at: datetime
 
@@ -16,6 +17,7 @@ class SchedulerActivity(NamedTuple):
 class DecisionArrival(NamedTuple):
     """A decision reached Kafka, published by the scheduler that made it (not read from a log)."""
 
+    cluster: str
     scheduler: str
     at: datetime
     delay_seconds: float

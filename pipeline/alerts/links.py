@@ -1,5 +1,6 @@
 """Paths at the API and at OpenSearch that show the evidence behind an alert. Pure."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -12,30 +13,50 @@ _MARGIN: Final = timedelta(minutes=5)
 """An attempt is found by its start, which is some time before the failed bind or check that the alert counted."""
 
 
-def of_pod(pod: PodRef) -> dict[str, str]:
+def of_pod(cluster: str, pod: PodRef) -> dict[str, str]:
     # `safe=''`: a slash in a name would make another path of it.
-    path = f"/api/v1/namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/schedulerlog/history"
-    return {"api": path, "opensearch": _search(ATTEMPTS.alias, namespace=pod.namespace, pod=pod.name)}
+    path = f"namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/schedulerlog/history"
+    return {
+        "api": _path(cluster, path),
+        "opensearch": _search(ATTEMPTS.alias, cluster, {"namespace": pod.namespace, "pod": pod.name}),
+    }
 
 
-def of_reason(reason: str, since: datetime, until: datetime) -> dict[str, str]:
-    api = _api(reason=reason, since=rfc3339(since), until=rfc3339(until))
-    return {"api": api, "opensearch": _search(ATTEMPTS.alias, since, until, reasons=reason)}
+def of_workload(cluster: str, namespace: str, workload: str, since: datetime, until: datetime) -> dict[str, str]:
+    fields = {"namespace": namespace, "workload": workload, "status": "failed"}
+    # The refusals that the alert counted began before it.
+    since, until = since - _MARGIN, until + _MARGIN
+    return {
+        "api": _path(cluster, "schedulerlogs", **fields, since=rfc3339(since), until=rfc3339(until)),
+        "opensearch": _search(ATTEMPTS.alias, cluster, fields, since, until),
+    }
 
 
-def of_node(node: str, since: datetime, until: datetime, *, status: str = "") -> dict[str, str]:
+def of_reason(cluster: str, reason: str, since: datetime, until: datetime) -> dict[str, str]:
+    api = _path(cluster, "schedulerlogs", reason=reason, since=rfc3339(since), until=rfc3339(until))
+    return {"api": api, "opensearch": _search(ATTEMPTS.alias, cluster, {"reasons": reason}, since, until)}
+
+
+def of_node(cluster: str, node: str, since: datetime, until: datetime, *, status: str = "") -> dict[str, str]:
     filters = {"status": status} if status else {}
     since, until = since - _MARGIN, until + _MARGIN
-    api = _api(node=node, since=rfc3339(since), until=rfc3339(until), **filters)
-    return {"api": api, "opensearch": _search(ATTEMPTS.alias, since, until, nodes=node, **filters)}
+    api = _path(cluster, "schedulerlogs", node=node, since=rfc3339(since), until=rfc3339(until), **filters)
+    return {"api": api, "opensearch": _search(ATTEMPTS.alias, cluster, {"nodes": node, **filters}, since, until)}
 
 
-def of_finding(finding: str, node: str) -> dict[str, str]:
-    return {"opensearch": _search(FINDINGS.alias, finding=finding, node=node)}
+def of_finding(cluster: str, finding: str, node: str) -> dict[str, str]:
+    fields = {"finding": finding, "node": node}
+    return {
+        "api": _path(cluster, "findings", **fields),
+        "opensearch": _search(FINDINGS.alias, cluster, fields),
+    }
 
 
-def of_scheduler(scheduler: str) -> dict[str, str]:
-    return {"opensearch": _search(ATTEMPTS.alias, scheduler=scheduler)}
+def of_scheduler(cluster: str, scheduler: str) -> dict[str, str]:
+    return {
+        "api": _path(cluster, "schedulerlogs", scheduler=scheduler),
+        "opensearch": _search(ATTEMPTS.alias, cluster, {"scheduler": scheduler}),
+    }
 
 
 def of_dead_letters() -> dict[str, str]:
@@ -43,12 +64,18 @@ def of_dead_letters() -> dict[str, str]:
     return {"command": "python -m pipeline dead-letters list"}
 
 
-def _api(**parameters: str) -> str:
-    return f"/api/v1/schedulerlogs?{urlencode(parameters)}"
+def _path(cluster: str, path: str, **parameters: str) -> str:
+    return f"/api/v1/clusters/{quote(cluster, safe='')}/{path}{'?' if parameters else ''}{urlencode(parameters)}"
 
 
-def _search(alias: str, since: datetime | None = None, until: datetime | None = None, **fields: str) -> str:
-    terms = [f"{name}:{_quoted(value)}" for name, value in fields.items()]
+def _search(
+    alias: str,
+    cluster: str,
+    fields: Mapping[str, str],
+    since: datetime | None = None,
+    until: datetime | None = None,
+) -> str:
+    terms = [f"{name}:{_quoted(value)}" for name, value in {"cluster": cluster, **fields}.items()]
     if since and until:
         terms.append(f'@timestamp:["{rfc3339(since)}" TO "{rfc3339(until)}"]')
     return f"/{alias}/_search?{urlencode({'q': ' AND '.join(terms), 'sort': '@timestamp:desc'})}"

@@ -119,7 +119,8 @@ class TrendCounter:
         """Begin with partitions that are new here. False if the group has reassigned partitions meanwhile: the records
         are read again then."""
         assignments = self._assignments
-        new = found.keys() - self._counts.keys()
+        # In the order of what was read: rows of one publication are then in the same order in every process.
+        new = [partition for partition in found if partition not in self._counts]
         committed = {partition: await self._consumer.committed(partition) for partition in new}
         if assignments != self._assignments:
             return False

@@ -234,6 +234,8 @@ class MessageEmitted(AttemptEvent):
     """The reason code that the line counts nodes for; empty for the line about the whole attempt."""
     message: str
     """The line as ``kubectl describe`` shows it."""
+    workload: str = ""
+    """What the pod belongs to, as ``Job/train``; empty for a pod of its own and where no source says it."""
 
     @property
     def id(self) -> str:

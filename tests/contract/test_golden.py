@@ -391,6 +391,7 @@ def test_a_message_says_its_line() -> None:
     assert (failed.severity, failed.reason, failed.code) == ("Warning", "FilteringFailed", "CardInsufficientMemory")
     assert failed.message == "3 nodes CardInsufficientMemory(node1,node3,node4)"
     assert (fitted.severity, fitted.code) == ("Normal", "")
+    assert (failed.workload, fitted.workload) == ("Job/train", "")
 
 
 def test_node_registered_says_what_a_node_offers() -> None:

@@ -29,12 +29,12 @@ class BehindRule(AlertRule):
 
 
 class BehindCondition(RebuiltCondition):
-    """Per scheduler, the late decisions since the last one that was not late."""
+    """Per scheduler of a cluster, the late decisions since the last one that was not late."""
 
     def __init__(self, rule: BehindRule) -> None:
         self._rule, self._for, self._forget = rule, minutes(rule.for_minutes), minutes(rule.forget_minutes)
-        self._late: dict[str, tuple[Streak, float]] = {}
-        """Scheduler to its late decisions and the delay of the latest one, in seconds."""
+        self._late: dict[tuple[str, str], tuple[Streak, float]] = {}
+        """Cluster and scheduler to its late decisions and the delay of the latest one, in seconds."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -43,18 +43,19 @@ class BehindCondition(RebuiltCondition):
     def observe(self, event: AlertInput) -> None:
         if not isinstance(event, DecisionArrival):
             return
+        key = event.cluster, event.scheduler
         # The spool is sent oldest first, so a decision in time shows that nothing older waits.
         if event.delay_seconds < self._rule.seconds:
-            self._late.pop(event.scheduler, None)
+            self._late.pop(key, None)
             return
-        streak, _ = self._late.get(event.scheduler, (Streak.starting(event.at), 0.0))
+        streak, _ = self._late.get(key, (Streak.starting(event.at), 0.0))
         streak.extend(event.at)
-        self._late[event.scheduler] = streak, event.delay_seconds
+        self._late[key] = streak, event.delay_seconds
 
     def firing(self, now: datetime) -> Iterator[Firing]:
-        for scheduler, (streak, delay) in sorted(self._late.items()):
+        for (cluster, scheduler), (streak, delay) in sorted(self._late.items()):
             if now - streak.latest_at > self._forget:
-                del self._late[scheduler]
+                del self._late[cluster, scheduler]
             elif now - streak.started_at >= self._for:
                 late = in_minutes(now - streak.started_at)
                 summary = (
@@ -63,4 +64,5 @@ class BehindCondition(RebuiltCondition):
                 )
                 # A number and no label: it differs at each tick, and a label that changes makes another alert.
                 numbers = {"behind_seconds": delay}
-                yield Firing({"scheduler": scheduler}, summary, numbers, partial(links.of_scheduler, scheduler))
+                labels = {"cluster": cluster, "scheduler": scheduler}
+                yield Firing(labels, summary, numbers, partial(links.of_scheduler, cluster, scheduler))

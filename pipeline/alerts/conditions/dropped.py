@@ -29,7 +29,7 @@ class DroppedRule(AlertRule):
 
 
 class DroppedCondition(RebuiltCondition):
-    """Counts discarded device records by scheduler."""
+    """Counts discarded device records by cluster and scheduler."""
 
     def __init__(self, rule: DroppedRule) -> None:
         self._rule = rule
@@ -42,7 +42,8 @@ class DroppedCondition(RebuiltCondition):
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, DetailDropped):
             # Counted by the records it reports: one event covers all that an attempt lost.
-            self._dropped.add({"scheduler": event.scheduler}, event.dropped_at, event.device_records)
+            labels = {"cluster": event.cluster, "scheduler": event.scheduler}
+            self._dropped.add(labels, event.dropped_at, event.device_records)
 
     def firing(self, now: datetime) -> Iterator[Firing]:
         for labels, count in self._dropped.reaching(self._rule.at_least, now):
@@ -51,4 +52,5 @@ class DroppedCondition(RebuiltCondition):
                 f"the spool of {scheduler} is full: it discarded {count} device records in "
                 f"{self._rule.window_minutes:g} minutes; see why Kafka does not take them, or raise --spool-max-bytes"
             )
-            yield Firing(labels, summary, {"count": float(count)}, partial(links.of_scheduler, scheduler))
+            query = partial(links.of_scheduler, labels["cluster"], scheduler)
+            yield Firing(labels, summary, {"count": float(count)}, query)

@@ -30,7 +30,7 @@ class FindingRule(AlertRule):
 
 
 class FindingCondition(RebuiltCondition):
-    """Counts findings by name and node."""
+    """Counts findings by cluster, name and node."""
 
     def __init__(self, rule: FindingRule) -> None:
         self._rule = rule
@@ -46,7 +46,8 @@ class FindingCondition(RebuiltCondition):
         # KAI pipelines a pod when memory is about to be released: while the pod waits for it, nothing is wrong.
         if not event.numbers.get("is_waiting"):
             # By node, not by pod: one broken node would otherwise raise an alert for every pod on it.
-            self._findings.add({"finding": event.finding, "node": event.node}, event.found_at)
+            labels = {"cluster": event.cluster, "finding": event.finding, "node": event.node}
+            self._findings.add(labels, event.found_at)
 
     def firing(self, now: datetime) -> Iterator[Firing]:
         for labels, count in self._findings.reaching(self._rule.at_least, now):
@@ -55,4 +56,5 @@ class FindingCondition(RebuiltCondition):
                 f"{finding} on {node}: {count} in {self._rule.window_minutes:g} minutes: "
                 "the findings name the pods, the devices and the numbers"
             )
-            yield Firing(labels, summary, {"count": float(count)}, partial(links.of_finding, finding, node))
+            query = partial(links.of_finding, labels["cluster"], finding, node)
+            yield Firing(labels, summary, {"count": float(count)}, query)

@@ -39,7 +39,8 @@ class HandshakeCondition:
 
     def __init__(self, rule: HandshakeRule) -> None:
         self._codes, self._for = rule.codes, minutes(rule.for_minutes)
-        self._broken: dict[tuple[str, str], _BrokenNode] = {}
+        self._broken: dict[tuple[str, str, str], _BrokenNode] = {}
+        """By cluster, node and scheduler."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -47,7 +48,7 @@ class HandshakeCondition:
 
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, NodeChecked):
-            key = event.node, event.scheduler
+            key = event.cluster, event.node, event.scheduler
             problems = [problem for problem in event.problems if problem.code in self._codes]
             # A node that still has a problem has it since the first check, also if it is another one now.
             before = self._broken.pop(key, None)
@@ -55,20 +56,21 @@ class HandshakeCondition:
                 self._broken[key] = _BrokenNode(before.since if before else event.observed_at, problems)
 
     def firing(self, now: datetime) -> Iterator[Firing]:
-        for (node, scheduler), broken in sorted(self._broken.items()):
+        for (cluster, node, scheduler), broken in sorted(self._broken.items()):
             if now - broken.since >= self._for:
                 found = "; ".join(problem.message for problem in broken.problems)
                 # By scheduler too: each checks the nodes by itself.
                 yield Firing(
-                    {"node": node, "scheduler": scheduler},
+                    {"cluster": cluster, "node": node, "scheduler": scheduler},
                     f"{node}: {found}: see whether its device plugin runs and reaches the API server",
                     {},
-                    partial(links.of_node, node, broken.since, now),
+                    partial(links.of_node, cluster, node, broken.since, now),
                     broken.problems,
                 )
 
     def restore(self, alert: AlertChanged) -> None:
         # A check is published when its result changes, maybe weeks before the lookback: only the alert shows it then.
-        if alert.labels.keys() >= {"node", "scheduler"}:
-            key = alert.labels["node"], alert.labels["scheduler"]
+        labels = alert.labels
+        if labels.keys() >= {"cluster", "node", "scheduler"}:
+            key = labels["cluster"], labels["node"], labels["scheduler"]
             self._broken[key] = _BrokenNode(alert.started_at - self._for, alert.problems)

@@ -33,7 +33,8 @@ class LockCondition(RebuiltCondition):
 
     def __init__(self, rule: LockRule) -> None:
         self._for, self._forget = minutes(rule.for_minutes), minutes(rule.forget_minutes)
-        self._contended: dict[str, Streak] = {}
+        self._contended: dict[tuple[str, str], Streak] = {}
+        """By cluster and node."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -42,16 +43,17 @@ class LockCondition(RebuiltCondition):
     def observe(self, event: AlertInput) -> None:
         if not isinstance(event, BindConcluded):
             return
+        key = event.cluster, event.node
         if event.bound or CONTENTION not in event.error:
             # Taking the lock is a bind's first step: one that fails later has had the lock.
-            self._contended.pop(event.node, None)
+            self._contended.pop(key, None)
         else:
-            self._contended.setdefault(event.node, Streak.starting(event.ended_at)).extend(event.ended_at)
+            self._contended.setdefault(key, Streak.starting(event.ended_at)).extend(event.ended_at)
 
     def firing(self, now: datetime) -> Iterator[Firing]:
-        for node, streak in sorted(self._contended.items()):
+        for (cluster, node), streak in sorted(self._contended.items()):
             if now - streak.latest_at > self._forget:
-                del self._contended[node]
+                del self._contended[cluster, node]
             elif now - streak.started_at >= self._for:
                 locked = in_minutes(now - streak.started_at)
                 summary = (
@@ -60,5 +62,5 @@ class LockCondition(RebuiltCondition):
                 )
                 numbers = {"locked_minutes": locked, "binds": float(streak.count)}
                 # Only failed attempts: on a busy node the bound ones would fill the answer.
-                query = partial(links.of_node, node, streak.started_at, now, status="failed")
-                yield Firing({"node": node}, summary, numbers, query)
+                query = partial(links.of_node, cluster, node, streak.started_at, now, status="failed")
+                yield Firing({"cluster": cluster, "node": node}, summary, numbers, query)

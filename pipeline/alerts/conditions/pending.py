@@ -1,10 +1,14 @@
-"""Kind ``pending``: a pod is refused for the same reason again and again."""
+"""Kind ``pending``: pods are refused for the same reason again and again.
 
-from collections.abc import Iterator
+The pods of one workload are one alert: a job of 500 pods that does not fit is one cause, and one case for people.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from hami.reason_codes import ReasonCode
 from pipeline.alerts import links
@@ -26,7 +30,7 @@ _ENDED: Final = frozenset({"Succeeded", "Failed"})
 
 
 class PendingRule(AlertRule):
-    """A pod is refused for the same reason again and again."""
+    """A pod is refused for the same reason again and again; the pods of one workload are one alert."""
 
     kind: Literal["pending"]
     for_minutes: Minutes = 30
@@ -41,11 +45,30 @@ class PendingRule(AlertRule):
         return PendingCondition(self)
 
 
+class _PodKey(NamedTuple):
+    cluster: str
+    namespace: str
+    name: str
+
+
+class _Case(NamedTuple):
+    """What one alert is about: a workload, or a pod of its own."""
+
+    cluster: str
+    namespace: str
+    workload: str
+    pod: str
+    """Empty where there is a workload."""
+
+
 @dataclass(slots=True)
 class _RefusedPod:
+    cluster: str
     pod: PodRef
     refused_at: datetime
     """The latest refusal."""
+    workload: str = ""
+    """As ``PodDescription.workload``, of the latest message that says it."""
     attempt_id: str = ""
     """The attempt of the latest messages."""
     attempts: int = 0
@@ -62,6 +85,7 @@ class _RefusedPod:
                 return  # An earlier attempt, delivered a second time.
             self.attempt_id, self.reasons_so_far = message.attempt_id, set()
             self.attempts += 1
+        self.workload = message.workload or self.workload
         reason = message.code or message.reason
         self.refused_at = max(self.refused_at, message.reported_at)
         self.reasons_so_far.add(reason)
@@ -70,6 +94,10 @@ class _RefusedPod:
         if not message.code:
             self._complete_attempt()
 
+    @property
+    def case(self) -> _Case:
+        return _Case(self.cluster, self.pod.namespace, self.workload, "" if self.workload else self.pod.name)
+
     def _complete_attempt(self) -> None:
         self.since = {reason: at for reason, at in self.since.items() if reason in self.reasons_so_far}
         # That no node fits says nothing beside the reasons of nodes; it counts only where it is all that is known.
@@ -77,12 +105,22 @@ class _RefusedPod:
         self.current = codes or dict(self.since)
 
 
+class _LongRefusal(NamedTuple):
+    refused: _RefusedPod
+    reasons: dict[str, datetime]
+    """Since when each has refused it."""
+
+    @property
+    def since(self) -> datetime:
+        return min(self.reasons.values())
+
+
 class PendingCondition(RebuiltCondition):
     # Nothing to restore: a pod that still waits has an attempt within the lookback.
 
     def __init__(self, rule: PendingRule) -> None:
         self._rule, self._for, self._forget = rule, minutes(rule.for_minutes), minutes(rule.forget_minutes)
-        self._pods: dict[str, _RefusedPod] = {}
+        self._pods: dict[_PodKey, _RefusedPod] = {}
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -92,15 +130,15 @@ class PendingCondition(RebuiltCondition):
         if isinstance(event, MessageEmitted):
             self._observe_message(event)
         elif isinstance(event, PodObserved) and (event.node or event.phase in _ENDED):
-            self._pods.pop(str(event.pod), None)
+            self._pods.pop(_PodKey(event.cluster, event.pod.namespace, event.pod.name), None)
 
     def _observe_message(self, message: MessageEmitted) -> None:
-        key = str(message.pod)
+        key = _PodKey(message.cluster, message.pod.namespace, message.pod.name)
         refused = self._pods.get(key)
         if refused and refused.pod.uid != message.pod.uid and message.pod.uid:
             refused = None  # Another pod of the same name: its waiting time begins with this message.
         if message.severity == "Warning":
-            refused = self._pods[key] = refused or _RefusedPod(message.pod, message.reported_at)
+            refused = self._pods[key] = refused or _RefusedPod(message.cluster, message.pod, message.reported_at)
             refused.refuse(message)
         elif message.reason.startswith(_BINDING):
             self._pods.pop(key, None)
@@ -109,11 +147,22 @@ class PendingCondition(RebuiltCondition):
             self._pods.pop(key, None)
 
     def firing(self, now: datetime) -> Iterator[Firing]:
-        for key, refused in sorted(self._pods.items()):
-            if now - refused.refused_at > self._forget:
-                del self._pods[key]
-            elif self._is_covered(refused.pod) and (reasons := self._long_standing(refused, now)):
-                yield _firing(refused, reasons, now)
+        for key in [key for key, refused in self._pods.items() if now - refused.refused_at > self._forget]:
+            del self._pods[key]
+        long_refusals: dict[_Case, list[_LongRefusal]] = {}
+        # All pods that wait, not only those that have waited for long: when the first of a job has, most others have
+        # for nearly as long.
+        pods = Counter(refused.case for refused in self._pods.values())
+        for refused in self._pods.values():
+            if self._is_covered(refused.pod) and (reasons := self._long_standing(refused, now)):
+                long_refusals.setdefault(refused.case, []).append(_LongRefusal(refused, reasons))
+        for case, refusals in sorted(long_refusals.items()):
+            first = min(refusals, key=lambda refusal: (refusal.since, refusal.refused.pod.name))
+            if case.workload:
+                reasons_of_all = {reason for refusal in refusals for reason in refusal.reasons}
+                yield _of_workload(case, first, pods[case], reasons_of_all, now)
+            else:
+                yield _of_pod(case, first, now)
 
     def _is_covered(self, pod: PodRef) -> bool:
         return not self._rule.namespaces or pod.namespace in self._rule.namespaces
@@ -126,12 +175,27 @@ class PendingCondition(RebuiltCondition):
         }
 
 
-def _firing(refused: _RefusedPod, reasons: dict[str, datetime], now: datetime) -> Firing:
-    waited = in_minutes(now - min(reasons.values()))
+def _of_pod(case: _Case, refusal: _LongRefusal, now: datetime) -> Firing:
+    pod, attempts = refusal.refused.pod, refusal.refused.attempts
+    waited = in_minutes(now - refusal.since)
     summary = (
-        f"{refused.pod} has been refused for {waited:.0f} minutes ({refused.attempts} attempts) for "
-        f"{', '.join(sorted(reasons))}: its history names the nodes that refuse it"
+        f"{pod} has been refused for {waited:.0f} minutes ({attempts} attempts) for "
+        f"{', '.join(sorted(refusal.reasons))}: its history names the nodes that refuse it"
     )
-    labels = {"namespace": refused.pod.namespace, "pod": refused.pod.name}
-    numbers = {"pending_minutes": waited, "attempts": float(refused.attempts)}
-    return Firing(labels, summary, numbers, partial(links.of_pod, refused.pod))
+    labels = {"cluster": case.cluster, "namespace": case.namespace, "pod": case.pod}
+    numbers = {"pending_minutes": waited, "attempts": float(attempts)}
+    return Firing(labels, summary, numbers, partial(links.of_pod, case.cluster, pod))
+
+
+def _of_workload(case: _Case, first: _LongRefusal, pods: int, reasons: Iterable[str], now: datetime) -> Firing:
+    waited = in_minutes(now - first.since)
+    count = f"{pods} pods of {case.workload} are" if pods > 1 else f"1 pod of {case.workload} is"
+    summary = (
+        f"{count} refused in {case.namespace}, {first.refused.pod.name} for {waited:.0f} minutes "
+        f"({first.refused.attempts} attempts), for {', '.join(sorted(reasons))}: "
+        "the attempts name the nodes that refuse"
+    )
+    labels = {"cluster": case.cluster, "namespace": case.namespace, "workload": case.workload}
+    numbers = {"pending_minutes": waited, "attempts": float(first.refused.attempts), "pods": float(pods)}
+    query = partial(links.of_workload, case.cluster, case.namespace, case.workload, first.since, now)
+    return Firing(labels, summary, numbers, query)

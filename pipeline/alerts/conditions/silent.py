@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Minutes, in_minutes, minutes
@@ -34,13 +34,18 @@ class SilentRule(AlertRule):
         return SilentCondition(self)
 
 
+class _Scheduler(NamedTuple):
+    cluster: str
+    name: str
+
+
 class SilentCondition:
-    """Per scheduler, its last sign of life and the pods that waited then."""
+    """Per scheduler of a cluster, its last sign of life and the pods that waited then."""
 
     def __init__(self, rule: SilentRule) -> None:
         self._for, self._forget = minutes(rule.for_minutes), minutes(rule.forget_minutes)
-        self._active_at: dict[str, datetime] = {}
-        self._waiting: defaultdict[str, dict[str, datetime]] = defaultdict(dict)
+        self._active_at: dict[_Scheduler, datetime] = {}
+        self._waiting: defaultdict[_Scheduler, dict[str, datetime]] = defaultdict(dict)
         """Scheduler to pods, each with its latest refusal."""
 
     @property
@@ -49,19 +54,20 @@ class SilentCondition:
 
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, (SchedulerActivity, DecisionArrival)):
-            self._observe_activity(event.scheduler, event.at)
+            self._observe_activity(_Scheduler(event.cluster, event.scheduler), event.at)
         elif isinstance(event, MessageEmitted):
-            waiting = self._waiting[event.scheduler]
+            waiting = self._waiting[_Scheduler(event.cluster, event.scheduler)]
             if event.severity == "Warning":
                 waiting[str(event.pod)] = event.reported_at
             else:
                 waiting.pop(str(event.pod), None)
         elif isinstance(event, PodObserved) and (event.node or event.phase in _ENDED):
             # Any scheduler may have placed it.
-            for waiting in self._waiting.values():
-                waiting.pop(str(event.pod), None)
+            for scheduler, waiting in self._waiting.items():
+                if scheduler.cluster == event.cluster:
+                    waiting.pop(str(event.pod), None)
 
-    def _observe_activity(self, scheduler: str, at: datetime) -> None:
+    def _observe_activity(self, scheduler: _Scheduler, at: datetime) -> None:
         self._active_at[scheduler] = max(at, self._active_at.get(scheduler, at))
         self._waiting[scheduler].pop(_UNKNOWN_POD, None)
 
@@ -76,16 +82,19 @@ class SilentCondition:
             elif silence >= self._for and waiting:
                 silent_minutes = in_minutes(silence)
                 summary = (
-                    f"{scheduler} has published nothing for {silent_minutes:.0f} minutes while pods wait "
+                    f"{scheduler.name} has published nothing for {silent_minutes:.0f} minutes while pods wait "
                     f"({len(waiting)}): see whether it runs, leads and reaches Kafka (/readyz)"
                 )
                 numbers = {"silent_minutes": silent_minutes, "waiting_pods": float(len(waiting))}
-                yield Firing({"scheduler": scheduler}, summary, numbers, partial(links.of_scheduler, scheduler))
+                labels = {"cluster": scheduler.cluster, "scheduler": scheduler.name}
+                yield Firing(labels, summary, numbers, partial(links.of_scheduler, *scheduler))
 
     def restore(self, alert: AlertChanged) -> None:
         # A scheduler that is silent has no records in the lookback: only the alert shows that pods wait for it.
-        scheduler = alert.labels.get("scheduler")
-        if scheduler and scheduler not in self._active_at:
+        if not alert.labels.keys() >= {"cluster", "scheduler"}:
+            return
+        scheduler = _Scheduler(alert.labels["cluster"], alert.labels["scheduler"])
+        if scheduler not in self._active_at:
             active_at = alert.started_at - self._for
             self._active_at[scheduler] = active_at
             self._waiting[scheduler][_UNKNOWN_POD] = active_at

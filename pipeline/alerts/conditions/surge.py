@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from pipeline.alerts import links
-from pipeline.alerts.conditions.condition import AlertRule, Minutes, RebuiltCondition, minutes
+from pipeline.alerts.conditions.condition import AlertRule, Minutes, minutes
 from pipeline.alerts.firing import Firing
 from pipeline.alerts.inputs import AlertInput
 from pipeline.alerts.tick_counter import TickCounter
-from schemas.events import MessageEmitted
+from schemas.events import AlertChanged, MessageEmitted
 from schemas.topics import MESSAGES
 
 
@@ -31,14 +31,15 @@ class SurgeRule(AlertRule):
         return SurgeCondition(self)
 
 
-class SurgeCondition(RebuiltCondition):
-    """Counts refusals by reason and tick."""
+class SurgeCondition:
+    """Counts refusals by cluster, reason and tick."""
 
     def __init__(self, rule: SurgeRule) -> None:
         self._rule = rule
         self._window, self._before = minutes(rule.window_minutes), minutes(rule.before_minutes)
-        self._refusals: defaultdict[str, TickCounter] = defaultdict(TickCounter)
-        self._first_message_at: datetime | None = None
+        self._refusals: defaultdict[tuple[str, str], TickCounter] = defaultdict(TickCounter)
+        self._first_message_at: dict[str, datetime] = {}
+        """By cluster."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -46,18 +47,19 @@ class SurgeCondition(RebuiltCondition):
 
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, MessageEmitted):
-            self._first_message_at = min(self._first_message_at or event.reported_at, event.reported_at)
+            first = self._first_message_at.get(event.cluster, event.reported_at)
+            self._first_message_at[event.cluster] = min(first, event.reported_at)
             # The message about the whole attempt has no code; counting it would double every refusal.
             if event.severity == "Warning" and event.code:
-                self._refusals[event.code].add(event.reported_at)
+                self._refusals[event.cluster, event.code].add(event.reported_at)
 
     def firing(self, now: datetime) -> Iterator[Firing]:
         start = now - self._window
         self._drop(start - self._before)
-        # On a young topic the rate before is too low, and every reason would seem to surge.
-        if self._first_message_at is None or self._first_message_at > start - self._before:
-            return
-        for reason, counter in sorted(self._refusals.items()):
+        for (cluster, reason), counter in sorted(self._refusals.items()):
+            # Of a cluster whose messages begin here the rate before is too low, and every reason would seem to surge.
+            if self._first_message_at[cluster] > start - self._before:
+                continue
             count = counter.between(start, now)
             count_before = counter.between(start - self._before, start)
             rate, rate_before = count / self._rule.window_minutes, count_before / self._rule.before_minutes
@@ -67,10 +69,17 @@ class SurgeCondition(RebuiltCondition):
                     f"{self._rule.before_minutes:g} minutes before: see which nodes and pods it is about"
                 )
                 numbers = {"attempts_per_minute": rate, "attempts_per_minute_before": rate_before}
-                yield Firing({"reason": reason}, summary, numbers, partial(links.of_reason, reason, start, now))
+                labels = {"cluster": cluster, "reason": reason}
+                yield Firing(labels, summary, numbers, partial(links.of_reason, cluster, reason, start, now))
+
+    def restore(self, alert: AlertChanged) -> None:
+        # A surge may have followed an hour without any message: what is read again does not show that it had an hour
+        # before it.
+        if cluster := alert.labels.get("cluster"):
+            self._first_message_at[cluster] = alert.started_at - self._window - self._before
 
     def _drop(self, until: datetime) -> None:
-        for reason, counter in list(self._refusals.items()):
+        for key, counter in list(self._refusals.items()):
             counter.drop(until)
             if not counter:
-                del self._refusals[reason]
+                del self._refusals[key]

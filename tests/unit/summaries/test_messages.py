@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.codec.records import decode, encode
-from schemas.events import AttemptSummarized, Refusal
+from schemas.events import AttemptSummarized, Owner, PodDescription, Refusal
 from summaries.cut import MAX_BYTES
 from summaries.fold import summarize
 from summaries.messages import (
@@ -179,3 +179,9 @@ def test_nodes_that_are_counted_and_not_named_are_listed_by_reason() -> None:
         "2 nodes node(s) had untolerated taint(s)",
         "no available node, 5 nodes do not meet: 3 Insufficient cpu, 2 node(s) had untolerated taint(s)",
     ]
+
+
+def test_every_line_names_the_workload_that_the_pod_belongs_to() -> None:
+    described = placed(a=1.0).model_copy(update={"description": PodDescription(owners=[Owner(kind="Job", name="t")])})
+    assert {line.workload for line in messages(described)} == {"Job/t"}
+    assert {line.workload for line in messages(placed(a=1.0))} == {""}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.codec.records import encode_value
-from schemas.events import AttemptSummarized, Contribution
+from schemas.events import AttemptSummarized, Contribution, Owner, PodDescription
 from schemas.ids import attempt_id
 from summaries.fold import summarize
 from summaries.trends import Minute, Weight, contribution, records, weights_of
@@ -60,6 +60,20 @@ def test_an_attempt_adds_a_row_for_all_and_for_each_reason_model_and_pool() -> N
         ("pool", "a100", 1, 0),
     ]
     assert "pool" not in contribution(an("one", 1), None).dimension
+
+
+def test_an_attempt_of_a_described_pod_adds_rows_for_its_workload_and_its_queue() -> None:
+    described = PodDescription(owners=[Owner(kind="ReplicaSet", name="a-7c"), Owner(kind="Deployment", name="a")])
+    whole = an("one", 1)
+    found = contribution(whole.model_copy(update={"description": described}), None)
+    assert (found.dimension[-1], found.value[-1]) == ("workload", "Deployment/a")
+    assert (found.nodes[-1], found.devices[-1]) == (2, 4)
+    queued = PodDescription(queue="team-a")
+    found = contribution(whole.model_copy(update={"description": queued}), None)
+    assert [(name, value) for name, value in zip(found.dimension, found.value, strict=True) if name == "queue"] == [
+        ("queue", "team-a")
+    ]
+    assert "workload" not in found.dimension
 
 
 def test_attempts_pods_nodes_and_devices_are_counted_by_reason_pool_and_model() -> None:

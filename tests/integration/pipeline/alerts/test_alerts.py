@@ -181,8 +181,9 @@ async def test_alerts_fire_once_and_resolve_once_also_when_killed_and_reach_aler
         await eventually_async(lambda: len(taken.posts) > resent + 1, lambda: "nothing is sent again")
     assert taken.wrong == []
     (first, *_), *_ = taken.posts
-    assert first["labels"] == {"alertname": "PodPendingForLong", "severity": "warning", "namespace": "ml", "pod": "old"}
-    assert first["generatorURL"] == "http://a/api/v1/namespaces/ml/pods/old/schedulerlog/history"
+    rule = {"alertname": "PodPendingForLong", "severity": "warning"}
+    assert first["labels"] == rule | {"cluster": "default", "namespace": "ml", "pod": "old"}
+    assert first["generatorURL"] == "http://a/api/v1/clusters/default/namespaces/ml/pods/old/schedulerlog/history"
     later = taken.posts[-1][0]
     assert later["startsAt"] < later["endsAt"]
     await _the_documents_consumer_prints_them(kafka)

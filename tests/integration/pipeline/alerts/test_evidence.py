@@ -59,24 +59,24 @@ def from_api(api: Served, query: dict[str, str]) -> set[str]:
 
 
 def test_a_reason_finds_the_attempts_that_it_refused_whatever_it_is_called(filling: Filling, api: Served) -> None:
-    query = links.of_reason(ODD, NOW - timedelta(hours=1), NOW)
+    query = links.of_reason("default", ODD, NOW - timedelta(hours=1), NOW)
     assert from_api(api, query) == in_index(filling, query) == {"trainer"}
-    before = links.of_reason(ODD, NOW - timedelta(hours=3), NOW - timedelta(hours=2))
+    before = links.of_reason("default", ODD, NOW - timedelta(hours=3), NOW - timedelta(hours=2))
     assert from_api(api, before) == in_index(filling, before) == set()
 
 
 def test_a_pod_finds_its_history(filling: Filling, api: Served) -> None:
-    query = links.of_pod(POD)
+    query = links.of_pod("default", POD)
     assert in_index(filling, query) == {"trainer"}
     (episode,) = api.client.get(query["api"]).raise_for_status().json()["episodes"]
     assert ODD in orjson.dumps(episode).decode().replace('\\"', '"').replace("\\\\", "\\")
 
 
 def test_a_node_finds_the_binds_that_failed_there(filling: Filling, api: Served) -> None:
-    query = links.of_node("evidence-3", STARTED, NOW, status="failed")
+    query = links.of_node("default", "evidence-3", STARTED, NOW, status="failed")
     assert from_api(api, query) == in_index(filling, query) == {"bound"}
 
 
 def test_a_finding_and_a_scheduler_are_found(filling: Filling) -> None:
-    assert in_index(filling, links.of_finding("Overcommitted", "evidence-1")) == {"trainer"}
-    assert in_index(filling, links.of_scheduler("hami-scheduler"))
+    assert in_index(filling, links.of_finding("default", "Overcommitted", "evidence-1")) == {"trainer"}
+    assert in_index(filling, links.of_scheduler("default", "hami-scheduler"))

@@ -19,7 +19,7 @@ from tests.support.builders.alert_inputs import (
     shown,
 )
 
-POD = {"namespace": "ml", "pod": "trainer"}
+POD = {"cluster": "default", "namespace": "ml", "pod": "trainer"}
 LOCKED = "node node1 has been locked within 5m0s: node lock contention"
 
 
@@ -37,7 +37,7 @@ def test_a_pod_that_is_refused_for_the_same_reason_for_long_fires_until_it_is_bo
         "its history names the nodes that refuse it"
     )
     assert alerts[0].numbers == {"pending_minutes": 30, "attempts": 6}
-    assert alerts[0].query["api"] == "/api/v1/namespaces/ml/pods/trainer/schedulerlog/history"
+    assert alerts[0].query["api"] == "/api/v1/clusters/default/namespaces/ml/pods/trainer/schedulerlog/history"
 
 
 def test_the_time_of_a_pod_starts_again_when_its_reason_changes(tmp_path: Path) -> None:
@@ -92,6 +92,51 @@ def test_only_the_reasons_and_namespaces_of_the_rule_count(tmp_path: Path) -> No
     assert run(pending, retries(range(0, 60, 5), "CardCordoned", pod=elsewhere), 60) == []
 
 
+def a_worker(number: int) -> PodRef:
+    return PodRef(namespace="ml", name=f"train-{number:03}", uid=f"uid-{number}")
+
+
+def test_the_pods_of_a_job_are_one_alert_with_their_number_and_an_example(tmp_path: Path) -> None:
+    pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
+    inputs: list[tuple[float, AlertInput]] = [
+        (time + number / 1_000, message.model_copy(update={"workload": "Job/train"}))
+        for time in range(0, 45, 5)
+        for number in range(500)
+        for message in a_refusal(time + number / 1_000, pod=a_worker(number))
+    ]
+    inputs += [(50 + number / 1_000, a_success(50 + number / 1_000, pod=a_worker(number))) for number in range(500)]
+    alerts = run(pending, inputs, 60)
+    labels = {"cluster": "default", "namespace": "ml", "workload": "Job/train"}
+    assert shown(alerts) == [("firing", 30, labels), ("resolved", 50.5, labels)]
+    assert alerts[0].numbers == {"pending_minutes": 30, "attempts": 6, "pods": 500}
+    assert alerts[0].summary == (
+        "500 pods of Job/train are refused in ml, train-000 for 30 minutes (6 attempts), for NumaNotFit: "
+        "the attempts name the nodes that refuse"
+    )
+    assert (
+        alerts[0]
+        .query["api"]
+        .startswith("/api/v1/clusters/default/schedulerlogs?namespace=ml&workload=Job%2Ftrain&status=failed&since=")
+    )
+
+
+def test_an_alert_of_a_workload_fires_until_none_of_its_pods_waits(tmp_path: Path) -> None:
+    pending = rules(tmp_path, "kind: pending", "for_minutes: 30")
+    inputs: list[tuple[float, AlertInput]] = [
+        (time, message.model_copy(update={"workload": "Job/train"}))
+        for time in range(0, 50, 5)
+        for number in range(2)
+        if time < 40 or number
+        for message in a_refusal(time, pod=a_worker(number))
+    ]
+    inputs += [(38, a_success(38, pod=a_worker(0))), (47, a_success(47, pod=a_worker(1)))]
+    inputs.sort(key=lambda pair: pair[0])
+    assert [(alert.state, alert.labels["workload"]) for alert in run(pending, inputs, 60)] == [
+        ("firing", "Job/train"),
+        ("resolved", "Job/train"),
+    ]
+
+
 def many(start: float, end: float, a_minute: int) -> list[tuple[float, AlertInput]]:
     times = [start + step / a_minute for step in range(int((end - start) * a_minute))]
     return [(time, a_message(time, "CardInsufficientMemory")) for time in times]
@@ -102,7 +147,9 @@ def test_a_reason_five_times_as_often_as_the_hour_before_fires(tmp_path: Path) -
     surge = rules(tmp_path, "kind: surge", "factor: 5", "window_minutes: 10", "at_least: 20")
     inputs = [*many(0, 70, 1), *many(70, 90, 10)]
     alerts = run(surge, inputs, 85)
-    assert [(alert.state, alert.labels) for alert in alerts] == [("firing", {"reason": "CardInsufficientMemory"})]
+    assert [(alert.state, alert.labels) for alert in alerts] == [
+        ("firing", {"cluster": "default", "reason": "CardInsufficientMemory"})
+    ]
     # x minutes of 10 and 10 - x of 1: 9x + 10 is at least 50 times the rate before, itself 1.
     assert at(74.25) <= alerts[0].changed_at <= at(75)
 
@@ -123,7 +170,10 @@ def test_a_lock_that_every_bind_runs_into_fires_until_one_gets_through(tmp_path:
     inputs: list[tuple[float, AlertInput]] = [(time, a_bind(time, error=LOCKED)) for time in range(8)]
     inputs += [(3.5, a_bind(3.5, "node2")), (8, a_bind(8))]
     alerts = run(lock, inputs, 10)
-    assert shown(alerts) == [("firing", 5, {"node": "node1"}), ("resolved", 8.25, {"node": "node1"})]
+    assert shown(alerts) == [
+        ("firing", 5, {"cluster": "default", "node": "node1"}),
+        ("resolved", 8.25, {"cluster": "default", "node": "node1"}),
+    ]
 
 
 def test_a_bind_that_fails_for_another_reason_shows_that_the_lock_is_free(tmp_path: Path) -> None:
@@ -135,7 +185,7 @@ def test_a_bind_that_fails_for_another_reason_shows_that_the_lock_is_free(tmp_pa
 def test_a_stale_handshake_fires_until_a_check_finds_it_right(tmp_path: Path) -> None:
     stale = rules(tmp_path, "kind: handshake", "codes: [HandshakeTooOld]")
     inputs = [(1.1, a_check(1.1, "HandshakeTooOld")), (900, a_check(900, "RegistrationMissing"))]
-    labels = {"node": "node1", "scheduler": "hami-scheduler"}
+    labels = {"cluster": "default", "node": "node1", "scheduler": "hami-scheduler"}
     alerts = run(stale, inputs, 901)
     assert shown(alerts) == [("firing", 1.25, labels), ("resolved", 900.25, labels)]
     assert alerts[0].summary == (
@@ -146,7 +196,7 @@ def test_a_stale_handshake_fires_until_a_check_finds_it_right(tmp_path: Path) ->
 
 def test_a_finding_fires_until_the_window_has_none(tmp_path: Path) -> None:
     finding = rules(tmp_path, "kind: finding", "findings: [Overcommitted]", "window_minutes: 60")
-    labels = {"finding": "Overcommitted", "node": "node1"}
+    labels = {"cluster": "default", "finding": "Overcommitted", "node": "node1"}
     inputs = [(0, a_finding(0)), (20, a_finding(20)), (30, a_finding(30, "MemoryChanged"))]
     assert shown(run(finding, inputs, 100)) == [("firing", 0.25, labels), ("resolved", 80, labels)]
 
@@ -163,8 +213,8 @@ def test_a_placement_that_still_waits_for_memory_does_not_fire() -> None:
 
 def test_a_scheduler_that_falls_silent_while_pods_wait_fires_until_its_next_record(tmp_path: Path) -> None:
     silent = rules(tmp_path, "kind: silent", "for_minutes: 10")
-    activity = [(time, SchedulerActivity("hami-scheduler", at(time))) for time in (0, 2, 40)]
-    labels = {"scheduler": "hami-scheduler"}
+    activity = [(time, SchedulerActivity("default", "hami-scheduler", at(time))) for time in (0, 2, 40)]
+    labels = {"cluster": "default", "scheduler": "hami-scheduler"}
     assert shown(run(silent, [*activity, *retries(range(3))], 45)) == [
         ("firing", 12, labels),
         ("resolved", 40.25, labels),
@@ -174,7 +224,7 @@ def test_a_scheduler_that_falls_silent_while_pods_wait_fires_until_its_next_reco
 def test_a_scheduler_without_work_may_be_silent(tmp_path: Path) -> None:
     silent = rules(tmp_path, "kind: silent", "for_minutes: 10")
     inputs: list[tuple[float, AlertInput]] = [
-        (0, SchedulerActivity("hami-scheduler", at(0))),
+        (0, SchedulerActivity("default", "hami-scheduler", at(0))),
         *retries(range(1)),
         (1, a_success(1)),
     ]
@@ -183,10 +233,13 @@ def test_a_scheduler_without_work_may_be_silent(tmp_path: Path) -> None:
 
 def test_decisions_that_arrive_late_again_and_again_fire(tmp_path: Path) -> None:
     behind = rules(tmp_path, "kind: behind", "seconds: 60", "for_minutes: 2")
-    inputs = [(time, DecisionArrival("s", at(time), 90 if time < 10 else 1)) for time in range(20)]
+    inputs = [(time, DecisionArrival("default", "s", at(time), 90 if time < 10 else 1)) for time in range(20)]
     alerts = run(behind, inputs, 20)
-    assert shown(alerts) == [("firing", 2, {"scheduler": "s"}), ("resolved", 10.25, {"scheduler": "s"})]
-    once = [(time, DecisionArrival("s", at(time), 90 if time == 5 else 1)) for time in range(20)]
+    assert shown(alerts) == [
+        ("firing", 2, {"cluster": "default", "scheduler": "s"}),
+        ("resolved", 10.25, {"cluster": "default", "scheduler": "s"}),
+    ]
+    once = [(time, DecisionArrival("default", "s", at(time), 90 if time == 5 else 1)) for time in range(20)]
     assert run(behind, once, 20) == []
 
 
@@ -204,8 +257,8 @@ def test_discarded_detail_and_dead_letters_fire_by_their_number(tmp_path: Path) 
         | {"device_records": 12, "judged_devices": 900, "cause": "full"}
     )
     assert shown(run(dropped, [(0, event)], 20)) == [
-        ("firing", 0.25, {"scheduler": "s"}),
-        ("resolved", 15, {"scheduler": "s"}),
+        ("firing", 0.25, {"cluster": "default", "scheduler": "s"}),
+        ("resolved", 15, {"cluster": "default", "scheduler": "s"}),
     ]
     letters = rules(tmp_path, "kind: dead-letters", "at_least: 3")
     inputs = [(time, DeadLettered("schedulerlog.decisions", at(time))) for time in (0, 1, 2)]

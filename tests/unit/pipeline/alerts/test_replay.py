@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pipeline.alerts.inputs import AlertInput, SchedulerActivity
 from pipeline.alerts.rules import Rule, RuleError, load
 from pipeline.alerts.timeline import Timeline
-from schemas.events import AlertChanged, PodRef
+from schemas.events import AlertChanged, Event, PodRef
 from tests.support.builders.alert_inputs import a_bind, a_check, a_finding, a_refusal, a_success, at, rules, run
 from tests.support.stress import examples
 
@@ -41,7 +41,7 @@ def a_busy_day(seed: int, minutes: int) -> list[tuple[float, AlertInput]]:
         elif kind < 0.93:
             inputs.append((time, a_finding(time)))
         elif (step // 120) % 3:
-            inputs.append((time, SchedulerActivity("hami-scheduler", at(time))))
+            inputs.append((time, SchedulerActivity("default", "hami-scheduler", at(time))))
     return inputs
 
 
@@ -64,12 +64,33 @@ def test_a_process_that_was_killed_at_any_time_continues_as_if_it_had_not_been(s
     assert changes([*published, *after]) == changes(whole)
 
 
+def of_cluster(item: AlertInput, cluster: str) -> AlertInput:
+    if isinstance(item, Event):
+        return item.model_copy(update={"cluster": cluster})
+    assert isinstance(item, SchedulerActivity)
+    return item._replace(cluster=cluster)
+
+
+@settings(max_examples=examples(4))
+@given(st.integers(0, 10_000))
+def test_two_clusters_with_equal_names_have_the_alerts_that_each_has_alone(seed: int) -> None:
+    shipped, minutes = load(), 200
+    east = [(time, of_cluster(each, "east")) for time, each in a_busy_day(seed, minutes)]
+    west = [(time, of_cluster(each, "west")) for time, each in a_busy_day(seed + 1, minutes)]
+    alone = [*run(shipped, east, minutes), *run(shipped, west, minutes)]
+    both = run(shipped, [*east, *west], minutes)
+    assert sorted(both, key=lambda alert: (alert.changed_at, alert.id)) == sorted(
+        alone, key=lambda alert: (alert.changed_at, alert.id)
+    )
+    assert {alert.cluster for alert in alone} == {"east", "west"}
+
+
 def test_records_of_two_partitions_are_put_in_order_however_they_are_read() -> None:
     timeline = Timeline(at(0))
     for number, time in enumerate((0.1, 0.5, 0.9)):
-        timeline.put(at(time), ("a", 1, number), [SchedulerActivity("late", at(time))])
+        timeline.put(at(time), ("a", 1, number), [SchedulerActivity("default", "late", at(time))])
     for number, time in enumerate((0.1, 0.4)):
-        timeline.put(at(time), ("a", 0, number), [SchedulerActivity("early", at(time))])
+        timeline.put(at(time), ("a", 0, number), [SchedulerActivity("default", "early", at(time))])
     order = [
         (each if isinstance(each, datetime) else each.scheduler)  # type: ignore[union-attr]
         for each in timeline.advance(at(0.6))

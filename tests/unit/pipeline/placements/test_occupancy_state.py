@@ -84,7 +84,9 @@ class Store:
                 subject, self.of(OCCUPANCY.alias, **about), observed(_hits(self.of(OBSERVATIONS.alias, **about)))
             )
         else:
-            state.load_node(subject, observed(_hits(self.of(OBSERVATIONS.alias, cluster=subject.cluster, node=subject.name))))
+            state.load_node(
+                subject, observed(_hits(self.of(OBSERVATIONS.alias, cluster=subject.cluster, node=subject.name)))
+            )
 
     def sources(self) -> dict[str, Any]:
         return {key: each.source for key, each in self.documents.items()}

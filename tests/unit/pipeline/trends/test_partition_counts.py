@@ -236,3 +236,16 @@ def test_a_pod_counts_once_in_a_minute() -> None:
     reader.take(reader.read([a_record(0, "a", 1, 0), Recorded(1, BEGAN, other), a_record(2, "b", 1, 0)]))
     (event,) = reader.rows.values()
     assert (event.attempts.tolist(), event.pods.tolist()) == ([3, 3], [2, 2])
+
+
+def test_two_clusters_with_equal_names_are_counted_apart() -> None:
+    reader = Reader()
+    log = [
+        Recorded(place, BEGAN, an_attempt_counted(cluster=cluster, attempt_id=f"of-{cluster}", recorded_at=BEGAN))
+        for place, cluster in enumerate(("east", "west"))
+    ]
+    trends, _ = reader.read(log).take()
+    assert [(event.cluster, event.attempts.tolist(), event.pods.tolist()) for event in trends] == [
+        ("east", [1, 1], [1, 1]),
+        ("west", [1, 1], [1, 1]),
+    ]
