@@ -2,10 +2,14 @@
 
 - ``reader``: the entry; finds the step for each line by its spelling
 - ``grammar`` (``grammar.toml``): how each version spells each line
-- ``filter_lines``: the steps for the lines of a filter call
+- ``filter_lines``: the steps for the lines of a filter call and its devices
+- ``node_lines``: the steps for the lines about a node as a whole
+- ``values``: values that need more than their key to be read
 - ``event_lines``: the steps for the event lines, which end filter calls and binds
 - ``bind_lines``: the steps for the lines of a bind, and for registrations
 - ``open_attempts``: attempts and binds that have not ended yet, within bounds
+- ``memory``: what is remembered between two lines
+- ``container_requests``: what the containers request
 - ``attempt``: what is known of one attempt or bind
 - ``devices``: the node, model and size of each device, from the nodes' registrations
 - ``tables``: an attempt's nodes, refusals, requests and rows of devices

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from hami.reason_codes import ReasonCode
-from hami.requests import UNSET_PERCENT
+from ingest.hami.container_requests import ContainerRequest
 from ingest.hami.devices import RegisteredDevices
 from schemas.events import FITS, REFUSED
 
@@ -23,17 +23,8 @@ DEVICE_LINES_LEVEL: Final = 4
 """The log level from which on HAMi prints a line for every device that it tries."""
 
 
-class ContainerRequest(NamedTuple):
-    """What one container requests, in HAMi's terms: 0 MiB or 101 percent mean that it is not set."""
-
-    vendor: str
-    devices: int
-    memory_mib: int
-    memory_percent: int
-    cores_percent: int
-
-
-NO_REQUEST: Final = ContainerRequest("", 0, 0, UNSET_PERCENT, 0)
+PREVIOUS_NUMA: Final = " prevnuma="
+"""Key of the NUMA node of the devices that were taken before."""
 
 
 class NodeLine(NamedTuple):
@@ -45,6 +36,8 @@ class NodeLine(NamedTuple):
     """False for a score that was rounded to two decimals."""
     reason: str = ""
     container: int = UNKNOWN
+    cause: str = ""
+    """What the log says behind the reason."""
 
 
 class DeviceLine(NamedTuple):
@@ -73,8 +66,10 @@ class HamiAttempt:
     """Container names by position, init containers first."""
     nodes: dict[str, NodeLine] = field(default_factory=dict)
     unregistered: list[str] = field(default_factory=list)
+    shortages: dict[str, int] = field(default_factory=dict)
+    """Lines about a node with too few devices that do not name it: text to number of lines."""
     devices: dict[str, DeviceLine] = field(default_factory=dict)
-    """By ``container/uuid``."""
+    """By ``container/node/uuid``: one UUID may stand on two nodes, if both registered the same device."""
     fitting: dict[str, list[str]] = field(default_factory=dict)
     """By node, the keys of ``devices`` that HAMi has taken for a container so far."""
     trying: dict[str, int] = field(default_factory=dict)
@@ -89,6 +84,8 @@ class HamiAttempt:
     offered: int | None = None
     error: str = ""
     ended_at: datetime | None = None
+    message: str = ""
+    """The event line that ended it, if no node fits."""
     node_policy: str = ""
     codes: dict[str, list[str]] = field(default_factory=dict)
     """From the event lines: by reason code, the nodes refused for it."""
@@ -133,19 +130,28 @@ class HamiAttempt:
         # A log without the end of attempts must not fill the memory.
         if len(self.devices) >= MAX_DEVICES:
             return
-        key = f"{container}/{uuid}"
+        key = f"{container}/{node}/{uuid}"
         self.devices[key] = DeviceLine(verdict, node, rest)
         if verdict == FITS:
             self.fitting.setdefault(node, []).append(key)
 
-    def give_back(self, uuid: str, node: str, registered: RegisteredDevices) -> None:
-        """The next device is on another NUMA node: HAMi gives back all that it took for the container on this node."""
-        node = node or _node_of(uuid, registered)
-        for key in self.fitting.pop(node, ()) if node else ():
-            self.devices[key] = self.devices[key]._replace(verdict=ReasonCode.NUMA_NOT_FIT.value)
-        self.is_walking = True
+    def give_back(self, uuid: str, node: str, rest: str, registered: RegisteredDevices) -> None:
+        """The device is on another NUMA node than those before it.
 
-    def refuse_node(self, node: str, reason: str, container: int) -> None:
+        HAMi gives back all that it took for the container on this node, and judges the device again on its own. Where
+        no device was taken, or the line does not name the NUMA node of those before it, the line is about the device.
+        """
+        node = node or _node_of(uuid, registered)
+        self.is_walking = True
+        if not node:
+            return
+        given_back = self.fitting.pop(node, ()) if PREVIOUS_NUMA in rest else ()
+        for key in given_back:
+            self.devices[key] = self.devices[key]._replace(verdict=ReasonCode.NUMA_NOT_FIT.value)
+        if not given_back:
+            self.judge_device(uuid, node, ReasonCode.NUMA_NOT_FIT.value, rest, registered)
+
+    def refuse_node(self, node: str, reason: str, container: int, cause: str = "") -> None:
         if container == UNKNOWN:
             # With too few devices on the node, HAMi refuses the container before it tries a device for it.
             is_untried = reason == ReasonCode.NODE_INSUFFICIENT_DEVICE
@@ -156,7 +162,10 @@ class HamiAttempt:
                 self.devices[key] = self.devices[key]._replace(
                     verdict=ReasonCode.ALLOCATED_CARDS_INSUFFICIENT_REQUEST.value
                 )
-        self.nodes[node] = NodeLine(REFUSED, reason=reason, container=container)
+        known = self.nodes.get(node)
+        if known and known.reason == reason:
+            cause = cause or known.cause
+        self.nodes[node] = NodeLine(REFUSED, reason=reason, container=container, cause=cause)
         self.is_walking = True
 
     def _last_tried(self, node: str) -> int:
@@ -208,28 +217,6 @@ def _node_of(uuid: str, registered: RegisteredDevices) -> str:
     """Empty where no registration names the device."""
     device = registered.get(uuid)
     return device.node if device else ""
-
-
-def parse_requests(parsed: Any) -> list[ContainerRequest] | None:
-    """The JSON of ``requests=…``: per container, an object by vendor. None where it is something else.
-
-    Of a container with requests to two vendors only the first counts; HAMi finds no node for such a pod.
-    """
-    if not isinstance(parsed, list):
-        return None
-    return [_container_request(by_vendor) for by_vendor in parsed]
-
-
-def _container_request(by_vendor: Any) -> ContainerRequest:
-    for vendor, numbers in by_vendor.items() if isinstance(by_vendor, dict) else ():
-        if isinstance(numbers, dict):
-            # The fields of HAMi's ``ContainerDeviceRequest``; 101 percent is its mark for "no share requested".
-            keys = {"Nums": 0, "Memreq": 0, "MemPercentagereq": UNSET_PERCENT, "Coresreq": 0}
-            values = [numbers.get(key, unset) for key, unset in keys.items()]
-            # type(), not isinstance(): JSON's true is an int for Python.
-            if all(type(value) is int and abs(value) < 2**31 for value in values) and values[0] > 0:
-                return ContainerRequest(str(vendor), *values)
-    return NO_REQUEST
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 from ingest.hami.attempt import Bind
 from ingest.hami.devices import devices_of_json, devices_of_registration
-from ingest.hami.filter_lines import json_of
 from ingest.hami.grammar import Spelling
 from ingest.hami.open_attempts import MAX_TEXT, OpenHamiAttempts
+from ingest.hami.values import json_of
 from ingest.lines import klog
 
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from ingest.hami.attempt import NodeLine
 from ingest.hami.devices import RegisteredDevice, RegisteredDevices
+from ingest.hami.states import PrintedNumbers, printed_numbers
 from ingest.hami.tables import Keys, Rows, json_bytes, refusal_of
 from ingest.node_states import LoggedState
 from schemas.codec.chunking import runs
-from schemas.events import PICKED, REFUSED, DevicesJudged, PickedDevice, Request
+from schemas.events import NOT_REPORTED, PICKED, REFUSED, DevicesJudged, PickedDevice, Request
 
-_ROW_BYTES: Final = 12
-"""Of a device's verdict and position in JSON, at most."""
+_ROW_BYTES: Final = 40
+"""Of a device's verdict, position and printed numbers in JSON, at most."""
 _NODE_BYTES: Final = 128
 
 
@@ -25,6 +26,7 @@ class _Piece(NamedTuple):
     device: Sequence[int]
     """Of each row, the position in the state."""
     verdicts: list[str]
+    printed: list[PrintedNumbers]
 
 
 class DeviceRecords:
@@ -62,7 +64,9 @@ class DeviceRecords:
         for state in self._states[key[1]]:
             device = [place for place, uuid in enumerate(state.uuids) if uuid in rows]
             if device:
-                yield _Piece(state, device, [rows[state.uuids[place]].verdict for place in device])
+                lines = [rows[state.uuids[place]] for place in device]
+                printed = [printed_numbers(state.uuids[place], rows[state.uuids[place]].rest) for place in device]
+                yield _Piece(state, device, [line.verdict for line in lines], printed)
 
     def _record(self, container: int, pieces: Sequence[_Piece]) -> dict[str, Any]:
         verdicts = sorted({verdict for piece in pieces for verdict in piece.verdicts})
@@ -81,7 +85,7 @@ class DeviceRecords:
             "rows": [len(piece.verdicts) for piece in pieces],
             "verdict": [codes[verdict] for piece in pieces for verdict in piece.verdicts],
             "device": [place for piece in pieces for place in piece.device] if has_gaps else [],
-        }
+        } | _printed(pieces, request)
 
     def _size(self, node: str) -> int:
         """The Y of ``X/Y Reason``; 0 where the log does not give it."""
@@ -115,6 +119,21 @@ def request_at(container: int, requests: Sequence[Request]) -> tuple[int, Reques
     """The container's position and request; one that no request has gets the position behind all of them."""
     is_known = 0 <= container < len(requests)
     return (container, requests[container]) if is_known else (len(requests), Request(container=""))
+
+
+def _printed(pieces: Sequence[_Piece], request: Request) -> dict[str, list[int]]:
+    """The columns of what the lines print of each device; empty ones where no line does, or the request says it."""
+    numbers = [number for piece in pieces for number in piece.printed]
+    index, memory, cores = ([*column] for column in zip(*numbers, strict=True)) if numbers else ([], [], [])
+    requested = {request.memory_mib, NOT_REPORTED, None}
+    columns = {
+        "printed_index": index,
+        "memory_requested_mib": [] if request.memory_percent is None and requested.issuperset(memory) else memory,
+        "cores_requested_percent": [] if {request.cores_percent, NOT_REPORTED}.issuperset(cores) else cores,
+    }
+    return {
+        name: [] if all(number == NOT_REPORTED for number in column) else column for name, column in columns.items()
+    }
 
 
 def _models(pieces: Sequence[_Piece]) -> dict[str, int]:

@@ -11,9 +11,9 @@ from typing import Final
 
 from hami.reason_codes import ReasonCode
 from ingest.hami.attempt import Bind, HamiAttempt
-from ingest.hami.filter_lines import finite
 from ingest.hami.grammar import Spelling
-from ingest.hami.open_attempts import MAX_TEXT, OpenHamiAttempts, names_of
+from ingest.hami.open_attempts import MAX_TEXT, OpenHamiAttempts
+from ingest.hami.values import finite, names_of
 from ingest.lines import klog
 
 MAX_MESSAGE: Final = 1_000_000
@@ -70,6 +70,7 @@ class EventLines:
         attempt = self._end_attempt(names, now, spelling, chosen)
         attempt.offered = int(no_node[1]) if no_node and no_node[1] else None
         attempt.error = "" if no_node else message[:MAX_TEXT]
+        attempt.message = message[:MAX_TEXT]
         self._attempts.finish(attempt)
 
     def _chosen_by_oldest(self, pod: str) -> str:
@@ -91,8 +92,8 @@ class EventLines:
                 break
             self._attempts.finish(attempt)
         else:
-            latest = memory.open.get(pod)
-            attempt = latest or HamiAttempt(*names, "", now, now)
+            latest = self._attempts.find(*names)
+            attempt = latest or self._attempts.without_start(*names, now)
             memory.open.pop(pod, None)
         attempt.levels.add(spelling.level)
         attempt.codes = memory.codes.pop(pod, {})

@@ -11,7 +11,7 @@ from ingest.hami.device_records import DeviceRecords, picked_devices
 from ingest.hami.devices import RegisteredDevices
 from ingest.hami.gaps import gaps_of
 from ingest.hami.states import states_of
-from ingest.hami.tables import json_bytes, nodes_of, refusal_table, requests_of, rows_of, whole_rows
+from ingest.hami.tables import json_bytes, nodes_of, refusal_table, requests_of, rows_of, unnamed_refusals, whole_rows
 from ingest.node_states import EmittedStates
 from schemas.codec.chunking import refusal_runs
 from schemas.codec.code_tables import cut_refusals
@@ -126,6 +126,8 @@ class _EventBuilder:
             chosen=attempt.chosen or None if not attempt.error else None,
             picked=picked_devices(self._requests, self._rows, attempt.chosen, self._registered),
             error=attempt.error,
+            refused_nodes=unnamed_refusals(attempt, self._lines),
+            scheduler_message=attempt.message,
             provenance=self.provenance,
         )
 

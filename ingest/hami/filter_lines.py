@@ -4,19 +4,21 @@ A step returns False where the line is not what its beginning promises; it is th
 """
 
 import re
-from typing import Any, Final
-
-import orjson
+from typing import Final
 
 from hami.reason_codes import ReasonCode
-from ingest.hami.attempt import UNKNOWN, HamiAttempt, parse_requests
+from ingest.hami.attempt import HamiAttempt
+from ingest.hami.container_requests import ContainerRequest, parse_requests
 from ingest.hami.grammar import Spelling
-from ingest.hami.open_attempts import MAX_TEXT, OpenHamiAttempts, names_of
+from ingest.hami.memory import UnclaimedRequests
+from ingest.hami.open_attempts import MAX_TEXT, OpenHamiAttempts
+from ingest.hami.values import json_of
 from ingest.lines import klog
 from schemas.events import FITS
 
 _DEVICE: Final = re.compile(rb' pod="([^"\\]+)" device="([^"\\]+)"([^"]*)$')
 """What follows the message in most lines about a device."""
+_DEVICE_INFO: Final = re.compile(rb"device info is:=?\S{0,3}\"?ID\"?:\"?([^\s\",}]{1,200})")
 _SCHEDULE: Final = re.compile(rb"schedule ([^\s/]{1,253})/(\S{1,253}) to (\S{1,253}) (map\[.*)?")
 _TAKEN: Final = re.compile(rb"\{\d+ (\S+) \S+ \d+ \d+")
 
@@ -24,20 +26,6 @@ _TAKEN: Final = re.compile(rb"\{\d+ (\S+) \S+ \d+ \d+")
 class FilterLines:
     def __init__(self, attempts: OpenHamiAttempts) -> None:
         self._attempts = attempts
-
-    def _attempt(self, text: bytes, spelling: Spelling) -> HamiAttempt | None:
-        """The open attempt of the pod that the line names; it is opened if there is none.
-
-        None for a line without a valid ``namespace/name`` or without a time.
-        """
-        pod = klog.quoted(text, b"pod")
-        attempt = self._attempts.memory.open.get(pod) if pod else None
-        if attempt is None:
-            if not pod or not (names := names_of(pod)) or not (now := self._attempts.time_of(text)):
-                return None
-            attempt = self._attempts.open(*names, "", now)
-        attempt.levels.add(spelling.level)
-        return attempt
 
     def start(self, text: bytes, spelling: Spelling) -> bool:
         name, uid = klog.quoted(text, b"pod"), klog.quoted(text, b"uuid")
@@ -47,6 +35,7 @@ class FilterLines:
         if not name or not namespace or not now or "/" in name + namespace:
             return False
         pod = f"{namespace}/{name}"
+        self._attempts.memory.unclaimed.clear()
         # The event line of the attempt before may still come, from another goroutine.
         if before := self._attempts.memory.open.pop(pod, None):
             self._attempts.wait(pod, before)
@@ -87,17 +76,22 @@ class FilterLines:
         if requests is None:
             return False
         names_pod = b' pod="' in text
-        attempt = self._without_requests(text, spelling) if names_pod else self._only_without_requests()
+        attempt = self._without_requests(text, spelling) if names_pod else self._claiming(text, requests, spelling)
         if attempt:
             attempt.levels.add(spelling.level)
             attempt.requests = requests
             self._attempts.has_several_requesting |= len(attempt.requesting()) > 1
         return True
 
-    def _only_without_requests(self) -> HamiAttempt | None:
-        """Up to v2.5 the line names no pod; it belongs to the attempt without requests, if there is only one."""
+    def _claiming(self, text: bytes, requests: list[ContainerRequest], spelling: Spelling) -> HamiAttempt | None:
+        """Up to v2.5 the line names no pod; it belongs to the attempt without requests, if there is only one.
+
+        If there is none, the log may lack the start of the attempt: then the requests are kept for it.
+        """
         attempts = self._attempts.memory.open.values()
         found = [attempt for attempt in attempts if attempt.requests is None and not attempt.is_walking]
+        if not found and (now := self._attempts.time_of(text)):
+            self._attempts.keep_unclaimed(UnclaimedRequests(requests, now, spelling.level))
         return found[0] if len(found) == 1 else None
 
     def forget(self, text: bytes, _: Spelling) -> bool:
@@ -106,19 +100,8 @@ class FilterLines:
             del self._attempts.memory.open[attempt.pod]
         return True
 
-    def unregistered(self, text: bytes, spelling: Spelling) -> bool:
-        """The line names no pod; it belongs to the attempt that has not reached its nodes yet, if there is only one."""
-        nodes = json_of(klog.rest(text, b"nodes"))
-        if not isinstance(nodes, dict):
-            return False
-        found = [attempt for attempt in self._attempts.memory.open.values() if not attempt.is_walking]
-        if len(found) == 1:
-            found[0].levels.add(spelling.level)
-            found[0].unregistered = list(nodes)
-        return True
-
     def try_container(self, text: bytes, spelling: Spelling) -> bool:
-        if attempt := self._attempt(text, spelling):
+        if attempt := self._attempts.of_line(text, spelling):
             attempt.is_walking = True
         return attempt is not None
 
@@ -127,7 +110,7 @@ class FilterLines:
         # A quarter of a million of these lines per attempt: they are skipped where they can't tell anything.
         if not self._attempts.has_several_requesting:
             return True
-        attempt = self._attempt(text, spelling)
+        attempt = self._attempts.of_line(text, spelling)
         if attempt is None:
             return False
         if len(attempt.requesting()) > 1 and (uuid := klog.quoted(text, b"device")):
@@ -150,31 +133,19 @@ class FilterLines:
 
     def _judge_unusual(self, text: bytes, spelling: Spelling) -> bool:
         """Read a line with keys in another order, with the device's node, or before any other line of its attempt."""
-        attempt, uuid = self._attempt(text, spelling), klog.quoted(text, b"device")
-        if attempt is None or not uuid:
-            return spelling.code == ReasonCode.EXCLUSIVE_DEVICE_ALLOCATE_CONFLICT and attempt is not None
-        node = klog.quoted(text, b"node") or ""
-        if spelling.code == ReasonCode.NUMA_NOT_FIT:
-            attempt.give_back(uuid, node, self._attempts.memory.devices)
-            return True
+        attempt, node = self._attempts.of_line(text, spelling), klog.quoted(text, b"node") or ""
+        if attempt is None:
+            return False
+        uuid = _device_of(text, node)
+        if not uuid:
+            # Up to v2.5 some lines name no device: nothing can be kept of them but that they were there.
+            attempt.is_walking = True
+            return bool(spelling.code)
         rest = text[text.rfind(b'"', 0, 400) + 1 : 600].decode(errors="replace") if len(text) < 600 else ""
+        if spelling.code == ReasonCode.NUMA_NOT_FIT:
+            attempt.give_back(uuid, node, rest, self._attempts.memory.devices)
+            return True
         attempt.judge_device(uuid, node, spelling.code or FITS, rest, self._attempts.memory.devices)
-        return True
-
-    def refuse_node(self, text: bytes, spelling: Spelling) -> bool:
-        attempt, node = self._attempt(text, spelling), klog.quoted(text, b"node")
-        if attempt is None or not node:
-            return False
-        index = klog.whole_number(text, b"containerIndex")
-        container = UNKNOWN if index is None or index < 0 else index
-        attempt.refuse_node(node, (klog.quoted(text, b"reason") or "")[:MAX_TEXT], container)
-        return True
-
-    def accept_node(self, text: bytes, spelling: Spelling) -> bool:
-        attempt, node, score = self._attempt(text, spelling), klog.quoted(text, b"node"), klog.decimal(text, b"score")
-        if attempt is None or not node or score is None:
-            return False
-        attempt.accept_node(node, finite(score), is_exact=True)
         return True
 
     def no_node_fits(self, text: bytes, spelling: Spelling) -> bool:
@@ -196,21 +167,19 @@ class FilterLines:
         now = self._attempts.time_of(text)
         if not namespace or not name or not node or not now:
             return False
-        attempt = self._attempts.memory.open.get(f"{namespace}/{name}") or self._attempts.open(namespace, name, "", now)
+        attempt = self._attempts.find_or_open(namespace, name, now)
         attempt.levels.add(spelling.level)
         attempt.pick(node, picked)
         attempt.ended_at, attempt.last_line_at = now, now
         return True
 
 
-def json_of(text: bytes | None) -> Any:
-    """None for a text that is not JSON."""
-    try:
-        return orjson.loads(text or b"")
-    except orjson.JSONDecodeError:
-        return None
-
-
-def finite(score: float) -> float:
-    """HAMi divides by totals of zero; events have finite scores of 32 bits only."""
-    return score if abs(score) < 3.4e38 else 0.0
+def _device_of(text: bytes, node: str) -> str:
+    """The device's UUID, else its number as ``#6``, which is a name only on a node; empty where there is neither."""
+    if uuid := klog.quoted(text, b"device"):
+        return uuid
+    if found := _DEVICE_INFO.search(text, 0, 4_000):
+        return found[1].decode(errors="replace")
+    numbers = (klog.whole_number(text, key) for key in (b"device", b"device index"))
+    number = next((number for number in numbers if number is not None and number >= 0), None)
+    return f"#{number}" if node and number is not None else ""

@@ -4,18 +4,17 @@ An attempt beyond a bound is finished as far as it is known: its events are emit
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import Final
-
-from pydantic import ConfigDict
 
 from ingest.hami.attempt import Bind, HamiAttempt
 from ingest.hami.devices import RegisteredDevice, RegisteredDevices
 from ingest.hami.events import bind_concluded, events_of, shared_fields
+from ingest.hami.grammar import Spelling
+from ingest.hami.memory import AttemptMemory, FinishedAttempt, UnclaimedRequests
+from ingest.hami.values import names_of
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
-from ingest.node_states import EmittedStates, SavedEmittedStates
 from ingest.protocol import Counts
 from schemas.events import Event
 
@@ -30,34 +29,11 @@ MAX_WAITING: Final = 8
 MAX_FINISHED: Final = 20_000
 """Pods whose latest attempt is remembered, so that a later bind is joined to it."""
 MAX_TEXT: Final = 4_000
-
-
-@dataclass(slots=True)
-class FinishedAttempt:
-    """What a bind needs of the attempt that chose its node."""
-
-    uid: str
-    started_at: datetime
-    chosen: str
-
-
-@dataclass(slots=True)
-class AttemptMemory:
-    """All that the reader remembers between two lines; a checkpoint keeps it."""
-
-    # A memory that another version saved has other fields: it is refused, and the log is read from its start.
-    __pydantic_config__ = ConfigDict(extra="forbid")
-
-    open: dict[str, HamiAttempt] = field(default_factory=dict)
-    """By pod."""
-    waiting: dict[str, list[HamiAttempt]] = field(default_factory=dict)
-    """By pod, attempts whose event line has not come although the pod's next attempt has begun."""
-    codes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
-    """By pod, from the event lines so far: reason code to nodes."""
-    binds: dict[str, Bind] = field(default_factory=dict)
-    finished: dict[str, FinishedAttempt] = field(default_factory=dict)
-    devices: RegisteredDevices = field(default_factory=dict)
-    states: SavedEmittedStates = field(default_factory=EmittedStates)
+MAX_UNCLAIMED: Final = 8
+CLAIMED_WITHIN: Final = timedelta(seconds=10)
+"""Of log time: requests that no attempt claims by then are another pod's."""
+UNNAMED_NAMESPACE: Final = "-"
+"""Of a pod that lines name without a namespace; ``-`` is not a valid name of one."""
 
 
 class OpenHamiAttempts:
@@ -92,7 +68,56 @@ class OpenHamiAttempts:
         return self._uuids_by_node
 
     def open(self, namespace: str, name: str, uid: str, now: datetime) -> HamiAttempt:
-        attempt = HamiAttempt(namespace, name, uid, now, now)
+        """Begin an attempt with the line that starts it."""
+        return self._open(HamiAttempt(namespace, name, uid, now, now))
+
+    def find_or_open(self, namespace: str, name: str, now: datetime) -> HamiAttempt:
+        """The pod's open attempt; where the log does not have its start, one that begins now."""
+        found = self.find(namespace, name)
+        return self._open(self.without_start(namespace, name, now)) if found is None else found
+
+    def of_line(self, text: bytes, spelling: Spelling) -> HamiAttempt | None:
+        """The open attempt of the pod that the line names; it is opened if there is none.
+
+        None for a line without a valid ``namespace/name`` or without a time.
+        """
+        pod = klog.quoted(text, b"pod")
+        attempt = self.memory.open.get(pod) if pod else None
+        if attempt is None:
+            if not pod or not (names := names_of(pod)) or not (now := self.time_of(text)):
+                return None
+            attempt = self.find_or_open(*names, now)
+        attempt.levels.add(spelling.level)
+        return attempt
+
+    def find(self, namespace: str, name: str) -> HamiAttempt | None:
+        """The pod's open attempt, also one of which no line has named the namespace so far."""
+        if found := self.memory.open.get(f"{namespace}/{name}"):
+            return found
+        found = self.memory.open.pop(f"{UNNAMED_NAMESPACE}/{name}", None)
+        if found:
+            found.namespace = namespace
+            self.memory.open[found.pod] = found
+        return found
+
+    def without_start(self, namespace: str, name: str, now: datetime) -> HamiAttempt:
+        """An attempt of which another line than its start is read first: with the requests that no attempt has claimed,
+        if they can't be another one's."""
+        attempt = HamiAttempt(namespace, name, "", now, now)
+        unclaimed = [line for line in self.memory.unclaimed if now - line.at <= CLAIMED_WITHIN]
+        self.memory.unclaimed.clear()
+        if len(unclaimed) == 1:
+            [line] = unclaimed
+            attempt.requests, attempt.started_at = line.requests, min(line.at, now)
+            attempt.levels.add(line.level)
+        return attempt
+
+    def keep_unclaimed(self, line: UnclaimedRequests) -> None:
+        # Two of them are enough to leave open whose they are.
+        self.memory.unclaimed = [*self.memory.unclaimed, line][-MAX_UNCLAIMED:]
+
+    def _open(self, attempt: HamiAttempt) -> HamiAttempt:
+        now = attempt.last_line_at
         self.memory.open[attempt.pod] = attempt
         self._enforce_bounds(now)
         self.has_several_requesting = any(len(other.requesting()) > 1 for other in self.memory.open.values())
@@ -160,7 +185,7 @@ class OpenHamiAttempts:
 
     def finish(self, attempt: HamiAttempt) -> None:
         """Emit the attempt's events and remember what a later bind needs. One without any verdict is dropped."""
-        if not attempt.nodes and not attempt.ended_at and not attempt.devices:
+        if not (attempt.nodes or attempt.ended_at or attempt.devices or attempt.shortages):
             return
         memory = self.memory
         events, provenance = events_of(
@@ -225,9 +250,3 @@ class OpenHamiAttempts:
         for pod in list(memory.binds):
             self.finish_bind(pod)
         memory.codes.clear()
-
-
-def names_of(pod: str) -> tuple[str, str] | None:
-    """Namespace and name of ``namespace/name``; None for a text that is not of this form."""
-    namespace, _, name = pod.partition("/")
-    return (namespace, name) if namespace and name and "/" not in name else None

@@ -18,7 +18,9 @@ from ingest.hami.event_lines import EventLines
 from ingest.hami.filter_lines import FilterLines
 from ingest.hami.grammar import NOISE as NOISE_KIND
 from ingest.hami.grammar import Spelling, grammar
-from ingest.hami.open_attempts import AttemptMemory, OpenHamiAttempts
+from ingest.hami.memory import AttemptMemory
+from ingest.hami.node_lines import NodeLines
+from ingest.hami.open_attempts import OpenHamiAttempts
 from ingest.lines import klog
 from ingest.lines.blocks import Lines
 from ingest.protocol import EVENT, NOISE, Counts
@@ -104,20 +106,25 @@ class HamiLog:
 
 def _steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
     """By the kind of a line in ``grammar.toml``."""
-    filters, binds, registrations = FilterLines(attempts), BindLines(attempts), RegistrationLines(attempts)
+    filters, nodes = FilterLines(attempts), NodeLines(attempts)
+    binds, registrations = BindLines(attempts), RegistrationLines(attempts)
     return {
         "attempt started": filters.start,
         "containers counted": filters.count_containers,
         "container named": filters.name_container,
         "requests collected": filters.collect_requests,
         "nothing requested": filters.forget,
-        "nodes unregistered": filters.unregistered,
+        "nodes unregistered": nodes.unregistered,
         "container tried": filters.try_container,
         "device tried": filters.try_device,
         "device fits": filters.judge_device,
         "device refused": filters.judge_device,
-        "node refused": filters.refuse_node,
-        "node fits": filters.accept_node,
+        "node too small": nodes.run_out_of_devices,
+        "node unregistered": nodes.leave_unregistered,
+        "node begun": nodes.begin_node,
+        "node filtered out": nodes.filter_node_out,
+        "node refused": nodes.refuse_node,
+        "node fits": nodes.accept_node,
         "no node fits": filters.no_node_fits,
         "node chosen": filters.choose,
         "event": EventLines(attempts).read_event,

@@ -20,10 +20,14 @@ _DEVICES_WITHOUT_NODE: Final = 100
 
 _NUMBERS: Final = (
     "device total memory", "device total core", "count", "device used memory", "device used core", "used",
+    "device numa",
 )  # fmt: skip
 _NUMBER: Final = re.compile(rf" ({'|'.join(_NUMBERS)})=(\d{{1,9}})")
 Numbers = tuple[int | None, ...]
-"""In the order of ``_NUMBERS``, three totals and three of what is in use; None where no line gives it."""
+"""In the order of ``_NUMBERS``: three totals, three of what is in use, the NUMA node; None where no line gives it."""
+_PRINTED: Final = re.compile(r" (device index|request memory|request cores)=(\d{1,9})")
+PrintedNumbers = tuple[int, int, int]
+"""The number that a line prints of its device, the memory (MiB) and the cores (percent) requested of it."""
 _NO_NUMBERS: Final[Numbers] = (None,) * len(_NUMBERS)
 _TOTALS: Final = 3
 _COLUMNS: Final = (
@@ -67,7 +71,8 @@ def _state(node: str, uuids: list[str], layers: Sequence[Layer], registered: Reg
         _, model, memory, cores, slots, numa, index, is_healthy = registered.get(uuid, _UNREGISTERED)
         lines = [layer[uuid] for layer in layers if uuid in layer]
         numbers = _numbers(lines[0].rest) if len(lines) == 1 else _numbers_before(lines)
-        total_memory, total_cores, total_slots, *used = numbers
+        total_memory, total_cores, total_slots, *used, printed_numa = numbers
+        numa = printed_numa if numa is None else numa
         kind = (
             model,
             memory if total_memory is None else total_memory,
@@ -93,6 +98,15 @@ def _numbers(rest: str) -> Numbers:
     return tuple(int(found[name]) if name in found else None for name in _NUMBERS)
 
 
+@lru_cache(maxsize=16_384)
+def printed_numbers(uuid: str, rest: str) -> PrintedNumbers:
+    """What a line prints of its device; -1 for a number that it does not have. ``rest``: of the line."""
+    found = dict(reversed(_PRINTED.findall(rest)))
+    # A device without a UUID is named by its number.
+    index = found.get("device index", uuid[1:] if uuid.startswith("#") else NOT_REPORTED)
+    return int(index), int(found.get("request memory", NOT_REPORTED)), int(found.get("request cores", NOT_REPORTED))
+
+
 def _numbers_before(lines: Sequence[DeviceLine]) -> Numbers:
     """Of the lines about one device, by container; what is in use is that before the first of them took it."""
     found = _NO_NUMBERS
@@ -100,7 +114,7 @@ def _numbers_before(lines: Sequence[DeviceLine]) -> Numbers:
     for line in lines:
         numbers = _numbers(line.rest)
         if is_taken:
-            numbers = (*numbers[:_TOTALS], *_NO_NUMBERS[_TOTALS:])
+            numbers = (*numbers[:_TOTALS], *_NO_NUMBERS[_TOTALS:-1], numbers[-1])
         found = tuple(later if known is None else known for known, later in zip(found, numbers, strict=True))
         is_taken |= line.verdict in (FITS, PICKED)
     return found

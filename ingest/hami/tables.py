@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from hami.reason_codes import ReasonCode
 from hami.requests import UNSET_PERCENT
-from ingest.hami.attempt import NO_REQUEST, UNKNOWN, ContainerRequest, DeviceLine, HamiAttempt, NodeLine
+from ingest.hami.attempt import UNKNOWN, DeviceLine, HamiAttempt, NodeLine
+from ingest.hami.container_requests import NO_REQUEST, ContainerRequest
 from schemas.events import PICKED, REFUSED, UNREGISTERED, Refusal, Request
 from summaries.text import read_reasons, reason_text
 
@@ -30,12 +32,32 @@ def nodes_of(attempt: HamiAttempt) -> dict[str, NodeLine]:
         if name not in lines or (lines[name].verdict == REFUSED and not lines[name].reason):
             container = attempt.only_container()
             lines[name] = NodeLine(REFUSED, reason="\n".join(sorted(codes)), is_exact=False, container=container)
+    # Which of the nodes a line is about is certain where all of them have the same numbers.
+    if len(attempt.shortages) == 1:
+        [cause] = attempt.shortages
+        lines |= {
+            name: line._replace(cause=cause) for name, line in lines.items() if _is_short(line) and not line.cause
+        }
     return lines
+
+
+def _is_short(line: NodeLine) -> bool:
+    return line.verdict == REFUSED and line.reason == ReasonCode.NODE_INSUFFICIENT_DEVICE
+
+
+def unnamed_refusals(attempt: HamiAttempt, nodes: Mapping[str, NodeLine]) -> dict[str, int]:
+    """Reason to number of nodes that were refused for it by lines that do not name them, where no other does."""
+    lines = sum(attempt.shortages.values())
+    named = sum(ReasonCode.NODE_INSUFFICIENT_DEVICE in line.reason for line in nodes.values())
+    return {ReasonCode.NODE_INSUFFICIENT_DEVICE.value: lines - named} if lines > named else {}
 
 
 def refusal_of(line: NodeLine) -> Refusal:
     """``1/2 CodeA, 1/2 CodeB`` as counts; a reason of any other form is kept as ``bare``."""
-    return _refusal(line.reason) if line.is_exact else Refusal(uncounted=line.reason.split("\n"))
+    if not line.is_exact:
+        return Refusal(uncounted=line.reason.split("\n"))
+    found = _refusal(line.reason)
+    return found.model_copy(update={"cause": line.cause}) if line.cause and found.bare else found
 
 
 # Thousands of nodes share a few reasons.
@@ -56,14 +78,14 @@ def _refusal(text: str) -> Refusal:
 
 def refusal_table(lines: Iterable[NodeLine]) -> tuple[list[Refusal], Any]:
     """The distinct refusals, and for each line its index in them; -1 for one without. Shape of the array: (lines,)."""
-    places: dict[tuple[str, bool], int] = {}
+    places: dict[tuple[str, str, bool], int] = {}
     table: list[Refusal] = []
     column = []
     for line in lines:
         if line.verdict != REFUSED or not line.reason:
             column.append(-1)
             continue
-        key = (line.reason, line.is_exact)
+        key = (line.reason, line.cause, line.is_exact)
         if key not in places:
             places[key] = len(table)
             table.append(refusal_of(line))
@@ -96,7 +118,8 @@ def rows_of(attempt: HamiAttempt) -> Rows:
     """The device lines by container and node, and by UUID within; devices taken on the chosen node are ``picked``."""
     rows: Rows = {}
     for key, line in attempt.devices.items():
-        position, _, uuid = key.partition("/")
+        # A node's name has no slash; a device's may have one.
+        position, _, uuid = key.split("/", 2)
         rows.setdefault((int(position), line.node), {})[uuid] = line
     if attempt.chosen and not attempt.error:
         for index, uuids in attempt.picked.items():

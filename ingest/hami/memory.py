@@ -1,0 +1,51 @@
+"""What the reader remembers between two lines."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from pydantic import ConfigDict
+
+from ingest.hami.attempt import Bind, HamiAttempt
+from ingest.hami.container_requests import ContainerRequest
+from ingest.hami.devices import RegisteredDevices
+from ingest.node_states import EmittedStates, SavedEmittedStates
+
+
+@dataclass(slots=True)
+class FinishedAttempt:
+    """What a bind needs of the attempt that chose its node."""
+
+    uid: str
+    started_at: datetime
+    chosen: str
+
+
+@dataclass(slots=True)
+class UnclaimedRequests:
+    """A line with requests that names no pod, and that came before any other line of its attempt."""
+
+    requests: list[ContainerRequest]
+    at: datetime
+    level: int
+
+
+@dataclass(slots=True)
+class AttemptMemory:
+    """All that the reader remembers between two lines; a checkpoint keeps it."""
+
+    # A memory that another version saved has other fields: it is refused, and the log is read from its start.
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    open: dict[str, HamiAttempt] = field(default_factory=dict)
+    """By pod."""
+    waiting: dict[str, list[HamiAttempt]] = field(default_factory=dict)
+    """By pod, attempts whose event line has not come although the pod's next attempt has begun."""
+    codes: dict[str, dict[str, list[str]]] = field(default_factory=dict)
+    """By pod, from the event lines so far: reason code to nodes."""
+    unclaimed: list[UnclaimedRequests] = field(default_factory=list)
+    filtering: dict[str, str] = field(default_factory=dict)
+    """By node, the pod that it was last filtered for: the line with the result names no pod."""
+    binds: dict[str, Bind] = field(default_factory=dict)
+    finished: dict[str, FinishedAttempt] = field(default_factory=dict)
+    devices: RegisteredDevices = field(default_factory=dict)
+    states: SavedEmittedStates = field(default_factory=EmittedStates)
