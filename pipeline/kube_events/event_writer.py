@@ -14,6 +14,7 @@ from pipeline.kube_events.api_server import EventsApi, count_in_event, read_even
 from pipeline.kube_events.event_series import EventSeries
 from pipeline.kube_events.metrics import Metrics
 from process.backoff import Backoff
+from process.cluster_name import DEFAULT_CLUSTER
 from schemas.codec.records import Rejected, decode
 from schemas.events import MessageEmitted
 
@@ -25,6 +26,8 @@ MAX_CONCURRENT: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class EventPolicy:
+    cluster: str = DEFAULT_CLUSTER
+    """Only messages of this cluster: its API server has no pod of another one."""
     schedulers: frozenset[str] = frozenset()
     """Only messages of these schedulers; empty: any. Leave out a scheduler that writes events of its own."""
     max_age: timedelta = timedelta(hours=1)
@@ -102,6 +105,8 @@ class EventWriter:
 
     def _outcome(self, message: MessageEmitted, now: datetime) -> str:
         """Why the message is not written; empty if it is."""
+        if message.cluster != self._policy.cluster:
+            return "passed_over"
         if self._policy.schedulers and message.scheduler not in self._policy.schedulers:
             return "passed_over"
         return "too_old" if now - message.reported_at > self._policy.max_age else ""

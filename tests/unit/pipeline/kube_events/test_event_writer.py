@@ -111,6 +111,14 @@ async def test_messages_of_other_schedulers_and_old_ones_are_passed_over() -> No
     assert api.counts() == {"mine": 1}
 
 
+async def test_messages_of_another_cluster_are_passed_over_also_where_its_pods_have_the_same_names() -> None:
+    api = FakeEventsApi()
+    both = [a_message(cluster=cluster, text=cluster) for cluster in ("east", "west")]
+    async with serving(api) as url, a_client(url) as client:
+        await a_writer(client, cluster="west").write(records(*both), NOW)
+    assert api.counts() == {"west": 1}
+
+
 async def test_a_pod_without_a_uid_is_looked_up_and_may_be_gone() -> None:
     api = FakeEventsApi()
     api.put("/api/v1/namespaces/ml/pods/trainer", {"metadata": {"uid": "uid-1", "namespace": "ml"}})
