@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from api.attempt_lookup import AttemptLookup
+from api.handlers.clusters import ClusterHandlers
 from api.handlers.health import HealthHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
@@ -38,6 +39,8 @@ DESCRIPTION: Final = (
     "Why was a pod placed where it is, or why is it still pending? Which pods hold which devices, and since when? "
     "Which placements can't be right? The latest attempts are answered from memory, milliseconds after the decision; "
     "older ones and all lists from the index, about a second after it. "
+    "A path is about the cluster that the API is set to; under `/api/v1/clusters/{cluster}/` the same path is about "
+    "any other one. "
     "Every error is JSON with `error` (the cause) and `next` (what to do). Times are RFC 3339 in UTC."
 )
 
@@ -60,6 +63,7 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
     api_routes = routes(
         SchedulerlogHandlers(attempts, index),
         PlacementHandlers(attempts, index),
+        ClusterHandlers(index),
         HealthHandlers(topic.state, index, metrics),
     )
     app = FastAPI(
@@ -76,6 +80,7 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
         # A path with a slash at its end is another path: a redirect would hide the mistake from scripts.
         redirect_slashes=False,
     )
+    app.state.default_cluster = settings.cluster_name
     app.state.latest, app.state.topic = latest, topic.state
     return app
 

@@ -5,7 +5,8 @@ import time
 from dataclasses import dataclass
 from typing import Final
 
-from api.index.attempt_reader import read_latest_attempt
+from api.index.attempt_queries import PodName
+from api.index.attempt_reader import read_attempt, read_latest_attempt
 from api.index.client import IndexDownError, OpenSearch
 from api.memory.attempts_consumer import TopicState
 from api.memory.latest_attempts import CachedAttempt, LatestAttempts
@@ -53,25 +54,25 @@ class AttemptLookup:
     index: OpenSearch
     metrics: Metrics
 
-    def current_in_memory(self, namespace: str, name: str) -> CachedAttempt | None:
+    def current_in_memory(self, pod: PodName) -> CachedAttempt | None:
         """The pod's attempt in memory; None where there is none, or while memory may be behind the index."""
-        return self._cached(namespace, name) if self._memory_is_current() else None
+        return self._cached(pod) if self._memory_is_current() else None
 
-    async def latest(self, namespace: str, name: str) -> StoredAttempt | None:
+    async def latest(self, pod: PodName) -> StoredAttempt | None:
         """The newer of the attempts in memory and index; None for a pod without any.
 
         Raises ``IndexDownError`` for a pod that is not in memory while the index is down.
         """
-        cached = self._cached(namespace, name)
+        cached = self._cached(pod)
         self.metrics.lookups.labels("hit" if cached else "miss").inc()
         if cached and self._memory_is_current():
             return cached
         # While this process can't read Kafka, the index may get an attempt that memory does not have.
-        reading = asyncio.ensure_future(read_latest_attempt(self.index, namespace, name))
+        reading = asyncio.ensure_future(read_latest_attempt(self.index, pod))
         try:
             while not (await asyncio.wait({reading}, timeout=LOOK_SECONDS))[0]:
                 # An index that stands still would hold the request until its time-out, while the topic has the pod.
-                if arrived := self.current_in_memory(namespace, name):
+                if arrived := self.current_in_memory(pod):
                     return arrived
             indexed = await reading
         # An attempt that may be out of date is a better answer than none.
@@ -84,8 +85,26 @@ class AttemptLookup:
         stored = [attempt for attempt in (cached, IndexedAttempt(*indexed) if indexed else None) if attempt]
         return max(stored, key=lambda attempt: attempt.recency, default=None)
 
-    def _cached(self, namespace: str, name: str) -> CachedAttempt | None:
-        return self.memory.get(namespace, name, time.time())
+    async def by_id(self, cluster: str, attempt_id: str) -> StoredAttempt | None:
+        """The attempt with this id, or with a report of this id; None where neither memory nor index has it.
+
+        Raises ``IndexDownError`` for an attempt that is not in memory while the index is down.
+        """
+        # Memory has the latest version; the index may have an older one for about a second.
+        cached = self.memory.find(cluster, attempt_id)
+        if cached and self._memory_is_current():
+            return cached
+        try:
+            indexed = await read_attempt(self.index, cluster, attempt_id)
+        except IndexDownError:
+            if cached:
+                return cached
+            raise
+        stored = [attempt for attempt in (cached, IndexedAttempt(*indexed) if indexed else None) if attempt]
+        return max(stored, key=lambda attempt: attempt.version, default=None)
+
+    def _cached(self, pod: PodName) -> CachedAttempt | None:
+        return self.memory.get(*pod, time.time())
 
     def _memory_is_current(self) -> bool:
         return self.topic.is_following(time.monotonic())

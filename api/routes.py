@@ -1,20 +1,24 @@
 """The list of routes: each path with its handler, the model of its answer, its headers and its errors."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Final
 
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse, PlainTextResponse
 
+from api.handlers.clusters import ClusterHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
+from api.http.cluster import CLUSTER, CLUSTER_PARAMETER, ROOT
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from schemas.answers.attempts import Error, FullSchedulerLog, History, SchedulerLog, Search
+from schemas.answers.clusters import Clusters
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 
-POD: Final = "/api/v1/namespaces/{namespace}/pods/{name}"
-NODE: Final = "/api/v1/nodes/{node}"
+POD: Final = "/namespaces/{namespace}/pods/{name}"
+NODE: Final = "/nodes/{node}"
 
 _ERRORS: Final = {
     400: "The request is wrong: a name that is not RFC 1123, an unknown or malformed parameter.",
@@ -22,6 +26,9 @@ _ERRORS: Final = {
     410: "The page to continue from no longer exists: ask for the first page again.",
     503: "OpenSearch is down and the answer is not in memory; try again.",
 }
+_PAGE: Final = (400, 410, 503)
+_PAGE_OF_ONE: Final = (400, 404, 410, 503)
+"""Of a list about one pod, node or attempt, which may be unknown."""
 _PAGED: Final = {
     "Link": {
         "description": 'rel="next": the path of the next page. Absent on the last page.',
@@ -43,64 +50,98 @@ _TAGGED: Final = _COUNTED | {
 }
 
 
-def routes(schedulerlog: SchedulerlogHandlers, placements: PlacementHandlers, health: HealthHandlers) -> list[APIRoute]:
+def routes(
+    schedulerlog: SchedulerlogHandlers,
+    placements: PlacementHandlers,
+    clusters: ClusterHandlers,
+    health: HealthHandlers,
+) -> list[APIRoute]:
     """Every route of the API, in the order of the documentation."""
+    of_cluster = [*_attempts(schedulerlog), *_placements(placements)]
     return [
-        *_get(
-            POD + "/schedulerlog",
-            schedulerlog.schedulerlog,
-            SchedulerLog | FullSchedulerLog,
-            "A pod's schedulerlog",
-            _TAGGED,
-            (400, 404, 410, 503),
-        ),
-        *_get(POD + "/schedulerlog/history", schedulerlog.history, History, "A pod's history", _PAGED, (400, 404, 503)),
-        *_get("/api/v1/schedulerlogs", schedulerlog.search, Search, "Search attempts", _COUNTED, (400, 410, 503)),
-        *_get("/api/v1/findings", placements.findings, Findings, "Findings", _COUNTED, (400, 410, 503)),
-        *_get_page(POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings"),
-        *_get_page(POD + "/occupancy", placements.occupancy_of_pod, PodPlacements, "A pod's placements"),
-        *_get_page(POD + "/observations", placements.observations_of_pod, PodObservations, "A pod's observations"),
-        *_get(NODE, placements.node, NodeState, "A node", {}, (400, 404, 503)),
-        *_get_page(
-            NODE + "/occupancy", placements.occupancy_of_node, NodeOccupancy | PodPlacements, "A node's occupancy"
-        ),
-        *_get("/healthz", health.healthz, Alive, "Liveness", {}, ()),
-        *_get("/readyz", health.readyz, Readiness, "Readiness", {}, ()),
-        *_get("/metrics", health.metrics_text, None, "Metrics", {}, ()),
+        *(route for about in of_cluster for route in about.routes(ROOT)),
+        *_About("/clusters", clusters.clusters, Clusters, "Clusters", {}, (400, 503)).routes(ROOT),
+        *(route for about in of_cluster for route in about.routes(CLUSTER)),
+        *_About("/healthz", health.healthz, Alive, "Liveness", {}, ()).routes(""),
+        *_About("/readyz", health.readyz, Readiness, "Readiness", {}, ()).routes(""),
+        *_About("/metrics", health.metrics_text, None, "Metrics", {}, ()).routes(""),
     ]
 
 
-def _get_page(path: str, handler: Callable[..., Any], model: Any, title: str) -> list[APIRoute]:
-    """A list about one pod or node, in pages."""
-    return _get(path, handler, model, title, _COUNTED, (400, 404, 410, 503))
+def _attempts(schedulerlog: SchedulerlogHandlers) -> list["_About"]:
+    log = SchedulerLog | FullSchedulerLog
+    return [
+        _About(POD + "/schedulerlog", schedulerlog.schedulerlog, log, "A pod's schedulerlog", _TAGGED, _PAGE_OF_ONE),
+        _About(
+            POD + "/schedulerlog/history", schedulerlog.history, History, "A pod's history", _PAGED, (400, 404, 503)
+        ),
+        _About("/attempts/{attempt_id}", schedulerlog.attempt, log, "An attempt", _TAGGED, _PAGE_OF_ONE),
+        _About("/schedulerlogs", schedulerlog.search, Search, "Search attempts", _COUNTED, _PAGE),
+    ]
 
 
-def _get(
-    path: str, handler: Callable[..., Any], model: Any, title: str, headers: dict[str, Any], errors: tuple[int, ...]
-) -> list[APIRoute]:
-    """The routes for GET and for HEAD, which the OpenAPI document leaves out.
+def _placements(placements: PlacementHandlers) -> list["_About"]:
+    on_node = NodeOccupancy | PodPlacements
+    return [
+        _About("/findings", placements.findings, Findings, "Findings", _COUNTED, _PAGE),
+        _About(POD + "/findings", placements.findings_of_pod, Findings, "A pod's findings", _COUNTED, _PAGE_OF_ONE),
+        _About(
+            POD + "/occupancy", placements.occupancy_of_pod, PodPlacements, "A pod's placements", _COUNTED, _PAGE_OF_ONE
+        ),
+        _About(
+            POD + "/observations",
+            placements.observations_of_pod,
+            PodObservations,
+            "A pod's observations",
+            _COUNTED,
+            _PAGE_OF_ONE,
+        ),
+        _About(NODE, placements.node, NodeState, "A node", {}, (400, 404, 503)),
+        _About(
+            NODE + "/occupancy", placements.occupancy_of_node, on_node, "A node's occupancy", _COUNTED, _PAGE_OF_ONE
+        ),
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """A path with its handler, the model of its answer, its title, its headers and its errors.
 
     ``model`` describes the answer; handlers return finished bytes, which FastAPI does not validate again.
     """
-    responses: dict[int | str, dict[str, Any]] = {
-        status: {"model": Error, "description": _ERRORS[status]} for status in errors
-    }
-    # Without it FastAPI documents 422, which is never answered here.
-    responses["default"] = {"model": Error, "description": "Every other error."}
-    if headers:
-        responses[200] = {"headers": headers}
-    return [
-        APIRoute(
-            path,
-            handler,
-            methods=["GET"],
-            response_model=model,
-            response_class=JSONResponse if model else PlainTextResponse,
-            responses=responses,
-            response_description="The answer.",
-            summary=title,
-            operation_id=title.lower().replace("'", "").replace(" ", "-"),
-        ),
-        # FastAPI, unlike Starlette, does not answer HEAD on a route for GET.
-        APIRoute(path, handler, methods=["HEAD"], response_model=None, include_in_schema=False),
-    ]
+
+    path: str
+    handler: Callable[..., Any]
+    model: Any
+    title: str
+    headers: dict[str, Any]
+    errors: tuple[int, ...]
+
+    def routes(self, prefix: str) -> list[APIRoute]:
+        """The routes for GET and for HEAD, which the OpenAPI document leaves out."""
+        responses: dict[int | str, dict[str, Any]] = {
+            status: {"model": Error, "description": _ERRORS[status]} for status in self.errors
+        }
+        # Without it FastAPI documents 422, which is never answered here.
+        responses["default"] = {"model": Error, "description": "Every other error."}
+        if self.headers:
+            responses[200] = {"headers": self.headers}
+        names_cluster = prefix == CLUSTER
+        name = self.title.lower().replace("'", "").replace(" ", "-")
+        return [
+            APIRoute(
+                prefix + self.path,
+                self.handler,
+                methods=["GET"],
+                response_model=self.model,
+                response_class=JSONResponse if self.model else PlainTextResponse,
+                responses=responses,
+                response_description="The answer.",
+                summary=self.title,
+                operation_id=f"{name}-in-cluster" if names_cluster else name,
+                # The handlers find the cluster themselves, with or without it in the path.
+                openapi_extra={"parameters": [CLUSTER_PARAMETER]} if names_cluster else None,
+            ),
+            # FastAPI, unlike Starlette, does not answer HEAD on a route for GET.
+            APIRoute(prefix + self.path, self.handler, methods=["HEAD"], response_model=None, include_in_schema=False),
+        ]

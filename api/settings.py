@@ -6,7 +6,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field
 
 from process.addresses import LOOPBACK, HostPort
-from process.settings import BootstrapServers, EnvironmentSettings, ListenAddress, Url
+from process.cluster_name import DEFAULT_CLUSTER
+from process.settings import BootstrapServers, ClusterName, EnvironmentSettings, ListenAddress, Url
 
 
 class Switch(EnvironmentSettings):
@@ -25,6 +26,8 @@ def _without_path(url: str) -> str:
 class Settings(Switch):
     kafka_bootstrap_servers: BootstrapServers
     """Kafka brokers of the attempts topic: ``host:port``, several separated by commas."""
+    cluster_name: ClusterName = DEFAULT_CLUSTER
+    """The cluster that a path without ``/clusters/…`` is about."""
     opensearch_url: Annotated[Url, AfterValidator(_without_path)]
     """Base URL, with user name and password where OpenSearch needs them."""
     opensearch_timeout_seconds: float = Field(default=10.0, gt=0, le=300)

@@ -97,6 +97,7 @@ ATTEMPTS: Final = Index(
         **_DESCRIPTION,
         "status": _KEYWORD,
         "sources": _KEYWORD,
+        "report_ids": _KEYWORD,
         "complete": _BOOLEAN,
         "ended_at": _DATE,
         "chosen": _KEYWORD,

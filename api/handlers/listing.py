@@ -8,6 +8,7 @@ from fastapi import Request
 from pydantic import BaseModel, ValidationError
 from starlette.responses import Response
 
+from api.http.cluster import Cluster
 from api.http.continue_token import encode_token
 from api.http.errors import json_response, unreadable
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
@@ -15,6 +16,7 @@ from api.http.query_params import RangeQuery
 from api.index.client import OpenSearch
 from api.index.page_query import ListDefinition, PagePosition, first_page
 from api.index.pages import Page, read_page
+from api.index.query_dsl import of_cluster
 
 Json = dict[str, Any]
 P = TypeVar("P", bound=PagePosition[Any])
@@ -23,6 +25,7 @@ P = TypeVar("P", bound=PagePosition[Any])
 async def answer_page(
     index: OpenSearch,
     request: Request,
+    cluster: Cluster,
     definition: ListDefinition[P],
     query: RangeQuery,
     filters: Callable[[P], list[Json]],
@@ -30,24 +33,26 @@ async def answer_page(
 ) -> tuple[Page[P], Response]:
     """The page, and the response that holds it.
 
-    ``filters`` makes the clauses of the search from the position, which has the range of time. Raises
-    ``BadRequestError``, ``UnreadableError`` and what ``OpenSearch.search`` raises.
+    ``filters`` makes the clauses of the search, beside that of the cluster, from the position, which has the range
+    of time. Raises ``BadRequestError``, ``UnreadableError`` and what ``OpenSearch.search`` raises.
     """
-    scope = token_scope(definition.name, query, **path_parameters)
+    scope = token_scope(definition.name, query, cluster=cluster.name, **path_parameters)
     position = requested_position(query.continue_, scope, definition.position_type)
     position = position or first_page(definition.position_type, query.since, query.until, datetime.now(UTC))
     # The position is also what the token carries: a range such as "2h" is resolved at the first page only.
-    page = await read_page(index, definition.source, filters(position), position, query.limit)
+    page = await read_page(
+        index, definition.source, [of_cluster(cluster.name), *filters(position)], position, query.limit
+    )
     token = encode_token(scope, page.next_position) if page.next_position else None
-    items = [_item(definition, hit) for hit in page.hits]
+    items = [_item(cluster, definition, hit) for hit in page.hits]
     body = definition.answer_type.model_validate({"total": page.total, "items": items, "continue": token})
     headers = next_page_headers(request, token) | {TOTAL_HEADER: str(page.total)}
     return page, json_response(200, body, headers)
 
 
-def _item(definition: ListDefinition[Any], hit: Json) -> BaseModel:
+def _item(cluster: Cluster, definition: ListDefinition[Any], hit: Json) -> BaseModel:
     try:
-        return definition.item(hit)
+        return definition.item(cluster, hit)
     except (KeyError, ValidationError) as error:
         # Without this a foreign document would be answered as a defect of the API, without its id.
         raise unreadable(hit["_id"], f"{type(error).__name__}: {error}"[:300]) from None

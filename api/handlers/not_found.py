@@ -5,6 +5,7 @@ from typing import Final
 
 from api.http.errors import NotFoundError
 from schemas.codec.records import rfc3339
+from schemas.indices import ATTEMPTS
 
 _CHECK_OBSERVERS: Final = (
     "Does a process observe the cluster: the scheduler, or `python -m ingest kube-events`? "
@@ -21,6 +22,14 @@ def no_attempt_of_pod(namespace: str, name: str) -> NotFoundError:
         "Does it ask for devices (only such pods are recorded): "
         f"`{get_pod} -o jsonpath='{{.spec.containers[*].resources.limits}}'`? Do the scheduler and the worker "
         "(`python -m pipeline worker`) run? GET /readyz of each shows it.",
+    )
+
+
+def no_attempt(cluster: str, attempt_id: str) -> NotFoundError:
+    return NotFoundError(
+        f"no attempt {attempt_id} is recorded in cluster {cluster}",
+        "Is it of another cluster (GET /api/v1/clusters)? The index shows an attempt about a second after its "
+        f"decision, and keeps it for {ATTEMPTS.retention.days} days.",
     )
 
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from api.attempt_lookup import AttemptLookup
 from api.handlers.listing import Json, P, answer_page
 from api.handlers.not_found import no_attempt_of_pod, node_not_observed, pod_never_observed
+from api.http.cluster import Cluster, RequestedCluster
 from api.http.errors import NotFoundError, json_response
 from api.http.param_types import NamespaceInPath, NodeInPath, PodInPath, parse_time
 from api.http.query_params import (
@@ -23,6 +24,7 @@ from api.http.query_params import (
     refuse_repeated,
 )
 from api.index import findings, observations, occupancy_queries
+from api.index.attempt_queries import PodName
 from api.index.client import OpenSearch
 from api.index.node_occupancy import node_occupancy
 from api.index.page_query import ListDefinition
@@ -36,7 +38,9 @@ class PlacementHandlers:
     attempts: AttemptLookup
     index: OpenSearch
 
-    async def findings(self, request: Request, query: Annotated[FindingsQuery, Query()]) -> Response:
+    async def findings(
+        self, request: Request, cluster: RequestedCluster, query: Annotated[FindingsQuery, Query()]
+    ) -> Response:
         """Attempts and placements that can't be right, latest first, each with the numbers and lines that prove it.
 
         Its time (`found_at`) is that of the event which the finding is about.
@@ -44,22 +48,32 @@ class PlacementHandlers:
         refuse_repeated(request)
         values = query.model_dump(include={"namespace", "pod", "node", "device", "finding", "scheduler"})
         filters = partial(findings.finding_filters, values)
-        _, response = await answer_page(self.index, request, findings.FINDINGS_LIST, query, filters)
+        _, response = await answer_page(self.index, request, cluster, findings.FINDINGS_LIST, query, filters)
         return response
 
     async def findings_of_pod(
-        self, request: Request, namespace: NamespaceInPath, name: PodInPath, query: Annotated[PodFindingsQuery, Query()]
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        namespace: NamespaceInPath,
+        name: PodInPath,
+        query: Annotated[PodFindingsQuery, Query()],
     ) -> Response:
         """What can't be right about this pod's attempts and placements, latest first. An empty list is good news."""
         refuse_repeated(request)
         values = {"namespace": namespace, "pod": name, "finding": query.finding}
         filters = partial(findings.finding_filters, values)
         return await self._answer_page_of_pod(
-            request, (namespace, name), findings.FINDINGS_LIST, query, filters, no_attempt_of_pod
+            request, cluster, (namespace, name), findings.FINDINGS_LIST, query, filters, no_attempt_of_pod
         )
 
     async def occupancy_of_pod(
-        self, request: Request, namespace: NamespaceInPath, name: PodInPath, query: Annotated[RangeQuery, Query()]
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        namespace: NamespaceInPath,
+        name: PodInPath,
+        query: Annotated[RangeQuery, Query()],
     ) -> Response:
         """Where the pod ran, latest first: node, devices with memory, cores and slots, from when until when.
 
@@ -69,73 +83,88 @@ class PlacementHandlers:
         refuse_repeated(request)
         filters = partial(occupancy_queries.placement_filters, {"namespace": namespace, "pod": name})
         return await self._answer_page_of_pod(
-            request, (namespace, name), occupancy_queries.PLACEMENTS_LIST, query, filters, pod_never_observed
+            request, cluster, (namespace, name), occupancy_queries.PLACEMENTS_LIST, query, filters, pod_never_observed
         )
 
     async def observations_of_pod(
-        self, request: Request, namespace: NamespaceInPath, name: PodInPath, query: Annotated[RangeQuery, Query()]
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        namespace: NamespaceInPath,
+        name: PodInPath,
+        query: Annotated[RangeQuery, Query()],
     ) -> Response:
         """What the cluster reported of the pod, latest first: phase, node and conditions, one item for each change."""
         refuse_repeated(request)
         filters = partial(observations.pod_observation_filters, {"namespace": namespace, "pod": name})
         return await self._answer_page_of_pod(
-            request, (namespace, name), observations.POD_OBSERVATIONS_LIST, query, filters, pod_never_observed
+            request, cluster, (namespace, name), observations.POD_OBSERVATIONS_LIST, query, filters, pod_never_observed
         )
 
-    async def node(self, request: Request, node: NodeInPath, query: Annotated[NodeQuery, Query()]) -> Response:
+    async def node(
+        self, request: Request, cluster: RequestedCluster, node: NodeInPath, query: Annotated[NodeQuery, Query()]
+    ) -> Response:
         """The node's state at one time: devices, capacity, conditions and problems, with when and by whom reported."""
         refuse_repeated(request)
         # Resolved once: "2h" has to mean the same time in every search of this answer.
         at = _requested_time(query.at)
-        latest = await self._latest_observations(node, at)
+        latest = await self._latest_observations(cluster, node, at)
         if not latest:
-            await self._require_record_of(node, at)
-        return json_response(200, observations.node_state(node, at, latest))
+            await self._require_record_of(cluster, node, at)
+        return json_response(200, observations.node_state(cluster, node, at, latest))
 
     async def occupancy_of_node(
-        self, request: Request, node: NodeInPath, query: Annotated[NodeOccupancyQuery, Query()]
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        node: NodeInPath,
+        query: Annotated[NodeOccupancyQuery, Query()],
     ) -> Response:
         """Which pods held which devices of the node: at one time (`at`, by default now), or over a range in pages."""
         refuse_repeated(request)
         if query.has_range:
-            return await self._placements_on_node(request, node, query)
+            return await self._placements_on_node(request, cluster, node, query)
         at = _requested_time(query.at)
-        body = occupancy_queries.placements_on_node_query(node, query.device, at)
+        body = occupancy_queries.placements_on_node_query(cluster.name, node, query.device, at)
         answer = await self.index.search(OCCUPANCY.alias, body)
         placements = [occupancy_queries.placement_of_hit(hit) for hit in answer["hits"]["hits"]]
         # The registrations among them have the totals of each device, and the devices that no pod holds.
-        latest = await self._latest_observations(node, at)
+        latest = await self._latest_observations(cluster, node, at)
         if not placements and not latest:
-            await self._require_record_of(node, at)
+            await self._require_record_of(cluster, node, at)
         registered = [
             device
             for event in latest
             if isinstance(event, NodeRegistered)
             for device in observations.registered_devices(event)
         ]
-        return json_response(200, node_occupancy(node, at, placements, registered, query.device))
+        return json_response(200, node_occupancy(cluster, node, at, placements, registered, query.device))
 
-    async def _placements_on_node(self, request: Request, node: str, query: NodeOccupancyQuery) -> Response:
+    async def _placements_on_node(
+        self, request: Request, cluster: Cluster, node: str, query: NodeOccupancyQuery
+    ) -> Response:
         filters = partial(occupancy_queries.placement_filters, {"node": node, "devices": query.device})
         page, response = await answer_page(
-            self.index, request, occupancy_queries.PLACEMENTS_LIST, query, filters, node=node
+            self.index, request, cluster, occupancy_queries.PLACEMENTS_LIST, query, filters, node=node
         )
         # Asked only where the list is empty: most lists need no second search.
         if not page.total:
-            await self._require_record_of(node, None)
+            await self._require_record_of(cluster, node, None)
         return response
 
-    async def _latest_observations(self, node: str, at: datetime) -> list[Observed]:
-        answer = await self.index.search(OBSERVATIONS.alias, observations.node_observations_query(node, at))
+    async def _latest_observations(self, cluster: Cluster, node: str, at: datetime) -> list[Observed]:
+        answer = await self.index.search(
+            OBSERVATIONS.alias, observations.node_observations_query(cluster.name, node, at)
+        )
         return observations.latest_observations(answer, at)
 
-    async def _require_record_of(self, node: str, at: datetime | None) -> None:
+    async def _require_record_of(self, cluster: Cluster, node: str, at: datetime | None) -> None:
         """Raise ``NotFoundError`` unless anything is recorded of the node, by the time ``at`` if given.
 
         An idle node and one that does not exist both have no placements: only the first gets an empty answer.
         """
         aliases = f"{OBSERVATIONS.alias},{OCCUPANCY.alias}"
-        answer = await self.index.search(aliases, observations.first_observation_query(node))
+        answer = await self.index.search(aliases, observations.first_observation_query(cluster.name, node))
         first = observations.first_observed_at(answer)
         if first is None or (at is not None and first > at):
             raise node_not_observed(node, at, first)
@@ -143,6 +172,7 @@ class PlacementHandlers:
     async def _answer_page_of_pod(
         self,
         request: Request,
+        cluster: Cluster,
         pod: tuple[str, str],
         definition: ListDefinition[P],
         query: RangeQuery,
@@ -154,9 +184,11 @@ class PlacementHandlers:
         Raises the error that ``not_found`` makes where the list is empty and no attempt of the pod is recorded either.
         """
         namespace, name = pod
-        page, response = await answer_page(self.index, request, definition, query, filters, pod=f"{namespace}/{name}")
+        page, response = await answer_page(
+            self.index, request, cluster, definition, query, filters, pod=f"{namespace}/{name}"
+        )
         # An attempt without placements is a pending pod, which is no error.
-        if not page.total and await self.attempts.latest(namespace, name) is None:
+        if not page.total and await self.attempts.latest(PodName(cluster.name, namespace, name)) is None:
             raise not_found(namespace, name)
         return response
 

@@ -8,13 +8,14 @@ from fastapi import Query, Request
 from starlette.responses import Response
 
 from api.attempt_lookup import AttemptLookup, StoredAttempt
-from api.handlers.not_found import no_attempt_of_pod
+from api.handlers.not_found import no_attempt, no_attempt_of_pod
+from api.http.cluster import RequestedCluster
 from api.http.continue_token import Position, encode_token
 from api.http.errors import ExpiredError, json_response
 from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
-from api.http.param_types import NamespaceInPath, PodInPath
+from api.http.param_types import AttemptInPath, NamespaceInPath, PodInPath
 from api.http.query_params import HistoryQuery, SchedulerlogQuery, SearchQuery, refuse_repeated
-from api.index.attempt_queries import SEARCH_SOURCE, SearchPosition, search_filters
+from api.index.attempt_queries import SEARCH_SOURCE, PodName, SearchPosition, search_filters
 from api.index.attempt_reader import DEVICES_OF_ORIGINAL, read_devices, read_items
 from api.index.client import IndexDownError, OpenSearch
 from api.index.episodes import HistoryPosition
@@ -22,7 +23,7 @@ from api.index.history import read_history
 from api.index.page_query import first_page
 from api.index.pages import read_page
 from schemas.answers.attempts import History, Paging, Search
-from schemas.events import AttemptSummarized
+from schemas.events import AttemptSummarized, pod_key
 from summaries.answer import Chosen, choose, detail, schedulerlog_json
 
 
@@ -42,15 +43,36 @@ class SchedulerlogHandlers:
     async def schedulerlog(
         self,
         request: Request,
+        cluster: RequestedCluster,
         namespace: NamespaceInPath,
         name: PodInPath,
         query: Annotated[SchedulerlogQuery, Query()],
     ) -> Response:
         """The pod's latest scheduling attempt: every node that was judged, with its verdict and the reasons."""
         refuse_repeated(request, "node")
-        attempt = await self.attempts.latest(namespace, name)
+        attempt = await self.attempts.latest(PodName(cluster.name, namespace, name))
         if attempt is None:
             raise no_attempt_of_pod(namespace, name)
+        return await self._answer(request, attempt, query)
+
+    async def attempt(
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        attempt_id: AttemptInPath,
+        query: Annotated[SchedulerlogQuery, Query()],
+    ) -> Response:
+        """One scheduling attempt, also one that later attempts of its pod have followed: the answer as for a pod.
+
+        The id is that of the attempt, or that of any report of it.
+        """
+        refuse_repeated(request, "node")
+        attempt = await self.attempts.by_id(cluster.name, attempt_id)
+        if attempt is None:
+            raise no_attempt(cluster.name, attempt_id)
+        return await self._answer(request, attempt, query)
+
+    async def _answer(self, request: Request, attempt: StoredAttempt, query: SchedulerlogQuery) -> Response:
         if query.detail and query.node:
             return await self._with_devices(request, attempt, query)
         # An answer follows from attempt and parameters alone, and the parameters are part of the URL that a client
@@ -68,7 +90,9 @@ class SchedulerlogHandlers:
         summary = attempt.summary()
         devices: list[dict[str, Any]] | None
         try:
-            rows, note = await read_devices(self.index, attempt.original_id, summary.started_at, query.node)
+            rows, note = await read_devices(
+                self.index, summary.cluster, attempt.original_id, summary.started_at, query.node
+            )
         except IndexDownError as error:
             # The devices are an addition; the rest of the answer does not need the index.
             devices, note = None, f"OpenSearch does not answer: {error}"
@@ -79,17 +103,21 @@ class SchedulerlogHandlers:
         return _schedulerlog_response(request, summary, query, devices, note)
 
     async def history(
-        self, request: Request, namespace: NamespaceInPath, name: PodInPath, query: Annotated[HistoryQuery, Query()]
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        namespace: NamespaceInPath,
+        name: PodInPath,
+        query: Annotated[HistoryQuery, Query()],
     ) -> Response:
         """The pod's attempts, latest first. Attempts in a row with the same verdicts and status are one episode."""
         refuse_repeated(request)
-        scope = token_scope("history", query, namespace=namespace, name=name)
+        pod = PodName(cluster.name, namespace, name)
+        scope = token_scope("history", query, **pod._asdict())
         position = requested_position(query.continue_, scope, HistoryPosition)
         # The index shows an attempt about a second late; the history would lack the one that was just answered.
-        cached = self.attempts.current_in_memory(namespace, name)
-        page = await read_history(
-            self.index, (namespace, name), query.limit, position, cached.summary() if cached else None
-        )
+        cached = self.attempts.current_in_memory(pod)
+        page = await read_history(self.index, cluster, pod, query.limit, position, cached.summary() if cached else None)
         # A later page may be empty: its episodes may have passed their retention since the page before.
         if not page.episodes and position is None:
             raise no_attempt_of_pod(namespace, name)
@@ -99,15 +127,19 @@ class SchedulerlogHandlers:
         )
         return json_response(200, body, next_page_headers(request, token))
 
-    async def search(self, request: Request, query: Annotated[SearchQuery, Query()]) -> Response:
+    async def search(
+        self, request: Request, cluster: RequestedCluster, query: Annotated[SearchQuery, Query()]
+    ) -> Response:
         """Attempts of all pods, latest first. The index shows an attempt about a second after its decision."""
         refuse_repeated(request)
-        scope = token_scope("schedulerlogs", query)
+        scope = token_scope("schedulerlogs", query, cluster=cluster.name)
         position = requested_position(query.continue_, scope, SearchPosition)
         position = position or first_page(SearchPosition, query.since, query.until, datetime.now(UTC))
-        page = await read_page(self.index, SEARCH_SOURCE, search_filters(query, position), position, query.limit)
+        page = await read_page(
+            self.index, SEARCH_SOURCE, search_filters(cluster.name, query, position), position, query.limit
+        )
         token = encode_token(scope, page.next_position) if page.next_position else None
-        items = await read_items(self.index, page.hits)
+        items = await read_items(self.index, cluster, page.hits)
         body = Search.model_validate({"total": page.total, "items": items, "continue": token})
         return json_response(200, body, next_page_headers(request, token) | {TOTAL_HEADER: str(page.total)})
 
@@ -122,7 +154,7 @@ def _schedulerlog_response(
     """One page of the attempt's nodes. ``devices`` and ``devices_note`` stand beside them with ``detail=full``."""
     scope = {
         "list": "schedulerlog",
-        "pod": str(summary.pod),
+        "pod": pod_key(summary.cluster, summary.pod),
         # The order in which nodes are named does not change the page.
         "node": sorted(query.node),
         "status": query.status,

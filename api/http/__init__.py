@@ -3,6 +3,7 @@
 ================  =================================================================================
 request_guard     ASGI middleware: refuses percent-encoded paths, counts every answer
 json_protocol     uvicorn's HTTP parser, with JSON for bytes that are not HTTP
+cluster           which cluster a request is about, and the paths that lead to other answers about it
 param_types       types of path and query parameters: names, times, whole numbers
 query_params      one model for the query of each endpoint
 continue_token    opaque tokens that hold where the next page begins

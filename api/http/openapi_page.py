@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from html import escape
 from typing import Any, Final
 
+from api.http.cluster import CLUSTER
+
 Json = dict[str, Any]
 
 CONTENT_SECURITY_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -44,6 +46,9 @@ def documentation_page(openapi: Json) -> str:
 def _operations(openapi: Json) -> Iterator[tuple[str, Json]]:
     """Title (``GET /readyz``) and OpenAPI object of every operation."""
     for path, methods in openapi["paths"].items():
+        # The same operation again, of a named cluster: the page would be twice as long and say nothing new.
+        if path.startswith(CLUSTER):
+            continue
         for method, operation in methods.items():
             yield f"{method.upper()} {path}", operation
 

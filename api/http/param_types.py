@@ -77,6 +77,14 @@ Keyword = Annotated[str, Field(min_length=1, max_length=1024)]
 
 NamespaceInPath = Annotated[NamespaceName, Path(description="The pod's namespace.", examples=["default"])]
 NodeInPath = Annotated[ObjectName, Path(description="The node's name.", examples=["node1"])]
+AttemptInPath = Annotated[
+    str,
+    Path(
+        description="The attempt's id.",
+        pattern=r"^[A-Za-z0-9._:-]{1,128}$",
+        examples=["6f97a54de6fbb9e27ee3a1dc8d608d38"],
+    ),
+]
 PodInPath = Annotated[ObjectName, Path(description="The pod's name.", examples=["gpu-pod"])]
 
 

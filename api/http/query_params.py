@@ -111,6 +111,11 @@ class SearchQuery(Query):
     )
     status: Literal["succeeded", "failed", "pending"] | None = Field(None, description="How the attempt ended.")
     device: Keyword | None = Field(None, description="The UUID of a device that the attempt picked.")
+    scheduler: Keyword | None = Field(None, description="The scheduler that decided.", examples=["hami-scheduler"])
+    workload: Keyword | None = Field(
+        None, description="The owner that the pod comes from, as kind and name.", examples=["Job/train"]
+    )
+    queue: Keyword | None = Field(None, description="The queue that the pod waits in.")
     since: TimeText | None = Field(
         None, description="Attempts that started at this time or later: RFC 3339, or 15m, 2h, 7d ago.", examples=["2h"]
     )

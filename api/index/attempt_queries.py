@@ -5,11 +5,12 @@ written again in a later version.
 """
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
+from api.http.cluster import Cluster
 from api.http.query_params import SearchQuery
 from api.index.page_query import ListSource, PagePosition
-from api.index.query_dsl import all_of, sort_by, sort_latest_first, term, term_filters, time_range
+from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
 from schemas.answers.attempts import AttemptFound
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.attempts import reason_codes, summary_of
@@ -28,18 +29,29 @@ WHOLE_SUMMARY: Final = ["summary", "repeated"]
 HISTORY_FIELDS: Final = ("attempt_id", "episode", "status")
 HISTORY_PAGE: Final = 2_000
 
+MAX_SAME_ID: Final = 10
+
+
+class PodName(NamedTuple):
+    """What a pod is asked for by. Two pods may have it, one after the other."""
+
+    cluster: str
+    namespace: str
+    name: str
+
+
 SearchPosition = PagePosition[tuple[int, str]]
 SEARCH_SOURCE: Final = ListSource(ATTEMPTS.alias, SORT, SUMMARY_WITHOUT_NODES)
 
 
-def _of_pod(namespace: str, name: str) -> Json:
-    return all_of([term("namespace", namespace), term("pod", name)])
+def _of_pod(pod: PodName) -> Json:
+    return all_of([of_cluster(pod.cluster), term("namespace", pod.namespace), term("pod", pod.name)])
 
 
-def latest_attempt_query(namespace: str, name: str) -> Json:
+def latest_attempt_query(pod: PodName) -> Json:
     """The body of a search for the latest attempt of a pod, as a whole."""
     return {
-        "query": _of_pod(namespace, name),
+        "query": _of_pod(pod),
         "sort": SORT,
         "size": 1,
         "_source": WHOLE_SUMMARY,
@@ -47,14 +59,28 @@ def latest_attempt_query(namespace: str, name: str) -> Json:
     }
 
 
-def pod_attempts_query(namespace: str, name: str, after: Sequence[Any] | None) -> Json:
+def attempt_query(cluster: str, attempt_id: str) -> Json:
+    """The body of a search for one attempt, as a whole: by its own id, or by that of any report of it."""
+    names = [term("attempt_id", attempt_id), term("report_ids", attempt_id)]
+    by_id = {"bool": {"should": names, "minimum_should_match": 1}}
+    return {
+        "query": all_of([of_cluster(cluster), by_id]),
+        "sort": SORT,
+        # Its own, and one that has a report of this id: reports may have been published apart at first.
+        "size": MAX_SAME_ID,
+        "_source": WHOLE_SUMMARY,
+        "track_total_hits": False,
+    }
+
+
+def pod_attempts_query(pod: PodName, after: Sequence[Any] | None) -> Json:
     """The body of a search for ``HISTORY_PAGE`` attempts of a pod behind the sort values ``after``, latest first.
 
     The hits have only ``HISTORY_FIELDS``: the documents hold every node.
     """
     # Doc values are read without the document.
     body = {
-        "query": _of_pod(namespace, name),
+        "query": _of_pod(pod),
         "sort": SORT,
         "size": HISTORY_PAGE,
         "_source": False,
@@ -64,14 +90,14 @@ def pod_attempts_query(namespace: str, name: str, after: Sequence[Any] | None) -
     return body | ({"search_after": list(after)} if after else {})
 
 
-def device_records_query(attempt_id: str, nodes: Sequence[str], size: int) -> Json:
+def device_records_query(cluster: str, attempt_id: str, nodes: Sequence[str], size: int) -> Json:
     """The body of a search for the device records of an attempt that hold any of ``nodes``."""
-    query = all_of([term("attempt_id", attempt_id), {"terms": {"nodes": list(nodes)}}])
+    query = all_of([of_cluster(cluster), term("attempt_id", attempt_id), {"terms": {"nodes": list(nodes)}}])
     # The total shows whether records were left out; OpenSearch stops counting at 10,000 unless it is asked to.
     return {"query": query, "size": size, "_source": ["record"], "track_total_hits": True}
 
 
-def search_filters(query: SearchQuery, position: SearchPosition) -> list[Json]:
+def search_filters(cluster: str, query: SearchQuery, position: SearchPosition) -> list[Json]:
     """The clauses of a search for attempts: one for each parameter that was given."""
     values = {
         "namespace": query.namespace,
@@ -80,8 +106,11 @@ def search_filters(query: SearchQuery, position: SearchPosition) -> list[Json]:
         "reasons": query.reason,
         "status": query.status,
         "picked_devices": query.device,
+        "scheduler": query.scheduler,
+        "workload": query.workload,
+        "queue": query.queue,
     }
-    clauses = [*term_filters(values), *time_range("@timestamp", position.since, position.until)]
+    clauses = [of_cluster(cluster), *term_filters(values), *time_range("@timestamp", position.since, position.until)]
     if query.q:
         # ``match`` takes the words as they are: a query string would give characters like ``*`` and ``"`` a meaning.
         clauses.append({"match": {"text": {"query": query.q, "operator": "and"}}})
@@ -104,7 +133,7 @@ def item_needs_nodes(summary: AttemptSummarized) -> bool:
     return summary.bind is None and filter_summary_needs_nodes(summary)
 
 
-def search_item(summary: AttemptSummarized) -> AttemptFound:
+def search_item(cluster: Cluster, summary: AttemptSummarized) -> AttemptFound:
     """One attempt in a list; its one-line summary is that of the last phase that was reached."""
     namespace, name = summary.pod.namespace, summary.pod.name
     return AttemptFound(
@@ -121,10 +150,7 @@ def search_item(summary: AttemptSummarized) -> AttemptFound:
         fit_nodes=summary.fit_nodes,
         reasons=reason_codes(summary.refusals),
         summary=bind_summary(summary) or filter_summary(summary),
-        schedulerlog=schedulerlog_path(namespace, name),
+        workload=summary.description.workload if summary.description else "",
+        attempt=cluster.attempt(summary.attempt_id),
+        schedulerlog=cluster.schedulerlog(namespace, name),
     )
-
-
-def schedulerlog_path(namespace: str, name: str) -> str:
-    """The path of the API that answers the schedulerlog of a pod."""
-    return f"/api/v1/namespaces/{namespace}/pods/{name}/schedulerlog"

@@ -4,11 +4,13 @@ A retry that changed nothing is stored as a short document that refers to the at
 (docs/decisions/0010); the reader puts the two together.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
+from api.http.cluster import Cluster
 from api.index import attempt_queries
+from api.index.attempt_queries import PodName
 from api.index.client import OpenSearch
 from api.index.decoding import decode_document
 from schemas.answers.attempts import AttemptFound, DeviceLog
@@ -41,13 +43,26 @@ DEVICES_OF_ORIGINAL: Final = (
 )
 
 
-async def read_latest_attempt(index: OpenSearch, namespace: str, name: str) -> tuple[AttemptSummarized, str] | None:
+async def read_latest_attempt(index: OpenSearch, pod: PodName) -> tuple[AttemptSummarized, str] | None:
     """The latest attempt of a pod, and the id of its original: of itself, unless it repeats another attempt.
 
     None where the index has no attempt of the pod, or where the original of its latest one is past its retention.
     """
-    answer = await index.search(ATTEMPTS.alias, attempt_queries.latest_attempt_query(namespace, name))
-    for hit in answer["hits"]["hits"]:
+    answer = await index.search(ATTEMPTS.alias, attempt_queries.latest_attempt_query(pod))
+    return await _whole(index, answer["hits"]["hits"])
+
+
+async def read_attempt(index: OpenSearch, cluster: str, attempt_id: str) -> tuple[AttemptSummarized, str] | None:
+    """As ``read_latest_attempt``, of the attempt with this id or with a report of this id."""
+    answer = await index.search(ATTEMPTS.alias, attempt_queries.attempt_query(cluster, attempt_id))
+    # Its own id first: what one source reported may have been published apart before the reports were merged.
+    hits = sorted(answer["hits"]["hits"], key=lambda hit: bool(hit["_id"] != attempt_id))
+    return await _whole(index, hits)
+
+
+async def _whole(index: OpenSearch, hits: Iterable[Json]) -> tuple[AttemptSummarized, str] | None:
+    """The attempt of the first hit that can be read as a whole, and the id of its original."""
+    for hit in hits:
         attempt_id, source = hit["_id"], hit["_source"]
         fields = attempt_queries.WHOLE_SUMMARY
         summaries = await resolve_retries(
@@ -91,7 +106,7 @@ def _retry_of(source: Json, attempt_id: str) -> AttemptRepeated | None:
     return decode_document(repeated_of, source, attempt_id)
 
 
-async def read_items(index: OpenSearch, hits: list[Json]) -> list[AttemptFound]:
+async def read_items(index: OpenSearch, cluster: Cluster, hits: list[Json]) -> list[AttemptFound]:
     """The items for ``hits`` of ``attempt_queries.SEARCH_SOURCE``, in their order."""
     locations = [(hit["_index"], hit["_id"]) for hit in hits]
     sources = {hit["_id"]: hit["_source"] for hit in hits}
@@ -100,7 +115,7 @@ async def read_items(index: OpenSearch, hits: list[Json]) -> list[AttemptFound]:
     )
     resolved = [location for location in locations if location[1] in summaries]
     whole = await with_node_columns(index, resolved, summaries, attempt_queries.item_needs_nodes)
-    return list(map(attempt_queries.search_item, whole))
+    return [attempt_queries.search_item(cluster, summary) for summary in whole]
 
 
 async def with_node_columns(
@@ -128,13 +143,13 @@ async def read_documents(index: OpenSearch, locations: Sequence[Location], field
 
 
 async def read_devices(
-    index: OpenSearch, attempt_id: str, started_at: datetime, nodes: Sequence[str]
+    index: OpenSearch, cluster: str, attempt_id: str, started_at: datetime, nodes: Sequence[str]
 ) -> tuple[list[DeviceLog], str]:
     """The devices of ``nodes`` as the attempt judged them, by node and container, and a note on what is missing.
 
     ``started_at`` is any time on the UTC day of the attempt: it chooses the daily indices.
     """
-    body = attempt_queries.device_records_query(attempt_id, nodes, MAX_DEVICE_RECORDS)
+    body = attempt_queries.device_records_query(cluster, attempt_id, nodes, MAX_DEVICE_RECORDS)
     answer = await index.search(DEVICES.name(started_at), body)
     hits = answer["hits"]["hits"]
     records = [decode_document(devices_of, hit["_source"], hit["_id"]) for hit in hits]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from api.http.cluster import Cluster
 from api.http.continue_token import Position
 from schemas.answers.attempts import BindLog, Episode
 from schemas.codec.records import rfc3339
@@ -94,7 +95,9 @@ def with_cached_attempt(indexed: Sequence[AttemptOutline], cached: AttemptOutlin
     return sorted([*others, cached], key=lambda attempt: (-attempt.started_ms, attempt.attempt_id))
 
 
-def episode_of_run(run: AttemptRun, latest: AttemptSummarized, first_seen_at: str, changes: list[str]) -> Episode:
+def episode_of_run(
+    cluster: Cluster, run: AttemptRun, latest: AttemptSummarized, first_seen_at: str, changes: list[str]
+) -> Episode:
     """The episode as the API answers it.
 
     ``latest`` is the summary of the run's latest attempt, whose texts stand for all of them. ``first_seen_at``
@@ -107,6 +110,7 @@ def episode_of_run(run: AttemptRun, latest: AttemptSummarized, first_seen_at: st
         last_seen_at=rfc3339(latest.started_at),
         attempts=run.attempts,
         attempt_ids=run.attempt_ids,
+        attempt=cluster.attempt(latest.attempt_id),
         status=latest.status,
         filter={"status": filter_status, "summary": filter_text},
         bind=BindLog(status=bind_status, summary=bind_text),

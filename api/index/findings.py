@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from api.index.attempt_queries import schedulerlog_path
+from api.http.cluster import Cluster
 from api.index.page_query import ListDefinition, ListSource, PagePosition
 from api.index.query_dsl import sort_by, sort_latest_first, term_filters, time_range
 from schemas.answers.placements import Finding, Findings
@@ -21,7 +21,7 @@ _SAME_IN_ANSWER: Final = (
 """Fields that the answer has by the same name as the document."""
 
 
-def finding_item(hit: Json) -> Finding:
+def finding_item(cluster: Cluster, hit: Json) -> Finding:
     """A hit as an item of the list. Raises ``KeyError`` or ``ValidationError`` for a document that is not a finding."""
     source = hit["_source"]
     namespace, name = source["namespace"], source["pod"]
@@ -31,7 +31,8 @@ def finding_item(hit: Json) -> Finding:
         namespace=namespace,
         name=name,
         started_at=source["@timestamp"],
-        schedulerlog=schedulerlog_path(namespace, name),
+        attempt=cluster.attempt(source["attempt_id"]),
+        schedulerlog=cluster.schedulerlog(namespace, name),
     )
 
 

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from api.http.cluster import Cluster
 from api.index import attempt_queries
+from api.index.attempt_queries import PodName
 from api.index.attempt_reader import Location, read_documents, resolve_retries, with_node_columns
 from api.index.client import OpenSearch
 from api.index.episodes import (
@@ -35,12 +37,13 @@ class HistoryPage:
 
 async def read_history(
     index: OpenSearch,
-    pod: tuple[str, str],
+    cluster: Cluster,
+    pod: PodName,
     limit: int,
     position: HistoryPosition | None,
     cached: AttemptSummarized | None,
 ) -> HistoryPage:
-    """At most ``limit`` episodes of ``pod`` (namespace and name) from ``position`` on, latest first.
+    """At most ``limit`` episodes of ``pod`` from ``position`` on, latest first.
 
     ``cached`` is the pod's attempt in memory, None where memory may be behind the index. Raises ``UnreadableError`` and
     what ``OpenSearch.search`` raises.
@@ -52,12 +55,12 @@ async def read_history(
     page = runs[:limit]
     has_more = has_more or len(runs) > limit
     next_position = HistoryPosition(sort=page[-1].first.sort_values) if has_more and page else None
-    return HistoryPage(await _episodes(index, page, cached), next_position)
+    return HistoryPage(await _episodes(index, cluster, page, cached), next_position)
 
 
 async def _attempts(
     index: OpenSearch,
-    pod: tuple[str, str],
+    pod: PodName,
     limit: int,
     position: HistoryPosition | None,
     cached: AttemptSummarized | None,
@@ -70,7 +73,7 @@ async def _attempts(
     after = position.sort if position else None
     has_more = True
     while has_more and len(indexed) < MAX_SCANNED and sum(1 for _ in group_runs(indexed)) <= limit:
-        answer = await index.search(ATTEMPTS.alias, attempt_queries.pod_attempts_query(*pod, after))
+        answer = await index.search(ATTEMPTS.alias, attempt_queries.pod_attempts_query(pod, after))
         page = [outline_of_hit(hit) for hit in answer["hits"]["hits"]]
         indexed += page
         # A full page may be the last one: the next search is then empty.
@@ -85,7 +88,9 @@ def _outline(cached: AttemptSummarized) -> AttemptOutline:
     return AttemptOutline(cached.attempt_id, episode_of(cached), cached.status, started_ms, index_name="")
 
 
-async def _episodes(index: OpenSearch, runs: Sequence[AttemptRun], cached: AttemptSummarized | None) -> list[Episode]:
+async def _episodes(
+    index: OpenSearch, cluster: Cluster, runs: Sequence[AttemptRun], cached: AttemptSummarized | None
+) -> list[Episode]:
     summaries = await _latest_summaries(index, [run.latest for run in runs if run.latest.index_name])
     first_locations = [_location(run.first) for run in runs if run.first.index_name]
     firsts = await read_documents(index, first_locations, ["@timestamp", "changes"])
@@ -98,6 +103,7 @@ async def _episodes(index: OpenSearch, runs: Sequence[AttemptRun], cached: Attem
     # A document may pass its retention between the search and the reading of it.
     return [
         episode_of_run(
+            cluster,
             run,
             summaries[run.latest.attempt_id],
             first_seen_at[run.first.attempt_id],

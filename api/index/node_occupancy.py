@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import reduce
 
-from api.index.attempt_queries import schedulerlog_path
+from api.http.cluster import Cluster
 from schemas.answers.placements import DeviceOccupancy, DeviceRegistered, Holder, NodeOccupancy, PodOnNode
 from schemas.codec.records import rfc3339
 from schemas.events import DeviceAllocation
@@ -17,6 +17,7 @@ from summaries.overcommit import DeviceAmounts, taken
 
 
 def node_occupancy(
+    cluster: Cluster,
     node: str,
     at: datetime,
     placements: Iterable[PodPlacement],
@@ -45,7 +46,7 @@ def node_occupancy(
             for uuid, registration in registrations.items()
             if device in (None, uuid)
         ],
-        pods=[_pod_on_node(placement) for placement in current],
+        pods=[_pod_on_node(cluster, placement) for placement in current],
     )
 
 
@@ -94,7 +95,7 @@ def _holder(placement: PodPlacement, row: DeviceAllocation) -> Holder:
     )
 
 
-def _pod_on_node(placement: PodPlacement) -> PodOnNode:
+def _pod_on_node(cluster: Cluster, placement: PodPlacement) -> PodOnNode:
     return PodOnNode(
         namespace=placement.pod.namespace,
         name=placement.pod.name,
@@ -102,5 +103,5 @@ def _pod_on_node(placement: PodPlacement) -> PodOnNode:
         phase=placement.phase,
         started_at=rfc3339(placement.started_at),
         devices=list(dict.fromkeys(row.uuid for row in placement.allocations)),
-        schedulerlog=schedulerlog_path(placement.pod.namespace, placement.pod.name),
+        schedulerlog=cluster.schedulerlog(placement.pod.namespace, placement.pod.name),
     )

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from api.http.cluster import Cluster
 from api.http.errors import unreadable
 from api.index.decoding import decode_document
 from api.index.page_query import ListDefinition, ListSource, PagePosition
-from api.index.query_dsl import all_of, sort_by, sort_latest_first, term, term_filters, time_range
+from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
 from schemas.answers.placements import (
     CheckLog,
     DeviceRegistered,
@@ -43,7 +44,7 @@ def pod_observation_filters(values: Mapping[str, str | None], position: Observat
     ]
 
 
-def _pod_observation(hit: Json) -> PodObservation:
+def _pod_observation(_: Cluster, hit: Json) -> PodObservation:
     event = decode_document(_pod_event, hit["_source"], hit["_id"])
     return PodObservation(
         observed_at=rfc3339(event.observed_at),
@@ -68,7 +69,7 @@ POD_OBSERVATIONS_LIST: Final = ListDefinition(
 )
 
 
-def node_observations_query(node: str, at: datetime) -> Json:
+def node_observations_query(cluster: str, node: str, at: datetime) -> Json:
     """The body of a search for the latest observations of ``node`` at the time ``at``, by kind and scheduler.
 
     The API server has the empty name among the schedulers.
@@ -81,7 +82,7 @@ def node_observations_query(node: str, at: datetime) -> Json:
     }
     not_later = {"range": {"@timestamp": {"lte": rfc3339(at)}}}
     return {
-        "query": all_of([term("node", node), {"terms": {"kind": list(NODE_KINDS)}}, not_later]),
+        "query": all_of([of_cluster(cluster), term("node", node), {"terms": {"kind": list(NODE_KINDS)}}, not_later]),
         "size": 0,
         "track_total_hits": False,
         "aggs": {"kinds": {"terms": {"field": "kind"}, "aggs": {"schedulers": by_scheduler}}},
@@ -116,10 +117,15 @@ def _event_of_hit(hit: Json) -> Observed:
     return event
 
 
-def first_observation_query(node: str) -> Json:
+def first_observation_query(cluster: str, node: str) -> Json:
     """The body of a search for the time of the first document about ``node``, or about pods on it."""
     first = {"min": {"field": "@timestamp"}}
-    return {"query": all_of([term("node", node)]), "size": 0, "track_total_hits": False, "aggs": {"first": first}}
+    return {
+        "query": all_of([of_cluster(cluster), term("node", node)]),
+        "size": 0,
+        "track_total_hits": False,
+        "aggs": {"first": first},
+    }
 
 
 def first_observed_at(answer: Json) -> datetime | None:
@@ -131,7 +137,7 @@ def first_observed_at(answer: Json) -> datetime | None:
     return None if milliseconds is None else datetime.fromtimestamp((milliseconds + 1) / 1000, UTC)
 
 
-def node_state(node: str, at: datetime, observations: Iterable[Observed]) -> NodeState:
+def node_state(cluster: Cluster, node: str, at: datetime, observations: Iterable[Observed]) -> NodeState:
     """The state of ``node`` at the time ``at`` from the latest observations by then."""
     events = list(observations)
     time = rfc3339(at)
@@ -146,7 +152,7 @@ def node_state(node: str, at: datetime, observations: Iterable[Observed]) -> Nod
             CheckLog(problems=event.problems, **_observed(event)) for event in events if isinstance(event, NodeChecked)
         ],
         status=_status(status) if status else None,
-        occupancy=f"/api/v1/nodes/{node}/occupancy?at={time}",
+        occupancy=f"{cluster.node(node)}/occupancy?at={time}",
     )
 
 

@@ -9,10 +9,10 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
-from api.index.attempt_queries import schedulerlog_path
+from api.http.cluster import Cluster
 from api.index.decoding import decode_document
 from api.index.page_query import ListDefinition, ListSource, PagePosition
-from api.index.query_dsl import all_of, sort_by, sort_latest_first, term_filters
+from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term_filters
 from schemas.answers.placements import PlacementLog, PodPlacements
 from schemas.codec.records import rfc3339
 from schemas.documents.placements import placement_of
@@ -41,10 +41,14 @@ def placement_filters(values: Mapping[str, str | None], position: PlacementsPosi
     return clauses
 
 
-def placements_on_node_query(node: str, device: str | None, at: datetime) -> Json:
+def placements_on_node_query(cluster: str, node: str, device: str | None, at: datetime) -> Json:
     """The body of a search for every placement on ``node`` at the time ``at``; of one device (UUID) if given."""
     time = rfc3339(at)
-    clauses = [*term_filters({"node": node, "devices": device}), {"range": {"@timestamp": {"lte": time}}}]
+    clauses = [
+        of_cluster(cluster),
+        *term_filters({"node": node, "devices": device}),
+        {"range": {"@timestamp": {"lte": time}}},
+    ]
     return {
         "query": all_of([*clauses, _not_ended("lt", time)]),
         "sort": _SORT,
@@ -64,7 +68,7 @@ def placement_of_hit(hit: Json) -> PodPlacement:
     return decode_document(partial(placement_of, hit["_id"]), hit["_source"], hit["_id"])
 
 
-def _placement_item(hit: Json) -> PlacementLog:
+def placement_item(cluster: Cluster, hit: Json) -> PlacementLog:
     placement = placement_of_hit(hit)
     fields = {
         "namespace": placement.pod.namespace,
@@ -78,9 +82,10 @@ def _placement_item(hit: Json) -> PlacementLog:
         "scheduler": placement.scheduler,
         "attempt_id": placement.attempt_id,
         "devices": placement.allocations,
-        "schedulerlog": schedulerlog_path(placement.pod.namespace, placement.pod.name),
+        "attempt": cluster.attempt(placement.attempt_id),
+        "schedulerlog": cluster.schedulerlog(placement.pod.namespace, placement.pod.name),
     }
     return PlacementLog.model_validate(fields)
 
 
-PLACEMENTS_LIST: Final = ListDefinition("placements", _SOURCE, PlacementsPosition, _placement_item, PodPlacements)
+PLACEMENTS_LIST: Final = ListDefinition("placements", _SOURCE, PlacementsPosition, placement_item, PodPlacements)

@@ -12,6 +12,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from api.http.cluster import Cluster
 from api.http.continue_token import Position
 from api.http.errors import BadRequestError
 from api.http.param_types import parse_time
@@ -57,7 +58,7 @@ class ListDefinition(Generic[P]):
     """Part of the scope of its tokens: a token of one list can't continue another."""
     source: ListSource
     position_type: type[P]
-    item: Callable[[Json], BaseModel]
+    item: Callable[[Cluster, Json], BaseModel]
     """A hit as an item of the answer."""
     answer_type: type[BaseModel]
     """Has ``total``, ``items`` and ``continue``."""

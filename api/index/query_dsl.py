@@ -19,6 +19,11 @@ def term(field: str, value: str) -> Json:
     return {"term": {field: value}}
 
 
+def of_cluster(cluster: str) -> Json:
+    """The clause of every search: one index holds the documents of several clusters."""
+    return term("cluster", cluster)
+
+
 def all_of(clauses: Sequence[Json]) -> Json:
     """A query that meets all ``clauses``; as filters, which OpenSearch caches and does not score."""
     return {"bool": {"filter": list(clauses)}}

@@ -11,7 +11,7 @@ from typing import Final
 from api.memory.lru import Lru
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value
-from schemas.events import AttemptRepeated, AttemptSummarized
+from schemas.events import AttemptRepeated, AttemptSummarized, pod_key
 from summaries.retries import resolve
 
 MAX_INCOMPLETE_ATTEMPTS: Final = 256
@@ -24,6 +24,7 @@ _RETRY_BYTES: Final = 500
 class CachedAttempt:
     """One attempt in memory."""
 
+    cluster: str
     attempt_id: str
     version: int
     started_at: float
@@ -51,7 +52,10 @@ class CachedAttempt:
 
 
 class LatestAttempts:
-    """Pod (``namespace/name``) to its latest attempt. Thread-safe; records may come in any order and more than once."""
+    """Pod (``cluster/namespace/name``) to its latest attempt.
+
+    Thread-safe; records may come in any order and more than once.
+    """
 
     def __init__(self, max_pods: int, max_bytes: int) -> None:
         self.pods: Lru[str, CachedAttempt] = Lru(max_pods, max_bytes)
@@ -65,12 +69,12 @@ class LatestAttempts:
         An attempt is answered once all of its parts are there, and replaces an older one of its pod then.
         """
         with self._lock:
-            pod, started_at = str(part.pod), part.started_at.timestamp()
+            pod, started_at = pod_key(part.cluster, part.pod), part.started_at.timestamp()
             cached = self.pods.peek(pod)
             if cached and cached.recency >= (started_at, part.version, part.attempt_id):
                 return
             if values := self._complete_values(part, value, now):
-                attempt = CachedAttempt(part.attempt_id, part.version, started_at, values)
+                attempt = CachedAttempt(part.cluster, part.attempt_id, part.version, started_at, values)
                 self._put(pod, attempt, sum(map(len, values)) + len(pod), now)
 
     def add_retry(self, retry: AttemptRepeated, now: float) -> None:
@@ -79,19 +83,24 @@ class LatestAttempts:
         If memory does not have that one, it forgets the pod: what it has is out of date, and the index has both.
         """
         with self._lock:
-            pod, started_at = str(retry.pod), retry.started_at.timestamp()
+            pod, started_at = pod_key(retry.cluster, retry.pod), retry.started_at.timestamp()
             cached = self.pods.peek(pod)
             if cached is None or cached.recency >= (started_at, retry.version, retry.attempt_id):
                 return
             if cached.original_id != retry.repeats:
                 self.pods.remove(pod)
                 return
-            attempt = CachedAttempt(retry.attempt_id, retry.version, started_at, cached.values, retry)
+            attempt = CachedAttempt(retry.cluster, retry.attempt_id, retry.version, started_at, cached.values, retry)
             self._put(pod, attempt, sum(map(len, cached.values)) + len(pod) + _RETRY_BYTES, now)
 
-    def get(self, namespace: str, name: str, now: float) -> CachedAttempt | None:
+    def get(self, cluster: str, namespace: str, name: str, now: float) -> CachedAttempt | None:
         """The pod's latest attempt; counts as a use at ``now`` (Unix time in seconds)."""
-        return self.pods.get(f"{namespace}/{name}", now)
+        return self.pods.get(f"{cluster}/{namespace}/{name}", now)
+
+    def find(self, cluster: str, attempt_id: str) -> CachedAttempt | None:
+        """The attempt with this id, if it is the latest one of its pod. Goes through all of memory."""
+        found = (each for each in self.pods.values() if each.attempt_id == attempt_id)
+        return next((each for each in found if each.cluster == cluster), None)
 
     def _put(self, pod: str, attempt: CachedAttempt, size_bytes: int, now: float) -> None:
         # A version is the Unix time of the attempt's latest record in microseconds. Records are replayed partition by

@@ -48,6 +48,11 @@ class Lru(Generic[K, V]):
         """How many values were dropped to keep the bounds."""
         return self._evicted
 
+    def values(self) -> list[V]:
+        """All of them, without counting as a use."""
+        with self._lock:
+            return [entry.value for entry in self._entries.values()]
+
     def peek(self, key: K) -> V | None:
         """The value, without counting as a use."""
         with self._lock:

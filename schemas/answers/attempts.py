@@ -123,7 +123,8 @@ class Episode(Answer):
     first_seen_at: str
     last_seen_at: str
     attempts: int
-    attempt_ids: list[str]
+    attempt_ids: list[str] = Field(description="Latest first; each can be opened as the attempt below.")
+    attempt: str = Field(description="The path of the latest of these attempts.")
     status: Literal["succeeded", "failed", "pending"]
     filter: dict[str, Any]
     bind: BindLog
@@ -158,7 +159,9 @@ class AttemptFound(Answer):
     fit_nodes: int
     reasons: list[str]
     summary: str
-    schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
+    workload: str = Field(description="The owner that the pod comes from, as `Job/train`; empty where it is not known.")
+    attempt: str = Field(description="The path of this attempt.")
+    schedulerlog: str = Field(description="The path of the schedulerlog of the pod's latest attempt.")
 
 
 class Search(Answer):

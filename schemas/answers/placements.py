@@ -23,6 +23,7 @@ class Finding(Answer):
     device: str = Field(description="Empty where it is about the whole node.")
     numbers: dict[str, int] = Field(description="What proves it, by name with the unit.")
     evidence: list[str] = Field(description="The lines or events that say so.")
+    attempt: str = Field(description="The path of the attempt.")
     schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
 
 
@@ -48,6 +49,7 @@ class PlacementLog(Answer):
     scheduler: str = Field(description="Who bound it; empty where no bind is known.")
     attempt_id: str
     devices: list[DeviceAllocation] = Field(description="What its containers held; empty for a pod without devices.")
+    attempt: str = Field(description="The path of the attempt that placed it; empty where no bind is known.")
     schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
 
 

@@ -128,6 +128,8 @@ def _searched(event: AttemptSummarized | AttemptRepeated, reasons: list[str], te
         "fit_nodes": event.fit_nodes,
         "judged_devices": event.judged_devices,
         "sources": [report.source for report in event.reports],
+        # So that an attempt is found by the id that any of its sources gave it.
+        "report_ids": [report.attempt_id for report in event.reports],
         "reasons": reasons,
         "text": text,
     }

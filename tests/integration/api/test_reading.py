@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import orjson
 
-from schemas.events import PodRef
+from schemas.events import Owner, PodDescription, PodRef, Report
 from tests.support.builders.events import devices_judged
 from tests.support.builders.node_states import states_of
 from tests.support.harness.api_process import Served, serving
@@ -115,7 +115,7 @@ def test_a_state_written_the_day_before_is_found_and_a_missing_one_is_noted(fill
     answer = _full(api, "b")
     assert [device["uuid"] for device in answer["devices"]] == ["", "", ""]
     assert [device["verdict"] for device in answer["devices"]] == [record.verdicts[code] for code in record.verdict[:3]]
-    missing = f"hami-scheduler/node1/state/{record.epoch}/2"
+    missing = f"default/hami-scheduler/node1/state/{record.epoch}/2"
     assert answer["devices_note"].endswith(f"past their retention): {missing}")
     filling.index_states(*states_of(record, observed_at=attempt.started_at - timedelta(days=1)))
     answer = _full(api, "b")
@@ -127,6 +127,61 @@ def _full(api: Served, pod: str = "a") -> dict[str, Any]:
     path = f"/api/v1/namespaces/api-devices/pods/{pod}/schedulerlog"
     answer: dict[str, Any] = api.get(path, detail="full", node="node1").json()
     return answer
+
+
+def test_an_attempt_is_opened_by_its_id_or_by_that_of_a_report_after_others_have_followed(
+    filling: Filling, api: Served
+) -> None:
+    first, second = (
+        an_attempt("api-by-id/a", started_at=NOW - timedelta(hours=1, minutes=minutes), nodes=[f"n{minutes}"])
+        for minutes in (9, 1)
+    )
+    report = Report(source="kube-events", attempt_id="5e" * 16, started_at=first.started_at)
+    filling.index(first.model_copy(update={"reports": [*first.reports, report]}), second)
+    (_, item) = api.get("/api/v1/schedulerlogs", namespace="api-by-id").json()["items"]
+    assert item["attempt"] == f"/api/v1/attempts/{first.attempt_id}"
+    for path in (item["attempt"], "/api/v1/attempts/" + "5e" * 16):
+        assert names(api.get(path)) == ["n9"]
+    (episode, _) = api.schedulerlog("api-by-id/a", "/history").json()["episodes"]
+    assert names(api.get(episode["attempt"])) == ["n1"]
+    assert api.get("/api/v1/attempts/" + "6f" * 16).status_code == 404
+
+
+def test_nothing_of_one_cluster_is_answered_for_another(filling: Filling, api: Served) -> None:
+    east, west = (
+        an_attempt("api-clusters/same", nodes=[f"node-{cluster}"]).model_copy(
+            update={"cluster": cluster, "attempt_id": name * 16}
+        )
+        for cluster, name in (("api-east", "ea"), ("api-west", "ae"))
+    )
+    filling.index(east, west)
+    for cluster, attempt in (("api-east", east), ("api-west", west)):
+        base = f"/api/v1/clusters/{cluster}"
+        pod = base + "/namespaces/api-clusters/pods/same/schedulerlog"
+        assert names(api.get(pod)) == [f"node-{cluster}"]
+        assert len(api.get(pod + "/history").json()["episodes"]) == 1
+        assert [item["attempt_id"] for item in api.get(base + "/schedulerlogs").json()["items"]] == [attempt.attempt_id]
+        assert names(api.get(f"{base}/attempts/{attempt.attempt_id}")) == attempt.nodes
+    assert api.get(f"/api/v1/clusters/api-east/attempts/{west.attempt_id}").status_code == 404
+    assert api.schedulerlog("api-clusters/same").status_code == 404
+    listed = {item["name"]: item["is_default"] for item in api.get("/api/v1/clusters").json()["items"]}
+    assert (listed["api-east"], listed["api-west"], listed["default"]) == (False, False, True)
+
+
+def test_a_search_finds_the_attempts_of_a_workload_a_queue_and_a_scheduler(filling: Filling, api: Served) -> None:
+    train = PodDescription(owners=[Owner(kind="Job", name="train"), Owner(kind="PyTorchJob", name="big")], queue="blue")
+    filling.index(
+        an_attempt("api-owned/a").model_copy(update={"description": train}),
+        an_attempt("api-owned/b").model_copy(update={"scheduler": "kai-scheduler"}),
+    )
+
+    def found(**query: str) -> list[str]:
+        items = api.get("/api/v1/schedulerlogs", namespace="api-owned", **query).json()["items"]
+        return [item["name"] for item in items]
+
+    assert found(workload="PyTorchJob/big") == found(queue="blue") == found(scheduler="hami-scheduler") == ["a"]
+    assert found(scheduler="kai-scheduler") == ["b"]
+    assert found(workload="Job/train") == []
 
 
 def test_a_search_narrows_by_every_field(filling: Filling, api: Served) -> None:

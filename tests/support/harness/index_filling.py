@@ -25,6 +25,7 @@ from schemas.events import (
     NodeStateChanged,
     PodRef,
     Refusal,
+    Report,
     Request,
 )
 from schemas.ids import attempt_id
@@ -58,15 +59,18 @@ def an_attempt(
         bind = BindOutcome(
             node=chosen or "", bound=bound, error=error, ended_at=started_at + timedelta(milliseconds=40)
         )
+    name_of_attempt = attempt_id("default", "hami-scheduler", uid, started_at)
+    ended_at = started_at + timedelta(milliseconds=13)
     summary = AttemptSummarized(
         cluster="default",
-        attempt_id=attempt_id("default", "hami-scheduler", uid, started_at),
+        attempt_id=name_of_attempt,
         pod=PodRef(namespace=namespace, name=name, uid=uid),
         scheduler="hami-scheduler",
         started_at=started_at,
         version=0,
         status="failed",
-        ended_at=started_at + timedelta(milliseconds=13),
+        ended_at=ended_at,
+        reports=[Report(source="scheduler", attempt_id=name_of_attempt, started_at=started_at, ended_at=ended_at)],
         requests=[Request(container="main", vendor="NVIDIA", count=1, memory_mib=3000)],
         node_policy="binpack",
         offered_nodes=len(nodes),

@@ -89,6 +89,7 @@ async def test_a_range_selects_the_placements_that_overlap_it() -> None:
 
     await Caller(recording).get(NODE + "/occupancy?device=GPU-1&since=2026-11-21T03:00:00Z&until=2026-11-21T04:00:00Z")
     assert orjson.loads(bodies[0])["query"]["bool"]["filter"] == [
+        {"term": {"cluster": "default"}},
         {"term": {"node": "node1"}},
         {"term": {"devices": "GPU-1"}},
         {"bool": {"must_not": [{"range": {"ended_at": {"lte": "2026-11-21T03:00:00.000000Z"}}}]}},

@@ -6,6 +6,7 @@ from typing import Any
 import orjson
 import pytest
 
+from api.http.cluster import Cluster
 from api.http.pagination import token_scope
 from api.http.query_params import SearchQuery
 from api.index.attempt_queries import (
@@ -40,12 +41,15 @@ def a_search(**parameters: str) -> SearchQuery:
     return SearchQuery.model_validate(parameters)
 
 
+DEFAULT = Cluster("default")
+
+
 def first(query: SearchQuery) -> SearchPosition:
     return first_page(SearchPosition, query.since, query.until, NOW)
 
 
 def search(query: SearchQuery, place: SearchPosition) -> dict[str, Any]:
-    return page_body(SEARCH_SOURCE, search_filters(query, place), place, query.limit)
+    return page_body(SEARCH_SOURCE, search_filters("default", query, place), place, query.limit)
 
 
 def test_every_parameter_becomes_one_condition() -> None:
@@ -56,6 +60,9 @@ def test_every_parameter_becomes_one_condition() -> None:
         reason="NumaNotFit",
         status="failed",
         device="GPU-1",
+        scheduler="hami-scheduler",
+        workload="Job/train",
+        queue="research",
         since="2h",
         until="2026-11-21T11:30:00Z",
         q="locked within",
@@ -64,12 +71,16 @@ def test_every_parameter_becomes_one_condition() -> None:
     assert body["query"] == {
         "bool": {
             "filter": [
+                {"term": {"cluster": "default"}},
                 {"term": {"namespace": "llm"}},
                 {"term": {"pod": "a"}},
                 {"term": {"nodes": "node1"}},
                 {"term": {"reasons": "NumaNotFit"}},
                 {"term": {"status": "failed"}},
                 {"term": {"picked_devices": "GPU-1"}},
+                {"term": {"scheduler": "hami-scheduler"}},
+                {"term": {"workload": "Job/train"}},
+                {"term": {"queue": "research"}},
                 {"range": {"@timestamp": {"gte": "2026-11-21T10:00:00.000000Z"}}},
                 {"range": {"@timestamp": {"lt": "2026-11-21T11:30:00.000000Z"}}},
                 {"match": {"text": {"query": "locked within", "operator": "and"}}},
@@ -108,7 +119,7 @@ def test_an_item_of_a_list_needs_no_nodes_unless_its_text_names_some() -> None:
     bare = stripped(refused)
     assert isinstance(bare, AttemptSummarized)
     assert not item_needs_nodes(bare)
-    assert search_item(bare) == search_item(refused)
+    assert search_item(DEFAULT, bare) == search_item(DEFAULT, refused)
     fitting = stripped(a_summary(**FITS))
     assert isinstance(fitting, AttemptSummarized)
     assert item_needs_nodes(fitting)
@@ -120,7 +131,7 @@ def test_an_item_of_a_list_needs_no_nodes_unless_its_text_names_some() -> None:
 
 def test_an_item_has_the_text_of_the_last_phase_and_the_path_of_the_schedulerlog() -> None:
     bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended_at=STARTED)
-    assert search_item(a_summary(**FITS, bind=bind)) == AttemptFound(
+    assert search_item(DEFAULT, a_summary(**FITS, bind=bind)) == AttemptFound(
         attempt_id="0f" * 16,
         namespace="llm",
         name="deepseek-a",
@@ -134,6 +145,8 @@ def test_an_item_has_the_text_of_the_last_phase_and_the_path_of_the_schedulerlog
         fit_nodes=0,
         reasons=["CardInsufficientMemory"],
         summary="node node2 has been locked",
+        workload="",
+        attempt="/api/v1/attempts/" + "0f" * 16,
         schedulerlog="/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog",
     )
 

@@ -8,6 +8,7 @@ import orjson
 import pytest
 
 from api.index import attempt_queries
+from api.index.attempt_queries import PodName
 from api.index.attempt_reader import read_devices, read_latest_attempt, resolve_retries
 from schemas.answers.attempts import DeviceLog
 from schemas.codec.records import encode, encode_value
@@ -45,7 +46,7 @@ class Index:
 
 
 async def test_the_latest_attempt_of_a_pod_has_its_own_times_and_the_nodes_of_the_one_it_repeats() -> None:
-    found = await read_latest_attempt(Index(), "llm", "deepseek-a")  # type: ignore[arg-type]
+    found = await read_latest_attempt(Index(), PodName("default", "llm", "deepseek-a"))  # type: ignore[arg-type]
     assert found is not None
     summary, original_id = found
     assert (summary.attempt_id, summary.started_at, original_id) == (RETRY.attempt_id, STARTED, ORIGINAL.attempt_id)
@@ -87,7 +88,7 @@ class Devices:
 
 
 async def devices_in(index: Devices, *nodes: str) -> tuple[list[DeviceLog], str]:
-    return await read_devices(index, "0f" * 16, STARTED, nodes)  # type: ignore[arg-type]
+    return await read_devices(index, "default", "0f" * 16, STARTED, nodes)  # type: ignore[arg-type]
 
 
 async def test_devices_have_their_verdicts_and_the_state_that_the_record_names() -> None:

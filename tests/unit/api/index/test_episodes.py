@@ -5,6 +5,7 @@ from itertools import groupby
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.http.cluster import Cluster
 from api.index.episodes import AttemptOutline, episode_of_run, group_runs, outline_of_hit, with_cached_attempt
 from schemas.events import BindOutcome
 from tests.support.builders.events import STARTED, a_summary
@@ -58,7 +59,9 @@ def test_an_episode_has_the_texts_of_its_latest_attempt() -> None:
     [run] = group_runs([an_outline(2), an_outline(1)])
     bind = BindOutcome(node="node2", bound=False, error="node node2 has been locked", ended_at=STARTED)
     latest = a_summary(bind=bind, ended_at=STARTED, chosen="node2", verdict=[0, 2], refused_by=[0, -1], refusal=[0, -1])
-    answer = episode_of_run(run, latest, "2026-11-21T03:00:00.000000Z", ["node2: 8/8 NumaNotFit became fit"])
+    answer = episode_of_run(
+        Cluster("default"), run, latest, "2026-11-21T03:00:00.000000Z", ["node2: 8/8 NumaNotFit became fit"]
+    )
     assert (answer.first_seen_at, answer.last_seen_at) == ("2026-11-21T03:00:00.000000Z", "2026-11-21T03:06:23.217054Z")
     assert answer.filter["status"] == "passed"
     assert answer.bind.summary == "node node2 has been locked"

@@ -67,6 +67,7 @@ async def test_an_item_has_type_place_pod_and_evidence_of_its_finding() -> None:
                 "device": "GPU-1",
                 "numbers": numbers,
                 "evidence": ["node1 gave GPU-1 to llm/deepseek-a (worker)"],
+                "attempt": "/api/v1/attempts/" + "0f" * 16,
                 "schedulerlog": "/api/v1/namespaces/llm/pods/deepseek-a/schedulerlog",
             }
         ],
@@ -81,6 +82,7 @@ async def test_every_parameter_becomes_one_condition() -> None:
         "&since=2026-11-21T03:00:00Z&until=2026-11-21T05:00:00%2B01:00"
     )
     assert index.bodies[0]["query"]["bool"]["filter"] == [
+        {"term": {"cluster": "default"}},
         {"term": {"finding": "Overcommitted"}},
         {"term": {"namespace": "llm"}},
         {"term": {"pod": "a"}},
@@ -97,6 +99,7 @@ async def test_findings_of_a_pod_are_filtered_by_namespace_and_name() -> None:
     answer = await Caller(index).get(OF_POD + "?finding=Imbalance")
     assert Findings.model_validate_json(answer.content).total == 1
     assert index.bodies[0]["query"]["bool"]["filter"] == [
+        {"term": {"cluster": "default"}},
         {"term": {"namespace": "llm"}},
         {"term": {"pod": "deepseek-a"}},
         {"term": {"finding": "Imbalance"}},

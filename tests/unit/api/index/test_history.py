@@ -5,6 +5,8 @@ from typing import Any
 
 import orjson
 
+from api.http.cluster import Cluster
+from api.index.attempt_queries import PodName
 from api.index.episodes import HistoryPosition
 from api.index.history import read_history
 from schemas.answers.attempts import Episode
@@ -43,7 +45,8 @@ class Index:
 async def episodes(
     index: Index, newest: AttemptSummarized | None = None, position: HistoryPosition | None = None
 ) -> list[Episode]:
-    page = await read_history(index, ("llm", "deepseek-a"), 20, position, newest)  # type: ignore[arg-type]
+    pod = PodName("default", "llm", "deepseek-a")
+    page = await read_history(index, Cluster("default"), pod, 20, position, newest)  # type: ignore[arg-type]
     return page.episodes
 
 

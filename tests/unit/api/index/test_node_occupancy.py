@@ -6,6 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from api.http.cluster import Cluster
 from api.index.node_occupancy import node_occupancy
 from schemas.answers.placements import DeviceRegistered, NodeOccupancy
 from schemas.events import DeviceAllocation, PodRef
@@ -45,7 +46,7 @@ def a_placement(name: str, *rows: DeviceAllocation, **fields: Any) -> PodPlaceme
 def at_noon(
     *placements: PodPlacement, devices: tuple[DeviceRegistered, ...] = (a_device(),), **fields: Any
 ) -> NodeOccupancy:
-    return node_occupancy("node1", NOON, placements, devices, **fields)
+    return node_occupancy(Cluster("default"), "node1", NOON, placements, devices, **fields)
 
 
 def test_a_device_shows_how_much_of_it_which_pod_holds_and_since_when() -> None:

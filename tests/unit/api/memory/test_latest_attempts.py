@@ -33,7 +33,7 @@ def an_attempt(second: int = 0, version: int = 1, pod: str = "deepseek-a") -> At
 
 
 def cached_id(memory: LatestAttempts, pod: str = "deepseek-a") -> tuple[str, int] | None:
-    cached = memory.get("llm", pod, NOW)
+    cached = memory.get("default", "llm", pod, NOW)
     return (cached.attempt_id, cached.version) if cached else None
 
 
@@ -47,7 +47,7 @@ def test_the_attempt_that_started_last_wins_and_of_its_versions_the_highest(orde
 def test_a_summary_comes_back_as_it_was_added() -> None:
     memory = a_memory()
     add_all(memory, summary := an_attempt())
-    cached = memory.get("llm", "deepseek-a", NOW)
+    cached = memory.get("default", "llm", "deepseek-a", NOW)
     assert cached is not None
     assert cached.summary().nodes == summary.nodes
     assert np.array_equal(cached.summary().refusal, summary.refusal)
@@ -62,7 +62,7 @@ def test_an_attempt_in_parts_appears_when_its_last_part_is_there() -> None:
         for place, part in enumerate(order):
             assert cached_id(memory) is None
             memory.add(part, encode(part).value, NOW + place)
-        cached = memory.get("llm", "deepseek-a", NOW)
+        cached = memory.get("default", "llm", "deepseek-a", NOW)
         assert cached is not None
         assert cached.summary().nodes == summary.nodes
 
@@ -132,7 +132,7 @@ def test_a_retry_is_answered_with_the_nodes_of_the_attempt_that_it_repeats() -> 
     add_all(memory, an_attempt())
     memory.add_retry(a_retry(60), NOW)
     memory.add_retry(a_retry(120), NOW)
-    cached = memory.get("llm", "deepseek-a", NOW)
+    cached = memory.get("default", "llm", "deepseek-a", NOW)
     assert cached is not None
     assert (cached.attempt_id, cached.original_id) == (a_retry(120).attempt_id, an_attempt().attempt_id)
     summary = cached.summary()

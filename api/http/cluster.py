@@ -1,0 +1,70 @@
+"""Which cluster a request is about, and the paths of the API that lead to other answers about it."""
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Request
+from pydantic import TypeAdapter, ValidationError
+
+from api.http.errors import BadRequestError
+from schemas.events import ClusterName
+
+ROOT: Final = "/api/v1"
+CLUSTER: Final = ROOT + "/clusters/{cluster}"
+"""The prefix of every path that names its cluster."""
+
+_NAME: Final[TypeAdapter[str]] = TypeAdapter(ClusterName)
+_IN_PATH: Final = re.compile(re.escape(ROOT) + r"/clusters/[^/]+/", re.ASCII)
+
+CLUSTER_PARAMETER: Final[dict[str, Any]] = {
+    "name": "cluster",
+    "in": "path",
+    "required": True,
+    "description": "The cluster's name.",
+    "schema": {"type": "string", "examples": ["default"]},
+}
+"""The parameter in the OpenAPI document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """The cluster that a request is about."""
+
+    name: str
+    base: str = ROOT
+    """What its paths begin with: as in the request, so that links lead to the same cluster."""
+
+    def schedulerlog(self, namespace: str, name: str) -> str:
+        """The path of the schedulerlog of a pod."""
+        return f"{self.base}/namespaces/{namespace}/pods/{name}/schedulerlog"
+
+    def attempt(self, attempt_id: str) -> str:
+        """The path of one attempt; empty without an id."""
+        return f"{self.base}/attempts/{attempt_id}" if attempt_id else ""
+
+    def node(self, node: str) -> str:
+        return f"{self.base}/nodes/{node}"
+
+
+def without_cluster(path: str) -> str:
+    """``path`` as it is of the default cluster."""
+    return _IN_PATH.sub(ROOT + "/", path, count=1)
+
+
+async def _requested(request: Request) -> Cluster:
+    """The cluster in the path, else the default one. Raises ``BadRequestError`` for a text that can't be a name."""
+    name = request.path_params.get("cluster")
+    if name is None:
+        return Cluster(request.app.state.default_cluster)
+    try:
+        return Cluster(_NAME.validate_python(name), CLUSTER.format(cluster=name))
+    except ValidationError:
+        raise BadRequestError(
+            f"parameter cluster: {name[:80]!a} is not the name of a cluster",
+            "A name has at most 63 lower-case letters, digits, '-' and '.'; GET /api/v1/clusters lists all.",
+        ) from None
+
+
+# Not a path parameter of the handlers: each of them serves the paths with and without a cluster.
+RequestedCluster = Annotated[Cluster, Depends(_requested)]
