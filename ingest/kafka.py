@@ -12,7 +12,7 @@ from broker.topics import missing
 from ingest.errors import KafkaUnavailableError
 from schemas.codec.records import encode
 from schemas.events import Event, NodeStateChanged
-from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS
+from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
 
 log = logging.getLogger(__name__)
 
@@ -20,7 +20,8 @@ log = logging.getLogger(__name__)
 GIVE_UP_SECONDS: Final = 120.0
 WARN_SECONDS: Final = 5.0
 
-_TOPIC_OF: Final = {kind: topic.name for topic in (DECISIONS, NODES, NODE_STATES, PODS) for kind in topic.events}
+_TOPICS: Final = (DECISIONS, NODES, NODE_STATES, PODS, SCHEDULERS)
+_TOPIC_OF: Final = {kind: topic.name for topic in _TOPICS for kind in topic.events}
 
 
 class KafkaSink:

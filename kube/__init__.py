@@ -1,10 +1,11 @@
 """A client for the Kubernetes API server: requests, list and watch with resume, leader election by Lease.
 
-Knows nothing of GPUs, HAMi or our events. Several services use it, because services never import each other. Objects
+Knows nothing of GPUs and HAMi. Several services use it, because services never import each other. Objects
 are Kubernetes objects as decoded JSON. Pure, without network or clock:
 
 resources              paths of the kinds of objects that we read and write
 object_fields          fields of objects, whatever their JSON holds
+pod_description        where a pod comes from: its owners, group, queue and labels
 errors                 what can go wrong, named for what the caller must do
 rate_limiter           a token bucket for requests
 watch_events           decodes the lines of a watch

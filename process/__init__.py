@@ -4,7 +4,9 @@
 ``cli``              command lines with plain help; one line on stderr for what the caller can mend
 ``addresses``        HOST:PORT, lists of brokers, URLs: read in one way, shown without passwords
 ``cluster_name``     the name of the Kubernetes cluster, checked
+``pod_labels``       names of pods' labels in a setting
 ``settings``         settings from the environment, for models of pydantic
+``version``          the version of this program
 ``variables``        names of environment variables that several processes read
 ``flags``            flags of a command from a model of settings
 ``errors``           what ends a command with one line

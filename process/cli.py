@@ -12,6 +12,7 @@ import typer
 from process import addresses, variables
 from process.addresses import HostPort
 from process.cluster_name import cluster_name
+from process.pod_labels import label_names
 
 T = TypeVar("T")
 
@@ -85,6 +86,18 @@ ClusterName = Annotated[
     ),
 ]
 """With the default ``process.cluster_name.DEFAULT_CLUSTER``."""
+
+PodLabels = Annotated[
+    str,
+    typer.Option(
+        "--pod-labels",
+        envvar=variables.POD_LABELS,
+        metavar="NAME,…",
+        help="Labels of pods that are kept with their attempts.",
+        **reads(lambda text: ",".join(label_names(text))),
+    ),
+]
+"""Names between commas, as ``process.pod_labels.label_names`` reads them."""
 
 MetricsAddress = Annotated[
     HostPort | None,

@@ -58,6 +58,17 @@ def flag_of(model: type[EnvironmentSettings], name: str) -> str:
     return next(iter(_declared(model.model_fields[name]).names), f"--{name.replace('_', '-')}")
 
 
+def shown(settings: EnvironmentSettings) -> dict[str, str]:
+    """Every setting that has a value, by its flag without dashes, as the command line writes it."""
+    model = type(settings)
+    given = ((name, getattr(settings, name)) for name in model.model_fields)
+    return {flag_of(model, name).lstrip("-"): _text(model, name, value) for name, value in given if value is not None}
+
+
+def _text(model: type[EnvironmentSettings], name: str, value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else _declared(model.model_fields[name]).text(value)
+
+
 def _declared(field: FieldInfo) -> Flag:
     return next((found for found in field.metadata if isinstance(found, Flag)), Flag())
 
@@ -78,6 +89,6 @@ def _help(field: FieldInfo) -> str:
     about = " ".join((field.description or "").split())
     if field.annotation is bool:
         return f"{about}  [default: on]" if field.default else about
-    if field.default in (None, ""):
+    if field.default in (None, "", ()):
         return about
     return f"{about}  [default: {_declared(field).text(field.default)}]"

@@ -15,10 +15,15 @@ from process import addresses
 from process.addresses import HostPort
 from process.cluster_name import cluster_name
 from process.errors import SettingError
+from process.pod_labels import label_names
 from process.variables import PREFIX
 
 S = TypeVar("S", bound=BaseSettings)
 NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
+
+
+def _label_names(value: object) -> object:
+    return label_names(value) if isinstance(value, str) else value
 
 
 def _listen_address(value: object) -> object:
@@ -32,6 +37,8 @@ ListenAddress = Annotated[HostPort, NoDecode, BeforeValidator(_listen_address)]
 """``HOST:PORT`` to listen on, or a port of loopback."""
 ClusterName = Annotated[str, AfterValidator(cluster_name)]
 """Names the Kubernetes cluster, as in ``schemas.events.ClusterName``."""
+LabelNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_label_names)]
+"""Names of labels between commas."""
 Url = Annotated[str, AfterValidator(addresses.url)]
 """A base URL; a user and password may stand in it."""
 

@@ -27,6 +27,7 @@ Beside it:
 Put together:
 
     settings               flags and environment, checked
+    own_settings           what is in force, as an event
     device_config          HAMi's device configuration; device_config_keys has its keys
     serve                  runs everything
     simulate               one attempt without any of it

@@ -30,6 +30,7 @@ from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
+from scheduler.own_settings import own_settings
 from scheduler.publish.identity import Identity
 from scheduler.publish.kafka_publisher import Publisher
 from scheduler.publish.node_states import NodeStates
@@ -137,7 +138,9 @@ async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: B
     metrics.watch("binds_open", lambda: len(binds))
     binder = Binder(cluster.api, LockPolicy(settings.node_lock_timeout), vendors=vendors)
     klog = _klog(settings, metrics)
-    records = Records(event_writer, metrics, klog or NoKlog(), binds)
+    observed = own_settings(settings, now_utc())
+    event_writer.write([observed])
+    records = Records(event_writer, metrics, klog or NoKlog(), binds, observed.settings_digest, settings.pod_labels)
     policy = SchedulingPolicy(settings.node_policy, settings.device_policy)
     scheduler = Scheduler(identity, policy, columns, cluster.api, claims, binder, records, now_utc)
     rules = AdmissionRules(settings.name, settings.force_overwrite_default_scheduler, vendors)

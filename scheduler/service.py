@@ -13,6 +13,7 @@ from typing import Final
 from hami.annotations import ASSIGNED_TIME
 from hami.vendors import Vendors
 from kube.errors import KubeApiError
+from kube.pod_description import pod_description
 from process.bounded_cache import BoundedCache
 from scheduler import extender_protocol
 from scheduler.bind.bind_journal import BindEnd, BindJournal, OpenBind
@@ -30,6 +31,7 @@ from scheduler.klog.writer import Klog, NoKlog
 from scheduler.metrics import Metrics
 from scheduler.publish import event_builder
 from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.event_builder import Circumstances
 from scheduler.publish.identity import Identity
 from scheduler.publish.node_states import NodeStates
 from scheduler.publish.spool_writer import SpoolWriter
@@ -45,12 +47,20 @@ MAX_REMEMBERED_ATTEMPTS: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """Where the scheduler records what it does."""
+    """Where the scheduler records what it does, and what it adds to each conclusion.
+
+    settings_digest: of its settings in force. pod_labels: the labels of pods that are recorded.
+    """
 
     events: SpoolWriter
     metrics: Metrics
     klog: Klog = field(default_factory=NoKlog)
     binds: BindJournal = field(default_factory=lambda: BindJournal(None))
+    settings_digest: str = ""
+    pod_labels: tuple[str, ...] = ()
+
+    def circumstances(self, pod: Json) -> Circumstances:
+        return Circumstances(pod_description(pod, self.pod_labels), self.settings_digest)
 
 
 class Scheduler:
@@ -73,7 +83,7 @@ class Scheduler:
     ) -> None:
         self._identity, self._policy, self._columns, self._api = identity, policy, columns, api
         self._claims, self._binder, self._clock = claims, binder, clock
-        self._events, self._metrics = records.events, records.metrics
+        self._records, self._events, self._metrics = records, records.events, records.metrics
         self._klog, self._binds = records.klog, records.binds
         self._attempts: BoundedCache[str, AttemptRef] = BoundedCache(MAX_REMEMBERED_ATTEMPTS)
         # Its start names this scheduler's life: in that of its predecessor a revision meant another state.
@@ -129,7 +139,9 @@ class Scheduler:
     async def _fail(self, attempt: AttemptRef, request: FilterRequest, failed: Failed) -> bytes:
         self._metrics.decisions.labels("failed").inc()
         ended_at = self._clock()
-        self._events.write([event_builder.failure_of(attempt, failed, len(request.node_names), ended_at)])
+        circumstances = self._records.circumstances(request.pod)
+        offered = len(request.node_names)
+        self._events.write([event_builder.failure_of(attempt, failed, offered, ended_at, circumstances)])
         self._klog.failed(attempt, failed, ended_at)
         await self._events.flush()
         return filter_reply(error=failed.error)
@@ -145,7 +157,10 @@ class Scheduler:
             # Reserved first: calls that are answered during the patch already see these devices as taken.
             error = await self._annotate(attempt.pod, decision)
         ended_at = self._clock()
-        self._events.write(event_builder.events_of(attempt, decision, ended_at, error, epoch=self.states.life.epoch))
+        epoch, circumstances = self.states.life.epoch, self._records.circumstances(request.pod)
+        self._events.write(
+            event_builder.events_of(attempt, decision, ended_at, error, epoch=epoch, circumstances=circumstances)
+        )
         self._klog.decided(attempt, decision, ended_at, error)
         self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
         await self._events.flush()

@@ -18,7 +18,7 @@ from process import variables
 from process.addresses import LOOPBACK, HostPort
 from process.cluster_name import DEFAULT_CLUSTER
 from process.flags import Flag
-from process.settings import BootstrapServers, ClusterName, EnvironmentSettings, ListenAddress
+from process.settings import BootstrapServers, ClusterName, EnvironmentSettings, LabelNames, ListenAddress
 
 LEASE_NAME = "schedulerlog-scheduler"
 
@@ -109,6 +109,11 @@ class Settings(EnvironmentSettings):
     """always: an answer waits for the disk. interval: the disk follows twice a second."""
     drain_seconds: Annotated[float, Field(ge=0), Flag(metavar="SECONDS")] = 5.0
     """At the end, how long to wait for Kafka to take what is left."""
+
+    pod_labels: Annotated[LabelNames, Flag(metavar="NAME,…", text=",".join)] = Field(
+        (), validation_alias=variables.POD_LABELS
+    )
+    """Labels of pods that are published with their attempts ($SCHEDULERLOG_POD_LABELS)."""
 
     name: str = "hami-scheduler"
     """This scheduler's name, as in the pods' spec.schedulerName."""

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 
 from hami.vendors import ONLY_NVIDIA, Vendors
+from kube.pod_description import pod_description
 from scheduler import device_config
 from scheduler.cluster import manifests
 from scheduler.cluster.manifests import Manifest
@@ -16,6 +17,7 @@ from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, SchedulingPolicy
 from scheduler.publish import event_builder
 from scheduler.publish.attempt import AttemptRef
+from scheduler.publish.event_builder import Circumstances
 from scheduler.publish.identity import Identity
 from scheduler.publish.spool.spool import now_utc
 from schemas.codec.records import decode, encode
@@ -48,11 +50,13 @@ def simulate(
     ref = PodRef(**{key: metadata[key] for key in ("namespace", "name", "uid")})
     attempt = AttemptRef.of(Identity(DEFAULT_CLUSTER, name), ref, now)
     answer = decide(columns, pod, list(manifest.nodes), policy)
+    circumstances = Circumstances(pod_description(pod))
     if isinstance(answer, Decision):
         # Through the form on the wire, so that the answer is what a reader of Kafka would give.
-        return _as_read(event_builder.events_of(attempt, answer, now, epoch=microseconds(now)))
+        epoch = microseconds(now)
+        return _as_read(event_builder.events_of(attempt, answer, now, epoch=epoch, circumstances=circumstances))
     if isinstance(answer, Failed):
-        return _as_read([event_builder.failure_of(attempt, answer, len(manifest.nodes), now)])
+        return _as_read([event_builder.failure_of(attempt, answer, len(manifest.nodes), now, circumstances)])
     return []
 
 

@@ -7,6 +7,7 @@ columns and names stay the JSON that was made when the node registered, so that 
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Final, NamedTuple
 
 from hami.requests import UNSET_PERCENT
 from scheduler.judge.decision import Decision, Failed
@@ -16,14 +17,31 @@ from scheduler.publish.device_records import device_records
 from scheduler.publish.node_records import node_records
 from scheduler.publish.picked_devices import picked_devices
 from scheduler.publish.record_columns import INT64_MAX, NodeNames
-from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodesJudged, Request
+from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodesJudged, PodDescription, Request
 
 # Models that are built without validation below also name their empty lists and mappings: pydantic would look up the
 # signature of each default factory, every time, which takes longer than everything else about a conclusion.
 
 
+class Circumstances(NamedTuple):
+    """What is published with a conclusion although no verdict depends on it."""
+
+    description: PodDescription | None = None
+    settings_digest: str = ""
+    """Of the scheduler's settings in force."""
+
+
+_NOT_KNOWN: Final = Circumstances()
+
+
 def events_of(
-    attempt: AttemptRef, decision: Decision, ended_at: datetime, error: str = "", *, epoch: int
+    attempt: AttemptRef,
+    decision: Decision,
+    ended_at: datetime,
+    error: str = "",
+    *,
+    epoch: int,
+    circumstances: Circumstances = _NOT_KNOWN,
 ) -> Iterator[DevicesJudged | NodesJudged | AttemptConcluded]:
     """All events about one decision.
 
@@ -44,6 +62,8 @@ def events_of(
         **common_fields,
         ended_at=ended_at,
         requests=requests,
+        description=circumstances.description,
+        settings_digest=circumstances.settings_digest,
         node_policy=decision.node_policy,
         device_policy=decision.device_policy,
         offered_nodes=len(decision.node_names),
@@ -58,12 +78,20 @@ def events_of(
     )
 
 
-def failure_of(attempt: AttemptRef, failed: Failed, offered_nodes: int, ended_at: datetime) -> AttemptConcluded:
+def failure_of(
+    attempt: AttemptRef,
+    failed: Failed,
+    offered_nodes: int,
+    ended_at: datetime,
+    circumstances: Circumstances = _NOT_KNOWN,
+) -> AttemptConcluded:
     """The conclusion of an attempt that ended before any node was judged."""
     return AttemptConcluded.model_construct(
         **attempt.common_fields,
         ended_at=ended_at,
         requests=[request_of(container) for container in failed.containers],
+        description=circumstances.description,
+        settings_digest=circumstances.settings_digest,
         offered_nodes=offered_nodes,
         judged_nodes=0,
         judged_devices=0,

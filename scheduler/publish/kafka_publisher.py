@@ -24,11 +24,11 @@ from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry
 from scheduler.publish.spool.spool import Spool, SpoolBatch
 from schemas.ids import microseconds
-from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS
+from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS
 
 log = logging.getLogger(__name__)
 
-TOPICS: Final = (DECISIONS, PODS, NODES, NODE_STATES)
+TOPICS: Final = (DECISIONS, PODS, NODES, NODE_STATES, SCHEDULERS)
 SILENCE_SECONDS: Final = 10.0
 """Without an acknowledgement for so long the log says that Kafka does not answer."""
 GIVE_UP_SECONDS: Final = 300.0

@@ -8,9 +8,9 @@ from scheduler.metrics import Metrics
 from scheduler.publish.spool.frames import Entry, EntryKind
 from scheduler.publish.spool.spool import Spool
 from schemas.codec.records import UnencodableError, encode
-from schemas.events import DevicesJudged, Event, NodeEvent, NodeStateChanged, PodObserved
+from schemas.events import DevicesJudged, Event, NodeEvent, NodeStateChanged, PodObserved, SchedulerObserved
 from schemas.ids import microseconds
-from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, Topic
+from schemas.topics import DECISIONS, NODE_STATES, NODES, PODS, SCHEDULERS, Topic
 
 log = logging.getLogger(__name__)
 
@@ -53,4 +53,6 @@ class SpoolWriter:
 def _topic_of(event: Event) -> Topic:
     if isinstance(event, NodeEvent):
         return NODE_STATES if isinstance(event, NodeStateChanged) else NODES
+    if isinstance(event, SchedulerObserved):
+        return SCHEDULERS
     return PODS if isinstance(event, PodObserved) else DECISIONS

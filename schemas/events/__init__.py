@@ -92,6 +92,7 @@ from schemas.events.observations import (
     PodObserved,
     SchedulerObserved,
     WorkloadObserved,
+    settings_digest_of,
 )
 from schemas.events.pod_histories import PodHistoryChanged, PublishedAttempt, SummaryLocation
 from schemas.events.summaries import (
@@ -177,6 +178,7 @@ __all__ = [
     "Words",
     "WorkloadObserved",
     "pod_key",
+    "settings_digest_of",
     "source_of",
 ]
 

@@ -43,6 +43,8 @@ class Serving:
         simulates_whole_nodes: bool = False,
         started_at: datetime = NOW,
         cluster_name: str = "default",
+        settings_digest: str = "",
+        pod_labels: tuple[str, ...] = (),
     ) -> None:
         self.clock, self.metrics = Clock(), Metrics()
         self.clock.now = started_at
@@ -60,7 +62,7 @@ class Serving:
             self.cluster,
             claims,
             binder,
-            Records(event_writer, self.metrics),
+            Records(event_writer, self.metrics, settings_digest=settings_digest, pod_labels=pod_labels),
             self.clock,
         )
         problems = {"spool": "", "cluster": ""}

@@ -1,0 +1,44 @@
+"""The event about this scheduler's own version and settings."""
+
+import os
+import socket
+from datetime import datetime
+from hashlib import blake2b
+from typing import Final
+
+from process.addresses import without_user_info
+from process.flags import shown
+from process.version import VERSION
+from scheduler import device_config
+from scheduler.settings import Settings
+from schemas.events import SchedulerObserved, settings_digest_of
+
+IMPLEMENTATION: Final = "schedulerlog"
+DEVICE_CONFIG: Final = "device-config-digest"
+"""Among the settings: equal for equal contents of the device configuration."""
+
+
+def own_settings(settings: Settings, started_at: datetime) -> SchedulerObserved:
+    """Every setting in force, by the name of its flag. None of them is a secret."""
+    # Of a URL that was given for HOST:PORT, a password must not be published.
+    in_force = {name: without_user_info(text) for name, text in shown(settings).items()}
+    in_force[DEVICE_CONFIG] = _digest(settings)
+    return SchedulerObserved(
+        cluster=settings.cluster_name,
+        scheduler=settings.name,
+        observed_at=started_at,
+        instance=os.environ.get("POD_NAME") or socket.gethostname(),
+        implementation=IMPLEMENTATION,
+        version=VERSION,
+        settings=in_force,
+        settings_digest=settings_digest_of(IMPLEMENTATION, VERSION, in_force),
+    )
+
+
+def _digest(settings: Settings) -> str:
+    try:
+        content = (settings.device_config_file or device_config.SHIPPED).read_bytes()
+    # It was read before; where it has gone since, its content is not known.
+    except OSError:
+        return ""
+    return blake2b(content, digest_size=8).hexdigest()

@@ -1,0 +1,70 @@
+"""The scheduler publishes what it was told to do, and its attempts name it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hami.annotations import SCORING_WEIGHTS
+from process.settings import read
+from process.version import VERSION
+from scheduler.own_settings import own_settings
+from scheduler.settings import Settings
+from schemas.codec.records import decode, encode
+from schemas.events import AttemptConcluded
+from tests.support.builders.kube_objects import Json, a_container, a_node, a_pod
+from tests.support.builders.spool_entries import NOW
+from tests.support.harness.scheduler_app import Serving
+
+
+def settings(**given: object) -> Settings:
+    return read(Settings, **{"cluster": Path("cluster.yaml"), "insecure_http": True, "publish": False} | given)
+
+
+def test_every_setting_in_force_is_published_by_its_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("POD_NAME", "scheduler-0")
+    event = own_settings(settings(node_policy="spread", cluster_name="east", pod_labels="team,app"), NOW)
+    assert (event.cluster, event.scheduler, event.instance, event.version) == (
+        "east", "hami-scheduler", "scheduler-0", VERSION,
+    )  # fmt: skip
+    shown = {
+        "node-policy": "spread", "device-policy": "spread", "node-lock-timeout": "5m0s", "publish": "false",
+        "leader-elect": "true", "listen": "127.0.0.1:8080", "pod-labels": "team,app", "cluster": "cluster.yaml",
+    }  # fmt: skip
+    assert {name: event.settings[name] for name in shown} == shown
+    assert "kubeconfig" not in event.settings
+    record = encode(event)
+    assert decode(record.value, record.headers) == event
+
+
+def test_the_digest_follows_from_the_settings(tmp_path: Path) -> None:
+    config = tmp_path / "device-config.yaml"
+    config.write_text("nvidia: {}\n")
+    first, again = (own_settings(settings(device_config_file=config), NOW) for _ in range(2))
+    config.write_text("nvidia: {resourceCountName: example.com/gpu}\n")
+    edited = own_settings(settings(device_config_file=config), NOW)
+    spread = own_settings(settings(device_config_file=config, node_policy="spread"), NOW)
+    assert first == again
+    assert len({event.settings_digest for event in (first, edited, spread)}) == 3
+
+
+@pytest.fixture
+async def serving(tmp_path: Path) -> AsyncIterator[Serving]:
+    started = Serving(tmp_path, a_node("node1", devices=1), settings_digest="0123456789abcdef", pod_labels=("team",))
+    yield started
+    await started.close()
+
+
+async def test_conclusions_name_the_settings_and_describe_the_pod(serving: Serving) -> None:
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "uid": "u", "controller": True}
+    mine: Json = {"ownerReferences": [owner], "labels": {"team": "llm", "app": "x"}}
+    # The third fails before any node is judged.
+    broken = a_pod("broken", annotations={SCORING_WEIGHTS: "heavy"}, **mine)
+    for pod in (a_pod("fits", **mine), a_pod("too-big", [a_container(gpus=9)], **mine), broken):
+        await serving.filter(pod)
+    ends = [event for event in serving.new_events() if isinstance(event, AttemptConcluded)]
+    assert [bool(end.error) for end in ends] == [False, False, True]
+    for end in ends:
+        assert end.settings_digest == "0123456789abcdef"
+        assert end.description
+        assert (end.description.workload, end.description.labels) == ("Job/train", {"team": "llm"})
