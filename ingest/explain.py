@@ -1,15 +1,26 @@
 """One pod's schedulerlog straight from a reader's events: without Kafka, pipeline or index."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Final
 
 import orjson
+from pydantic import BaseModel
 
 from ingest.protocol import EVENT, Counts
-from schemas.codec.records import decode, encode
-from schemas.events import AttemptEvent, AttemptSummarized, Event
+from process.bounded_cache import BoundedCache
+from schemas.answers.attempts import DeviceLog
+from schemas.codec.records import decode, encode, rfc3339
+from schemas.events import (
+    AttemptEvent,
+    AttemptSummarized,
+    DevicesJudged,
+    Event,
+    FindingReported,
+    NodeStateChanged,
+)
+from summaries import attempt_audit
 from summaries.answer import detail, schedulerlog_json
 from summaries.fold import AttemptFold
 
@@ -20,17 +31,38 @@ MAX_OTHER_PODS: Final = 10_000
 SHOWN_PODS: Final = 8
 
 
+MAX_STATES: Final = 20_000
+"""States of nodes that are remembered: as many as a reader remembers to have emitted."""
+
+_State = tuple[str, int]
+"""Node and revision."""
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What was read of one attempt."""
+
+    fold: AttemptFold = field(default_factory=AttemptFold)
+    devices: list[DevicesJudged] = field(default_factory=list)
+    states: dict[_State, NodeStateChanged] = field(default_factory=dict)
+    """Those that ``devices`` refer to."""
+    findings: list[FindingReported] = field(default_factory=list)
+
+
 @dataclass(slots=True)
 class PodExplanation:
     """Collects the attempts of one pod. ``pod`` is ``namespace/name``, or a name in any namespace."""
 
     pod: str
-    _folds: dict[str, AttemptFold] = field(default_factory=dict)
+    _attempts: dict[str, _Attempt] = field(default_factory=dict)
+    _states: BoundedCache[_State, NodeStateChanged] = field(default_factory=lambda: BoundedCache(MAX_STATES))
     _pods: set[str] = field(default_factory=set)
     _others: dict[str, None] = field(default_factory=dict)
 
     def add(self, events: Iterable[Event]) -> None:
         for event in events:
+            if isinstance(event, NodeStateChanged):
+                self._states.put((event.node, event.revision), event)
             if not isinstance(event, AttemptEvent):
                 continue
             if self._is_wanted(str(event.pod)):
@@ -40,15 +72,21 @@ class PodExplanation:
 
     def _add(self, event: AttemptEvent) -> None:
         self._pods.add(str(event.pod))
-        fold = self._folds.setdefault(event.attempt_id, AttemptFold())
+        attempt = self._attempts.setdefault(event.attempt_id, _Attempt())
         # Through a record and back, so that the answer is that of a consumer.
         read = decode((record := encode(event)).value, record.headers)
         if isinstance(read, AttemptEvent):
-            fold.add(read)
+            attempt.fold.add(read)
+        if isinstance(read, DevicesJudged):
+            attempt.devices.append(read)
+            keys = zip(read.nodes, read.revision.tolist(), strict=True)
+            attempt.states |= {key: state for key in keys if (state := self._states.get(key))}
+        if isinstance(read, FindingReported):
+            attempt.findings.append(read)
         # A pending pod is tried thousands of times; the answer is about the latest attempt.
-        while len(self._folds) > MAX_ATTEMPTS:
-            # Dictionaries keep their order: the first fold is the one that began first.
-            del self._folds[next(iter(self._folds))]
+        while len(self._attempts) > MAX_ATTEMPTS:
+            # Dictionaries keep their order: the first attempt is the one that began first.
+            del self._attempts[next(iter(self._attempts))]
 
     def _is_wanted(self, pod: str) -> bool:
         return self.pod in (pod, pod.partition("/")[2])
@@ -74,14 +112,43 @@ class PodExplanation:
 
     def summaries(self) -> list[AttemptSummarized]:
         """The attempts in the order in which they started."""
-        attempts = [fold.summarize() for fold in self._folds.values()]
+        attempts = [attempt.fold.summarize() for attempt in self._attempts.values()]
         return sorted(attempts, key=lambda attempt: attempt.started_at)
 
     def answer(self, *, is_full: bool) -> str | None:
-        """The API's answer to the latest attempt, as JSON text; None where the pod was not found."""
+        """The API's answer to the latest attempt, as JSON text; None where the pod was not found.
+
+        With ``findings`` where there are any. Also with the devices of every node if ``is_full``.
+        """
         attempts = self.summaries()
         if not attempts:
             return None
         latest = attempts[-1]
-        json = schedulerlog_json(latest, beside={"detail": detail(latest)} if is_full else None)
+        attempt = self._attempts[latest.attempt_id]
+        beside: dict[str, BaseModel | object] = {}
+        # Also those that the pipeline finds in a summary.
+        if findings := [*attempt.findings, *attempt_audit.findings(latest)]:
+            beside["findings"] = [_shown(finding) for finding in findings]
+        if is_full:
+            beside |= {"detail": detail(latest), "devices": list(_device_rows(attempt))}
+        json = schedulerlog_json(latest, beside=beside)
         return orjson.dumps(orjson.loads(json), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE).decode()
+
+
+def _shown(finding: FindingReported) -> dict[str, object]:
+    """A finding as the API gives it, without what the answer says already."""
+    return {
+        "finding": finding.finding,
+        "found_at": rfc3339(finding.found_at),
+        "node": finding.node,
+        "device": finding.device,
+        "numbers": finding.numbers,
+        "evidence": finding.evidence,
+    }
+
+
+def _device_rows(attempt: _Attempt) -> Iterator[DeviceLog]:
+    """As ``?detail=full&node=`` of the API, for all nodes."""
+    for record in attempt.devices:
+        for row in record.each_device(lambda node, revision: attempt.states.get((node, revision))):
+            yield DeviceLog(container=record.request.container, **row._asdict())

@@ -50,10 +50,11 @@ def _overcommitted(summary: AttemptSummarized) -> Iterator[FindingReported]:
     for uuid, rows in taken.items():
         numbers = _beyond(rows)
         if numbers:
-            containers = ", ".join(_container(summary, row) for row in rows)
+            # KAI names no container.
+            containers = ", ".join(filter(None, (_container(summary, row) for row in rows)))
             # The sentence and numbers must not depend on the order of records: the finding is written again with each
             # version.
-            sentence = f"{summary.chosen} gave {uuid} to {summary.pod} ({containers})"
+            sentence = f"{summary.chosen} gave {uuid} to {summary.pod}" + (f" ({containers})" if containers else "")
             yield _finding(summary, OVERCOMMITTED, summary.chosen or "", uuid, numbers, [sentence])
 
 

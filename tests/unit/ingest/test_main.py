@@ -6,6 +6,9 @@ from typer.testing import CliRunner
 from ingest.__main__ import app
 from tests.support.builders.hami_lines import failed, fit, requested, started, unfit
 
+CASES = Path(__file__).parent
+PROPOSAL = CASES / "hami" / "cases" / "scheduler-event-proposal.log"
+TAGS = CASES / "kai" / "cases" / "seed002-debug-tags.log"
 RECORDED = Path(__file__).parents[2] / "conformance" / "cases" / "logs" / "038.log"
 
 
@@ -59,6 +62,41 @@ def test_an_empty_log_is_reported(tmp_path: Path) -> None:
     (tmp_path / "empty.log").touch()
     result = CliRunner().invoke(app, ["hami-log", str(tmp_path / "empty.log"), "--explain", "x"])
     assert (result.exit_code, result.stderr.splitlines()[0]) == (2, "the log is empty")
+
+
+def test_the_devices_of_every_node_are_explained_with_their_numbers() -> None:
+    pod = "llm/deepseek-5996b8569d-kgwgx"
+    result = CliRunner().invoke(app, ["hami-log", str(PROPOSAL), "--explain", pod, "--detail"])
+    devices = json.loads(result.stdout)["devices"]
+    assert len(devices) == 22
+    [device] = [device for device in devices if device["uuid"] == "GPU-c12ea36b-23c1-400a-a18f-df9d25b956f0"]
+    assert (device["node"], device["verdict"]) == ("node2", "CardInsufficientMemory")
+    assert (device["memory_total_mib"], device["memory_used_mib"]) == (45912, 41645)
+    assert (device["memory_requested_mib"], device["device_index"]) == (20480, 0)
+
+
+def test_without_findings_the_answer_is_the_proposals(tmp_path: Path) -> None:
+    result = CliRunner().invoke(app, ["hami-log", str(a_log(tmp_path, started(), failed(1))), "--explain", "trainer"])
+    assert list(json.loads(result.stdout)) == ["status", "filter", "bind"]
+
+
+def test_what_contradicts_a_placement_is_explained_with_the_lines_that_prove_it() -> None:
+    result = CliRunner().invoke(app, ["kai-log", str(TAGS), "--explain", "infer-0"])
+    [finding] = json.loads(result.stdout)["findings"]
+    assert (finding["finding"], finding["node"], finding["device"]) == ("ReleasingMemoryCounted", "gpu-0", "grp-0")
+    assert finding["numbers"]["memory_releasing_mib"] == 30000
+    assert finding["evidence"][0].startswith("[RESOURCE_CHECK] Node <gpu-0>: GPU <grp-0> Total=40900")
+
+
+def test_an_overcommitment_by_the_logs_own_numbers_is_explained(tmp_path: Path) -> None:
+    log = tmp_path / "kai.log"
+    log.write_bytes(TAGS.read_bytes().replace(b"isPipelineOnly=true", b"isPipelineOnly=false"))
+    result = CliRunner().invoke(app, ["kai-log", str(log), "--explain", "infer-0"])
+    findings = {finding["finding"]: finding for finding in json.loads(result.stdout)["findings"]}
+    assert set(findings) == {"ReleasingMemoryCounted", "Overcommitted"}
+    numbers = {"memory_total_mib": 40900, "memory_used_mib": 35000, "memory_taken_mib": 30000}
+    assert findings["Overcommitted"]["numbers"] == numbers
+    assert findings["Overcommitted"]["evidence"] == ["gpu-0 gave grp-0 to team-a/infer-0"]
 
 
 def test_a_log_at_level_0_is_explained_as_far_as_it_goes(tmp_path: Path) -> None:
