@@ -23,6 +23,7 @@ from api.handlers.clusters import ClusterHandlers
 from api.handlers.health import HealthHandlers
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
+from api.handlers.waiting import WaitingHandlers
 from api.http import errors
 from api.http.openapi_page import CONTENT_SECURITY_POLICY, documentation_page
 from api.http.request_guard import RequestGuard
@@ -63,6 +64,7 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
     api_routes = routes(
         SchedulerlogHandlers(attempts, index),
         PlacementHandlers(attempts, index),
+        WaitingHandlers(index),
         ClusterHandlers(index),
         HealthHandlers(topic.state, index, metrics),
     )

@@ -11,9 +11,19 @@ from api.handlers.clusters import ClusterHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
 from api.handlers.placements import PlacementHandlers
 from api.handlers.schedulerlog import SchedulerlogHandlers
+from api.handlers.waiting import WaitingHandlers
 from api.http.cluster import CLUSTER, CLUSTER_PARAMETER, ROOT
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
-from schemas.answers.attempts import Error, FullSchedulerLog, History, SchedulerLog, Search
+from schemas.answers.attempts import (
+    DeviceRefusals,
+    Error,
+    FullSchedulerLog,
+    History,
+    Pending,
+    PodsWaiting,
+    SchedulerLog,
+    Search,
+)
 from schemas.answers.clusters import Clusters
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 
@@ -53,11 +63,12 @@ _TAGGED: Final = _COUNTED | {
 def routes(
     schedulerlog: SchedulerlogHandlers,
     placements: PlacementHandlers,
+    waiting: WaitingHandlers,
     clusters: ClusterHandlers,
     health: HealthHandlers,
 ) -> list[APIRoute]:
     """Every route of the API, in the order of the documentation."""
-    of_cluster = [*_attempts(schedulerlog), *_placements(placements)]
+    of_cluster = [*_attempts(schedulerlog), *_waiting(waiting), *_placements(placements)]
     return [
         *(route for about in of_cluster for route in about.routes(ROOT)),
         *_About("/clusters", clusters.clusters, Clusters, "Clusters", {}, (400, 503)).routes(ROOT),
@@ -77,6 +88,14 @@ def _attempts(schedulerlog: SchedulerlogHandlers) -> list["_About"]:
         ),
         _About("/attempts/{attempt_id}", schedulerlog.attempt, log, "An attempt", _TAGGED, _PAGE_OF_ONE),
         _About("/schedulerlogs", schedulerlog.search, Search, "Search attempts", _COUNTED, _PAGE),
+    ]
+
+
+def _waiting(waiting: WaitingHandlers) -> list["_About"]:
+    return [
+        _About("/pending", waiting.pending, Pending, "Pending pods by workload", {}, (400, 503)),
+        _About("/pods", waiting.pods, PodPlacements | PodsWaiting, "Pods by state", _COUNTED, _PAGE),
+        _About("/refusals", waiting.refusals, DeviceRefusals, "Attempts that a device refused", _PAGED, (400, 503)),
     ]
 
 

@@ -3,6 +3,7 @@
 ============  ================================================================================
 schedulerlog  the latest attempt of a pod, its history, and search over all attempts
 placements    findings, pod placements, observations, and nodes at a time
+waiting       pods by state, and what a device refused
 clusters      which clusters there are
 health        liveness, readiness and metrics
 listing       answers one page of a list

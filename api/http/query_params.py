@@ -190,3 +190,44 @@ class NodeOccupancyQuery(RangeQuery, NodeDeviceQuery):
                 "at asks for one moment; since, until, limit and continue ask for a range: give one or the other"
             )
         return self
+
+
+class WaitingFilters(Query):
+    """Which of the waiting pods are wanted."""
+
+    namespace: NamespaceName | None = Field(None, description="The pods' namespace.")
+    workload: Keyword | None = Field(
+        None, description="The owner that the pods come from, as kind and name.", examples=["Job/train"]
+    )
+    queue: Keyword | None = Field(None, description="The queue that the pods wait in.")
+    reason: Keyword | None = Field(None, description="A reason code of the pods' latest attempts, spelled exactly.")
+
+
+class PendingQuery(WaitingFilters):
+    since: TimeText = Field(
+        "1h", description="Only pods that were tried at this time or later: RFC 3339, or 15m, 2h, 7d ago."
+    )
+    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="How many workloads at most.")
+
+
+class PodsQuery(RangeQuery, WaitingFilters):
+    state: Literal["placed", "ended", "waiting"] = Field(
+        "placed", description="placed: on a node now. ended: no longer there. waiting: not placed yet."
+    )
+    node: ObjectName | None = Field(None, description="The node that the pods are on, or were on.")
+    device: Keyword | None = Field(None, description="The UUID of a device that the pods hold, or held.")
+
+    @model_validator(mode="after")
+    def _fits_its_state(self) -> Self:
+        if self.state == "waiting" and (self.node or self.device or self.until or self.continue_):
+            raise ValueError("node, device, until and continue are about placements: leave them out with state=waiting")
+        if self.state != "waiting" and self.reason:
+            raise ValueError("reason is about pods that wait: give it with state=waiting")
+        return self
+
+
+class RefusalsQuery(RangeQuery):
+    device: Keyword = Field(description="The UUID of the device.", examples=["GPU-1"])
+    namespace: NamespaceName | None = Field(None, description="The pod's namespace.")
+    pod: ObjectName | None = Field(None, description="The pod's name.")
+    reason: Keyword | None = Field(None, description="The reason code that the device refused for, spelled exactly.")

@@ -157,7 +157,7 @@ async def read_devices(
     # A record holds about a thousand nodes.
     requested_nodes = frozenset(nodes)
     ids = {state for record in records for state in _state_ids(record, requested_nodes).values() if state}
-    states = await _read_states(index, started_at, sorted(ids))
+    states = await read_states(index, started_at, sorted(ids))
     rows = [row for record in records for row in _device_rows(record, requested_nodes, states)]
     # Stable: within a node the order of containers and devices stays that of the records.
     rows.sort(key=lambda row: row.node)
@@ -166,7 +166,7 @@ async def read_devices(
     return rows, _device_note(len(hits), answer["hits"]["total"]["value"], missing, unreported=unreported)
 
 
-async def _read_states(index: OpenSearch, started_at: datetime, ids: Sequence[str]) -> dict[str, NodeStateChanged]:
+async def read_states(index: OpenSearch, started_at: datetime, ids: Sequence[str]) -> dict[str, NodeStateChanged]:
     """The node states with ``ids``, by id, as far as the index has them."""
     # A state is written once a day at least, and before the verdicts that refer to it. One that was written while the
     # attempt was under way may be of the day after.

@@ -16,7 +16,7 @@ from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, 
 from schemas.answers.placements import PlacementLog, PodPlacements
 from schemas.codec.records import rfc3339
 from schemas.documents.placements import placement_of
-from schemas.indices import OCCUPANCY
+from schemas.indices import NOT_ENDED, OCCUPANCY
 from schemas.placements import PodPlacement
 
 Json = dict[str, Any]
@@ -30,9 +30,16 @@ _SORT: Final = [sort_latest_first("@timestamp"), *map(sort_by, ("namespace", "po
 _SOURCE: Final = ListSource(OCCUPANCY.alias, _SORT, {"excludes": ["known", "text"]})
 
 
-def placement_filters(values: Mapping[str, str | None], position: PlacementsPosition) -> list[Json]:
-    """The clauses of a search for placements that overlap the range. ``values``: field to its required value."""
+def placement_filters(
+    values: Mapping[str, str | None], position: PlacementsPosition, *, has_ended: bool | None = None
+) -> list[Json]:
+    """The clauses of a search for placements that overlap the range, of those that have ended or last, or of both.
+
+    ``values``: field to its required value.
+    """
     clauses = term_filters(values)
+    if has_ended is not None:
+        clauses.append({"exists": {"field": "ended_at"}} if has_ended else NOT_ENDED)
     if position.since:
         clauses.append(_not_ended("lte", position.since))
     if position.until:

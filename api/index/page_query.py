@@ -64,15 +64,21 @@ class ListDefinition(Generic[P]):
     """Has ``total``, ``items`` and ``continue``."""
 
 
-def first_page(position_type: type[P], since: str | None, until: str | None, now: datetime) -> P:
-    """The position of the first page. Raises ``BadRequestError`` for an empty range."""
+def first_page_range(since: str | None, until: str | None, now: datetime) -> tuple[str | None, str | None]:
+    """The range of time in RFC 3339. Raises ``BadRequestError`` for an empty one."""
     start, end = (parse_time(text, now) if text else None for text in (since, until))
     if start and end and start >= end:
         raise BadRequestError(
             f"the range is empty: since ({rfc3339(start)}) is not before until ({rfc3339(end)})",
             "Give the earlier time as since; durations such as 2h count back from now.",
         )
-    return position_type(pit=None, sort=None, since=start and rfc3339(start), until=end and rfc3339(end))
+    return (rfc3339(start) if start else None), (rfc3339(end) if end else None)
+
+
+def first_page(position_type: type[P], since: str | None, until: str | None, now: datetime) -> P:
+    """The position of the first page. Raises ``BadRequestError`` for an empty range."""
+    start, end = first_page_range(since, until, now)
+    return position_type(pit=None, sort=None, since=start, until=end)
 
 
 def page_body(source: ListSource, clauses: Sequence[Json], position: PagePosition[Any], limit: int) -> Json:

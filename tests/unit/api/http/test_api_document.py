@@ -2,7 +2,16 @@
 
 from pathlib import Path
 
-from api.http.query_params import FindingsQuery, HistoryQuery, NodeOccupancyQuery, SchedulerlogQuery, SearchQuery
+from api.http.query_params import (
+    FindingsQuery,
+    HistoryQuery,
+    NodeOccupancyQuery,
+    PendingQuery,
+    PodsQuery,
+    RefusalsQuery,
+    SchedulerlogQuery,
+    SearchQuery,
+)
 from api.settings import Settings
 from process.variables import PREFIX
 
@@ -18,7 +27,8 @@ def test_every_setting_is_documented_with_its_default() -> None:
 
 
 def test_every_parameter_is_documented() -> None:
-    for query in (SchedulerlogQuery, HistoryQuery, SearchQuery, FindingsQuery, NodeOccupancyQuery):
+    about_pods = (SchedulerlogQuery, HistoryQuery, SearchQuery, PendingQuery, PodsQuery, RefusalsQuery)
+    for query in (*about_pods, FindingsQuery, NodeOccupancyQuery):
         for name, field in query.model_fields.items():
             word = field.alias or name
             assert f"`{word}=" in TEXT or f"&{word}=" in TEXT or f"?{word}=" in TEXT, word

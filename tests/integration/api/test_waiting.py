@@ -1,0 +1,131 @@
+"""Which pods wait now, by workload, and which attempts a device refused: from what the index holds of them."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from schemas.events import (
+    AttemptSummarized,
+    DeviceAllocation,
+    Owner,
+    PodDescription,
+    PodObserved,
+    PodRef,
+)
+from schemas.placements import PodPlacement
+from tests.support.builders.events import devices_judged
+from tests.support.builders.node_states import states_of
+from tests.support.harness.api_process import Served
+from tests.support.harness.index_filling import NOW, Filling, an_attempt
+
+JOB = PodDescription(owners=[Owner(kind="Job", name="train")], queue="blue", priority_class="high")
+
+
+def tried(pod: str, minutes_ago: float = 2, **fields: Any) -> AttemptSummarized:
+    description = fields.pop("description", None)
+    attempt = an_attempt(pod, started_at=NOW - timedelta(minutes=minutes_ago), **fields)
+    first = NOW - timedelta(minutes=30)
+    return attempt.model_copy(update={"description": description, "first_judged_at": first})
+
+
+def seen(pod: str, at: datetime, **fields: Any) -> PodObserved:
+    namespace, name = pod.split("/")
+    ref = PodRef(namespace=namespace, name=name, uid=f"uid-{name}")
+    return PodObserved.model_validate(
+        {"cluster": "default", "pod": ref, "observed_at": at, "phase": "Pending"} | fields
+    )
+
+
+def test_pods_that_wait_are_answered_by_workload_with_their_reasons(filling: Filling, api: Served) -> None:
+    filling.index(
+        *(tried(f"api-waiting/train-{number}", number, description=JOB) for number in range(1, 6)),
+        tried("api-waiting/train-1", 9, reason="NumaNotFit", description=JOB),
+        tried("api-waiting/alone", 3, reason="NumaNotFit"),
+        tried("api-waiting/bound", 5, chosen=None),
+        tried("api-waiting/bound", 4, chosen="node2", bound=True),
+        tried("api-waiting/lately", 90),
+        tried("api-waiting/placed", 5),
+        tried("api-waiting/deleted", 5),
+        tried("api-waiting/locked", 5, chosen="node2", bound=False),
+        tried("api-waiting/made-again", 5),
+    )
+    filling.index_observations(
+        seen("api-waiting/placed", NOW - timedelta(minutes=4), node="node7"),
+        seen("api-waiting/deleted", NOW - timedelta(minutes=4), deleted=True),
+        seen("api-waiting/made-again", NOW - timedelta(minutes=6), deleted=True),
+        seen("api-waiting/alone", NOW - timedelta(minutes=2)),
+    )
+    answer = api.get("/api/v1/pending", namespace="api-waiting").json()
+    assert [(item["workload"], item["pods"], item["reasons"]) for item in answer["items"]] == [
+        ("Job/train", 5, {"CardInsufficientMemory": 5}),
+        ("Pod/alone", 1, {"NumaNotFit": 1}),
+        ("Pod/locked", 1, {"CardInsufficientMemory": 1}),
+        ("Pod/made-again", 1, {"CardInsufficientMemory": 1}),
+    ]
+    assert (answer["pods"], answer["total"], answer["complete"]) == (8, 4, True)
+    assert answer["reasons"] == {"CardInsufficientMemory": 7, "NumaNotFit": 1}
+    train = answer["items"][0]
+    assert (train["queue"], len(train["examples"])) == ("blue", 3)
+    example = train["examples"][0]
+    assert example["first_judged_at"].startswith((NOW - timedelta(minutes=30)).isoformat()[:19])
+    assert api.get(example["attempt"]).status_code == 200
+    longer = api.get("/api/v1/pending", namespace="api-waiting", since="2h", limit="1").json()
+    assert (longer["total"], len(longer["items"])) == (5, 1)
+    numa = api.get("/api/v1/pending", namespace="api-waiting", reason="NumaNotFit").json()
+    assert [item["workload"] for item in numa["items"]] == ["Pod/alone"]
+    of_queue = api.get("/api/v1/pods", namespace="api-waiting", state="waiting", queue="blue", limit="2")
+    assert (of_queue.json()["total"], len(of_queue.json()["items"])) == (5, 2)
+
+
+def test_pods_are_listed_by_state(filling: Filling, api: Served) -> None:
+    def placed(name: str, ended: float | None = None) -> PodPlacement:
+        held = DeviceAllocation(uuid=f"GPU-{name}", container="main", memory_mib=1000)
+        return PodPlacement(
+            cluster="default", id=f"api-states-{name}", pod=PodRef(namespace="api-states", name=name, uid=name),
+            node="s-node1", started_at=NOW - timedelta(minutes=20), allocations=[held], attempt_id="ab" * 16,
+            ended_at=None if ended is None else NOW - timedelta(minutes=ended), ended_by="deleted" if ended else "",
+        )  # fmt: skip
+
+    filling.index_placements(placed("a"), placed("b", 10), placed("c"))
+
+    def names(**query: str) -> list[str]:
+        answer = api.get("/api/v1/pods", namespace="api-states", **query).json()
+        assert answer["total"] == len(answer["items"])
+        return sorted(item["name"] for item in answer["items"])
+
+    assert names() == names(state="placed") == ["a", "c"]
+    assert names(state="ended") == ["b"]
+    assert names(node="s-node1", device="GPU-c") == ["c"]
+    (item,) = api.get("/api/v1/pods", namespace="api-states", state="ended").json()["items"]
+    assert item["attempt"] == "/api/v1/attempts/" + "ab" * 16
+    assert api.get("/api/v1/pods", state="waiting", node="node1").status_code == 400
+
+
+def test_the_attempts_that_a_device_refused_are_found_with_its_numbers(filling: Filling, api: Served) -> None:
+    words = ["CardInsufficientMemory", "NumaNotFit", "fits"]
+
+    def judged(number: int, verdict: list[int]) -> Any:
+        pod = PodRef(namespace="api-refused", name=f"p{number}", uid=f"u{number}")
+        fields: dict[str, Any] = {"attempt_id": f"{number:032x}", "started_at": NOW - timedelta(minutes=number)}
+        return devices_judged(["r-node1", "r-node2"], each=2, pod=pod, verdicts=words, verdict=verdict, **fields)
+
+    records = [
+        judged(number, verdict)
+        for number, verdict in enumerate([[2, 0, 0, 0], [2, 2, 0, 0], [2, 1, 0, 0], [0, 2, 2, 2]])
+    ]
+    filling.index_devices(*records)
+    states = states_of(records[0], observed_at=NOW)
+    filling.index_states(*states)
+    query = {"device": "GPU-r-node1-1"}
+    answer = api.get("/api/v1/refusals", **query).json()
+    assert [(item["name"], item["node"], item["reason"]) for item in answer["items"]] == [
+        ("p0", "r-node1", "CardInsufficientMemory"),
+        ("p2", "r-node1", "NumaNotFit"),
+    ]
+    assert (answer["read_records"], answer["continue"]) == (4, None)
+    assert answer["items"][0]["memory_used_mib"] == states[0].memory_used_mib[1]
+    assert answer["items"][0]["attempt"] == f"/api/v1/attempts/{0:032x}"
+    numa = api.get("/api/v1/refusals", **query, reason="NumaNotFit").json()
+    assert [item["name"] for item in numa["items"]] == ["p2"]
+    assert api.get("/api/v1/refusals", **query, since="90s").json()["items"][0]["name"] == "p0"
+    assert api.get("/api/v1/refusals", device="GPU-nowhere").json()["items"] == []
+    assert "parameter device" in api.get("/api/v1/refusals").json()["error"]
