@@ -12,7 +12,7 @@ from ingest.errors import KafkaUnavailableError, MistakeError, ReadingError
 from ingest.options import LogOptions, SourceOptions
 from kube.errors import KubeApiError, KubeConfigError
 from process.addresses import HostPort, listen_address
-from process.cli import ClusterName, KafkaIfGiven, MetricsAddress, application, one_line_for, reads, takes
+from process.cli import ClusterName, KafkaIfGiven, MetricsAddress, PodLabels, application, one_line_for, reads, takes
 from process.cluster_name import DEFAULT_CLUSTER
 from process.errors import SettingError
 
@@ -115,13 +115,14 @@ def kube_events(
     namespace: Annotated[str, typer.Option(help="Watch pods and events of this namespace alone.")] = "",
     kafka: KafkaIfGiven = None,
     cluster_name: ClusterName = DEFAULT_CLUSTER,
+    pod_labels: PodLabels = "",
     metrics_address: MetricsAddress = None,
 ) -> None:
     """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""
     from ingest import commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.watch_cluster(kubeconfig, context, cluster_name, namespace, kafka, metrics_address)
+        commands.watch_cluster(kubeconfig, context, cluster_name, pod_labels, namespace, kafka, metrics_address)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from kube.errors import KubeApiError
 from process import logs
 from process.addresses import HostPort
 from process.health import always, serving
+from process.pod_labels import label_names
 from process.signals import stop_event
 
 T = TypeVar("T")
@@ -96,13 +97,16 @@ def watch_cluster(
     kubeconfig: Path | None,
     context: str | None,
     cluster: str,
+    pod_labels: str,
     namespace: str,
     kafka: str | None,
     metrics_address: HostPort | None,
 ) -> None:
     load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
     logs.configure()
-    asyncio.run(_watch(load, KubeEvents(cluster), namespace, servers_of(kafka), metrics_address))
+    asyncio.run(
+        _watch(load, KubeEvents(cluster, label_names(pod_labels)), namespace, servers_of(kafka), metrics_address)
+    )
 
 
 async def _watch(

@@ -26,6 +26,7 @@ result: the HTTP status, or `none` for no answer."""
 
 MERGE_PATCH: Final = "application/merge-patch+json"
 _JSON: Final = "application/json"
+_METADATA: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METHODS: Final = {"create": "POST", "update": "PUT", "patch": "PATCH"}
 
 _REPEATS: Final = 2
@@ -69,6 +70,10 @@ class Client:
     async def get(self, path: str) -> Json:
         """Raises `KubeApiError`, as all the other methods do."""
         return await self._json_answer(_Request("get", "GET", path))
+
+    async def metadata(self, path: str) -> Json:
+        """An object without its spec and status."""
+        return await self._json_answer(_Request("get", "GET", path, accept=_METADATA))
 
     async def page(self, path: str, **query: str | int) -> Json:
         """A list; with `limit`, one page of it."""
@@ -190,13 +195,14 @@ class _Request:
     query: tuple[tuple[str, str | int], ...] = ()
     body: bytes | None = None
     content_type: str = ""
+    accept: str = _JSON
 
     @property
     def target(self) -> str:
         return f"{self.path}?{urlencode(self.query)}" if self.query else self.path
 
     def headers(self, authorization: str) -> dict[str, str]:
-        headers = {"Accept": _JSON, "Authorization": authorization, "Content-Type": self.content_type}
+        headers = {"Accept": self.accept, "Authorization": authorization, "Content-Type": self.content_type}
         return {name: value for name, value in headers.items() if value}
 
     def __str__(self) -> str:

@@ -6,10 +6,14 @@
 It works with any scheduler that explains itself in events: kube-scheduler (with extenders), HAMi, KAI, Volcano,
 Koordinator.
 
-- ``watch``: lists and watches the objects of a cluster; the only module here that touches the API server
+- ``watch``: lists and watches the objects of a cluster; with ``owners`` the only module that touches the API server
+- ``owners``: whole chains of pods' owners
 - ``reader``: objects in, events out; remembers what was already reported
 - ``objects``: pods and nodes as observations
+- ``pod_problems``: what keeps a pod from running on its node
+- ``kai_allocations``: the share of a device that KAI wrote on a pod
 - ``scheduling_events``: Kubernetes events that are about a scheduling decision
+- ``problem_events``: Kubernetes events about pods that can't start, and owners that can't make pods
 - ``failure_messages`` (``grammar.toml``): why no node fits, parsed from the text of an event or condition
 - ``pod_groups``: refusals in the conditions of KAI's pod groups
 - ``open_attempts``: which scheduling events form one attempt, and when it is complete

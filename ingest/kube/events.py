@@ -146,6 +146,7 @@ def _concluded(
         **head,
         ended_at=max([*ends, group.started_at]),
         requests=list(facts.requests) or [Request(container="")],
+        description=facts.description,
         offered_nodes=nodes.known_total,
         judged_nodes=len(nodes.verdicts),
         judged_devices=0,

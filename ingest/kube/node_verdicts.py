@@ -7,7 +7,7 @@ from typing import Final
 from ingest.kube.failure_messages import CUT_MARK, FailureMessage, parse_failure
 from ingest.kube.open_attempts import EventGroup
 from ingest.kube.scheduling_events import SchedulingEvent
-from schemas.events import FITS, PICKED, REFUSED, PodRef, Request
+from schemas.events import FITS, PICKED, REFUSED, PodDescription, PodRef, Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,8 @@ class PodFacts:
     message: str = ""
     """Of the condition PodScheduled, which Kubernetes does not cut as it cuts events."""
     phase: str = ""
+    description: PodDescription | None = None
+    """While the pod waits; that of a bound pod is in its observations."""
 
 
 @dataclass(slots=True)

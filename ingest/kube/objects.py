@@ -1,6 +1,6 @@
 """Pods and nodes as observations, from the objects of the API server."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, Final
 
@@ -9,7 +9,10 @@ from hami.annotations import BIND_PHASE, GPU_CORES, GPU_COUNT, GPU_MEMORY, GPU_M
 from hami.node_registration import read_node
 from hami.pod_allocations import pod_allocations
 from hami.vendor_catalog import vendors_on_node
+from ingest.kube.kai_allocations import kai_allocations
+from ingest.kube.pod_problems import pod_problems, started_at
 from kube.object_fields import conditions, entries, moment, part, text
+from kube.pod_description import pod_description
 from schemas.events import NodeObserved, NodeRegistered, PodObserved, PodRef, Request
 
 Json = Mapping[str, Any]
@@ -43,7 +46,7 @@ def pod_ref(pod: Json) -> PodRef | None:
     return PodRef(namespace=namespace, name=name, uid=text(metadata, "uid")) if namespace and name else None
 
 
-def pod_observed(pod: Json, cluster: str) -> PodObserved | None:
+def pod_observed(pod: Json, cluster: str, label_names: Collection[str] = ()) -> PodObserved | None:
     """None for an object that is not a pod."""
     ref, observed = pod_ref(pod), changed_at(pod)
     if ref is None or observed is None:
@@ -51,8 +54,11 @@ def pod_observed(pod: Json, cluster: str) -> PodObserved | None:
     return PodObserved(
         cluster=cluster, pod=ref, observed_at=observed, phase=text(pod, "status", "phase"),
         node=(node := text(pod, "spec", "nodeName")), conditions=conditions(pod),
+        scheduler=text(pod, "spec", "schedulerName"), description=pod_description(pod, label_names),
         # Without a node they may be those of a decision that was given up.
-        allocations=pod_allocations(pod) if node else [], bind_phase=text(pod, "metadata", "annotations", BIND_PHASE),
+        allocations=[*pod_allocations(pod), *kai_allocations(pod)] if node else [],
+        started_at=started_at(pod), problems=pod_problems(pod),
+        bind_phase=text(pod, "metadata", "annotations", BIND_PHASE),
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """The reader of a cluster's objects: observes pods and nodes at once, emits attempts when their events are complete."""
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from hashlib import blake2b
@@ -11,6 +11,7 @@ from ingest.kube import objects, pod_groups
 from ingest.kube.events import events_of
 from ingest.kube.node_verdicts import PodFacts
 from ingest.kube.open_attempts import EventGroup, OpenEventGroups
+from ingest.kube.problem_events import problem_event
 from ingest.kube.scheduling_events import REASONS, SchedulingEvent, scheduling_events
 from ingest.protocol import Counts
 from kube.object_fields import text
@@ -40,8 +41,9 @@ class _ConditionRefusal:
 class KubeEvents:
     """``now`` is in seconds on any clock that never goes back; the times in events come from the objects alone."""
 
-    def __init__(self, cluster: str = DEFAULT_CLUSTER) -> None:
-        self._cluster = cluster
+    def __init__(self, cluster: str = DEFAULT_CLUSTER, pod_labels: Collection[str] = ()) -> None:
+        """``pod_labels``: the labels of pods that are kept."""
+        self._cluster, self._pod_labels = cluster, pod_labels
         self.outcomes: Counter[tuple[ObjectKind, Outcome]] = Counter()
         self.counts = Counts()
         """The same without the kinds, as all readers have it; ``lines`` are objects."""
@@ -103,7 +105,7 @@ class KubeEvents:
         return events
 
     def _pod(self, pod: Mapping[str, Any], now: float) -> Iterator[Event]:
-        observed = objects.pod_observed(pod, self._cluster)
+        observed = objects.pod_observed(pod, self._cluster, self._pod_labels)
         if observed is None:
             self._note("pod", "unknown", pod)
             return
@@ -164,12 +166,19 @@ class KubeEvents:
     def _event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
         found = list(scheduling_events(event))
         reason = text(event, "reason")
-        self._note("event", "event" if found else "unknown" if reason in REASONS else "noise", event)
+        problem = problem_event(event, self._cluster, self._node_of)
+        self._note("event", "event" if found or problem else "unknown" if reason in REASONS else "noise", event)
+        if problem:
+            yield problem
         for part in found:
             if part.kind in ("refused", "failed"):
                 _remember(self._explained, str(part.pod), None)
                 self._conditions.pop(str(part.pod), None)
             yield from self._attempts(self._open.add(part, now))
+
+    def _node_of(self, pod: PodRef) -> str:
+        facts = self._pods.get(str(pod), PodFacts())
+        return facts.node if facts.ref and facts.ref.uid == pod.uid else ""
 
     def _unexplained(self, now: float) -> Iterator[Event]:
         while self._conditions:
@@ -224,6 +233,7 @@ def _facts(pod: Mapping[str, Any], observation: PodObserved) -> PodFacts:
     return PodFacts(
         observation.pod, tuple(objects.requests(pod)), text(pod, "status", "nominatedNodeName"),
         observation.node, scheduled.message if scheduled else "", observation.phase,
+        None if observation.node else observation.description,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+from ingest.kube.owners import DescribingSink, Owners
 from ingest.kube.reader import KubeEvents, ObjectKind
 from ingest.metrics import Metrics
 from ingest.protocol import Sink
@@ -77,6 +78,7 @@ async def watch(
     async with AsyncExitStack() as closing:
         client = Client(await ApiCredentials.open(load))
         closing.push_async_callback(client.close)
+        sink = DescribingSink(sink, Owners(client))
         # KAI's pod groups are watched only where the cluster has them: a missing resource can't be listed.
         pods, nodes, *rest = (
             Reflector(client, Selection(resource, of), _ObjectHandler(kind, reader, events), TIMEOUTS)

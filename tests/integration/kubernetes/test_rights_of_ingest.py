@@ -26,8 +26,8 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 
 
 def documented() -> list[Json]:
-    """The rules that the document's ``kubectl create clusterrole`` makes."""
-    (line,) = re.findall(r"^ +kubectl (create clusterrole .*)$", DOCUMENT.read_text(), re.MULTILINE)
+    """The rules that the document's first ``kubectl create clusterrole`` makes: the second one is for owners."""
+    line, _ = re.findall(r"^ +kubectl (create clusterrole .*)$", DOCUMENT.read_text(), re.MULTILINE)
     options = dict(word.lstrip("-").split("=") for word in shlex.split(line) if word.startswith("--"))
     resources = [each.partition(".")[::2] for each in options["resource"].split(",")]
     return [
