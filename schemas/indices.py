@@ -65,6 +65,7 @@ _KEYWORD: Final = {"type": "keyword", "ignore_above": 1024}
 _TEXT: Final = {"type": "text"}
 _DATE: Final = {"type": "date"}
 _COUNT: Final = {"type": "long"}
+_SECONDS: Final = {"type": "double"}
 _BOOLEAN: Final = {"type": "boolean"}
 # Not parsed, not indexed, returned as it came: 5,000 nodes as fields or nested objects would exceed OpenSearch's limit
 # of 10,000 nested objects and cost 2.3 times the indexing (decision 0006).
@@ -198,6 +199,17 @@ OCCUPANCY: Final = Index(
         "phase": _KEYWORD,
         "devices": _KEYWORD,
         "allocations": _STORED,
+        **_DESCRIPTION,
+        # With the whole of it, from which those fields are copies.
+        "description": _STORED,
+        "created_at": _DATE,
+        "first_judged_at": _DATE,
+        "judged_at": _DATE,
+        "bound_at": _DATE,
+        "running_at": _DATE,
+        "waited_for": _KEYWORD,
+        "placement_seconds": _SECONDS,
+        "start_seconds": _SECONDS,
         # The facts behind the placement: a process that starts anywhere in the topics continues from these (decision
         # 0014).
         "known": _STORED,
@@ -210,7 +222,7 @@ OCCUPANCY: Final = Index(
 
 OBSERVATIONS: Final = Index(
     alias="schedulerlog-observations",
-    about="Pod and node observations; one document whenever the state differs from the previous one",
+    about="Observations of pods, nodes, workloads and schedulers: one document whenever the state differs",
     properties={
         "@timestamp": _DATE,
         "cluster": _KEYWORD,
@@ -220,6 +232,9 @@ OBSERVATIONS: Final = Index(
         "pod_uid": _KEYWORD,
         "node": _KEYWORD,
         "scheduler": _KEYWORD,
+        "instance": _KEYWORD,
+        "settings_digest": _KEYWORD,
+        "workload": _KEYWORD,
         "phase": _KEYWORD,
         "problems": _KEYWORD,
         "devices": _KEYWORD,

@@ -46,7 +46,29 @@ class PodPlacement(Model):
     waited_for: Words = Field(default_factory=list)
     """The reasons that its attempts before this placement failed for."""
     allocations: list[DeviceAllocation] = Field(default_factory=list)
-    """Devices, by container in the pod's order; empty for a pod without devices and where no bind is known."""
+    """Devices, by container in the pod's order: those of the bind, or where that is not known those that the pod
+    itself names; empty for a pod without devices."""
+
+    @property
+    def waiting_since(self) -> datetime | None:
+        """When the pod was made; where no source says it, when its first known attempt began."""
+        made_at = self.description.created_at if self.description else None
+        return made_at or self.first_judged_at
+
+    @property
+    def placement_seconds(self) -> float | None:
+        """How long the pod waited until it was bound; None where either time is not known."""
+        return self._seconds_until(self.bound_at)
+
+    @property
+    def start_seconds(self) -> float | None:
+        """How long the pod waited until a container ran; None where either time is not known, and before."""
+        return self._seconds_until(self.running_at)
+
+    def _seconds_until(self, at: datetime | None) -> float | None:
+        since = self.waiting_since
+        # Clocks differ: a wait is never negative.
+        return max((at - since).total_seconds(), 0.0) if since and at else None
 
     def is_on(self, at: datetime) -> bool:
         """Was the pod there at that time?"""

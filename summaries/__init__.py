@@ -17,6 +17,7 @@ Attempts of a pod
     ``trends``            the counts of a minute
 Placements
     ``pod_facts``         binds and sightings of pods
+    ``pod_descriptions``  what several sources say of where a pod comes from, as one
     ``pod_timelines``     the pods of one name, separated, with their time on each node
     ``occupancy``         placements derived from binds and sightings
     ``overcommit``        devices that are allocated beyond their capacity

@@ -12,9 +12,19 @@ from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Final
 
-from schemas.events import PodObserved, PodRef
+from schemas.events import PodDescription, PodObserved, PodRef
 from schemas.placements import PodPlacement
-from summaries.pod_facts import DELETED, ENDS, BindFact, Fact, PodSighting, by_time, knowledge
+from summaries.pod_descriptions import merged_description
+from summaries.pod_facts import (
+    DELETED,
+    ENDS,
+    BindFact,
+    Fact,
+    PodSighting,
+    by_time,
+    knowledge,
+    knowledge_of_devices,
+)
 from summaries.pod_timelines import PlacementInterval, intervals, order
 
 REPLACED: Final = "replaced"
@@ -44,8 +54,15 @@ def sighting_of(event: PodObserved) -> PodSighting | None:
     scheduled_at = (
         each.last_transition_at for each in event.conditions if each.type == "PodScheduled" and each.status == "True"
     )
+    on_node = event.node != ""
     return PodSighting(
-        event.pod.uid, event.node, state, event.observed_at, next(scheduled_at, None) if event.node else None
+        event.pod.uid,
+        event.node,
+        state,
+        event.observed_at,
+        next(scheduled_at, None) if on_node else None,
+        event.started_at if on_node else None,
+        tuple(event.allocations) if on_node else (),
     )
 
 
@@ -56,12 +73,26 @@ class Facts:
         self.cluster, self.namespace, self.name = cluster, namespace, name
         self._binds: dict[str, BindFact] = {}
         self._sights: dict[tuple[object, ...], PodSighting] = {}
+        self._descriptions: dict[str, PodDescription] = {}
+        """By UID."""
         for fact in facts:
             self.add(fact)
 
     def add(self, fact: Fact) -> bool:
         """Add a fact; True when it was new."""
         return self._add_bind(fact) if isinstance(fact, BindFact) else self._add_sight(fact)
+
+    def describe(self, uid: str, description: PodDescription | None) -> bool:
+        """Add what a source says of where the pod comes from; True when it was new."""
+        # Without a UID it is not certain which pod of the name it is about.
+        if not uid or description is None:
+            return False
+        known = self._descriptions.get(uid)
+        merged = merged_description(known, description)
+        if merged is None or merged == known:
+            return False
+        self._descriptions[uid] = merged
+        return True
 
     def _add_bind(self, bind: BindFact) -> bool:
         known = self._binds.get(bind.attempt_id)
@@ -98,6 +129,7 @@ class Facts:
             is_same = part.uid and (part.uid, part.again) == (later.uid, later.again)
             until, ended_by = later.started_at, MOVED if is_same else REPLACED
         bind = part.bind
+        judged = (each.first_judged_at or each.started_at for each in part.binds)
         placement = PodPlacement.model_construct(
             cluster=self.cluster,
             id=part.id(self.cluster, f"{self.namespace}/{self.name}"),
@@ -110,7 +142,13 @@ class Facts:
             scheduler=bind.scheduler if bind else "",
             attempt_id=bind.attempt_id if bind else "",
             phase=part.phase,
-            allocations=list(bind.held) if bind else [],
+            description=self._descriptions.get(part.uid),
+            first_judged_at=min(judged, default=None),
+            judged_at=bind.judged_at if bind else None,
+            bound_at=part.bound_at,
+            running_at=part.running_at,
+            waited_for=list(bind.waited_for) if bind else [],
+            allocations=list(part.held),
         )
         sights = sorted(part.sights + part.before, key=by_time)
         return DerivedPlacement(placement, tuple(sorted(part.binds, key=by_time)), tuple(sights), bind)
@@ -122,5 +160,13 @@ def _counts_each(sight: PodSighting) -> bool:
 
 
 def _first(one: PodSighting, other: PodSighting) -> PodSighting:
-    scheduled = [each.scheduled for each in (one, other) if each.scheduled]
-    return PodSighting(one.uid, one.node, one.state, min(one.at, other.at), min(scheduled, default=None))
+    both = one, other
+    return PodSighting(
+        one.uid,
+        one.node,
+        one.state,
+        min(one.at, other.at),
+        min((each.scheduled for each in both if each.scheduled), default=None),
+        min((each.running_at for each in both if each.running_at), default=None),
+        max((each.held for each in both), key=knowledge_of_devices),
+    )

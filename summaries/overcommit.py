@@ -94,7 +94,9 @@ def overcommitted(
         held = DeviceAmounts()
         for each in there:
             held = held.plus(taken(each.placement.allocations, uuid))
-        if there and (numbers := _beyond(total, held)):
+        # A finding is about an attempt: nothing of this project placed pods that were there before it.
+        is_ours = any(each.placement.attempt_id for each in there)
+        if is_ours and (numbers := _beyond(total, held)):
             yield _finding(uuid, at, there, numbers)
 
 
@@ -108,9 +110,9 @@ def _beyond(total: DeviceAmounts, held: DeviceAmounts) -> dict[str, int]:
 
 
 def _finding(uuid: str, at: datetime, there: Sequence[Holding], numbers: dict[str, int]) -> FindingReported:
-    """About the placement that came last."""
+    """About the placement that came last of those whose attempt is known."""
     by_time = sorted(there, key=lambda each: (each.placement.started_at, each.placement.id))
-    placement, started_at = by_time[-1]
+    placement, started_at = next(each for each in reversed(by_time) if each.placement.attempt_id)
     return FindingReported.model_construct(
         cluster=placement.cluster,
         attempt_id=placement.attempt_id,
@@ -130,4 +132,5 @@ def _line(placement: PodPlacement, uuid: str) -> str:
     parts = zip(taken(placement.allocations, uuid), _NAMES, strict=True)
     amounts = ", ".join(f"{number} {unit}" for number, (_, unit) in parts)
     since = f"since {rfc3339(placement.started_at)}"
-    return f"{placement.pod} holds {amounts} {since}: {placement.scheduler}, attempt {placement.attempt_id}"
+    by = f"{placement.scheduler}, attempt {placement.attempt_id}" if placement.attempt_id else "no bind is known"
+    return f"{placement.pod} holds {amounts} {since}: {by}"

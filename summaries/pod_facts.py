@@ -26,6 +26,12 @@ class BindFact:
     bound: bool
     version: int
     held: tuple[DeviceAllocation, ...] = ()
+    first_judged_at: datetime | None = None
+    """When the pod's first known attempt began."""
+    judged_at: datetime | None = None
+    """When this attempt had chosen the node."""
+    waited_for: tuple[str, ...] = ()
+    """The reasons that its attempts before failed for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +44,10 @@ class PodSighting:
     at: datetime
     scheduled: datetime | None = None
     """Since when the cluster says it is scheduled."""
+    running_at: datetime | None = None
+    """When its first container began to run."""
+    held: tuple[DeviceAllocation, ...] = ()
+    """The devices that the pod itself says it holds."""
 
 
 Fact: TypeAlias = BindFact | PodSighting
@@ -50,4 +60,11 @@ def by_time(fact: Fact) -> tuple[datetime, str]:
 def knowledge(bind: BindFact) -> tuple[object, ...]:
     """A sort key: of two reports of one bind the one with the greater key is used."""
     # The fields behind the version only break ties, so that the result does not depend on which report came first.
-    return bind.version, bind.bound, len(bind.held), bind.at, bind.node, bind.uid
+    known = bind.version, bind.bound, len(bind.held), bind.at, bind.node, bind.uid
+    return *known, str(bind.first_judged_at), str(bind.judged_at), bind.waited_for
+
+
+def knowledge_of_devices(held: tuple[DeviceAllocation, ...]) -> tuple[object, ...]:
+    """A sort key: of two reports of what a pod holds the one with the greater key is used."""
+    amounts = sum(each.memory_mib is not None for each in held)
+    return len(held), amounts, repr(held)

@@ -13,8 +13,18 @@ from hashlib import blake2b
 from itertools import zip_longest
 from typing import Final, NamedTuple
 
+from schemas.events import DeviceAllocation
 from schemas.ids import microseconds
-from summaries.pod_facts import DELETED, ENDS, BindFact, Fact, PodSighting, by_time, knowledge
+from summaries.pod_facts import (
+    DELETED,
+    ENDS,
+    BindFact,
+    Fact,
+    PodSighting,
+    by_time,
+    knowledge,
+    knowledge_of_devices,
+)
 
 ADOPTED_WITHIN: Final = timedelta(minutes=10)
 """A bind without a UID is about a pod that is first seen at most this much later: clocks differ, watches lag."""
@@ -44,10 +54,30 @@ class PlacementInterval:
 
     @property
     def started_at(self) -> datetime:
+        return self.bound_at or min(sight.at for sight in self._here)
+
+    @property
+    def bound_at(self) -> datetime | None:
+        """By the bind, else by what the cluster says; None where neither is known."""
         if bind := self.bind:
             return bind.at
-        here = [sight for sight in self.sights if sight.node == self.node]
-        return min((each.scheduled for each in here if each.scheduled), default=min(each.at for each in here))
+        return min((sight.scheduled for sight in self._here if sight.scheduled), default=None)
+
+    @property
+    def running_at(self) -> datetime | None:
+        return min((sight.running_at for sight in self._here if sight.running_at), default=None)
+
+    @property
+    def held(self) -> tuple[DeviceAllocation, ...]:
+        """The devices that its bind took; where no bind or none of its devices is known, those that the pod names."""
+        bind = self.bind
+        if bind and bind.held:
+            return bind.held
+        return max((sight.held for sight in self._here), key=knowledge_of_devices, default=())
+
+    @property
+    def _here(self) -> list[PodSighting]:
+        return [sight for sight in self.sights if sight.node == self.node]
 
     @property
     def phase(self) -> str:

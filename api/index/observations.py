@@ -20,7 +20,7 @@ from schemas.answers.placements import (
 )
 from schemas.codec.records import Rejected, read, rfc3339
 from schemas.documents.observations import Observed, observation_of
-from schemas.events import NodeChecked, NodeObserved, NodeRegistered, PodObserved
+from schemas.events import NodeChecked, NodeEvent, NodeObserved, NodeRegistered, PodObserved
 from schemas.indices import OBSERVATIONS
 
 Json = dict[str, Any]
@@ -158,7 +158,7 @@ def node_state(cluster: Cluster, node: str, at: datetime, observations: Iterable
 
 def _observed(event: Observed) -> dict[str, str]:
     """When the event was observed, and who reported it."""
-    scheduler = "" if isinstance(event, PodObserved) else event.scheduler
+    scheduler = event.scheduler if isinstance(event, NodeEvent) else ""
     return {"observed_at": rfc3339(event.observed_at), "reported_by": scheduler or "cluster"}
 
 

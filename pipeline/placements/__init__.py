@@ -1,12 +1,12 @@
-"""Which pod is on which node with which devices, since when; observations of pods and nodes; audits of placements.
+"""Which pod is on which node with which devices, since when; what was observed; audits of placements.
 
-    Kafka: attempts, pods, nodes ─▶ process ─▶ input_decoder ─▶ batch_writer ─┬▶ index
+    Kafka: attempts, pods, … ─▶ process ─▶ input_decoder ─▶ batch_writer ─┬▶ index
                                                                  ▲    │       └▶ findings (topic)
                                               what the index     │    ▼
                                               has of a subject ──┘ occupancy_state, audits
 
 ``input_decoder``      pure: a record as an input; records that concern no placement are not decoded
-``subjects``           pure: what inputs are about, a pod or a node, and what is in memory of each
+``subjects``           pure: what inputs are about (a pod, a node, …), and what is in memory of each
 ``occupancy_state``    pure: pods and nodes in memory, and the documents that follow from an input
 ``device_holdings``    pure: which pods hold which device, and which devices to check for overcommitment
 ``observation_dedup``  pure: is an observation a change, or a repetition of the one before?

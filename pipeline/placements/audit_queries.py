@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from pipeline.placements.occupancy_queries import PAGE, StoredPlacement, facts_of, stored
+from pipeline.placements.occupancy_queries import PAGE, PLACEMENT_TIEBREAKERS, StoredPlacement, facts_of, stored
 from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
 from schemas.codec.records import Rejected, read, rfc3339
 from schemas.documents.observations import observation_of
@@ -44,11 +44,15 @@ def latest_placement() -> Search:
 
 def binds_since(since: datetime, after: list[Any] | None = None) -> Search:
     # Only placements with a known bind have an attempt.
-    return page_search(OCCUPANCY, [{"exists": {"field": "attempt_id"}}, _from(since)], "attempt_id", PAGE, after)
+    return page_search(
+        OCCUPANCY, [{"exists": {"field": "attempt_id"}}, _from(since)], PLACEMENT_TIEBREAKERS, PAGE, after
+    )
 
 
 def sightings_since(since: datetime, after: list[Any] | None = None) -> Search:
-    return page_search(OBSERVATIONS, [{"term": {"kind": "pod-observed"}}, _from(since)], "pod_uid", PAGE, after)
+    return page_search(
+        OBSERVATIONS, [{"term": {"kind": "pod-observed"}}, _from(since)], ("cluster", "pod_uid"), PAGE, after
+    )
 
 
 def checks_of(node: NodeKey) -> list[Search]:
@@ -62,7 +66,7 @@ def chosen_without_bind(since: datetime, until: datetime, after: list[Any] | Non
     """Attempts that began in this time, whose filter chose a node, and whose bind is not reported."""
     began = {"range": {"@timestamp": {"gte": rfc3339(since), "lt": rfc3339(until)}}}
     filters = [{"term": {"status": "pending"}}, {"exists": {"field": "chosen"}}, began]
-    return page_search(ATTEMPTS, filters, "attempt_id", PAGE, after, _source=list(_ATTEMPT_FIELDS))
+    return page_search(ATTEMPTS, filters, ("attempt_id",), PAGE, after, _source=list(_ATTEMPT_FIELDS))
 
 
 def placements_on_chosen(chosen: Placed) -> Search:

@@ -5,7 +5,7 @@ The offsets of a batch may be committed when ``take`` has returned. A batch that
 
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -16,11 +16,18 @@ from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.placements import occupancy_queries
 from pipeline.placements.audits import PlacementAudits
 from pipeline.placements.device_holdings import KEPT_AFTER_END
-from pipeline.placements.input_decoder import PlacementInput, input_of
+from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, input_of
 from pipeline.placements.metrics import Metrics
 from pipeline.placements.occupancy_queries import StoredPlacement
 from pipeline.placements.occupancy_state import OccupancyState
-from pipeline.placements.subjects import PodKey, Subject, subject_of
+from pipeline.placements.subjects import (
+    ObservedKey,
+    PodKey,
+    SchedulerKey,
+    Subject,
+    WorkloadKey,
+    subject_of,
+)
 from pipeline.sinks.bulk import Document
 from pipeline.sinks.msearch import Search, pages
 from pipeline.sinks.opensearch import OpenSearchSink
@@ -75,6 +82,7 @@ class BatchWriter:
         """Return when the index and the topics have everything that follows from these aiokafka records."""
         now = datetime.now(UTC)
         inputs = [sourced for record in records if (sourced := await self._read(record, now))]
+        inputs = await self._with_reasons(inputs)
         # Outside the loop: an input that is applied again after a conflict must not be audited twice.
         for sourced in inputs:
             self._audits.observe(sourced.item)
@@ -91,6 +99,8 @@ class BatchWriter:
             inputs = [sourced for sourced in inputs if subject_of(sourced.item) in conflicting]
         # At the end: within a batch a pod that was loaded has to be there when its inputs are applied.
         self._state.trim()
+        for wait in self._state.take_waits():
+            self._metrics.waits[wait.kind].labels(wait.cluster, wait.namespace).observe(wait.seconds)
 
     async def _read(self, record: Any, now: datetime) -> _SourcedInput | None:
         item = input_of(record.value, record.headers, now)
@@ -101,6 +111,17 @@ class BatchWriter:
             return None
         return _SourcedInput(item, record) if item else None
 
+    async def _with_reasons(self, inputs: Sequence[_SourcedInput]) -> list[_SourcedInput]:
+        """The inputs; binds with the reasons that the pod had waited for, as far as the index has them by now."""
+        binds = [each.item for each in inputs if isinstance(each.item, BoundAttempt) and each.item.bind.bound]
+        searches = [occupancy_queries.refusals_before(bind) for bind in binds if bind.pod.uid]
+        answers = await self._index.search(searches) if searches else []
+        reasons = {
+            bind.attempt_id: occupancy_queries.reasons_in(hits)
+            for bind, hits in zip((bind for bind in binds if bind.pod.uid), answers, strict=True)
+        }
+        return [_SourcedInput(_waiting_for(each.item, reasons), each.record) for each in inputs]
+
     async def _dead_letter(self, record: Source, cause: str) -> None:
         logger.warning("dead-lettered %s[%d]@%d: %.500s", record.topic, record.partition, record.offset, cause)
         await self._topics.send([dead_letter(record, cause, datetime.now(UTC))])
@@ -110,6 +131,7 @@ class BatchWriter:
         while some := list(islice(lacking, _MAX_LOADED)):
             await self._load_pods([subject for subject in some if isinstance(subject, PodKey)])
             await self._load_nodes([subject for subject in some if isinstance(subject, NodeKey)])
+            await self._load_observed([each for each in some if isinstance(each, WorkloadKey | SchedulerKey)])
 
     async def _load_pods(self, pods: Sequence[PodKey]) -> None:
         searches: list[Search] = []
@@ -129,6 +151,12 @@ class BatchWriter:
         for node, hits in hits_of.items():
             self._state.load_node(node, occupancy_queries.observed(hits))
         self._metrics.loaded.labels("node").inc(len(nodes))
+
+    async def _load_observed(self, keys: Sequence[ObservedKey]) -> None:
+        answers = await self._index.search([occupancy_queries.observations_of(key) for key in keys]) if keys else []
+        for key, hits in zip(keys, answers, strict=True):
+            self._state.load_observed(key, occupancy_queries.observed(hits))
+            self._metrics.loaded.labels("workload" if isinstance(key, WorkloadKey) else "scheduler").inc()
 
     async def _write(self, documents: Sequence[Document]) -> set[Subject]:
         """Write; returns the pods that another process has written about, whose inputs must be applied again."""
@@ -173,3 +201,9 @@ class BatchWriter:
         self._reported.update(dict.fromkeys(found))
         while len(self._reported) > _MAX_REPORTED:
             self._reported.popitem(last=False)
+
+
+def _waiting_for(item: PlacementInput, reasons: Mapping[str, list[str]]) -> PlacementInput:
+    if isinstance(item, BoundAttempt) and (found := reasons.get(item.attempt_id)):
+        return item.model_copy(update={"waited_for": found})
+    return item

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import Field
 
 from schemas.codec.records import Rejected, decode, decode_value
-from schemas.documents.observations import Observed
+from schemas.documents.observations import OBSERVATION_KINDS, Observed
 from schemas.events import (
     AttemptEvent,
     AttemptRepeated,
@@ -15,11 +15,9 @@ from schemas.events import (
     BindOutcome,
     Count,
     DeviceAllocation,
-    NodeChecked,
-    NodeObserved,
-    NodeRegistered,
+    Moment,
     PickedDevice,
-    PodObserved,
+    PodDescription,
     Request,
     Words,
 )
@@ -30,17 +28,22 @@ class BoundAttempt(AttemptEvent):
     """The fields of an attempt's summary that tell where the pod was bound, with which devices."""
 
     version: Count
+    ended_at: Moment | None = None
     requests: list[Request]
     chosen: str | None = None
     picked_devices: Words = Field(default_factory=list)
     picked: list[PickedDevice] = Field(default_factory=list)
     bind: BindOutcome
+    description: PodDescription | None = None
+    first_judged_at: Moment | None = None
+    waited_for: Words = Field(default_factory=list)
+    """The reasons that the pod's attempts before this one failed for: no summary says them, the index does."""
 
 
 PlacementInput: TypeAlias = BoundAttempt | Observed
 
 _MAX_AHEAD: Final = timedelta(days=1)
-_OBSERVED: Final = frozenset(kind.TYPE for kind in (PodObserved, NodeObserved, NodeRegistered, NodeChecked))
+_OBSERVED: Final = frozenset(kind.TYPE for kind in OBSERVATION_KINDS.values())
 _NO_BIND: Final = b'"bind":null'
 """Can only be the field: inside a text of the JSON its quotes would be escaped."""
 
@@ -88,6 +91,9 @@ def bind_of(attempt: BoundAttempt) -> BindFact:
         attempt.bind.bound,
         attempt.version,
         tuple(_allocations(attempt)) if attempt.bind.bound else (),
+        attempt.first_judged_at,
+        attempt.ended_at,
+        tuple(attempt.waited_for),
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from pipeline.sinks.metrics import IndexMetrics, TopicsMetrics
 
@@ -13,6 +13,20 @@ GAUGES: Final = {
     "holding": "Placements with devices that have not ended.",
 }
 """Gauges whose value is read when ``/metrics`` is requested."""
+
+
+_WAITS: Final = {
+    "placement": "From the creation of a pod, or its first attempt where that is not known, to its bind.",
+    "start": "From the same time to the start of the pod's first container.",
+}
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_WAIT_BUCKETS: Final = (
+    *(0.1, 0.5, 1, 2, 5, 10, 30),
+    *(minutes * _MINUTE for minutes in (1, 2, 5, 10, 30)),
+    *(hours * _HOUR for hours in (1, 3, 6, 12, 24, 72)),
+)
+"""Most pods wait for less than a second, and those that matter for hours."""
 
 
 class Metrics:
@@ -30,13 +44,19 @@ class Metrics:
         )
         self.loaded = Counter(
             "schedulerlog_placements_loaded",
-            "Pods and nodes read back from the index because they were not in memory, by kind: pod, node.",
+            "Read back from the index because they were not in memory, by kind: pod, node, workload, scheduler.",
             ("kind",),
             registry=self.registry,
         )
         self.findings = Counter(
             "schedulerlog_placements_findings", "Findings reported, by finding.", ("finding",), registry=self.registry
         )
+
+        self.waits = {kind: self._wait(kind, about) for kind, about in _WAITS.items()}
+
+    def _wait(self, kind: str, about: str) -> Histogram:
+        name = f"schedulerlog_placements_time_to_{kind}_seconds"
+        return Histogram(name, about, ("cluster", "namespace"), registry=self.registry, buckets=_WAIT_BUCKETS)
 
     def watch(self, name: str, read: Callable[[], float]) -> None:
         """Add one of the ``GAUGES``."""

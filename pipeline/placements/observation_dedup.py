@@ -1,4 +1,6 @@
-"""Is an observation (of a pod, of a node by one scheduler) a change, or a repetition of the one before? Pure.
+"""Is an observation a change, or a repetition of the one before? Pure.
+
+The one before is about the same pod, workload or scheduler, or of the same node by the same scheduler.
 
 What has to be remembered is in the index as well: kept in memory or loaded again, the answer is the same.
 """
@@ -10,7 +12,7 @@ from typing import Final, NamedTuple
 
 from schemas.codec.records import encode_value
 from schemas.documents.observations import Observed
-from schemas.events import NodeRegistered
+from schemas.events import NodeRegistered, ObjectProblem, PodObserved, SchedulerObserved, WorkloadObserved
 
 REMEMBERED: Final = 8
 """Changes of one stream. Observations arrive nearly in order, so the one before is among the latest."""
@@ -27,10 +29,22 @@ class ObservationDigest(NamedTuple):
 def digest_of(event: Observed) -> str:
     """Equal for two observations of the same state, whenever they were made."""
     state = {name: value for name, value in event.__dict__.items() if name != "observed_at"}
+    if isinstance(event, PodObserved):
+        # A problem is reported again and again; only what is wrong is state.
+        state["problems"] = [_without_time(problem) for problem in event.problems]
+    if isinstance(event, WorkloadObserved):
+        state["problem"] = _without_time(event.problem)
+    if isinstance(event, SchedulerObserved):
+        # Every start of a scheduler is another instance with, mostly, the settings of the one before.
+        del state["instance"]
     if isinstance(event, NodeRegistered):
         # A device plugin renews the time in its handshake every 30 seconds; only the step before the time is state.
         state["handshake"] = event.handshake.partition("_")[0].partition(" ")[0]
     return blake2b(encode_value(state), digest_size=16).hexdigest()
+
+
+def _without_time(problem: ObjectProblem) -> tuple[str, str, str]:
+    return problem.reason, problem.message, problem.reported_by
 
 
 class RecentObservations:

@@ -8,13 +8,14 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 
+from pipeline.placements.input_decoder import BoundAttempt
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest
-from pipeline.placements.subjects import PodKey
+from pipeline.placements.subjects import ObservedKey, PodKey, SchedulerKey
 from pipeline.sinks.msearch import Search, by_time, in_indices, page_search
 from schemas.codec.records import Rejected, rfc3339
 from schemas.documents.observations import OBSERVATION_KINDS, Observed, observation_of
 from schemas.documents.placements import placement_of
-from schemas.indices import FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
+from schemas.indices import ATTEMPTS, FINDINGS, NOT_ENDED, OBSERVATIONS, OCCUPANCY
 from summaries.node_history import NodeKey
 from summaries.occupancy import DerivedPlacement
 from summaries.overcommit import Holding
@@ -25,8 +26,11 @@ logger = logging.getLogger(__name__)
 MAX_PLACEMENTS: Final = 16
 """Of one pod name in memory, the latest. Older ones no longer change."""
 PAGE: Final = 1_000
+PLACEMENT_TIEBREAKERS: Final = ("cluster", "namespace", "pod")
+"""Of placements that begin in one instant: a name has one pod at a time. Not all of them have an attempt."""
 _MAX_SCHEDULERS: Final = 4
 """That observe one node: each has observations of its own."""
+_MAX_EPISODES: Final = 100
 _NODE_KINDS: Final = [kind for kind in OBSERVATION_KINDS if kind.startswith("node")]
 
 
@@ -97,6 +101,38 @@ def observations_of_node(node: NodeKey) -> list[Search]:
     ]
 
 
+def observations_of(key: ObservedKey) -> Search:
+    """Of a workload or of all instances of a scheduler."""
+    if isinstance(key, SchedulerKey):
+        terms = [{"kind": "scheduler-observed"}, {"cluster": key.cluster}, {"scheduler": key.name}]
+    else:
+        about = [{"cluster": key.cluster}, {"namespace": key.namespace}, {"workload": key.name}]
+        terms = [{"kind": "workload-observed"}, *about]
+    return in_indices(OBSERVATIONS.alias), _observations(_all(*terms), REMEMBERED)
+
+
+def refusals_before(attempt: BoundAttempt) -> Search:
+    """The failed attempts of the pod before this one; of each episode, which is refused for the same reasons, one."""
+    pod = attempt.pod
+    about = {"cluster": attempt.cluster, "namespace": pod.namespace, "pod": pod.name, "pod_uid": pod.uid}
+    filters: list[Any] = [{"term": {name: value}} for name, value in (about | {"status": "failed"}).items()]
+    filters.append({"range": {"@timestamp": {"lt": rfc3339(attempt.started_at)}}})
+    body = {
+        "query": {"bool": {"filter": filters}},
+        "collapse": {"field": "episode"},
+        "sort": [by_time("desc")],
+        "size": _MAX_EPISODES,
+        "_source": ["reasons"],
+        "track_total_hits": False,
+    }
+    return in_indices(ATTEMPTS.alias), body
+
+
+def reasons_in(hits: Iterable[dict[str, Any]]) -> list[str]:
+    """Every reason of some attempt, sorted."""
+    return sorted({str(reason) for hit in hits for reason in hit["_source"].get("reasons") or ()})
+
+
 def _observations(query: dict[str, Any], size: int) -> dict[str, Any]:
     source = {"_source": ["kind", "digest", "event"], "track_total_hits": False}
     return {"query": query, "sort": [by_time("desc")], "size": size} | source
@@ -107,7 +143,7 @@ def holdings_since(since: datetime, after: list[Any] | None) -> Search:
     # Those that ended lately too: records that arrive late may overlap with them.
     recent = {"bool": {"should": [NOT_ENDED, {"range": {"ended_at": {"gte": rfc3339(since)}}}]}}
     filters = [{"exists": {"field": "devices"}}, recent]
-    return page_search(OCCUPANCY, filters, "attempt_id", PAGE, after, version=True)
+    return page_search(OCCUPANCY, filters, PLACEMENT_TIEBREAKERS, PAGE, after, version=True)
 
 
 def reported_findings(ids: Sequence[str]) -> Search:

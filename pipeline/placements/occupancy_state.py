@@ -1,4 +1,4 @@
-"""The pods and nodes in memory, and the documents that follow from an input. Pure.
+"""The pods, nodes, workloads and schedulers in memory, and the documents that follow from an input. Pure.
 
 Everything else is in the index, in documents that contain the facts they were derived from: ``load_pod`` and
 ``load_node`` read them back, and the state is then as if the subject had never left memory.
@@ -6,7 +6,7 @@ Everything else is in the index, in documents that contain the facts they were d
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
@@ -19,26 +19,40 @@ from pipeline.placements.observation_dedup import ObservationDigest, RecentObser
 from pipeline.placements.occupancy_queries import StoredPlacement
 from pipeline.placements.subjects import (
     DocumentKey,
+    ObservedKey,
     PodKey,
     PodState,
     Subject,
     TrackedNode,
     WrittenDocument,
+    observed_key,
     pod_key_of,
     subject_of,
 )
 from pipeline.sinks.bulk import Document, source
+from schemas.codec.records import Rejected
 from schemas.documents.observations import Observed, observation_document, observation_kind
-from schemas.documents.placements import placement_document
-from schemas.events import FindingReported, NodeRegistered, PodObserved
+from schemas.documents.placements import placement_document, placement_of
+from schemas.events import (
+    FindingReported,
+    NodeChecked,
+    NodeObserved,
+    NodeRegistered,
+    PodObserved,
+    SchedulerObserved,
+    WorkloadObserved,
+)
 from schemas.ids import microseconds
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from summaries.node_history import NodeKey
 from summaries.occupancy import DerivedPlacement, Facts, sighting_of
 from summaries.overcommit import Holding, overcommitted, totals_of
-from summaries.pod_facts import Fact
 
 MAX_PODS: Final = 50_000
+MAX_OBSERVED: Final = 10_000
+"""Workloads and schedulers in memory."""
+MEASURED_WITHIN: Final = timedelta(hours=1)
+"""Waits that ended earlier are not measured: of pods from before the installation, and what is read late."""
 
 
 class DocumentOrigin(NamedTuple):
@@ -48,12 +62,23 @@ class DocumentOrigin(NamedTuple):
     subject: Subject
 
 
+class Wait(NamedTuple):
+    """How long a pod waited, for the histogram of that ``kind``: ``placement`` or ``start``."""
+
+    kind: str
+    cluster: str
+    namespace: str
+    seconds: float
+
+
 class OccupancyState:
     def __init__(self, max_pods: int = MAX_PODS) -> None:
         self.holdings = DeviceHoldings()
         self._max_pods = max_pods
         self._pods: OrderedDict[PodKey, PodState] = OrderedDict()
         self._nodes: dict[NodeKey, TrackedNode] = {}
+        self._observed: OrderedDict[ObservedKey, RecentObservations] = OrderedDict()
+        self._waits: list[Wait] = []
         self._version = 0
 
     def __len__(self) -> int:
@@ -61,7 +86,9 @@ class OccupancyState:
         return len(self._pods)
 
     def lacks(self, subject: Subject) -> bool:
-        return subject not in (self._pods if isinstance(subject, PodKey) else self._nodes)
+        if isinstance(subject, PodKey):
+            return subject not in self._pods
+        return subject not in (self._nodes if isinstance(subject, NodeKey) else self._observed)
 
     def load_pod(
         self,
@@ -74,8 +101,8 @@ class OccupancyState:
         for digest, event in sorted(observations, key=lambda pair: pair[0]):
             pod.recent.remember(digest)
             # The process may have been killed after the observation and before the placement were written.
-            if isinstance(event, PodObserved) and (sighting := sighting_of(event)):
-                pod.facts.add(sighting)
+            if isinstance(event, PodObserved):
+                _learn(pod, event)
         for document in documents:
             if facts := occupancy_queries.facts_of(document):
                 pod.written[DocumentKey(document.index, document.id)] = WrittenDocument(
@@ -83,6 +110,7 @@ class OccupancyState:
                 )
                 for fact in facts:
                     pod.facts.add(fact)
+                _take_over(pod, document)
         self._pods[key] = pod
         self.holdings.put(key, _holdings(pod.facts.placements()))
 
@@ -93,6 +121,12 @@ class OccupancyState:
             state.recent.setdefault(_stream(event), RecentObservations()).remember(digest)
             if isinstance(event, NodeRegistered):
                 state.register(event)
+
+    def load_observed(self, key: ObservedKey, observations: Iterable[tuple[ObservationDigest, Observed]]) -> None:
+        """Take the workload or scheduler as the index has it."""
+        recent = self._observed[key] = RecentObservations()
+        for digest, _ in sorted(observations, key=lambda pair: pair[0]):
+            recent.remember(digest)
 
     def load_holdings(self, documents: Iterable[StoredPlacement]) -> None:
         """Take what pods hold that are not in memory: it counts for overcommitment all the same."""
@@ -110,18 +144,33 @@ class OccupancyState:
         """
         origin = DocumentOrigin(record, subject_of(item))
         if isinstance(item, BoundAttempt):
-            return self._add_fact(pod_key_of(item.cluster, item.pod), bind_of(item), now, origin)
+            return self._apply_bind(item, now, origin)
         if isinstance(item, PodObserved):
             return self._apply_pod(item, now, origin)
+        if isinstance(item, WorkloadObserved | SchedulerObserved):
+            return self._apply_observed(item, origin)
         return self._apply_node(item, origin)
+
+    def _apply_bind(self, item: BoundAttempt, now: datetime, origin: DocumentOrigin) -> list[Document]:
+        key = pod_key_of(item.cluster, item.pod)
+        facts = self._pods[key].facts
+        is_new = facts.add(bind_of(item))
+        is_new |= facts.describe(item.pod.uid, item.description)
+        return self._derive(key, now, origin, is_new=is_new)
 
     def _apply_pod(self, event: PodObserved, now: datetime, origin: DocumentOrigin) -> list[Document]:
         key, digest = pod_key_of(event.cluster, event.pod), digest_of(event)
         is_change = self._pods[key].recent.add(ObservationDigest(event.observed_at, event.id, digest))
         observation = [_observation(event, digest, origin)] if is_change else []
-        return [*observation, *self._add_fact(key, sighting_of(event), now, origin)]
+        return [*observation, *self._derive(key, now, origin, is_new=_learn(self._pods[key], event))]
 
-    def _apply_node(self, event: Observed, origin: DocumentOrigin) -> list[Document]:
+    def _apply_observed(self, event: WorkloadObserved | SchedulerObserved, origin: DocumentOrigin) -> list[Document]:
+        key, digest = observed_key(event), digest_of(event)
+        self._observed.move_to_end(key)
+        is_change = self._observed[key].add(ObservationDigest(event.observed_at, event.id, digest))
+        return [_observation(event, digest, origin)] if is_change else []
+
+    def _apply_node(self, event: NodeRegistered | NodeObserved | NodeChecked, origin: DocumentOrigin) -> list[Document]:
         key, digest = NodeKey(event.cluster, event.node), digest_of(event)
         node = self._nodes[key]
         recent = node.recent.setdefault(_stream(event), RecentObservations())
@@ -132,11 +181,11 @@ class OccupancyState:
             self.holdings.node_changed(key, event.observed_at)
         return [_observation(event, digest, origin)]
 
-    def _add_fact(self, key: PodKey, fact: Fact | None, now: datetime, origin: DocumentOrigin) -> list[Document]:
+    def _derive(self, key: PodKey, now: datetime, origin: DocumentOrigin, *, is_new: bool) -> list[Document]:
+        """The documents to change; ``is_new``: the input added to what is known of the pod."""
         pod = self._pods[key]
         # Kept by their latest input: `trim` drops from the front.
         self._pods.move_to_end(key)
-        is_new = fact is not None and pod.facts.add(fact)
         # The first input of a loaded pod compares the documents even if it adds nothing: an earlier run may have been
         # killed before it wrote all of them.
         if pod.is_written and not is_new:
@@ -144,6 +193,7 @@ class OccupancyState:
         pod.is_written = True
         placements = pod.facts.placements()
         self.holdings.put(key, _holdings(placements))
+        self._measure(pod, placements, now)
         return list(self._changes(pod, placements, now, origin))
 
     def _changes(
@@ -172,6 +222,23 @@ class OccupancyState:
             version = self._next_version(now, pod.written.pop(key).version)
             yield Document(*key, b"", version, origin, is_deletion=True)
 
+    def _measure(self, pod: PodState, placements: Iterable[DerivedPlacement], now: datetime) -> None:
+        for placement in (derived.placement for derived in placements):
+            for kind, at, seconds in (
+                ("placement", placement.bound_at, placement.placement_seconds),
+                ("start", placement.running_at, placement.start_seconds),
+            ):
+                if at is None or seconds is None or (placement.id, kind) in pod.measured:
+                    continue
+                pod.measured.add((placement.id, kind))
+                if now - at <= MEASURED_WITHIN:
+                    self._waits.append(Wait(kind, placement.cluster, placement.pod.namespace, seconds))
+
+    def take_waits(self) -> list[Wait]:
+        """The waits that have become known since the last call, each once."""
+        waits, self._waits = self._waits, []
+        return waits
+
     def _next_version(self, now: datetime, before: int) -> int:
         """A version greater than any the document ever had; by the clock, since a deleted one is not known here."""
         self._version = max(self._version + 1, before + 1, microseconds(now))
@@ -188,6 +255,8 @@ class OccupancyState:
         """Drop the pods without an input for longest. What they hold remains in ``holdings``."""
         while len(self._pods) > self._max_pods:
             self._pods.popitem(last=False)
+        while len(self._observed) > MAX_OBSERVED:
+            self._observed.popitem(last=False)
 
     def nodes_to_load(self) -> list[NodeKey]:
         """Nodes that ``overcommitments`` needs and that are not in memory."""
@@ -207,8 +276,29 @@ def _stream(event: Observed) -> tuple[str, str]:
     return observation_kind(event), getattr(event, "scheduler", "")
 
 
+def _learn(pod: PodState, event: PodObserved) -> bool:
+    """Add what was observed of the pod to what is known of it; True when something of it was new."""
+    sighting = sighting_of(event)
+    is_new = sighting is not None and pod.facts.add(sighting)
+    return pod.facts.describe(event.pod.uid, event.description) or is_new
+
+
+def _take_over(pod: PodState, document: StoredPlacement) -> None:
+    """What a document has besides its facts: the pod's description, and which of its waits were measured."""
+    placement = placement_of(document.id, document.source)
+    if isinstance(placement, Rejected):
+        return
+    pod.facts.describe(placement.pod.uid, placement.description)
+    waits = (("placement", placement.placement_seconds), ("start", placement.start_seconds))
+    pod.measured |= {(placement.id, kind) for kind, seconds in waits if seconds is not None}
+
+
 def _holdings(placements: Iterable[DerivedPlacement]) -> list[Holding]:
-    return [Holding(derived.placement, derived.bind.started_at) for derived in placements if derived.bind]
+    # Without a bind it is what the pod itself says that it holds.
+    return [
+        Holding(derived.placement, derived.bind.started_at if derived.bind else derived.placement.started_at)
+        for derived in placements
+    ]
 
 
 def _observation(event: Observed, digest: str, origin: DocumentOrigin) -> Document:

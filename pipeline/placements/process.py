@@ -1,4 +1,4 @@
-"""``python -m pipeline placements`` as a process: consumes three topics, writes what follows, then commits offsets.
+"""``python -m pipeline placements`` as a process: consumes four topics, writes what follows, then commits offsets.
 
 Audits compare what happened on all nodes and to pods of all partitions, so one process has to read everything: the one
 that holds the lease. Others wait to take over.
@@ -25,12 +25,12 @@ from pipeline.sinks.opensearch import OpenSearchSink, client
 from process.addresses import HostPort
 from process.health import always, serving
 from process.signals import first_of, until_stopped
-from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS
+from schemas.topics import ATTEMPTS, DEAD_LETTERS, FINDINGS, NODES, PODS, SCHEDULERS
 from summaries.placement_audit import Pools
 
 logger = logging.getLogger(__name__)
 
-READ: Final = (ATTEMPTS, PODS, NODES)
+READ: Final = (ATTEMPTS, PODS, NODES, SCHEDULERS)
 MAX_RECORDS: Final = 2_000
 """Of one batch. Each record may be about another pod, which the index has to be searched for."""
 GRACE: Final = timedelta(seconds=5)

@@ -1,11 +1,11 @@
-"""What inputs are about, a pod or a node, and what is kept in memory of each. Pure."""
+"""What inputs are about (a pod, a node, a workload, a scheduler), and what is kept in memory of each. Pure."""
 
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
 from pipeline.placements.observation_dedup import RecentObservations
-from schemas.events import NodeRegistered, PodObserved, PodRef
+from schemas.events import NodeRegistered, PodObserved, PodRef, SchedulerObserved, WorkloadObserved
 from summaries.node_history import NodeKey
 from summaries.occupancy import Facts
 
@@ -24,13 +24,41 @@ class PodKey:
     name: str
 
 
-Subject: TypeAlias = PodKey | NodeKey
+@dataclass(frozen=True, order=True, slots=True)
+class WorkloadKey:
+    cluster: str
+    namespace: str
+    name: str
+    """With its kind: ``Job/train``."""
+
+
+@dataclass(frozen=True, order=True, slots=True)
+class SchedulerKey:
+    """All instances of a scheduler."""
+
+    cluster: str
+    name: str
+
+
+ObservedKey: TypeAlias = WorkloadKey | SchedulerKey
+"""Of these subjects nothing but observations is kept."""
+Subject: TypeAlias = PodKey | NodeKey | ObservedKey
 
 
 def subject_of(item: PlacementInput) -> Subject:
-    if isinstance(item, BoundAttempt | PodObserved):
-        return pod_key_of(item.cluster, item.pod)
-    return NodeKey(item.cluster, item.node)
+    match item:
+        case BoundAttempt() | PodObserved():
+            return pod_key_of(item.cluster, item.pod)
+        case WorkloadObserved() | SchedulerObserved():
+            return observed_key(item)
+        case _:
+            return NodeKey(item.cluster, item.node)
+
+
+def observed_key(event: WorkloadObserved | SchedulerObserved) -> ObservedKey:
+    if isinstance(event, WorkloadObserved):
+        return WorkloadKey(event.cluster, event.namespace, str(event.workload))
+    return SchedulerKey(event.cluster, event.scheduler)
 
 
 def pod_key_of(cluster: str, pod: PodRef) -> PodKey:
@@ -55,6 +83,8 @@ class PodState:
     facts: Facts
     recent: RecentObservations
     written: dict[DocumentKey, WrittenDocument] = field(default_factory=dict)
+    measured: set[tuple[str, str]] = field(default_factory=set)
+    """The waits that were counted: a placement's id, and ``placement`` or ``start``."""
     is_written: bool = False
     """Were the documents compared with the facts since the pod was loaded? An earlier run may have been killed between
     two writes."""

@@ -29,15 +29,15 @@ def by_time(order: str) -> dict[str, Any]:
 
 
 def page_search(
-    index: Index, filters: Sequence[Any], tiebreaker: str, size: int, after: list[Any] | None, **options: Any
+    index: Index, filters: Sequence[Any], tiebreakers: Sequence[str], size: int, after: list[Any] | None, **options: Any
 ) -> Search:
-    """A page of hits by time, and by the keyword ``tiebreaker`` where the time is the same.
+    """A page of hits by time, and by the keywords ``tiebreakers`` where the time is the same.
 
     The page begins behind the hit whose ``sort`` is ``after``; None for the first one. ``options`` go into the body.
     """
     # `search_after` skips hits of equal sort values, so these have to be unique; `_shard_doc`, which would be, exists
     # only from OpenSearch 3.3 on.
-    order = [by_time("asc"), {tiebreaker: {"order": "asc", "unmapped_type": "keyword"}}]
+    order = [by_time("asc"), *({name: {"order": "asc", "unmapped_type": "keyword"}} for name in tiebreakers)]
     body = {"query": {"bool": {"filter": filters}}, "sort": order, "size": size, "track_total_hits": False, **options}
     return in_indices(index.alias), body | ({"search_after": after} if after else {})
 

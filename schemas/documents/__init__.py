@@ -8,6 +8,6 @@ A document has two halves: fields to search by, and the event itself, stored who
 ``findings``      findings
 ``trends``        the counts of a minute
 ``placements``    where a pod was, from when to when
-``observations``  observed states of pods and nodes
-``head``          the fields that all documents about an attempt share
+``observations``  observed states of pods, nodes, workloads and schedulers
+``head``          the fields that several kinds of documents share
 """

@@ -8,11 +8,10 @@ import numpy.typing as npt
 import orjson
 
 from schemas.codec.records import Rejected, read, rfc3339
-from schemas.documents.head import attempt_fields
+from schemas.documents.head import attempt_fields, description_fields
 from schemas.events import (
     AttemptRepeated,
     AttemptSummarized,
-    PodDescription,
     Refusal,
 )
 
@@ -75,7 +74,7 @@ def attempt_document(summary: AttemptSummarized, text: str, value: bytes | None 
     ``value`` is the summary's own JSON where one record has all of it: it is not encoded again.
     """
     return _searched(summary, reasons_of(summary), text) | {
-        **_description_fields(summary.description),
+        **description_fields(summary.description),
         "complete": summary.complete,
         "chosen": summary.chosen,
         "picked_devices": summary.picked_devices,
@@ -85,20 +84,6 @@ def attempt_document(summary: AttemptSummarized, text: str, value: bytes | None 
         "episode_started_at": rfc3339(summary.episode_started_at or summary.started_at),
         "changes": summary.changes,
         "summary": summary if value is None else orjson.Fragment(value),
-    }
-
-
-def _description_fields(description: PodDescription | None) -> dict[str, Any]:
-    """Where the pod comes from, to search and group by. A repetition has them too, in the attempt that it repeats."""
-    if description is None:
-        return {}
-    return {
-        "workload": description.workload or None,
-        "pod_group": description.pod_group or None,
-        "queue": description.queue or None,
-        "priority_class": description.priority_class or None,
-        "service_account": description.service_account or None,
-        "labels": [f"{name}={value}" for name, value in sorted(description.labels.items())],
     }
 
 

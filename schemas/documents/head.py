@@ -1,9 +1,9 @@
-"""The fields that identify an attempt in every document about one."""
+"""The fields that several kinds of documents share: which attempt it is about, and where its pod comes from."""
 
 from typing import Any
 
 from schemas.codec.records import rfc3339
-from schemas.events import AttemptEvent
+from schemas.events import AttemptEvent, PodDescription
 
 
 def attempt_fields(event: AttemptEvent) -> dict[str, Any]:
@@ -16,4 +16,18 @@ def attempt_fields(event: AttemptEvent) -> dict[str, Any]:
         "pod": event.pod.name,
         "pod_uid": event.pod.uid,
         "scheduler": event.scheduler,
+    }
+
+
+def description_fields(description: PodDescription | None) -> dict[str, Any]:
+    """Where the pod comes from, to search and group by."""
+    if description is None:
+        return {}
+    return {
+        "workload": description.workload or None,
+        "pod_group": description.pod_group or None,
+        "queue": description.queue or None,
+        "priority_class": description.priority_class or None,
+        "service_account": description.service_account or None,
+        "labels": [f"{name}={value}" for name, value in sorted(description.labels.items())],
     }

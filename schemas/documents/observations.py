@@ -1,23 +1,29 @@
-"""The documents of what was observed of pods and nodes."""
+"""The documents of what was observed of pods, nodes, workloads and schedulers."""
 
+from collections.abc import Iterable
 from typing import Any, Final, TypeAlias
 
 from schemas.codec.records import Rejected, read, rfc3339
 from schemas.events import (
+    Condition,
     NodeChecked,
     NodeEvent,
     NodeObserved,
     NodeRegistered,
     PodObserved,
+    SchedulerObserved,
+    WorkloadObserved,
 )
 
-Observed: TypeAlias = PodObserved | NodeObserved | NodeRegistered | NodeChecked
+Observed: TypeAlias = PodObserved | NodeObserved | NodeRegistered | NodeChecked | WorkloadObserved | SchedulerObserved
 
 OBSERVATION_KINDS: Final[dict[str, type[Observed]]] = {
     "pod-observed": PodObserved,
     "node-observed": NodeObserved,
     "node-registered": NodeRegistered,
     "node-checked": NodeChecked,
+    "workload-observed": WorkloadObserved,
+    "scheduler-observed": SchedulerObserved,
 }
 
 
@@ -28,36 +34,67 @@ def observation_kind(event: Observed) -> str:
 
 def observation_document(event: Observed, digest: str) -> dict[str, Any]:
     """The document of an observation; its id is the event's id. ``digest`` is equal for two that say the same."""
-    about = _about_node(event) if isinstance(event, NodeEvent) else _about_pod(event)
-    # Without the cluster, which is a field of its own and would be found with everything in it.
-    name = event.key.partition("/")[2]
-    text = " ".join(word for word in (name, *_words(event)) if word)
-    head = {"@timestamp": rfc3339(event.observed_at), "kind": observation_kind(event)}
-    head |= {"cluster": event.cluster, "node": event.node}
-    return head | about | {"digest": digest, "text": text, "event": event}
+    text = " ".join(word for word in (event.key, *_words(event)) if word)
+    head = {"@timestamp": rfc3339(event.observed_at), "kind": observation_kind(event), "cluster": event.cluster}
+    return head | _about(event) | {"digest": digest, "text": text, "event": event}
+
+
+def _about(event: Observed) -> dict[str, Any]:
+    """What it is found by."""
+    match event:
+        case PodObserved():
+            return _about_pod(event)
+        case WorkloadObserved():
+            about = {"namespace": event.namespace, "workload": str(event.workload)}
+            return about | {"problems": [event.problem.reason]}
+        case SchedulerObserved():
+            about = {"scheduler": event.scheduler, "instance": event.instance}
+            return about | {"settings_digest": event.settings_digest}
+        case _:
+            return _about_node(event)
 
 
 def _about_pod(event: PodObserved) -> dict[str, Any]:
     pod = event.pod
-    return {"namespace": pod.namespace, "pod": pod.name, "pod_uid": pod.uid, "phase": event.phase}
+    return {
+        "namespace": pod.namespace,
+        "pod": pod.name,
+        "pod_uid": pod.uid,
+        "node": event.node,
+        "phase": event.phase,
+        "workload": (event.description.workload if event.description else "") or None,
+        "devices": list(dict.fromkeys(each.uuid for each in event.allocations)),
+        "problems": [each.reason for each in event.problems],
+    }
 
 
 def _about_node(event: NodeEvent) -> dict[str, Any]:
     devices = event.uuid if isinstance(event, NodeRegistered) else []
     problems = [each.code for each in event.problems] if isinstance(event, NodeChecked) else []
-    return {"scheduler": event.scheduler, "devices": devices, "problems": problems}
+    return {"node": event.node, "scheduler": event.scheduler, "devices": devices, "problems": problems}
 
 
 def _words(event: Observed) -> list[str]:
     """What free-text search looks at."""
-    if isinstance(event, NodeRegistered):
-        return [event.cause, *sorted(set(event.model)), *event.uuid]
-    if isinstance(event, NodeChecked):
-        return [word for each in event.problems for word in (each.code, each.vendor, each.message)]
-    conditions = [word for each in event.conditions for word in (each.type, each.status, each.reason, each.message)]
-    if isinstance(event, PodObserved):
-        return [event.node, event.phase, "deleted" if event.deleted else "", *conditions]
-    return conditions
+    match event:
+        case NodeRegistered():
+            return [event.cause, *sorted(set(event.model)), *event.uuid]
+        case NodeChecked():
+            return [word for each in event.problems for word in (each.code, each.vendor, each.message)]
+        case WorkloadObserved():
+            return [event.problem.reason, event.problem.message, event.problem.reported_by]
+        case SchedulerObserved():
+            return [event.implementation, event.version, *(f"{name}={text}" for name, text in event.settings.items())]
+        case PodObserved():
+            ended = "deleted" if event.deleted else ""
+            problems = [word for each in event.problems for word in (each.reason, each.message)]
+            return [event.node, event.phase, ended, event.bind_phase, *_condition_words(event.conditions), *problems]
+        case _:
+            return _condition_words(event.conditions)
+
+
+def _condition_words(conditions: Iterable[Condition]) -> list[str]:
+    return [word for each in conditions for word in (each.type, each.status, each.reason, each.message)]
 
 
 def observation_of(document: dict[str, Any]) -> Observed | Rejected:

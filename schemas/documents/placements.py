@@ -1,8 +1,10 @@
 """The documents of the occupancy index: one for each placement of a pod on a node."""
 
+from datetime import datetime
 from typing import Any
 
 from schemas.codec.records import Rejected, read, rfc3339
+from schemas.documents.head import description_fields
 from schemas.placements import PodPlacement
 
 
@@ -12,9 +14,11 @@ def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[s
     devices = list(dict.fromkeys(each.uuid for each in placement.allocations))
     words = [str(placement.pod), placement.node, placement.scheduler, placement.phase, placement.ended_by, *devices]
     words += dict.fromkeys(each.model for each in placement.allocations)
+    description = placement.description
+    words += [description.workload, description.pod_group, description.queue] if description else []
     return {
         "@timestamp": rfc3339(placement.started_at),
-        "ended_at": rfc3339(placement.ended_at) if placement.ended_at else None,
+        "ended_at": _text(placement.ended_at),
         # Null is not indexed, so ``exists`` finds only placements that have one.
         "ended_by": placement.ended_by or None,
         "cluster": placement.cluster,
@@ -27,14 +31,31 @@ def placement_document(placement: PodPlacement, known: dict[str, Any]) -> dict[s
         "phase": placement.phase,
         "devices": devices,
         "allocations": placement.allocations,
+        **description_fields(description),
+        "description": description,
+        "created_at": _text(description.created_at if description else None),
+        "first_judged_at": _text(placement.first_judged_at),
+        "judged_at": _text(placement.judged_at),
+        "bound_at": _text(placement.bound_at),
+        "running_at": _text(placement.running_at),
+        "waited_for": placement.waited_for,
+        "placement_seconds": placement.placement_seconds,
+        "start_seconds": placement.start_seconds,
         "known": known,
         "text": " ".join(word for word in words if word),
     }
 
 
+def _text(at: datetime | None) -> str | None:
+    return rfc3339(at) if at else None
+
+
 def placement_of(document_id: str, document: dict[str, Any]) -> PodPlacement | Rejected:
     """The placement of a document of the occupancy index (its ``_id`` and ``_source``)."""
-    names = ("cluster", "ended_at", "ended_by", "scheduler", "attempt_id", "node", "phase", "allocations")
+    names = (
+        "cluster", "ended_at", "ended_by", "scheduler", "attempt_id", "node", "phase", "allocations", "description",
+        "first_judged_at", "judged_at", "bound_at", "running_at", "waited_for",
+    )  # fmt: skip
     fields = {name: document[name] for name in names if document.get(name) is not None}
     pod = {"namespace": document.get("namespace"), "name": document.get("pod"), "uid": document.get("pod_uid") or ""}
     return read(

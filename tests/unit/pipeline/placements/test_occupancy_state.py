@@ -14,7 +14,7 @@ from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, bind
 from pipeline.placements.observation_dedup import REMEMBERED, ObservationDigest, RecentObservations
 from pipeline.placements.occupancy_queries import StoredPlacement, observed
 from pipeline.placements.occupancy_state import OccupancyState
-from pipeline.placements.subjects import PodKey, subject_of
+from pipeline.placements.subjects import PodKey, SchedulerKey, WorkloadKey, subject_of
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import split
 from schemas.codec.records import Rejected, encode
@@ -83,6 +83,14 @@ class Store:
             state.load_pod(
                 subject, self.of(OCCUPANCY.alias, **about), observed(_hits(self.of(OBSERVATIONS.alias, **about)))
             )
+        elif isinstance(subject, WorkloadKey):
+            found = self.of(OBSERVATIONS.alias, cluster=subject.cluster, workload=subject.name)
+            state.load_observed(subject, observed(_hits(found)))
+        elif isinstance(subject, SchedulerKey):
+            found = self.of(
+                OBSERVATIONS.alias, kind="scheduler-observed", cluster=subject.cluster, scheduler=subject.name
+            )
+            state.load_observed(subject, observed(_hits(found)))
         else:
             state.load_node(
                 subject, observed(_hits(self.of(OBSERVATIONS.alias, cluster=subject.cluster, node=subject.name)))
