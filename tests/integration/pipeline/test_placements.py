@@ -65,7 +65,7 @@ def a_registration(node: int) -> Sent:
         "numa": [0], "healthy": [True],
     }  # fmt: skip
     event = NodeRegistered(
-        node=f"node{node}", observed_at=at(-60), scheduler="hami-scheduler", registered=True, uuid=uuids,
+        cluster="default", node=f"node{node}", observed_at=at(-60), scheduler="hami-scheduler", registered=True, uuid=uuids,
         index=list(range(DEVICES_PER_NODE)), **{name: values * DEVICES_PER_NODE for name, values in same.items()},
     )  # fmt: skip
     return NODES, event
@@ -87,7 +87,7 @@ def bound(ref: PodRef, node: str, uuid: str, seconds: float, memory_mib: int = 1
 
 
 def seen(ref: PodRef, node: str, seconds: float, phase: str = "Running", **fields: Any) -> Sent:
-    return PODS, PodObserved(pod=ref, observed_at=at(seconds), phase=phase, node=node, **fields)
+    return PODS, PodObserved(cluster="default", pod=ref, observed_at=at(seconds), phase=phase, node=node, **fields)
 
 
 def timelines(count: int) -> tuple[list[Sent], dict[tuple[str, str], tuple[Any, ...]]]:

@@ -19,7 +19,21 @@ from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import split
 from schemas.codec.records import Rejected, encode
 from schemas.documents.placements import placement_of
-from schemas.events import BindOutcome, NodeChecked, NodeRegistered, PickedDevice, PodObserved, PodRef
+from schemas.events import (
+    BindOutcome,
+    DeviceAllocation,
+    NodeChecked,
+    NodeRegistered,
+    ObjectProblem,
+    Owner,
+    PickedDevice,
+    PodDescription,
+    PodObserved,
+    PodRef,
+    SchedulerObserved,
+    WorkloadObserved,
+)
+from schemas.events.observations import settings_digest_of
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from summaries.node_history import NodeKey
 from tests.support.builders.events import a_repetition, a_request, a_summary
@@ -161,6 +175,120 @@ def test_registrations_of_two_schedulers_and_checks_are_observed_separately() ->
     assert len(taken([a_registration(0), other, checked, a_registration(3)]).of(OBSERVATIONS.alias)) == 3
 
 
+def a_failure(seconds: float, message: str = "exceeded quota", name: str = "train", **fields: Any) -> WorkloadObserved:
+    problem = ObjectProblem(reason="FailedCreate", message=message, at=at(seconds), reported_by="job-controller")
+    job = Owner(kind="Job", name=name)
+    plain: dict[str, Any] = {"cluster": "default", "namespace": "llm", "workload": job, "observed_at": at(seconds)}
+    return WorkloadObserved.model_validate(plain | {"problem": problem} | fields)
+
+
+def settings_of(seconds: float, policy: str, **fields: Any) -> SchedulerObserved:
+    plain: dict[str, Any] = {"cluster": "default", "scheduler": "hami-scheduler", "observed_at": at(seconds)}
+    digest = settings_digest_of("HAMi", "2.10.0", {"policy": policy})
+    facts = {"settings": {"policy": policy}, "settings_digest": digest}
+    return SchedulerObserved.model_validate(plain | facts | fields)
+
+
+def test_a_workload_that_fails_again_for_the_same_cause_is_observed_once() -> None:
+    inputs = [a_failure(0), a_failure(10), a_failure(20, "denied by a webhook"), a_failure(5, name="other")]
+    store = taken(inputs)
+    assert sorted(each.source["text"] for each in store.of(OBSERVATIONS.alias)) == [
+        "default/llm/Job/other FailedCreate exceeded quota job-controller",
+        "default/llm/Job/train FailedCreate denied by a webhook job-controller",
+        "default/llm/Job/train FailedCreate exceeded quota job-controller",
+    ]
+
+
+def test_a_scheduler_that_starts_again_is_observed_when_its_settings_have_changed() -> None:
+    inputs: list[PlacementInput] = [
+        settings_of(0, "binpack", instance="pod-1"),
+        settings_of(60, "binpack", instance="pod-2"),
+        settings_of(120, "spread", instance="pod-3"),
+        settings_of(120, "binpack", cluster="west"),
+    ]
+    store = taken(inputs)
+    assert [(each.source["cluster"], each.source["instance"]) for each in store.of(OBSERVATIONS.alias)] in (
+        [("default", "pod-3"), ("west", ""), ("default", "pod-1")],
+        [("west", ""), ("default", "pod-3"), ("default", "pod-1")],
+    )
+
+
+def test_a_problem_of_a_pod_that_is_reported_again_is_no_change() -> None:
+    def broken(seconds: float) -> PodObserved:
+        problem = ObjectProblem(reason="CreateContainerError", message="no device", at=at(seconds))
+        return seen(seconds, "Pending", problems=[problem])
+
+    assert len(taken([broken(1), broken(2), seen(3)]).of(OBSERVATIONS.alias)) == 2
+
+
+CARRIED = DeviceAllocation(uuid="GPU-1", container="worker", memory_mib=20480, cores_percent=25)
+
+
+def test_a_pod_from_before_the_installation_holds_the_devices_that_it_carries() -> None:
+    state = OccupancyState()
+    store = taken([a_registration(-9, memory_mib=30000), seen(0, allocations=[CARRIED])], state=state)
+    (document,) = store.of(OCCUPANCY.alias)
+    placement = placement_of(document.id, document.source)
+    assert not isinstance(placement, Rejected)
+    assert (placement.attempt_id, placement.allocations) == ("", [CARRIED])
+    # It counts together with what a scheduler of ours places beside it, also after a restart.
+    taken([bound(5, pod=a_pod("b", "u2"))], store, state)
+    (finding,) = state.overcommitments(at(40))
+    assert (finding.pod.name, finding.numbers["memory_held_mib"]) == ("b", 40960)
+    assert "no bind is known" in finding.evidence[0]
+    again = OccupancyState()
+    again.load_holdings(store.of(OCCUPANCY.alias))
+    assert len(again.holdings) == 2
+
+
+def test_pods_that_overcommit_a_device_without_any_attempt_are_no_finding() -> None:
+    state = OccupancyState()
+    other = seen(1, pod=a_pod("b", "u2"), allocations=[CARRIED])
+    taken([a_registration(-9, memory_mib=30000), seen(0, allocations=[CARRIED]), other], state=state)
+    assert state.overcommitments(at(40)) == []
+
+
+DESCRIPTION = PodDescription(created_at=at(-90), owners=[Owner(kind="Job", name="train")])
+
+
+def waits(state: OccupancyState) -> list[tuple[str, str, float]]:
+    return [(wait.kind, wait.namespace, wait.seconds) for wait in state.take_waits()]
+
+
+def test_every_wait_is_measured_once_whatever_is_read_again() -> None:
+    store, state = Store(), OccupancyState()
+    soon = at(60)
+    placed = bound(0, description=DESCRIPTION)
+    started = seen(30, started_at=at(20), description=DESCRIPTION)
+    for item in (placed, placed, started, seen(40, "Succeeded", started_at=at(20))):
+        if state.lacks(subject_of(item)):
+            store.load(state, item)
+        store.write(state.apply(item, soon))
+    assert waits(state) == [("placement", "llm", 90), ("start", "llm", 110)]
+    restarted = OccupancyState()
+    for item in (placed, started):
+        if restarted.lacks(subject_of(item)):
+            store.load(restarted, item)
+        restarted.apply(item, soon)
+    assert waits(restarted) == []
+
+
+def test_waits_that_ended_long_ago_are_not_measured() -> None:
+    state = OccupancyState()
+    taken([seen(0, description=DESCRIPTION, started_at=at(0))], state=state)
+    assert waits(state) == []
+
+
+def test_what_is_known_of_a_pod_before_it_is_bound_is_in_its_placement() -> None:
+    store = taken([seen(0, "Pending", "", description=DESCRIPTION), bound(9, waited_for=["NumaNotFit"])])
+    (document,) = store.of(OCCUPANCY.alias)
+    assert (document.source["workload"], document.source["placement_seconds"]) == ("Job/train", 99)
+    assert (document.source["waited_for"], document.source["first_judged_at"]) == (
+        ["NumaNotFit"],
+        "2026-11-21T23:59:38.000000Z",
+    )
+
+
 def test_two_pods_on_one_device_are_one_finding_once_the_node_is_known() -> None:
     state = OccupancyState()
     inputs: list[PlacementInput] = [a_registration(-9, memory_mib=30000), bound(0), bound(5, pod=a_pod("b", "u2"))]
@@ -194,9 +322,22 @@ def test_pods_without_an_input_for_longest_leave_memory_and_are_loaded_again() -
 PODS = st.sampled_from([a_pod(), a_pod(uid="u2"), a_pod("b", "u3")])
 NODES = st.sampled_from(["node1", "node2"])
 SECONDS = st.integers(0, 60)
+DESCRIPTIONS = st.sampled_from([None, DESCRIPTION, PodDescription(queue="team-a")])
 INPUT = st.one_of(
-    st.builds(bound, SECONDS, NODES, PODS),
-    st.builds(seen, SECONDS, st.sampled_from(["Running", "Failed"]), NODES, PODS, deleted=st.booleans()),
+    st.builds(bound, SECONDS, NODES, PODS, description=DESCRIPTIONS),
+    st.builds(
+        seen,
+        SECONDS,
+        st.sampled_from(["Running", "Failed"]),
+        NODES,
+        PODS,
+        deleted=st.booleans(),
+        description=DESCRIPTIONS,
+        allocations=st.sampled_from([[], [CARRIED]]),
+        started_at=st.sampled_from([None, at(3)]),
+    ),
+    st.builds(a_failure, SECONDS, st.sampled_from(["quota", "webhook"])),
+    st.builds(settings_of, SECONDS, st.sampled_from(["binpack", "spread"])),
     st.builds(a_registration, SECONDS, memory_mib=st.integers(1, 2)),
 )
 
@@ -206,7 +347,7 @@ def in_order(inputs: Sequence[PlacementInput]) -> list[PlacementInput]:
     latest: dict[Any, datetime] = {}
     kept = []
     for item in inputs:
-        if isinstance(item, PodObserved | NodeRegistered):
+        if not isinstance(item, BoundAttempt):
             if item.observed_at < latest.setdefault(subject_of(item), item.observed_at):
                 continue
             latest[subject_of(item)] = item.observed_at
