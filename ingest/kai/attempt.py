@@ -23,6 +23,21 @@ class DeviceChange:
 
 
 @dataclass(slots=True)
+class ReturnedMemory:
+    """A device that a later session shows with less memory allocated than an earlier one left there."""
+
+    node: str
+    group: str
+    expected_mib: int
+    """Allocated before the earlier session's placement, and what that pod got."""
+    allocated_mib: int
+    """As the later session shows it."""
+    total_mib: int | None
+    lines: list[str]
+    """Of the placement, and of the later look."""
+
+
+@dataclass(slots=True)
 class JudgedNode:
     score: float = 0.0
     is_gpu_refused: bool = False
@@ -38,6 +53,12 @@ class JudgedNode:
     """GPUs of the node, shared or not; 0 where the log does not count them."""
     fitting: list[str] = field(default_factory=list)
     """Groups of the devices that had enough free memory."""
+    checks: dict[str, dict[str, bool]] = field(default_factory=dict)
+    """By group, what the lines of the patch say was checked of the device."""
+
+    def note_checks(self, group: str, checks: Mapping[str, bool]) -> None:
+        if checks:
+            self.checks.setdefault(group, {}).update(checks)
 
 
 @dataclass(slots=True)
@@ -55,6 +76,8 @@ class KaiAttempt:
     job_requested: Gpus | None = None
     memory_mib: int | None = None
     """Requested on each device."""
+    required_devices: int = 0
+    """How many devices it needs, as a line of the patch says; 0 where none does."""
     nodes: dict[str, JudgedNode] = field(default_factory=dict)
     """The latest walk over the nodes."""
     first_nodes: dict[str, JudgedNode] | None = None
@@ -71,6 +94,7 @@ class KaiAttempt:
     """KAI did not take the choice back."""
     fit_error: FitError | None = None
     changes: list[DeviceChange] = field(default_factory=list)
+    returned: list[ReturnedMemory] = field(default_factory=list)
     bind_error: str = ""
     bind_failed_at: datetime | None = None
     has_tags: bool = False

@@ -33,7 +33,7 @@ SCHEDULER: Final = "kai-scheduler"
 SOURCE: Final = "kai-log"
 
 # Bytes that a row and a node take in JSON, estimated from above: records are cut by them before they are encoded.
-_ROW_BYTES: Final = 4
+_ROW_BYTES: Final = 8
 _NODE_BYTES: Final = 64
 
 
@@ -101,7 +101,18 @@ def _device_columns(nodes: list[NodeVerdict]) -> dict[str, Any]:
         "devices": [node.device_count for node in nodes],
         "rows": [len(node.verdicts) for node in nodes],
         "verdict": list(map(codes.__getitem__, rows)),
-    }
+    } | (_checks(nodes) if any(node.checks for node in nodes) else {})
+
+
+def _checks(nodes: list[NodeVerdict]) -> dict[str, Any]:
+    """The distinct results of checks, and for each row its index in them; -1 for a device without any."""
+    table: dict[tuple[tuple[str, bool], ...], int] = {}
+    column = []
+    for node in nodes:
+        for group in node.shared.groups:
+            checked = tuple(sorted(node.checks.get(group, {}).items()))
+            column.append(table.setdefault(checked, len(table)) if checked else -1)
+    return {"checks": [dict(checked) for checked in table], "check": column}
 
 
 def _nodes_judged(head: dict[str, Any], nodes: list[NodeVerdict]) -> Iterator[NodesJudged]:

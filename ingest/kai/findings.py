@@ -1,4 +1,11 @@
-"""Findings: placements that count on memory which others still hold, and devices that changed during an attempt."""
+"""What the numbers of the log contradict.
+
+=========================  ==========================================================================
+``ReleasingMemoryCounted`` a placement that counts on memory which others still hold
+``MemoryChanged``          a device that changed during an attempt
+``MemoryReturned``         memory that a session gave to a pod, and that a later one counts as free
+=========================  ==========================================================================
+"""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -8,6 +15,7 @@ from schemas.events import FindingReported
 
 RELEASING_MEMORY_COUNTED: Final = "ReleasingMemoryCounted"
 MEMORY_CHANGED: Final = "MemoryChanged"
+MEMORY_RETURNED: Final = "MemoryReturned"
 
 
 def findings_of(head: dict[str, Any], attempt: KaiAttempt) -> Iterator[FindingReported]:
@@ -19,6 +27,15 @@ def findings_of(head: dict[str, Any], attempt: KaiAttempt) -> Iterator[FindingRe
         yield FindingReported(
             **head, finding=MEMORY_CHANGED, found_at=change.time, node=change.node, device=change.group,
             numbers=_change_numbers(change), evidence=change.lines,
+        )  # fmt: skip
+    for returned in attempt.returned:
+        yield FindingReported(
+            **head, finding=MEMORY_RETURNED, found_at=attempt.started_at, node=returned.node, device=returned.group,
+            numbers=_known({
+                "memory_allocated_expected_mib": returned.expected_mib,
+                "memory_allocated_after_mib": returned.allocated_mib,
+                "memory_total_mib": returned.total_mib,
+            }), evidence=returned.lines,
         )  # fmt: skip
 
 
@@ -37,6 +54,8 @@ def _releasing_counted(head: dict[str, Any], attempt: KaiAttempt, group: str) ->
         "memory_total_mib": device.total_mib, "memory_allocated_mib": device.allocated_mib,
         "memory_releasing_mib": device.releasing_mib, "memory_requested_mib": requested,
         "memory_available_mib": free, "is_waiting": int(attempt.is_pipelined),
+        # What KAI calls available: total - allocated + releasing.
+        "memory_available_with_releasing_mib": None if free is None else free + device.releasing_mib,
     }  # fmt: skip
     yield FindingReported(
         **head, finding=RELEASING_MEMORY_COUNTED, found_at=attempt.last_line_at, node=attempt.chosen, device=group,

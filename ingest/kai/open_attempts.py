@@ -14,6 +14,7 @@ from ingest.kai.attempt import KaiAttempt
 from ingest.kai.devices import SharedDeviceStates
 from ingest.kai.events import events_of, is_complete
 from ingest.kai.grammar import ParsedMessage
+from ingest.kai.placements import PlacedMemories
 from ingest.kai.session import Session
 from ingest.kai.states import StateMemo
 from ingest.node_states import EmittedStates, SavedEmittedStates
@@ -31,6 +32,7 @@ class SessionMemory:
     """Oldest first."""
     tag_context: tags.TagContext = field(default_factory=tags.TagContext)
     states: SavedEmittedStates = field(default_factory=EmittedStates)
+    placed: PlacedMemories = field(default_factory=PlacedMemories)
 
 
 class OpenSessions:
@@ -81,6 +83,8 @@ class OpenSessions:
             self._finish(attempt, session, states)
 
     def _finish(self, attempt: KaiAttempt, session: Session, states: StateMemo) -> None:
+        self.memory.placed.compare(attempt)
+        self.memory.placed.remember(attempt)
         self.finished.extend(events_of(attempt, self._cluster, states, self.memory.states, session.node_count))
         if is_complete(attempt):
             self.counts.attempts_complete += 1
@@ -97,4 +101,4 @@ class OpenSessions:
         """Finish all attempts as far as they are known, and forget them."""
         while self.memory.sessions:
             self._finish_session(self.memory.sessions.pop(0))
-        self.memory = SessionMemory(states=self.memory.states)
+        self.memory = SessionMemory(states=self.memory.states, placed=self.memory.placed)

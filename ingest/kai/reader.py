@@ -22,7 +22,7 @@ from schemas.events import DEFAULT_CLUSTER, Event
 
 MAX_LONG_TEXT: Final = 256 * 1024
 """Bytes of one message over all its lines."""
-VERSION: Final = 4
+VERSION: Final = 5
 """Of the saved state; to be raised when a field of it changes."""
 
 

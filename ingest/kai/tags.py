@@ -6,6 +6,7 @@ looked up by name, in any order and spelling (``Total=40900``, ``TotalMemory: <4
 """
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -24,6 +25,12 @@ _DEVICE: Final = re.compile(r"GPU(?: group)? <(?P<group>[^>]*)>")
 _FIELD: Final = re.compile(r"(?P<name>[A-Za-z][A-Za-z ]*?) ?[=:] ?<?(?P<value>-?\d+|true|false|\[[^\]]*\])")
 _FIRST_LINE: Final = re.compile(GRAMMAR["tags"]["filter_begins"])
 _POD: Final = re.compile(GRAMMAR["tags"]["allocated"])
+_OF_TAG: Final[Mapping[str, Mapping[str, str]]] = GRAMMAR["tags"]["of_tag"]
+_CHECKS: Final = ("fits", "enough_resources", "enough_idle", "in_use", "not_all_released", "allocatable",
+                  "will_be_releasing")  # fmt: skip
+"""Fields that say whether something holds of a device."""
+_KIND: Final = re.compile(r"\b(?P<whole>whole)|shared\b", re.IGNORECASE)
+_LIST: Final = re.compile(r"[^\s,\[\]<>]+")
 _NAMES: Final = {name: field for field, names in GRAMMAR["tags"]["names"].items() for name in names}
 
 
@@ -50,6 +57,18 @@ class TaggedLine:
     def is_true(self, name: str) -> bool:
         return self.fields.get(name) == "true"
 
+    def names(self, name: str) -> list[str]:
+        """The entries of a list, as ``[grp-0 grp-1]``."""
+        return _LIST.findall(self.fields.get(name, ""))
+
+    def checks(self) -> dict[str, bool]:
+        """What the line says was checked of its device, by name."""
+        values = {name: self.fields.get(name) for name in _CHECKS}
+        found = {name: value == "true" for name, value in values.items() if value in ("true", "false")}
+        if self.tag == "GPU_SELECT" and (kind := _KIND.search(self.text)):
+            found["whole_device"] = kind["whole"] is not None
+        return found
+
 
 def parse_tagged(text: str) -> TaggedLine | None:
     """A tagged line with its fields under our names; None for a line with none of the six tags."""
@@ -57,15 +76,21 @@ def parse_tagged(text: str) -> TaggedLine | None:
     if line is None or f"[{line['tag']}]" not in TAGS:
         return None
     device = _DEVICE.search(line["rest"])
-    rest = line["rest"][device.end() :] if device else line["rest"]
+    rest = line["rest"][: device.start()] + line["rest"][device.end() :] if device else line["rest"]
     # "UsedMemory != 0: true" is a condition, not the number of a field: it must not be read as UsedMemory.
     pairs = _FIELD.finditer(re.sub(r"!= ?0", "NotZero", rest))
     fields: dict[str, str] = {}
     for pair in pairs:
-        name = _NAMES.get(re.sub(r"[^a-z]", "", pair["name"].lower()))
-        if name:
-            fields.setdefault(name, pair["value"])
+        if name := _name_of(pair["name"]):
+            fields.setdefault(_OF_TAG.get(line["tag"], {}).get(name, name), pair["value"])
     return TaggedLine(line["tag"], line["node"] or "", device["group"] if device else "", fields, text)
+
+
+def _name_of(text: str) -> str:
+    """Our name of a field, also behind other words (``shared EnoughIdle``); empty where there is none."""
+    words = text.lower().split(" ")
+    spelled = (re.sub(r"[^a-z]", "", "".join(words[start:])) for start in range(len(words)))
+    return next((_NAMES[name] for name in spelled if name in _NAMES), "")
 
 
 def begins_walk(line: TaggedLine) -> bool:
@@ -91,6 +116,8 @@ def apply(session: Session, context: TagContext, line: TaggedLine, time: datetim
         _allocated(session, attempt, line, time)
     elif line.group:
         _device(attempt, session.node(attempt, line.node), line, time)
+    else:
+        _whole_node(attempt, session.node(attempt, line.node), line)
     return True
 
 
@@ -104,6 +131,20 @@ def _begin(session: Session, context: TagContext, line: TaggedLine, time: dateti
     context.pods[line.node] = pod
     session.node(attempt, line.node)
     return True
+
+
+def _whole_node(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine) -> None:
+    """A line about a walk's result: the devices that passed the filter, or those that were selected."""
+    attempt.required_devices = line.number("required") or attempt.required_devices
+    if "filtered" in line.fields:
+        _note_members(node, "filtered", line.names("filtered"))
+    if line.tag == "GPU_SELECT" and "groups" in line.fields:
+        _note_members(node, "selected", line.names("groups"))
+
+
+def _note_members(node: JudgedNode, check: str, groups: Sequence[str]) -> None:
+    for group in node.devices:
+        node.note_checks(group, {check: group in groups})
 
 
 def _device(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine, time: datetime) -> None:
@@ -121,8 +162,11 @@ def _device(attempt: KaiAttempt, node: JudgedNode, line: TaggedLine, time: datet
                 setattr(known, name, getattr(now, name))
         # A check that counts releasing memory is better evidence than one that doesn't.
         known.line = now.line if now.releasing_mib else known.line or now.line
-    if "fits" in line.fields and line.tag in ("GPU_FILTER", "RESOURCE_CHECK"):
-        _note_fit(node, line.group, fits=line.is_true("fits"))
+    node.note_checks(line.group, line.checks())
+    attempt.required_devices = line.number("required") or attempt.required_devices
+    decides = {"GPU_FILTER": "fits", "RESOURCE_CHECK": "enough_resources"}.get(line.tag, "")
+    if decides in line.fields:
+        _note_fit(node, line.group, fits=line.is_true(decides))
 
 
 def _note_fit(node: JudgedNode, group: str, *, fits: bool) -> None:
@@ -143,12 +187,15 @@ def _note_change(
 
 def _allocated(session: Session, attempt: KaiAttempt, line: TaggedLine, time: datetime) -> None:
     node = session.node(attempt, line.node)
-    groups = line.fields.get("groups", "").strip("[]").replace(",", " ").split()
+    groups = line.names("groups")
+    if "filtered" in line.fields:
+        _note_members(node, "filtered", line.names("filtered"))
     # The line has one set of numbers: with several groups it is unknown whose they are.
     if len(groups) == 1 and "allocated" in line.fields:
         _device(attempt, node, TaggedLine(line.tag, line.node, groups[0], line.fields, line.text), time)
     attempt.is_allocation_over = True
     if line.is_true("success"):
+        _note_members(node, "selected", groups)
         node.is_taken = attempt.is_committed = True
         attempt.chosen, attempt.groups = line.node, groups
         attempt.is_pipelined = line.is_true("pipelined")

@@ -3,6 +3,7 @@
 KAI gives no reason for a device; where the memory of a device is known, the reason follows from it.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -27,6 +28,8 @@ class NodeVerdict(NamedTuple):
     verdicts: list[str]
     device_count: int
     refusal: Refusal | None
+    checks: Mapping[str, Mapping[str, bool]]
+    """By device, what was checked of it."""
 
 
 def node_verdicts(attempt: KaiAttempt, request: Request, states: StateMemo) -> list[NodeVerdict]:
@@ -38,7 +41,8 @@ def request_of(attempt: KaiAttempt) -> Request:
     """The pod's request. KAI names no container and prints a request for an amount of memory as 0 GPUs."""
     requested = attempt.requested if attempt.requested and attempt.requested.devices else None
     requests_memory = attempt.memory_mib is not None or bool(attempt.job_requested and attempt.job_requested.devices)
-    count = requested.devices if requested else int(requests_memory)
+    groups = max(attempt.required_devices, len(attempt.groups), 1) if requests_memory else 0
+    count = requested.devices if requested else groups
     share = round(requested.share * 100) if requested and requested.share < 1 else None
     memory = attempt.memory_mib if share is None else None
     is_whole = requested is not None and share is None and memory is None
@@ -66,7 +70,8 @@ def _node_verdict(attempt: KaiAttempt, name: str, node: JudgedNode, request: Req
     count = max(node.device_count, len(shared.groups))
     refusal = _refusal(node, verdicts, count) if is_refused else None
     verdict = PICKED if is_chosen else REFUSED if is_refused else FITS
-    return NodeVerdict(name, verdict, node.score if not is_refused else 0.0, shared, verdicts, count, refusal)
+    score = 0.0 if is_refused else node.score
+    return NodeVerdict(name, verdict, score, shared, verdicts, count, refusal, node.checks)
 
 
 def _is_unsuccessful(node: JudgedNode, attempt: KaiAttempt) -> bool:

@@ -104,6 +104,7 @@ class DeviceLog(Answer):
     )
     memory_requested_mib: int | None = Field(description="Of this device, where a log says it for each of them.")
     cores_requested_percent: int | None
+    checks: dict[str, bool] = Field(description="What its scheduler checked of it, where a log says it.")
 
 
 class FullSchedulerLog(SchedulerLog):

@@ -49,6 +49,8 @@ class DeviceRow(NamedTuple):
     memory_requested_mib: int | None = None
     """Of this device, where the source says it for each of them."""
     cores_requested_percent: int | None = None
+    checks: dict[str, bool] = {}  # noqa: RUF012  a named tuple's default, which nobody changes
+    """What the source says it checked of the device, by name."""
 
 
 class DevicesJudged(AttemptEvent):
@@ -98,6 +100,13 @@ class DevicesJudged(AttemptEvent):
     """What was requested of the row's device; -1 where the source does not say it. Empty where ``request`` says it."""
     cores_requested_percent: Integers = Field(default_factory=list, validate_default=True)
     """In the same way."""
+    checks: list[dict[str, Flag]] = Field(default_factory=list)
+    """The table behind ``check``: what the scheduler checked of a device, by name, and whether it held. KAI's:
+    ``fits``, ``in_use``, ``enough_resources`` (memory that is being released counts), ``enough_idle`` (it does not),
+    ``not_all_released``, ``allocatable``, ``will_be_releasing``, ``whole_device``, ``filtered`` (it is in the list of
+    those that fit), ``selected``."""
+    check: Codes = Field(default_factory=list, validate_default=True)
+    """Index into ``checks``; -1 where the source says none of the row. Empty where it says none of any row."""
 
     @model_validator(mode="after")
     def _columns_agree(self) -> Self:
@@ -117,6 +126,9 @@ class DevicesJudged(AttemptEvent):
             check_lengths({"device": self.device}, len(self.verdict))
             if self.device.min() < 0:
                 raise ValueError("device is a position, never negative")
+        if len(self.check):
+            check_lengths({"check": self.check}, len(self.verdict))
+            check_codes({"check": (self.check, len(self.checks))})
         for name in _PRINTED:
             if len(column := getattr(self, name)):
                 check_lengths({name: column}, len(self.verdict))
@@ -133,6 +145,7 @@ class DevicesJudged(AttemptEvent):
         verdicts = iter(self.verdict.tolist())
         columns = [getattr(self, name) for name in _PRINTED]
         printed = zip(*(column if len(column) else repeat(NOT_REPORTED) for column in columns), strict=False)
+        checks = iter(self.check.tolist() if len(self.check) else ())
         positions = iter(self.device.tolist()) if self.device.size else None
         per_node = zip(self.nodes, self.revision.tolist(), self.rows.tolist(), strict=True)
         for node, revision, rows in per_node:
@@ -142,7 +155,10 @@ class DevicesJudged(AttemptEvent):
                 index, memory, cores = map(_reported, next(printed))
                 row = _row(node, self.verdicts[code], state, device)
                 known = index if row.device_index is None else row.device_index
-                yield row._replace(device_index=known, memory_requested_mib=memory, cores_requested_percent=cores)
+                checked = self.checks[code] if (code := next(checks, -1)) >= 0 else {}
+                yield row._replace(
+                    device_index=known, memory_requested_mib=memory, cores_requested_percent=cores, checks=checked
+                )
 
 
 def _row(node: str, verdict: str, state: NodeStateChanged | None, device: int) -> DeviceRow:

@@ -19,7 +19,8 @@ class FindingReported(AttemptEvent):
 
     finding: str
     """``ReleasingMemoryCounted``: the device fits only with memory that other pods have not released yet.
-    ``MemoryChanged``: the device's numbers changed between judging and allocation. ``Imbalance``: the judged devices
+    ``MemoryChanged``: the device's numbers changed between judging and allocation. ``MemoryReturned``: a later session
+    of the scheduler counts memory as free that an earlier one gave to a pod. ``Imbalance``: the judged devices
     and the published ones do not add up. ``Overcommitted``: more of the device was allocated than it had left.
     ``BoundElsewhere``, ``BoundWithoutChoice``: the bind is not what the filter decided. ``BoundNowhere``: a bind was
     reported and the cluster does not show it. ``BindUnreported``: the cluster shows a bind that no scheduler reported.

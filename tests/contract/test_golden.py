@@ -159,6 +159,7 @@ def test_devices_judged_says_why_each_device_was_refused() -> None:
         slots_used=3,
         device_index=2,
         memory_requested_mib=20480,
+        checks={"enough_idle": False, "enough_resources": False},
     )
     assert (event.request.count, event.request.memory_mib, event.request.cores_percent) == (2, 20480, 20)
 
@@ -203,7 +204,7 @@ def test_verdicts_without_a_state_are_still_verdicts() -> None:
         ("node2", "not reached"),
     ]
     assert {value for row in rows for value in (row.uuid, row.model)} == {""}
-    assert {value for row in rows for value in row[4:]} == {None}
+    assert {value for row in rows for value in row[4:-1]} == {None}
 
 
 def nodes_of(event: NodesJudged | AttemptSummarized) -> dict[str, tuple[str, str]]:

@@ -127,6 +127,7 @@ def test_the_tags_of_the_patch_give_an_audit_finding() -> None:
     assert finding.numbers == {
         "memory_total_mib": 40900, "memory_allocated_mib": 35000, "memory_releasing_mib": 30000,
         "memory_requested_mib": 30000, "memory_available_mib": 5900, "is_waiting": 1,
+        "memory_available_with_releasing_mib": 35900,
     }  # fmt: skip
     assert finding.evidence[0].startswith("[RESOURCE_CHECK] Node <gpu-0>: GPU <grp-0>")
     (attempt,) = summaries(events)

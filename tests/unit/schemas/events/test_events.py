@@ -310,16 +310,22 @@ def test_each_row_is_a_device_of_the_state_in_order() -> None:
         ("node2", "GPU-node2-0", "CardTimeSlicingExhausted"),
         ("node2", "GPU-node2-1", "NumaNotFit"),
     ]
-    assert rows[0][3:] == ("NVIDIA A100-SXM4-80GB", 0, 81920, 1024, 100, 10, 10, 1, 0, None, None)
+    assert rows[0][3:] == ("NVIDIA A100-SXM4-80GB", 0, 81920, 1024, 100, 10, 10, 1, 0, None, None, {})
 
 
 def test_a_row_has_what_a_log_prints_of_its_device() -> None:
     event = devices_judged(["node1"], each=2, verdict=[0, 1]).model_copy(
-        update={"printed_index": np.array([6, -1]), "memory_requested_mib": np.array([20480, -1])}
+        update={
+            "printed_index": np.array([6, -1]),
+            "memory_requested_mib": np.array([20480, -1]),
+            "checks": [{"enough_idle": False}],
+            "check": np.array([0, -1]),
+        }
     )
     first, second = event.each_device(lookup([]))
     assert (first.device_index, first.memory_requested_mib, first.cores_requested_percent) == (6, 20480, None)
     assert (second.device_index, second.memory_requested_mib) == (None, None)
+    assert (first.checks, second.checks) == ({"enough_idle": False}, {})
 
 
 def test_a_column_of_what_is_printed_has_an_entry_per_row_or_none() -> None:
@@ -337,7 +343,7 @@ def test_a_row_may_name_its_device_by_its_position_in_the_state() -> None:
 @pytest.mark.parametrize("known", [[], [a_node_state("node1", 1)], [a_node_state("node1", revision=8)]])
 def test_a_row_whose_state_is_missing_or_too_short_has_its_verdict_alone(known: list[NodeStateChanged]) -> None:
     event = devices_judged(each=2, verdict=[0, 3])
-    assert list(event.each_device(lookup(known)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 10)
+    assert list(event.each_device(lookup(known)))[1] == ("node1", "", "NumaNotFit", "", *[None] * 10, {})
 
 
 @given(st.lists(st.integers(0, 2**63 - 1), max_size=6), st.integers(0, 3), st.integers(-1, 8))
