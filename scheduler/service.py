@@ -226,14 +226,15 @@ class Scheduler:
         return extender_protocol.bind_reply(result.error)
 
     async def _conclude_bind(self, bind: OpenBind, result: BindResult) -> None:
-        end = BindEnd(result.error, self._clock())
+        end = BindEnd(result.error, self._clock(), result.lock)
         self._klog.bound(bind.attempt, bind.node, end.error, end.ended_at)
         if result.is_unsure:
             self._binds.leave_unresolved(bind)
             return
         # The journal gets the end before the spool: after a kill between the two, recovery writes the same record.
         self._binds.record_end(bind, end)
-        self._events.write([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.ended_at)])
+        times = bind.started_at, end.ended_at
+        self._events.write([event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)])
         await self._events.flush()
         self._binds.done(bind)
 

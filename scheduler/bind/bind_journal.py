@@ -32,10 +32,11 @@ _MAX_FILE_BYTES: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class BindEnd:
-    """How a bind ended. error: empty when the pod is bound."""
+    """How a bind ended. error: empty when the pod is bound. lock: the node's lock where another pod held it."""
 
     error: str
     ended_at: datetime
+    lock: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +168,7 @@ def _lines(bind: OpenBind) -> Iterator[dict[str, Any]]:
 
 
 def _ended_line(bind: OpenBind, end: BindEnd) -> dict[str, Any]:
-    return {"ended": bind.key, "error": end.error, "at": end.ended_at.isoformat()}
+    return {"ended": bind.key, "error": end.error, "at": end.ended_at.isoformat(), "lock": end.lock}
 
 
 def _opened_line(bind: OpenBind) -> dict[str, Any]:
@@ -194,7 +195,7 @@ def _apply_line(found: dict[str, OpenBind], line: bytes) -> None:
             found.pop(step["done"], None)
         elif "ended" in step:
             known = found[step["ended"]]
-            end = BindEnd(step["error"], datetime.fromisoformat(step["at"]))
+            end = BindEnd(step["error"], datetime.fromisoformat(step["at"]), step.get("lock", ""))
             found[known.key] = OpenBind(known.attempt, known.node, known.started_at, end)
         else:
             bind = _open_bind(step)

@@ -98,6 +98,7 @@ class BindRecovery:
         log.info("pod %s, node %s: %s", bind.attempt.pod, bind.node, end.error or "was bound")
         # The journal first, as after a bind: a kill between the two repeats the same record with the same id.
         self._binds.record_end(bind, end)
-        self._events.write([event_builder.bind_of(bind.attempt, bind.node, end.error, bind.started_at, end.ended_at)])
+        times = bind.started_at, end.ended_at
+        self._events.write([event_builder.bind_of(bind.attempt, bind.node, end.error, *times, end.lock)])
         await self._events.flush()
         self._binds.done(bind)

@@ -42,14 +42,24 @@ class LockPolicy:
 @dataclass(frozen=True, slots=True)
 class BindResult:
     """error: why the pod could not be bound, in HAMi's words; empty when it is bound. is_unsure: it may be bound after
-    all, since the API server answered neither the bind nor the look-up after it."""
+    all, since the API server answered neither the bind nor the look-up after it. lock: the node's lock that another
+    pod holds, as it is written on the node."""
 
     error: str = ""
     is_unsure: bool = False
+    lock: str = ""
 
 
 class _ContendedError(Exception):
-    """Another pod holds the lock."""
+    """Another pod holds the lock, which is the argument."""
+
+
+class _LockedError(NodeLockError):
+    """The lock of another pod lasted too long."""
+
+    def __init__(self, text: str, lock: str) -> None:
+        super().__init__(text)
+        self.lock = lock
 
 
 class Binder:
@@ -82,7 +92,7 @@ class Binder:
             if locks:
                 # A lock that is left behind would refuse every other pod of the node until it expires.
                 await self._release(request)
-            return BindResult(str(error))
+            return BindResult(str(error), lock=error.lock if isinstance(error, _LockedError) else "")
 
     async def _write(self, request: BindRequest, started_at: datetime) -> BindResult:
         # Written before the binding: `bind_recovery` recognizes our bind by this time.
@@ -115,13 +125,14 @@ class Binder:
         while True:
             try:
                 await self._take(request.node, pod)
-            except _ContendedError:
+            except _ContendedError as contended:
+                text, lock = node_lock.contention_error(request.node, self._policy.timeout), str(contended)
                 # HAMi waits for another pod's lock only on behalf of a pod group's member (`--node-lock-retry-
                 # timeout`).
                 if not waits or not self._policy.retry:
-                    raise NodeLockError(node_lock.contention_error(request.node, self._policy.timeout)) from None
+                    raise _LockedError(text, lock) from None
                 if self._clock() > give_up:
-                    raise NodeLockError(node_lock.wait_error(request.node, self._policy.retry)) from None
+                    raise _LockedError(node_lock.wait_error(request.node, self._policy.retry), lock) from None
                 await self._sleep(_POLL)
             else:
                 return
@@ -164,7 +175,7 @@ class Binder:
         if step is Step.CONTENDED or (
             step is Step.CHECK_OWNER and value is not None and await self._has_live_owner(value)
         ):
-            raise _ContendedError
+            raise _ContendedError(value or "")
         return step is Step.KEEP
 
     async def _has_live_owner(self, value: str) -> bool:

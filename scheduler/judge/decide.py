@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hami.annotations import ASSIGNED_NODE
 from hami.reason_codes import ReasonCode
@@ -31,7 +30,7 @@ from scheduler.judge.reference_fit import Pick
 from scheduler.judge.request import VendorRequest, container_requests
 from scheduler.judge.reservation import allocation_annotations
 from scheduler.judge.results import PartialJudgement, join, judgement, refusals_of
-from scheduler.judge.scoring import node_scores
+from scheduler.judge.scoring import SCORE_TERMS, NodeScores, node_scores
 
 
 def decide(
@@ -77,6 +76,7 @@ class _Attempt:
         self.ids = self.constraints.columns.ids(names)
         self.verdict = np.full(len(names), verdict_codes.NODE_UNKNOWN)
         self.score = np.zeros(len(names), np.float32)
+        self.score_terms = {term: np.zeros(len(names), np.float32) for term in SCORE_TERMS}
         self.refused_by = np.full(len(names), -1, np.int64)
         self.refusal = np.full(len(names), -1, np.int64)
         self.refusals: list[NodeRefusal] = []
@@ -85,7 +85,9 @@ class _Attempt:
         judgements = self._judge()
         self._note_unregistered()
         fitting = np.flatnonzero(self.verdict == verdict_codes.NODE_FITS)
-        self.score[fitting] = self._scores(self.ids[fitting])
+        self.score[fitting], terms = self._scores(self.ids[fitting])
+        for name, term in terms.items():
+            self.score_terms[name][fitting] = term
         chosen = self._choose(fitting.tolist())
         given = None
         if chosen is not None:
@@ -100,6 +102,7 @@ class _Attempt:
             revision=columns.revisions.of(self.ids),
             node_verdict=self.verdict,
             score=self.score,
+            score_terms=self.score_terms,
             refused_by=self.refused_by,
             refusal=self.refusal,
             refusals=tuple(self.refusals),
@@ -147,7 +150,7 @@ class _Attempt:
         found = ((self.names[node], self.constraints.columns.unregistered_cause(self.names[node])) for node in unknown)
         return {name: cause for name, cause in found if cause}
 
-    def _scores(self, ids: Ints) -> NDArray[np.float32]:
+    def _scores(self, ids: Ints) -> NodeScores:
         nodes = self.constraints.columns.nodes
         # Indexing with an array copies, so the subtraction below never reaches the columns.
         used, totals = ([nodes[name][ids] for name in names] for names in (USED, TOTAL))

@@ -110,6 +110,7 @@ class Decision:
     revision: NDArray[np.int64]  # (n,) of the state of each node's devices; -1: unregistered
     node_verdict: NDArray[np.uint8]  # (n,) index into verdict_codes.NODE_VERDICTS
     score: NDArray[np.float32]  # (n,) HAMi's node score; 0 where the node does not fit
+    score_terms: Mapping[str, NDArray[np.float32]]  # (n,) each; what the score is the sum of
     refused_by: NDArray[np.int64]  # (n,) index of the container that refused the node, -1
     refusal: NDArray[np.int64]  # (n,) index into refusals, -1 for nodes that fit
     refusals: tuple[NodeRefusal, ...]  # distinct

@@ -5,8 +5,8 @@ Go's sort is stable up to 12 elements only; ours is always stable, so among equa
 All scores are 32-bit floats with HAMi's order of operations: scores that are equal there are equal here.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from scheduler.judge.pod_annotations import PodAnnotations, ScoringWeights
 
 _TEN = np.float32(10)
 _SORT_WORDS = ("binpack", "spread", "mutex", "numa")
+
+SCORE_TERMS: Final = ("slots", "cores", "memory")
+"""What a node's score adds up: ten times the used share of each, over all its devices."""
 
 Key = tuple[NDArray[Any], bool]
 """The values to compare, shape (slots, n), and whether the larger one is tried first."""
@@ -104,8 +107,18 @@ def _chain_keys(matrix: DeviceMatrix, scores: NDArray[np.float32], chain: list[s
     yield (matrix.index, True)
 
 
-def node_scores(used: Sequence[Ints], totals: Sequence[Ints]) -> NDArray[np.float32]:
-    """Score of each node, shape (n,), from the sums over all its devices of slots, cores and memory."""
-    slot, core, memory = (_share(held, total) for held, total in zip(used, totals, strict=True))
+class NodeScores(NamedTuple):
+    """Of nodes, shape (n,). terms: by name, what the score is the sum of, but for the rounding to 32 bits."""
+
+    scores: NDArray[np.float32]
+    terms: Mapping[str, NDArray[np.float32]]
+
+
+def node_scores(used: Sequence[Ints], totals: Sequence[Ints]) -> NodeScores:
+    """From the sums over all devices of each node of slots, cores and memory, in this order."""
+    shares = [_share(held, total) for held, total in zip(used, totals, strict=True)]
+    slot, core, memory = shares
     with np.errstate(invalid="ignore"):  # 0/0 where all totals of a node are 0: its score is NaN, as with HAMi
-        return _ten_times(slot + core + memory)
+        # Multiplied once, after the sum, as HAMi does: the terms together may differ in the last digit.
+        scores = _ten_times(slot + core + memory)
+        return NodeScores(scores, dict(zip(SCORE_TERMS, map(_ten_times, shares), strict=True)))

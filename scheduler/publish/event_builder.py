@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Final, NamedTuple
 
+from hami import node_lock
+from hami.node_lock import NodeLockError
 from hami.requests import UNSET_PERCENT
 from scheduler.judge.decision import Decision, Failed
 from scheduler.judge.request import VendorRequest
@@ -17,7 +19,15 @@ from scheduler.publish.device_records import device_records
 from scheduler.publish.node_records import node_records
 from scheduler.publish.picked_devices import picked_devices
 from scheduler.publish.record_columns import INT64_MAX, NodeNames
-from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodesJudged, PodDescription, Request
+from schemas.events import (
+    AttemptConcluded,
+    BindConcluded,
+    DevicesJudged,
+    LockHolder,
+    NodesJudged,
+    PodDescription,
+    Request,
+)
 
 # Models that are built without validation below also name their empty lists and mappings: pydantic would look up the
 # signature of each default factory, every time, which takes longer than everything else about a conclusion.
@@ -103,16 +113,30 @@ def failure_of(
     )
 
 
-def bind_of(attempt: AttemptRef, node: str, error: str, bind_started_at: datetime, ended_at: datetime) -> BindConcluded:
-    """The conclusion of a bind. error: empty where the pod was bound."""
+def bind_of(
+    attempt: AttemptRef, node: str, error: str, bind_started_at: datetime, ended_at: datetime, lock: str = ""
+) -> BindConcluded:
+    """The conclusion of a bind. error: empty where the pod was bound. lock: the node's, where another pod held it."""
     return BindConcluded(
         **attempt.common_fields,
         node=node,
         bound=not error,
         error=error,
+        lock_holder=_holder_of(lock) if lock else None,
         bind_started_at=bind_started_at,
         ended_at=ended_at,
     )
+
+
+def _holder_of(text: str) -> LockHolder:
+    try:
+        lock = node_lock.parse(text)
+    # The bind ended with it as it stands on the node, and may be of a form that is written by hand.
+    except NodeLockError:
+        return LockHolder()
+    # The contract has no time before 1970; the old form of a lock names no pod.
+    locked_at = lock.since if lock.since.year >= 1970 else None
+    return LockHolder(pod="/".join(lock.owner) if all(lock.owner) else "", locked_at=locked_at)
 
 
 def request_of(request: VendorRequest) -> Request:

@@ -28,7 +28,8 @@ def node_records(
     columns = _NodeColumns(decision, names, is_placed=is_placed)
     containers = [container.name for container in decision.containers]
     once = common_fields | {"containers": containers, "verdicts": columns.verdicts}
-    budget = column_budget(dict.fromkeys(NodesJudged.model_fields) | once)
+    no_terms: dict[str, Any] = {"score_terms": {name: [] for name in decision.score_terms}}
+    budget = column_budget(dict.fromkeys(NodesJudged.model_fields) | no_terms | once)
     for part, run in enumerate(columns.runs(budget)):
         yield NodesJudged.model_construct(**once, part=part, **columns.cut(run))
 
@@ -46,12 +47,15 @@ class _NodeColumns:
         self._names = names
         # HAMi divides by totals of zero; the contract allows finite scores only.
         self._score = np.nan_to_num(decision.score, nan=0.0)
+        self._terms = {name: np.nan_to_num(term, nan=0.0) for name, term in decision.score_terms.items()}
+        self._fits = decision.node_verdict >= verdict_codes.NODE_FITS
         self._refusals, self._refusal = _refusals(decision)
 
     def runs(self, max_bytes: int) -> Iterator[slice]:
         """Slices of nodes that take at most `max_bytes`; a record holds each distinct refusal once."""
         all_codes = (self._verdict, self._refusal, self._decision.refused_by)
-        numbers = sum(map(widest, all_codes)) + np.where(self._score == 0, _ZERO_BYTES, _FLOAT_BYTES)
+        floats = 1 + len(self._terms)
+        numbers = sum(map(widest, all_codes)) + floats * np.where(self._fits, _FLOAT_BYTES, _ZERO_BYTES)
         # 1: the comma behind the name.
         return refusal_runs(self._names.sizes + 1 + numbers, self._refusals, self._refusal, max_bytes)
 
@@ -62,6 +66,8 @@ class _NodeColumns:
             "nodes": self._names.names[run],
             "verdict": self._verdict[run],
             "score": self._score[run],
+            # A row of zeros per term for thousands of nodes of which none fits would say nothing.
+            "score_terms": {name: term[run] for name, term in self._terms.items()} if self._fits[run].any() else {},
             "refused_by": self._decision.refused_by[run],
             "refusals": refusals,
             "refusal": refusal,

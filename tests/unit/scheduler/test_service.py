@@ -5,6 +5,7 @@ import json
 import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from schemas.events import (
     AttemptEvent,
     BindConcluded,
     DevicesJudged,
+    LockHolder,
     NodeRegistered,
     PodObserved,
     PodRef,
@@ -135,6 +137,8 @@ async def test_a_failed_bind_frees_the_devices_at_once(serve: Callable[..., Serv
     assert (await serving.filter(second))["NodeNames"] == ["node1"]
     (failed,) = [event for event in serving.new_events() if isinstance(event, BindConcluded)]
     assert (failed.bound, failed.error, failed.node) == (False, error, "node1")
+    locked_at = datetime(2026, 11, 21, 2, 59, 59, tzinfo=UTC)
+    assert failed.lock_holder == LockHolder(pod="default/other", locked_at=locked_at)
 
 
 async def test_a_bind_after_a_restart_is_an_attempt_of_its_own(serving: Serving) -> None:

@@ -3,6 +3,7 @@
 import random
 import uuid
 from collections import Counter
+from datetime import UTC, datetime
 
 import hypothesis.strategies as st
 import pytest
@@ -24,6 +25,7 @@ from schemas.events import (
     BindConcluded,
     DevicesJudged,
     Event,
+    LockHolder,
     NodesJudged,
     PodRef,
 )
@@ -201,6 +203,21 @@ def test_an_attempt_that_could_not_be_judged_is_concluded_with_the_cause() -> No
     again = decode(record.value, record.headers)
     assert isinstance(again, AttemptConcluded)
     assert (again.error, again.offered_nodes, again.judged_nodes) == ("calcScore failed", 7, 0)
+
+
+@pytest.mark.parametrize(
+    ("lock", "pod", "locked_at"),
+    [
+        ("2026-11-21T03:00:00Z,ml,train", "ml/train", datetime(2026, 11, 21, 3, tzinfo=UTC)),
+        ("2026-11-21T03:00:00Z", "", datetime(2026, 11, 21, 3, tzinfo=UTC)),
+        ("1969-01-01T00:00:00Z,ml,train", "ml/train", None),
+        ("by hand", "", None),
+    ],
+)
+def test_a_bind_that_failed_on_a_lock_names_its_holder(lock: str, pod: str, locked_at: datetime | None) -> None:
+    bind = bind_of(ATTEMPT, "node1", "locked", STARTED, STARTED, lock)
+    assert bind.lock_holder == LockHolder(pod=pod, locked_at=locked_at)
+    assert bind_of(ATTEMPT, "node1", "", STARTED, STARTED).lock_holder is None
 
 
 @pytest.mark.parametrize(("error", "bound"), [("", True), ("node node5 has been locked", False)])
