@@ -15,17 +15,15 @@ from api.handlers.waiting import WaitingHandlers
 from api.http.cluster import CLUSTER, CLUSTER_PARAMETER, ROOT
 from api.http.pagination import CONTINUE_HEADER, TOTAL_HEADER
 from schemas.answers.attempts import (
-    DeviceRefusals,
     Error,
     FullSchedulerLog,
     History,
-    Pending,
-    PodsWaiting,
     SchedulerLog,
     Search,
 )
 from schemas.answers.clusters import Clusters
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
+from schemas.answers.waiting import DeviceRefusals, Pending, PodsWaiting
 
 POD: Final = "/namespaces/{namespace}/pods/{name}"
 NODE: Final = "/nodes/{node}"

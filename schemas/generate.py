@@ -14,12 +14,17 @@ import yaml
 from pydantic import BaseModel
 
 from schemas import asyncapi
-from schemas.answers import attempts, clusters, placements
+from schemas.answers import attempts, clusters, placements, waiting
 from schemas.events import EVENTS
 from schemas.reasons import Reason, catalogue
 
 ROOT: Final = Path(__file__).parent.parent
-ANSWERS: Final[tuple[type[BaseModel], ...]] = (*attempts.ANSWERS, *placements.ANSWERS, *clusters.ANSWERS)
+ANSWERS: Final[tuple[type[BaseModel], ...]] = (
+    *attempts.ANSWERS,
+    *waiting.ANSWERS,
+    *placements.ANSWERS,
+    *clusters.ANSWERS,
+)
 
 _GENERATED: Final = Path("schemas/generated")
 _SCOPES: Final = {

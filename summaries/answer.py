@@ -9,10 +9,11 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final, Literal
 
+import numpy as np
 import orjson
 from pydantic import BaseModel
 
-from schemas.answers.attempts import Detail, PhaseStatus, SchedulerLog
+from schemas.answers.attempts import Detail, NodeScore, PhaseStatus, SchedulerLog
 from schemas.codec.records import encode_value, rfc3339
 from schemas.events import FITS, NOT_REACHED, PICKED, REFUSED, SCHEDULER, UNREGISTERED, AttemptSummarized
 from summaries.messages import bind_summary, filter_summary, refused_by_code
@@ -169,8 +170,8 @@ def _reason(summary: AttemptSummarized, verdict: int, refusal: int) -> str:
     return {UNREGISTERED: NODE_UNREGISTERED, REFUSED: ""}.get(word, word)
 
 
-def detail(summary: AttemptSummarized) -> Detail:
-    """What ``?detail=full`` adds about the attempt."""
+def detail(summary: AttemptSummarized, nodes: Collection[str] = ()) -> Detail:
+    """What ``?detail=full`` adds about the attempt, with the score terms of ``nodes``, else of the chosen one."""
     return Detail(
         attempt_id=summary.attempt_id,
         scheduler=summary.scheduler,
@@ -192,7 +193,35 @@ def detail(summary: AttemptSummarized) -> Detail:
         reasons=summary.refused_nodes | refused_by_code(summary),
         nominated=summary.nominated,
         scheduler_message=summary.scheduler_message,
+        may_duplicate=summary.may_duplicate,
+        description=summary.description,
+        settings_digest=summary.settings_digest,
+        first_judged_at=rfc3339(summary.first_judged_at) if summary.first_judged_at else None,
+        bind=summary.bind,
+        scores=_scores(summary, nodes or [summary.chosen]),
     )
+
+
+def _scores(summary: AttemptSummarized, nodes: Collection[str | None]) -> list[NodeScore]:
+    """The score terms of those of ``nodes`` that fit, by name of the node."""
+    if not summary.score_terms:
+        return []
+    wanted = frozenset(nodes)
+    verdict = summary.verdict.tolist()
+    return [
+        NodeScore(
+            node=node,
+            score=_plain(summary.score[row]),
+            terms={name: _plain(column[row]) for name, column in summary.score_terms.items()},
+        )
+        for row, node in enumerate(summary.nodes)
+        if node in wanted and summary.verdicts[verdict[row]] in (PICKED, FITS)
+    ]
+
+
+def _plain(number: np.float32) -> float:
+    """The shortest number that is the same as a 32-bit float: 0.65 and not 0.6499999761581421."""
+    return float(str(number))
 
 
 def _not_reached(summary: AttemptSummarized) -> int:

@@ -167,7 +167,12 @@ def _schedulerlog_response(
     additions = None
     if query.detail:
         paging = Paging.model_validate({"total": chosen.total, "continue": token}).model_dump(by_alias=True)
-        additions = {"detail": detail(summary), "paging": paging, "devices": devices, "devices_note": devices_note}
+        additions = {
+            "detail": detail(summary, query.node),
+            "paging": paging,
+            "devices": devices,
+            "devices_note": devices_note,
+        }
     # ``no-cache`` lets clients keep the answer, but makes them ask with If-None-Match before they show it again.
     headers = {TOTAL_HEADER: str(chosen.total), "Cache-Control": "no-cache"} | next_page_headers(request, token)
     return Response(schedulerlog_json(summary, chosen, additions), headers=headers, media_type="application/json")

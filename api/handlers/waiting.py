@@ -20,7 +20,7 @@ from api.index.client import OpenSearch
 from api.index.device_refusals import RefusalsPosition, read_refusals
 from api.index.page_query import first_page_range
 from api.index.waiting_pods import WaitingPods, pending, read_waiting_pods
-from schemas.answers.attempts import DeviceRefusals, PodsWaiting, PodWaiting
+from schemas.answers.waiting import DeviceRefusals, PodsWaiting, PodWaiting
 from schemas.codec.records import rfc3339
 
 

@@ -16,7 +16,7 @@ from api.index.attempt_reader import read_states
 from api.index.client import OpenSearch
 from api.index.decoding import decode_document
 from api.index.query_dsl import all_of, of_cluster, sort_by, sort_latest_first, term, term_filters, time_range
-from schemas.answers.attempts import DeviceRefused
+from schemas.answers.waiting import DeviceRefused
 from schemas.codec.records import rfc3339
 from schemas.documents.devices import devices_of
 from schemas.events import NO_STATE, NOT_REASONS, DevicesJudged, NodeStateChanged

@@ -14,7 +14,7 @@ from api.index.attempt_queries import SORT
 from api.index.attempt_reader import read_documents
 from api.index.client import OpenSearch
 from api.index.query_dsl import all_of, of_cluster, sort_latest_first, term, term_filters, time_range
-from schemas.answers.attempts import Pending, PodWaiting, WorkloadWaiting
+from schemas.answers.waiting import Pending, PodWaiting, WorkloadWaiting
 from schemas.indices import ATTEMPTS, OBSERVATIONS
 
 Json = dict[str, Any]

@@ -4,7 +4,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from schemas.events import Report, Request
+from schemas.events import BindOutcome, PodDescription, Report, Request
 
 PhaseStatus = Literal["passed", "failed", ""]
 """Empty: the phase was not reached."""
@@ -52,6 +52,14 @@ class Paging(Answer):
     continue_: str | None = Field(None, alias="continue", description="Give this back as ?continue= for the next page.")
 
 
+class NodeScore(Answer):
+    """What the score of a node that fits is made of."""
+
+    node: str
+    score: float
+    terms: dict[str, float] = Field(description="By name; they add up to the score, up to rounding.")
+
+
 class Detail(Answer):
     """What ``?detail=full`` adds beside the proposal's fields."""
 
@@ -77,6 +85,21 @@ class Detail(Answer):
     reasons: dict[str, int] = Field(description="Reason code to the number of nodes that were refused for it.")
     nominated: str = Field("", description="The node that the pod waits for until others have left it.")
     scheduler_message: str = Field("", description="The end in the words of the scheduler that it was read from.")
+    may_duplicate: list[str] = Field(
+        description="Ids of other attempts that may be the same try, reported by another source, where it is not certain."
+    )
+    description: PodDescription | None = Field(
+        description="Where the pod comes from: when it was made, its owners, group, queue. Null where no source says it."
+    )
+    settings_digest: str = Field(description="The scheduler's settings in force, as `/api/v1/schedulers` has them.")
+    first_judged_at: str | None = Field(description="When the pod's first known attempt began.")
+    bind: BindOutcome | None = Field(
+        description="Where and when it was bound, or why not, and who held the node's lock. Null without a bind result."
+    )
+    scores: list[NodeScore] = Field(
+        description="The terms behind the scores of the nodes that ?node= names, else of the chosen one. Empty where no "
+        "source says them."
+    )
 
 
 class DeviceLog(Answer):
@@ -171,84 +194,10 @@ class Search(Answer):
     continue_: str | None = Field(None, alias="continue")
 
 
-class DeviceRefused(Answer):
-    """A device that refused one container in one attempt, with the numbers behind it; null is a number not reported."""
-
-    attempt_id: str
-    namespace: str
-    name: str
-    scheduler: str
-    started_at: str
-    node: str
-    container: str
-    reason: str
-    memory_total_mib: int | None
-    memory_used_mib: int | None = Field(description="In use before this attempt, as the other numbers of use.")
-    cores_used_percent: int | None
-    slots_used: int | None
-    attempt: str = Field(description="The path of this attempt.")
-    schedulerlog: str = Field(description="The path of the schedulerlog of the pod's latest attempt.")
-
-
-class DeviceRefusals(Answer):
-    items: list[DeviceRefused] = Field(description="Latest first.")
-    read_records: int = Field(description="How many device records were read for this page.")
-    continue_: str | None = Field(None, alias="continue")
-
-
-class PodWaiting(Answer):
-    """A pod whose latest attempt placed it nowhere, or has no bind result yet."""
-
-    namespace: str
-    name: str
-    pod_uid: str
-    scheduler: str
-    status: Literal["failed", "pending"] = Field(description="Of its latest attempt.")
-    reasons: list[str] = Field(description="The codes that its latest attempt refused nodes for.")
-    workload: str
-    pod_group: str
-    queue: str
-    priority_class: str
-    created_at: str | None = Field(description="Null where no source says it.")
-    first_judged_at: str = Field(description="When the first known attempt of the pod began.")
-    last_judged_at: str
-    attempt: str = Field(description="The path of its latest attempt.")
-    schedulerlog: str
-
-
-class PodsWaiting(Answer):
-    total: int
-    items: list[PodWaiting] = Field(description="Longest wait first.")
-    complete: bool = Field(description="False where more pods were tried than are looked at.")
-
-
-class WorkloadWaiting(Answer):
-    """The waiting pods of one workload, of one pod where it has none."""
-
-    namespace: str
-    workload: str = Field(
-        description="As `Job/train`; `Pod/name` for a pod without an owner, or of which none is known."
-    )
-    queue: str
-    pods: int
-    reasons: dict[str, int] = Field(description="Reason code to the number of pods whose latest attempt has it.")
-    first_judged_at: str = Field(description="When the first attempt of the pod that waits longest began.")
-    last_judged_at: str
-    examples: list[PodWaiting] = Field(description="Those that wait longest, at most three.")
-
-
-class Pending(Answer):
-    pods: int = Field(description="How many pods wait, in all workloads.")
-    reasons: dict[str, int] = Field(description="Reason code to the number of pods whose latest attempt has it.")
-    total: int = Field(description="How many workloads wait.")
-    items: list[WorkloadWaiting] = Field(description="Those with the most pods first.")
-    complete: bool = Field(description="False where more pods were tried than are looked at.")
-
-
 class Error(Answer):
     error: str
     next: str = Field(description="What to check or do next.")
 
 
-ANSWERS: Final = (SchedulerLog, FullSchedulerLog, Detail, History, Search, DeviceRefusals, Pending, PodsWaiting, Error)
+ANSWERS: Final = (SchedulerLog, FullSchedulerLog, Detail, History, Search, Error)
 """Each has a JSON Schema of its own."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schemas.answers.attempts import FullSchedulerLog, Paging, SchedulerLog
-from schemas.events import AttemptSummarized, BindOutcome, Refusal, Request
+from schemas.events import AttemptSummarized, BindOutcome, LockHolder, Owner, PodDescription, Refusal, Request
 from summaries.answer import choose, detail, schedulerlog, schedulerlog_json
 from tests.support.builders.events import STARTED, a_refusal, a_request, a_summary
 
@@ -122,6 +122,29 @@ def test_nodes_that_were_not_reached_are_left_out_and_counted_in_the_detail() ->
     summary = a_summary(verdicts=["refused", "not reached"], verdict=[0, 1], refused_by=[0, -1], refusal=[0, -1])
     assert [node.name for node in schedulerlog(summary).filter.nodes] == ["node1"]
     assert detail(summary).not_reached_nodes == 1
+
+
+def test_the_detail_has_the_score_terms_of_the_named_nodes_that_fit_else_of_the_chosen_one() -> None:
+    terms = {"slots": [0.0, 0.25, 0.5], "memory": [0.0, 0.4, 0.35]}
+    summary = a_summary(
+        ("a", "b", "c"), verdict=[0, 1, 2], refused_by=[0, -1, -1], refusal=[0, -1, -1], chosen="c",
+        score=[0.0, 0.65, 0.85], score_terms=terms,
+    )  # fmt: skip
+    (chosen,) = detail(summary).scores
+    assert (chosen.node, chosen.score, chosen.terms) == ("c", 0.85, {"slots": 0.5, "memory": 0.35})
+    assert [each.node for each in detail(summary, ["a", "b", "zzz"]).scores] == ["b"]
+    assert detail(a_summary()).scores == []
+
+
+def test_the_detail_says_who_held_the_lock_and_where_the_pod_comes_from() -> None:
+    holder = LockHolder(pod="llm/qwen-0", locked_at=STARTED)
+    bind = BindOutcome(node="node3", bound=False, error="locked", lock_holder=holder, ended_at=STARTED)
+    description = PodDescription(owners=[Owner(kind="Job", name="train")])
+    full = detail(a_summary(bind=bind, description=description, may_duplicate=["5e" * 16], first_judged_at=STARTED))
+    assert full.bind is not None
+    assert full.bind.lock_holder == holder
+    assert full.description == description
+    assert (full.may_duplicate, full.first_judged_at) == (["5e" * 16], "2026-11-21T03:06:23.217054Z")
 
 
 def test_an_attempt_that_failed_before_it_judged_says_the_error() -> None:

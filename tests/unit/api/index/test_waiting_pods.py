@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from api.index.waiting_pods import WaitingPods, has_left, pending
-from schemas.answers.attempts import PodWaiting
+from schemas.answers.waiting import PodWaiting
 
 AT, BEFORE, LATER = (f"2026-11-21T03:0{minute}:00.000000Z" for minute in (6, 5, 7))
 ATTEMPT = {"@timestamp": AT, "pod_uid": "u1"}
