@@ -86,10 +86,10 @@ class Detail(Answer):
     nominated: str = Field("", description="The node that the pod waits for until others have left it.")
     scheduler_message: str = Field("", description="The end in the words of the scheduler that it was read from.")
     may_duplicate: list[str] = Field(
-        description="Ids of other attempts that may be the same try, reported by another source, where it is not certain."
+        description="Ids of other attempts that may be the same try, reported by another source: that is not certain."
     )
     description: PodDescription | None = Field(
-        description="Where the pod comes from: when it was made, its owners, group, queue. Null where no source says it."
+        description="Where the pod comes from: its owners, group, queue, and when it was made. Null where not known."
     )
     settings_digest: str = Field(description="The scheduler's settings in force, as `/api/v1/schedulers` has them.")
     first_judged_at: str | None = Field(description="When the pod's first known attempt began.")
@@ -97,8 +97,8 @@ class Detail(Answer):
         description="Where and when it was bound, or why not, and who held the node's lock. Null without a bind result."
     )
     scores: list[NodeScore] = Field(
-        description="The terms behind the scores of the nodes that ?node= names, else of the chosen one. Empty where no "
-        "source says them."
+        description="The terms behind the scores of the nodes that ?node= names, else of the chosen one. Empty where "
+        "no source says them."
     )
 
 
