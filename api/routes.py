@@ -22,6 +22,7 @@ from schemas.answers.attempts import (
     Search,
 )
 from schemas.answers.clusters import Clusters
+from schemas.answers.nodes import Nodes, Schedulers
 from schemas.answers.placements import Findings, NodeOccupancy, NodeState, PodObservations, PodPlacements
 from schemas.answers.waiting import DeviceRefusals, Pending, PodsWaiting
 
@@ -66,7 +67,13 @@ def routes(
     health: HealthHandlers,
 ) -> list[APIRoute]:
     """Every route of the API, in the order of the documentation."""
-    of_cluster = [*_attempts(schedulerlog), *_waiting(waiting), *_placements(placements)]
+    of_cluster = [
+        *_attempts(schedulerlog),
+        *_waiting(waiting),
+        *_placements(placements),
+        _About("/nodes", clusters.nodes, Nodes, "Nodes", _COUNTED, (400, 503)),
+        _About("/schedulers", clusters.schedulers, Schedulers, "Schedulers", {}, (400, 503)),
+    ]
     return [
         *(route for about in of_cluster for route in about.routes(ROOT)),
         *_About("/clusters", clusters.clusters, Clusters, "Clusters", {}, (400, 503)).routes(ROOT),

@@ -14,7 +14,7 @@ import yaml
 from pydantic import BaseModel
 
 from schemas import asyncapi
-from schemas.answers import attempts, clusters, placements, waiting
+from schemas.answers import attempts, clusters, nodes, placements, waiting
 from schemas.events import EVENTS
 from schemas.reasons import Reason, catalogue
 
@@ -24,6 +24,7 @@ ANSWERS: Final[tuple[type[BaseModel], ...]] = (
     *waiting.ANSWERS,
     *placements.ANSWERS,
     *clusters.ANSWERS,
+    *nodes.ANSWERS,
 )
 
 _GENERATED: Final = Path("schemas/generated")

@@ -4,7 +4,7 @@
 schedulerlog  the latest attempt of a pod, its history, and search over all attempts
 placements    findings, pod placements, observations, and nodes at a time
 waiting       pods by state, and what a device refused
-clusters      which clusters there are
+clusters      which clusters there are, their nodes, and their schedulers
 health        liveness, readiness and metrics
 listing       answers one page of a list
 not_found     the 404 answers: what to check where nothing is recorded

@@ -1,16 +1,33 @@
-"""Answers requests about whole clusters."""
+"""Answers requests about whole clusters: which there are, their nodes, and their schedulers."""
 
+from collections import defaultdict
 from dataclasses import dataclass
-from typing import Annotated
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
+from api.http.cluster import Cluster, RequestedCluster
+from api.http.continue_token import encode_token
 from api.http.errors import json_response
-from api.http.query_params import NoQuery
+from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_position, token_scope
+from api.http.query_params import NodesQuery, NoQuery, refuse_repeated
+from api.index import node_list
 from api.index.client import OpenSearch
 from api.index.clusters import CLUSTERS_ALIASES, clusters_found, clusters_query
+from api.index.node_list import NodeRecords, NodesPosition
+from api.index.occupancy_queries import placement_of_hit
+from api.index.schedulers import schedulers_of, schedulers_query
 from schemas.answers.clusters import Clusters
+from schemas.answers.nodes import NodeListed, Nodes, Schedulers
+from schemas.codec.records import rfc3339
+from schemas.documents.observations import Observed
+from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
+from schemas.placements import PodPlacement
+
+_LOCK_EXPIRES: Final = timedelta(minutes=5)
+"""HAMi takes over a lock that is older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +39,48 @@ class ClusterHandlers:
         answer = await self.index.search(CLUSTERS_ALIASES, clusters_query())
         items = clusters_found(answer, request.app.state.default_cluster)
         return json_response(200, Clusters(items=items))
+
+    async def nodes(
+        self, request: Request, cluster: RequestedCluster, query: Annotated[NodesQuery, Query()]
+    ) -> Response:
+        """All nodes, by name: registrations, problems, lock, pods, and what is free of their devices.
+
+        What is free is what the registered devices have beyond the amounts of the placements that last.
+        """
+        refuse_repeated(request)
+        now = datetime.now(UTC)
+        scope = token_scope("nodes", query, cluster=cluster.name)
+        position = requested_position(query.continue_, scope, NodesPosition)
+        body = node_list.nodes_query(cluster.name, position.after if position else None, query.limit)
+        answer = await self.index.search(OBSERVATIONS.alias, body)
+        observed = node_list.nodes_of(answer, now)
+        names = list(observed)[: query.limit]
+        token = encode_token(scope, NodesPosition(after=names[-1])) if len(observed) > len(names) else None
+        items = await self._listed(cluster, {name: observed[name] for name in names}, now)
+        total = node_list.total_of(answer)
+        page = Nodes.model_validate({"total": total, "items": items, "continue": token})
+        return json_response(200, page, next_page_headers(request, token) | {TOTAL_HEADER: str(total)})
+
+    async def _listed(self, cluster: Cluster, observed: dict[str, list[Observed]], now: datetime) -> list[NodeListed]:
+        if not observed:
+            return []
+        names = list(observed)
+        answer = await self.index.search(OCCUPANCY.alias, node_list.placements_query(cluster.name, names))
+        placements: dict[str, list[PodPlacement]] = defaultdict(list)
+        for hit in answer["hits"]["hits"]:
+            placement = placement_of_hit(hit)
+            placements[placement.node].append(placement)
+        since = rfc3339(now - _LOCK_EXPIRES)
+        locks = node_list.locks_of(
+            await self.index.search(ATTEMPTS.alias, node_list.locks_query(cluster.name, names, since))
+        )
+        return [
+            node_list.node_listed(cluster, name, NodeRecords(events, placements[name], locks.get(name)), now)
+            for name, events in observed.items()
+        ]
+
+    async def schedulers(self, request: Request, cluster: RequestedCluster, _: Annotated[NoQuery, Query()]) -> Response:
+        """The schedulers of the cluster: version, settings in force, and what changed of both in the last 30 days."""
+        refuse_repeated(request)
+        answer: dict[str, Any] = await self.index.search(OBSERVATIONS.alias, schedulers_query(cluster.name))
+        return json_response(200, Schedulers(items=schedulers_of(answer)))

@@ -165,6 +165,11 @@ class FindingsQuery(RangeQuery, FindingFilters):
     """Findings of all pods."""
 
 
+class NodesQuery(Query):
+    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in nodes.")
+    continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
+
+
 class NodeQuery(Query):
     at: PastTimeText | None = Field(
         None, description="The state at this time: RFC 3339, or 15m, 2h, 7d ago; now without it.", examples=["2h"]

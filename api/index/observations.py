@@ -74,19 +74,24 @@ def node_observations_query(cluster: str, node: str, at: datetime) -> Json:
 
     The API server has the empty name among the schedulers.
     """
-    latest = {"size": _MAX_PER_MILLISECOND, "sort": _SORT, "_source": ["kind", "event"]}
-    by_scheduler = {
-        # Observations of the cluster itself have no scheduler; without ``missing`` they would be left out.
-        "terms": {"field": "scheduler", "size": _MAX_SCHEDULERS, "missing": ""},
-        "aggs": {"latest": {"top_hits": latest}},
-    }
     not_later = {"range": {"@timestamp": {"lte": rfc3339(at)}}}
     return {
         "query": all_of([of_cluster(cluster), term("node", node), {"terms": {"kind": list(NODE_KINDS)}}, not_later]),
         "size": 0,
         "track_total_hits": False,
-        "aggs": {"kinds": {"terms": {"field": "kind"}, "aggs": {"schedulers": by_scheduler}}},
+        "aggs": {"kinds": latest_by_scheduler(_MAX_PER_MILLISECOND)},
     }
+
+
+def latest_by_scheduler(size: int) -> Json:
+    """An aggregation of observations by kind and scheduler, with the ``size`` latest of each."""
+    latest = {"size": size, "sort": _SORT, "_source": ["kind", "event"]}
+    by_scheduler = {
+        # Observations of the cluster itself have no scheduler; without ``missing`` they would be left out.
+        "terms": {"field": "scheduler", "size": _MAX_SCHEDULERS, "missing": ""},
+        "aggs": {"latest": {"top_hits": latest}},
+    }
+    return {"terms": {"field": "kind"}, "aggs": {"schedulers": by_scheduler}}
 
 
 def latest_observations(answer: Json, at: datetime) -> list[Observed]:

@@ -1,2 +1,10 @@
-"""The JSON that the API returns: ``attempts`` about attempts of pods, ``waiting`` about those that
-wait, ``placements`` about pods on nodes, ``clusters`` about whole clusters."""
+"""The JSON that the API returns.
+
+============  =======================================================
+attempts      attempts of pods: the proposal's answer, history, search
+waiting       pods that wait, and what a device refused
+placements    pods on nodes, findings, and the state of one node
+nodes         all nodes of a cluster, and its schedulers
+clusters      which clusters there are
+============  =======================================================
+"""

@@ -1,0 +1,103 @@
+"""The JSON that the API gives to people about all nodes of a cluster, and about its schedulers."""
+
+from typing import Final
+
+from pydantic import Field
+
+from schemas.answers.attempts import Answer
+from schemas.events import NodeProblem
+
+
+class RegistrationListed(Answer):
+    """A node's registration, without its devices."""
+
+    reported_by: str = Field(description="The scheduler that registered it, or `cluster`: the cluster itself.")
+    observed_at: str
+    registered: bool = Field(description="False where the scheduler can't use the registration; cause says why.")
+    cause: str
+    handshake: str
+    devices: int
+
+
+class NodeLock(Answer):
+    """A lock that kept a pod from being bound to a node."""
+
+    pod: str = Field(description="Who held it, as namespace/name; empty where the lock names no pod.")
+    locked_at: str | None
+    seen_at: str = Field(description="When the bind failed because of it.")
+
+
+class NodeListed(Answer):
+    """A node with what is free of its devices. Null is a number that is not known."""
+
+    node: str
+    registrations: list[RegistrationListed]
+    problems: list[NodeProblem] = Field(description="What is wrong with registration and handshake now.")
+    ready: str | None = Field(
+        description="`True`, `False` or `Unknown`, as the cluster reports it; null where not known."
+    )
+    lock: NodeLock | None = Field(
+        description="The lock that the latest failed bind of the last five minutes reports. Null without one."
+    )
+    pods: int = Field(description="Pods on the node, also those without devices.")
+    devices: int
+    unhealthy_devices: int
+    free_devices: int = Field(description="Healthy devices that no pod holds any of.")
+    memory_free_mib: int | None = Field(description="Of all healthy devices together.")
+    largest_free_mib: int | None = Field(description="The most that is free on one device.")
+    fragmentation: float | None = Field(
+        description="The share of the free memory that lies on devices of which pods hold some: 0 where it is all on "
+        "free devices, 1 where none is."
+    )
+    path: str
+    occupancy: str = Field(description="The path of what is held of each device, and by whom.")
+
+
+class Nodes(Answer):
+    total: int
+    items: list[NodeListed] = Field(description="By name.")
+    continue_: str | None = Field(None, alias="continue")
+
+
+class SettingChanged(Answer):
+    setting: str
+    before: str | None = Field(description="Null where it was not set.")
+    after: str | None
+
+
+class SchedulerChange(Answer):
+    """What became different between two observations of a scheduler."""
+
+    observed_at: str
+    instance: str
+    version_before: str
+    version: str
+    settings: list[SettingChanged] = Field(description="By name.")
+
+
+class SchedulerInstance(Answer):
+    instance: str = Field(description="The pod or host that it runs as; empty where it is not known.")
+    observed_at: str
+    version: str
+    settings_digest: str
+
+
+class SchedulerListed(Answer):
+    """A scheduler as it was observed last."""
+
+    scheduler: str
+    implementation: str
+    version: str
+    settings: dict[str, str]
+    settings_digest: str = Field(description="Attempts name it (`?detail=full`).")
+    observed_at: str
+    instances: list[SchedulerInstance] = Field(description="Latest first.")
+    changes: list[SchedulerChange] = Field(description="Of version and settings in the last 30 days, latest first.")
+
+
+class Schedulers(Answer):
+    items: list[SchedulerListed] = Field(description="By name.")
+
+
+ANSWERS: Final = (Nodes, Schedulers)
+"""Each has a JSON Schema of its own."""

@@ -1,0 +1,82 @@
+"""All nodes of a cluster in pages: what each registers, what holds of it, and which lock was seen last."""
+
+from datetime import timedelta
+from typing import Any
+
+from schemas.events import (
+    DeviceAllocation,
+    LockHolder,
+    NodeChecked,
+    NodeProblem,
+    NodeRegistered,
+    PodRef,
+)
+from schemas.placements import PodPlacement
+from tests.support.harness.api_process import Served
+from tests.support.harness.index_filling import NOW, Filling, an_attempt
+
+CLUSTER = "api-node-list"
+BASE = f"/api/v1/clusters/{CLUSTER}"
+
+
+def registered(node: str, minutes_ago: float, memory: int, **fields: Any) -> NodeRegistered:
+    plain = {
+        "cluster": CLUSTER, "node": node, "observed_at": NOW - timedelta(minutes=minutes_ago), "registered": True,
+        "scheduler": "hami-scheduler", "uuid": [f"{node}-0", f"{node}-1"], "model": ["A100"] * 2,
+        "mode": ["hami-core"] * 2, "index": [0, 1], "memory_mib": [memory] * 2, "cores_percent": [100] * 2,
+        "slots": [10] * 2, "numa": [0, 0], "healthy": [True, True],
+    }  # fmt: skip
+    return NodeRegistered.model_validate(plain | fields)
+
+
+def test_nodes_are_listed_with_free_memory_problems_and_lock_page_by_page(filling: Filling, api: Served) -> None:
+    problem = NodeProblem(code="HandshakeTooOld", vendor="NVIDIA", message="301 s old")
+    filling.index_observations(
+        registered("a", 9, 500),
+        registered("a", 5, 1000),
+        registered("b", 5, 1000),
+        NodeChecked(
+            cluster=CLUSTER, node="b", observed_at=NOW - timedelta(minutes=4), scheduler="hami-scheduler",
+            problems=[problem],
+        ),
+        registered("c", 5, 1000, cluster="api-other-cluster"),
+        *(registered(f"d{number}", 3, 1000) for number in range(5)),
+    )  # fmt: skip
+    held = PodPlacement(
+        cluster=CLUSTER, id="api-node-list-a", pod=PodRef(namespace="llm", name="p"), node="a",
+        started_at=NOW - timedelta(minutes=8),
+        allocations=[DeviceAllocation(uuid="a-0", container="main", memory_mib=400)],
+    )  # fmt: skip
+    ended = held.model_copy(update={"id": "api-node-list-b", "node": "b", "ended_at": NOW - timedelta(minutes=1)})
+    filling.index_placements(held, ended)
+    failed = an_attempt("llm/waits", chosen="b", bound=False)
+    assert failed.bind is not None
+    locked = failed.bind.model_copy(update={"lock_holder": LockHolder(pod="llm/holder")})
+    filling.index(failed.model_copy(update={"cluster": CLUSTER, "attempt_id": "b1" * 16, "bind": locked}))
+
+    answer = api.get(BASE + "/nodes").json()
+    assert [item["node"] for item in answer["items"]] == ["a", "b", "d0", "d1", "d2", "d3", "d4"]
+    assert (answer["total"], answer["continue"]) == (7, None)
+    a, b = answer["items"][:2]
+    assert (a["pods"], a["free_devices"], a["memory_free_mib"], a["largest_free_mib"], a["fragmentation"]) == (
+        1, 1, 1600, 1000, 0.375,
+    )  # fmt: skip
+    assert (b["pods"], b["memory_free_mib"]) == (0, 2000)
+    assert [each["code"] for each in b["problems"]] == ["HandshakeTooOld"]
+    assert b["lock"]["pod"] == "llm/holder"
+    assert a["lock"] is None
+    assert api.get(a["occupancy"]).json()["devices"][0]["memory_held_mib"] == 400
+
+    seen: list[str] = []
+    query = {"limit": "2"}
+    while True:
+        page = api.get(BASE + "/nodes", **query).json()
+        seen += [item["node"] for item in page["items"]]
+        if page["continue"] is None:
+            break
+        query["continue"] = page["continue"]
+    assert seen == ["a", "b", "d0", "d1", "d2", "d3", "d4"]
+
+
+def test_a_cluster_without_nodes_has_an_empty_list(api: Served) -> None:
+    assert api.get("/api/v1/clusters/api-nothing/nodes").json() == {"total": 0, "items": [], "continue": None}
