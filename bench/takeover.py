@@ -16,7 +16,15 @@ from bench.services import start_worker
 from demo.processes import Processes
 from demo.stack import provisioned
 from schemas.codec.records import EncodedRecord, encode
-from schemas.events import AttemptConcluded, PodHistoryChanged, PodRef, PublishedAttempt, Request, SummaryLocation
+from schemas.events import (
+    AttemptConcluded,
+    PodHistoryChanged,
+    PodRef,
+    PublishedAttempt,
+    PublishedReport,
+    Request,
+    SummaryLocation,
+)
 from schemas.ids import attempt_id
 from schemas.topics import ATTEMPTS, DECISIONS, POD_HISTORIES
 
@@ -98,20 +106,20 @@ def _histories() -> Iterator[EncodedRecord]:
     for number in range(PODS):
         name = attempt_id("default", SCHEDULER, f"uid-{number}", started)
         whole = SummaryLocation(attempt_id=name, started_at=started, partition=number % 12, offsets=[number])
+        report = PublishedReport(source="scheduler", attempt_id=name, version=number, started_at=started)
         attempts = [
             PublishedAttempt(
-                attempt_id=name, started_at=started - timedelta(minutes=minutes), version=number, status="failed",
+                attempt_id=name, pod_uid=f"uid-{number}", is_refused=True, first_judged_at=started,
+                reports=[report],
+                started_at=started - timedelta(minutes=minutes), version=number, status="failed",
                 verdict_digest="d" * 32, detail_digest="e" * 32, episode=name, episode_started_at=started,
                 may_get_more=False, whole=whole,
             )
             for minutes in (0, 5)
         ]  # fmt: skip
         pod = PodRef(namespace="known", name=f"pod-{number}-5d8f9c6b7-x2x{number % 10}", uid=f"uid-{number}")
-        latest, previous = attempts
         yield encode(
-            PodHistoryChanged(
-                cluster="default", pod=pod, scheduler=SCHEDULER, published_until=-1, latest=latest, previous=previous
-            )
+            PodHistoryChanged(cluster="default", pod=pod, scheduler=SCHEDULER, published_until=-1, attempts=attempts)
         )
 
 

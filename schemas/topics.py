@@ -110,7 +110,7 @@ DEVICE_VERDICTS: Final = Topic(
 POD_HISTORIES: Final = Topic(
     name="schedulerlog.pod-histories",
     about="The latest attempts of each pod: what the pipeline compares the pod's next one with",
-    key="cluster/namespace/name/uid of the pod/scheduler",
+    key="cluster/namespace/name of the pod/scheduler",
     events=(PodHistoryChanged,),
     # Every process that gets a partition reads all of it, so it is kept as short as it can be. A pod that has not been
     # tried for a day begins a new episode.

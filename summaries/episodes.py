@@ -44,6 +44,7 @@ def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests
         and continues_episode(before, summary, digests)
         # Equal verdicts may stand on other numbers or other requests: those would be lost in a reference.
         and before.detail_digest == digests.detail
+        and digests.added in ("", before.added_digest)
         # What is missing may arrive later and differ.
         and summary.complete
         and summary.status == "failed"

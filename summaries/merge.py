@@ -1,4 +1,6 @@
-"""Two summaries of one attempt as one: a late bind or a late record added to what was published before.
+"""Two summaries of one report as one: a late bind or a late record added to what was published before.
+
+Those of two reports of one attempt: ``summaries.reports``.
 
 A version grows with what is known and with nothing else, so of two summaries the one that knows more has the greater
 version, whichever process wrote it and in whatever order they arrive in a store.
@@ -13,21 +15,24 @@ import numpy.typing as npt
 
 from schemas.codec.code_tables import one_refusal_table, one_table
 from schemas.codec.records import encode_value
-from schemas.events import FITS, PICKED, AttemptSummarized, BindConcluded, BindOutcome, Status
+from schemas.events import FITS, PICKED, AttemptSummarized, BindConcluded, BindOutcome, Report, Status
 from schemas.ids import microseconds
 
 Ints = npt.NDArray[np.int64]
 Fields = dict[str, object]
 
 _BIND_WEIGHT: Final = 1_000_000
+_REPORT_WEIGHT: Final = 2 * _BIND_WEIGHT
 
 
 def version_of(summary: AttemptSummarized) -> int:
-    """Microseconds of the latest event's time, plus one for everything that is known, plus a second for the bind.
+    """Microseconds of the latest event's time, plus one for everything that is known, plus a second for the bind, plus
+    two for each further report.
 
     Nodes, devices, the end and completeness count as one each. So a summary that knows more has a greater version also
     where two events carry the same time. A bind outweighs any number of nodes: a filter result that arrives after its
-    bind never silently replaces it, but meets a version conflict.
+    bind never silently replaces it, but meets a version conflict. A further report outweighs both: what it says may
+    replace more than it adds.
     """
     # Stores keep the greater version (OpenSearch's ``external_gte`` refuses a smaller one), so more knowledge must give
     # one.
@@ -35,11 +40,15 @@ def version_of(summary: AttemptSummarized) -> int:
     facts = (summary.ended_at is not None) + summary.complete
     bind = _BIND_WEIGHT if summary.bind else 0
     # Bounded below a second, or the counts would outweigh the bind.
-    return microseconds(_latest(summary)) + min(known + facts, _BIND_WEIGHT - 1) + bind
+    further = _REPORT_WEIGHT * (len(summary.reports) - 1) if summary.reports else 0
+    return microseconds(_latest(summary)) + min(known + facts, _BIND_WEIGHT - 1) + bind + further
 
 
 def _latest(summary: AttemptSummarized) -> datetime:
-    times = (summary.started_at, summary.ended_at, summary.bind and summary.bind.ended_at)
+    times = [summary.started_at, summary.ended_at, summary.bind and summary.bind.ended_at]
+    # Also times that a better source's have replaced: a version never becomes smaller.
+    for report in summary.reports:
+        times += [report.started_at, report.ended_at, report.bind_ended_at]
     return max(time for time in times if time)
 
 
@@ -58,16 +67,25 @@ def settled(summary: AttemptSummarized) -> AttemptSummarized:
 
 def with_bind(summary: AttemptSummarized, bind: BindConcluded) -> AttemptSummarized:
     """The summary with the result of the bind added; the same summary when it has a later bind already."""
-    outcome = BindOutcome(node=bind.node, bound=bind.bound, error=bind.error, ended_at=bind.ended_at)
-    known = _later(summary.bind, outcome)
+    outcome = BindOutcome(
+        node=bind.node, bound=bind.bound, error=bind.error, lock_holder=bind.lock_holder, ended_at=bind.ended_at
+    )
+    known = later(summary.bind, outcome)
     if known == summary.bind:
         return summary
     # Where the filter's end is unknown, the bind is the only evidence of its choice; it never replaces a known one.
     chosen = summary.chosen if summary.ended_at else bind.node
-    return settled(summary.model_copy(update={"bind": known, "chosen": chosen}))
+    reports = bound_at(summary.reports, known)
+    return settled(summary.model_copy(update={"bind": known, "chosen": chosen, "reports": reports}))
 
 
-def _later(one: BindOutcome | None, other: BindOutcome | None) -> BindOutcome | None:
+def bound_at(reports: Sequence[Report], bind: BindOutcome | None) -> list[Report]:
+    """The reports of one source with the time of its bind."""
+    ended_at = bind.ended_at if bind else None
+    return [report.model_copy(update={"bind_ended_at": ended_at}) for report in reports]
+
+
+def later(one: BindOutcome | None, other: BindOutcome | None) -> BindOutcome | None:
     # Two binds in one microsecond: any rule will do that does not depend on who comes first.
     return max((each for each in (one, other) if each), key=_bind_order, default=None)
 
@@ -77,20 +95,23 @@ def _bind_order(bind: BindOutcome) -> tuple[datetime, bool, str, str]:
 
 
 def merged(one: AttemptSummarized, other: AttemptSummarized) -> AttemptSummarized:
-    """The union of two whole summaries of one attempt; the order does not matter.
+    """The union of two whole summaries of one report; the order does not matter.
 
     Nodes that only one of them has are taken from that one. Where both have a node, and for all other fields, the
     summary that knows more wins.
     """
     poorer, fuller = _by_fullness(one, other)
-    bind = _later(poorer.bind, fuller.bind)
+    bind = later(poorer.bind, fuller.bind)
     if fuller.complete or not set(poorer.nodes) - set(fuller.nodes):
         whole = fuller
     else:
         whole = fuller.model_copy(update=_all_nodes(fuller, poorer))
     devices = fuller.judged_devices if fuller.ended_at else max(poorer.judged_devices, fuller.judged_devices)
     chosen = fuller.chosen or (bind.node if bind and not fuller.ended_at else None)
-    return settled(whole.model_copy(update={"bind": bind, "judged_devices": devices, "chosen": chosen}))
+    reports = bound_at(whole.reports, bind)
+    return settled(
+        whole.model_copy(update={"bind": bind, "judged_devices": devices, "chosen": chosen, "reports": reports})
+    )
 
 
 def _by_fullness(one: AttemptSummarized, other: AttemptSummarized) -> tuple[AttemptSummarized, AttemptSummarized]:

@@ -44,10 +44,17 @@ def messages(summary: AttemptSummarized) -> list[MessageEmitted]:
     """The event lines about an attempt in the order of its phases; none about a phase that is not known."""
     found = []
     if summary.ended_at:
-        found += [_message(summary, summary.ended_at, line) for line in _filter_lines(summary)]
+        found += [_message(summary, _first_reported(summary), line) for line in _filter_lines(summary)]
     if summary.bind:
         found += [_message(summary, summary.bind.ended_at, line) for line in _bind_lines(summary)]
     return found
+
+
+def _first_reported(summary: AttemptSummarized) -> datetime:
+    """The end of the filter as the report says it that was published first: a better source's must not make the same
+    message another one."""
+    ends = (report.ended_at for report in summary.reports if report.attempt_id == summary.attempt_id)
+    return next(filter(None, ends), summary.ended_at or summary.started_at)
 
 
 def filter_summary(summary: AttemptSummarized) -> str:

@@ -11,28 +11,53 @@ from typing import Final
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import Digests, verdict_digest
 from schemas.events import AttemptRepeated, AttemptSummarized
+from summaries.reports import KUBE_EVENTS, filter_giver
 
 MAX_HOURS_BACK: Final = 6
 """A repetition never refers further back, nor to the day before: what it refers to is kept as long as it is itself."""
 
 _NODE_COLUMNS: Final = ("nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal", "score_terms")
 _OWN: Final = frozenset(
-    {"attempt_id", "started_at", "ended_at", "version", "episode", "episode_started_at", "changes", "reports"}
+    {
+        "attempt_id",
+        "started_at",
+        "ended_at",
+        "version",
+        "episode",
+        "episode_started_at",
+        "changes",
+        "reports",
+        "first_judged_at",
+    }
 )
 """What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
+
+# The cluster's events come seconds after the scheduler's own report: a retry must be known as one before they do.
+_ADDED: Final = ("scheduler_message", "nominated", "description")
+"""What another source may add to the report that has the verdicts."""
 
 
 def digests_of(summary: AttemptSummarized) -> Digests:
     """What two attempts of a pod are compared by.
 
     The digests of details are equal for two whole summaries that differ in nothing but what a repetition says for
-    itself.
+    itself. Where a better source has the verdicts, what the cluster's events add is not in it, but in ``added``.
     """
     verdicts = verdict_digest(summary)
-    rest = {name: value for name, value in summary.__dict__.items() if name not in _OWN and name not in _NODE_COLUMNS}
+    source = filter_giver(summary)
+    without = _NODE_COLUMNS if source is None or source.source == KUBE_EVENTS else (*_NODE_COLUMNS, *_ADDED)
+    rest = {name: value for name, value in summary.__dict__.items() if name not in _OWN and name not in without}
     # The verdicts' digest covers the node columns but the scores.
     detail = encode_value(rest) + verdicts.encode() + summary.score.astype("<f4").tobytes()
-    return Digests(verdicts, blake2b(detail, digest_size=16).hexdigest())
+    return Digests(verdicts, _digest(detail), _digest(_added(summary)) if len(summary.reports) > 1 else "")
+
+
+def _added(summary: AttemptSummarized) -> bytes:
+    return encode_value({name: getattr(summary, name) for name in _ADDED})
+
+
+def _digest(content: bytes) -> str:
+    return blake2b(content, digest_size=16).hexdigest()
 
 
 def may_repeat(started_at: datetime, whole_started: datetime) -> bool:

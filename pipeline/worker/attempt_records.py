@@ -7,9 +7,17 @@ from broker.record import Outgoing
 from pipeline.worker.open_attempts import DeviceRecord
 from schemas.codec.chunking import split
 from schemas.codec.records import EncodedRecord, encode
-from schemas.events import AttemptCounted, AttemptRepeated, AttemptSummarized, Contribution, MessageEmitted
+from schemas.events import (
+    AttemptCounted,
+    AttemptRepeated,
+    AttemptSummarized,
+    Contribution,
+    DevicesJudged,
+    MessageEmitted,
+)
 from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, DEVICE_VERDICTS, MESSAGES
 from summaries.messages import messages
+from summaries.reports import filter_giver
 
 
 def attempt_records(event: AttemptSummarized | AttemptRepeated) -> list[Outgoing]:
@@ -29,6 +37,19 @@ def device_record(record: DeviceRecord) -> Outgoing:
     # Decoded before, so it has a value; any producer may leave out the key.
     same = EncodedRecord(read.key, read.value, list(read.headers))  # type: ignore[arg-type]
     return Outgoing(DEVICE_VERDICTS.name, same)
+
+
+def gives_devices(report_id: str, summary: AttemptSummarized, written: AttemptSummarized | None) -> bool:
+    """Are the device verdicts of that report those of the attempt, of which ``written`` is published?"""
+    giver, before = filter_giver(summary), filter_giver(written) if written else None
+    is_first = before is None or before.attempt_id == report_id or not (written and written.judged_devices)
+    return giver is not None and giver.attempt_id == report_id and is_first
+
+
+def renamed(records: Sequence[DeviceRecord], summary: AttemptSummarized) -> Iterator[DevicesJudged]:
+    """Device verdicts of a report with the id of its attempt, under which readers look for them."""
+    own = {"attempt_id": summary.attempt_id, "started_at": summary.started_at}
+    return (record.event.model_copy(update=own) for record in records)
 
 
 def count_record(

@@ -1,6 +1,6 @@
 """What one round of the writer publishes, and the histories that follow from where it lies then. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -11,13 +11,14 @@ from schemas.codec.records import encode
 from schemas.events import (
     AttemptRepeated,
     AttemptSummarized,
+    DevicesJudged,
     FindingReported,
     MessageEmitted,
     PodHistoryChanged,
     PublishedAttempt,
     SummaryLocation,
 )
-from schemas.topics import FINDINGS
+from schemas.topics import DEVICE_VERDICTS, FINDINGS
 
 
 class HistoryKey(NamedTuple):
@@ -50,6 +51,10 @@ class WriteBatch:
     def add_devices(self, records: Sequence[DeviceRecord]) -> None:
         self.outgoing += map(attempt_records.device_record, records)
 
+    def add_rows(self, events: Iterable[DevicesJudged]) -> None:
+        """Add device verdicts that are published under another id than they were read."""
+        self.outgoing += [Outgoing(DEVICE_VERDICTS.name, encode(event)) for event in events]
+
     def add_finding(self, event: FindingReported) -> None:
         self.outgoing.append(Outgoing(FINDINGS.name, encode(event)))
 
@@ -61,13 +66,8 @@ class WriteBatch:
         """The histories, with where the summaries lie; ``places`` are those of ``outgoing``."""
         found = {name: [places[at] for at in parts] for name, parts in self._parts.items()}
         for key, history in self.histories.items():
-            attempts = {"latest": history.latest, "previous": history.previous}
-            yield (
-                key,
-                history.model_copy(
-                    update={name: attempt and _placed(attempt, found) for name, attempt in attempts.items()}
-                ),
-            )
+            attempts = [_placed(attempt, found) for attempt in history.attempts]
+            yield key, history.model_copy(update={"attempts": attempts})
 
 
 def _placed(attempt: PublishedAttempt, found: dict[str, list[Place]]) -> PublishedAttempt:

@@ -3,26 +3,57 @@
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from pipeline.dead_letters.codec import Source, dead_letter
 from pipeline.node_pools import pools_of
 from pipeline.worker import attempt_records
 from pipeline.worker.batch import HistoryKey, WriteBatch, not_placed
-from pipeline.worker.comparison import attempt_before, known_attempt, was_published, with_published
+from pipeline.worker.comparison import (
+    attempt_before,
+    first_judged_at,
+    known_attempt,
+    published_reports,
+    published_version,
+    was_published,
+    with_published,
+)
 from pipeline.worker.metrics import Metrics
+from pipeline.worker.open_attempts import ClosedAttempt
 from pipeline.worker.pod_histories import PodHistories
 from pipeline.worker.published_summaries import PublishedSummaries
 from pipeline.worker.writes import AttemptWrite, EarlyDevices, FindingWrite, QueuedWrite, RejectedRecord
-from schemas.events import AttemptSummarized, MessageEmitted, PublishedAttempt
+from schemas.events import AttemptSummarized, MessageEmitted, PodHistoryChanged, PublishedAttempt
 from schemas.events.pod_histories import history_key
 from summaries.attempt_audit import findings
 from summaries.episodes import continues_episode, differences, repeats, repetition
-from summaries.merge import merged
+from summaries.matching import is_refused, match
 from summaries.messages import messages
+from summaries.reports import combined
 from summaries.retries import digests_of
 from summaries.trends import contribution
 
 logger = logging.getLogger(__name__)
+
+
+class FoundAttempt(NamedTuple):
+    """The attempt that a report is about, as far as it was published."""
+
+    known: PublishedAttempt | None
+    written: AttemptSummarized | None
+    may_be: list[str]
+    """Of a new one, the attempts that it may be a report of."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Was it published as a whole? Then it stays so: another attempt may refer to it."""
+        return self.known is not None and self.known.whole.attempt_id == self.known.attempt_id
+
+    def whole(self, own: AttemptSummarized) -> AttemptSummarized:
+        """The attempt with the report ``own``."""
+        if self.written:
+            return combined(self.written, own)
+        return own.model_copy(update={"may_duplicate": self.may_be}) if self.may_be else own
 
 
 class BatchBuilder:
@@ -54,40 +85,61 @@ class BatchBuilder:
         return batch
 
     async def _add(self, batch: WriteBatch, write: AttemptWrite) -> None:
-        """Add the attempt, merged with what was published of it, unless it adds nothing to that."""
+        """Add the attempt that the report is about, with what was published of it, unless the report adds nothing."""
         closed = write.closed
-        summary, attempt_id = closed.summary, closed.summary.attempt_id
-        written = batch.summaries.get(attempt_id) or self._summaries.cached(attempt_id)
-        # A bind by itself may lack what the attempt says of its pod.
-        named = written or summary
-        key = HistoryKey(write.partition, history_key(named.cluster, named.pod, named.scheduler))
+        own = closed.summary
+        key = HistoryKey(write.partition, history_key(own.cluster, own.pod, own.scheduler))
         history = batch.histories.get(key) or self._histories.get(*key)
-        known = history and known_attempt(history, attempt_id)
         if history and was_published(history, closed):
             return
-        if known and not known.may_get_more and summary.version <= known.version:
+        found = await self._found(batch, history, own)
+        if found is None:
             return
-        if known and not written:
-            written = await self._summaries.of(known)
-        if written:
-            summary = merged(written, summary)
-            if summary.version <= written.version:
-                return
+        summary = found.whole(own)
+        if found.written and summary.version <= found.written.version:
+            return
         before = attempt_before(history, summary)
-        attempt, lines = await self._publish(batch, write, summary, written, before)
+        first = first_judged_at(history, summary)
+        attempt, lines = await self._publish(batch, write, summary, found, before, first)
         batch.histories[key] = with_published(history, summary, attempt, closed)
         self._count(summary, lines)
+
+    async def _found(
+        self, batch: WriteBatch, history: PodHistoryChanged | None, own: AttemptSummarized
+    ) -> FoundAttempt | None:
+        """The attempt that the report is about; None where the report is known to add nothing to it."""
+        known = known_attempt(history, own.attempt_id)
+        if known:
+            published = published_version(known, own.attempt_id)
+            if not known.may_get_more and published is not None and own.version <= published:
+                return None
+            written = await self._written(batch, known)
+            return FoundAttempt(known, written, [])
+        # An older one than the history has may still be in memory.
+        if written := batch.summaries.get(own.attempt_id) or self._summaries.cached(own.attempt_id):
+            return FoundAttempt(None, written, [])
+        found, may_be = match(history.attempts, own) if history else (None, [])
+        if found and not (written := await self._written(batch, found)):
+            # Its records are past their retention: nothing could be put together.
+            return FoundAttempt(None, None, [found.attempt_id])
+        return FoundAttempt(found, written, may_be)
+
+    async def _written(self, batch: WriteBatch, known: PublishedAttempt) -> AttemptSummarized | None:
+        cached = batch.summaries.get(known.attempt_id) or self._summaries.cached(known.attempt_id)
+        return cached or await self._summaries.of(known)
 
     async def _publish(
         self,
         batch: WriteBatch,
         write: AttemptWrite,
         summary: AttemptSummarized,
-        written: AttemptSummarized | None,
+        found: FoundAttempt,
         before: PublishedAttempt | None,
+        first: datetime,
     ) -> tuple[PublishedAttempt, list[MessageEmitted]]:
-        """Add the attempt's records, of which ``written`` is published already; the attempt as the next one is compared
+        """Add the attempt's records, some of which may be published already; the attempt as the next one is compared
         with it, and the messages that are new."""
+        written = found.written
         digests = digests_of(summary)
         episode, episode_started_at, changes = summary.attempt_id, summary.started_at, list[str]()
         if before and continues_episode(before, summary, digests):
@@ -95,14 +147,17 @@ class BatchBuilder:
         elif before:
             changes = await self._changes(batch, before, summary)
         lines = attempt_records.new_messages(messages(summary), written)
-        is_repetition = before is not None and repeats(before, summary, digests)
+        is_repetition = before is not None and not found.is_whole and repeats(before, summary, digests)
         if before and is_repetition:
             batch.add_attempt(repetition(before, summary), lines)
         else:
             # A repetition has no detail of its own: that of the attempt that it repeats says the same.
-            batch.add_devices(write.closed.device_records)
-            own = {"episode": episode, "episode_started_at": episode_started_at, "changes": changes}
-            batch.add_attempt(summary.model_copy(update=own), lines)
+            self._add_devices(batch, write.closed, summary, written)
+            compared = {
+                "episode": episode, "episode_started_at": episode_started_at, "changes": changes,
+                "first_judged_at": first,
+            }  # fmt: skip
+            batch.add_attempt(summary.model_copy(update=compared), lines)
         for finding in findings(summary):
             batch.add_finding(finding)
         adds = contribution(summary, self._pool_of)
@@ -113,18 +168,36 @@ class BatchBuilder:
         batch.summaries[summary.attempt_id] = summary
         attempt = PublishedAttempt.model_construct(
             attempt_id=summary.attempt_id,
+            pod_uid=summary.pod.uid,
             started_at=summary.started_at,
             version=summary.version,
             status=summary.status,
             ended_at=summary.ended_at,
+            chosen=summary.chosen,
+            is_refused=is_refused(summary),
+            reports=published_reports(found.known, summary, write.closed.summary),
+            first_judged_at=first,
             verdict_digest=digests.verdicts,
             detail_digest=digests.detail,
+            added_digest=digests.added,
             episode=episode,
             episode_started_at=episode_started_at,
             may_get_more=attempt_records.may_get_more(summary),
             whole=before.whole if before and is_repetition else not_placed(summary),
         )
         return attempt, lines
+
+    @staticmethod
+    def _add_devices(
+        batch: WriteBatch, closed: ClosedAttempt, summary: AttemptSummarized, written: AttemptSummarized | None
+    ) -> None:
+        """Add the report's device verdicts, under the id of its attempt; of one report only, because two would count
+        the same devices."""
+        report_id = closed.summary.attempt_id
+        if report_id == summary.attempt_id:
+            batch.add_devices(closed.device_records)
+        elif attempt_records.gives_devices(report_id, summary, written):
+            batch.add_rows(attempt_records.renamed(closed.device_records, summary))
 
     async def _changes(self, batch: WriteBatch, before: PublishedAttempt, summary: AttemptSummarized) -> list[str]:
         whole = batch.summaries.get(before.whole.attempt_id) or await self._summaries.at(before.whole)

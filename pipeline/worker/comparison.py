@@ -1,50 +1,89 @@
 """A pod's attempt beside those that were published before it. Pure.
 
-Which attempt came before, whether this one was published already, and what the history is afterwards.
+Which attempt a report belongs to, whether it was published already, which attempt came before, and what the history is
+afterwards.
 """
 
+from datetime import datetime
+
 from pipeline.worker.open_attempts import ClosedAttempt
-from schemas.events import AttemptSummarized, PodHistoryChanged, PublishedAttempt
+from schemas.events import AttemptSummarized, PodHistoryChanged, PodRef, PublishedAttempt, PublishedReport
+from schemas.events.pod_histories import MAX_ATTEMPTS
+from summaries.matching import is_one_pod, published_report
 
 
-def known_attempt(history: PodHistoryChanged, attempt_id: str) -> PublishedAttempt | None:
-    """The attempt as it was published; None for one that is new, or older than the latest two."""
-    both = (history.latest, history.previous)
-    return next((each for each in both if each is not None and each.attempt_id == attempt_id), None)
+def known_attempt(history: PodHistoryChanged | None, report_id: str) -> PublishedAttempt | None:
+    """The attempt that has a report of this id; None for a report that is new, or of an older attempt than the history
+    has."""
+    attempts = history.attempts if history else []
+    return next((each for each in attempts if published_version(each, report_id) is not None), None)
+
+
+def published_version(attempt: PublishedAttempt, report_id: str) -> int | None:
+    """What was published of that report of the attempt; None where nothing was."""
+    return next((each.version for each in attempt.reports if each.attempt_id == report_id), None)
 
 
 def was_published(history: PodHistoryChanged, closed: ClosedAttempt) -> bool:
-    """Was the attempt published before a crash, after which its records are read again?"""
+    """Was the report published before a crash, after which its records are read again?"""
     summary = closed.summary
     if closed.has_expired:
         # Time may complete an attempt at another record than before: only its version says what was known of it.
         known = known_attempt(history, summary.attempt_id)
-        return known is not None and summary.version <= known.version
+        return known is not None and summary.version <= (published_version(known, summary.attempt_id) or 0)
     # By the time too: where the topic of decisions was deleted and made again, its offsets begin at 0.
-    return closed.offsets[-1] <= history.published_until and summary.started_at <= history.latest.started_at
+    return closed.offsets[-1] <= history.published_until and summary.started_at <= _latest_start(history)
+
+
+def _latest_start(history: PodHistoryChanged) -> datetime:
+    """Of all reports: an attempt has the start of the one that was published first."""
+    return max(each.started_at for attempt in history.attempts for each in attempt.reports)
 
 
 def attempt_before(history: PodHistoryChanged | None, summary: AttemptSummarized) -> PublishedAttempt | None:
-    """The attempt that began before this one, which may be new or published already; None where none is known."""
-    both = (history.latest, history.previous) if history else ()
-    before = (each for each in both if each is not None and each.started_at < summary.started_at)
+    """The pod's attempt that began before this one, which may be new or published already; None where none is known."""
+    before = (
+        each
+        for each in (history.attempts if history else [])
+        if each.started_at < summary.started_at and is_one_pod(each.pod_uid, summary.pod.uid)
+    )
     return next(before, None)
+
+
+def first_judged_at(history: PodHistoryChanged | None, summary: AttemptSummarized) -> datetime:
+    """When the first attempt of the pod began that is known."""
+    known = [
+        each.first_judged_at
+        for each in (history.attempts if history else [])
+        if is_one_pod(each.pod_uid, summary.pod.uid)
+    ]
+    return min([summary.started_at, *known])
+
+
+def published_reports(
+    known: PublishedAttempt | None, summary: AttemptSummarized, own: AttemptSummarized
+) -> list[PublishedReport]:
+    """Those of ``summary``, the attempt when its report ``own`` is published."""
+    versions = {each.attempt_id: each.version for each in known.reports} if known else {}
+    versions[own.attempt_id] = max(versions.get(own.attempt_id, 0), own.version)
+    # A summary that only the memory had has reports of which the history knows nothing.
+    return [published_report(report, versions.get(report.attempt_id, 0)) for report in summary.reports]
 
 
 def with_published(
     history: PodHistoryChanged | None, summary: AttemptSummarized, attempt: PublishedAttempt, closed: ClosedAttempt
 ) -> PodHistoryChanged:
     """The history when ``attempt``, of that summary, is published."""
-    others = (history.latest, history.previous) if history else ()
-    attempts = [attempt, *(each for each in others if each is not None and each.attempt_id != attempt.attempt_id)]
+    others = history.attempts if history else []
+    attempts = [attempt, *(each for each in others if each.attempt_id != attempt.attempt_id)]
     # A stable order: of two that began together the one that was published last is the later one.
-    latest, *rest = sorted(attempts, key=lambda each: each.started_at, reverse=True)
+    attempts.sort(key=lambda each: each.started_at, reverse=True)
     until = closed.offsets[-1] if not closed.has_expired else history.published_until if history else -1
+    pod = summary.pod
     return PodHistoryChanged.model_construct(
         cluster=summary.cluster,
-        pod=summary.pod,
+        pod=PodRef.model_construct(namespace=pod.namespace, name=pod.name, uid=attempts[0].pod_uid),
         scheduler=summary.scheduler,
         published_until=until,
-        latest=latest,
-        previous=rest[0] if rest else None,
+        attempts=attempts[:MAX_ATTEMPTS],
     )

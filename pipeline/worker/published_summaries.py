@@ -1,16 +1,22 @@
 """Whole summaries as they were published: from memory, else from the topic of attempts."""
 
 import logging
+from typing import Any, Final
 
 from pipeline.worker.attempt_records import size_of
 from pipeline.worker.pod_histories import ReadableTopics
 from process.bounded_cache import BoundedCache
 from schemas.codec.chunking import join
 from schemas.codec.records import decode
-from schemas.events import AttemptSummarized, PublishedAttempt, SummaryLocation
+from schemas.events import AttemptSummarized, PublishedAttempt, PublishedReport, Report, SummaryLocation
 from schemas.topics import ATTEMPTS
 
 logger = logging.getLogger(__name__)
+
+WITHOUT_COMPARISON: Final[dict[str, Any]] = {
+    "episode": "", "episode_started_at": None, "changes": [], "first_judged_at": None,
+}  # fmt: skip
+"""The fields of a summary that the worker adds when it publishes it, as they are before."""
 
 
 class PublishedSummaries:
@@ -38,7 +44,8 @@ class PublishedSummaries:
         if whole is None or whole.attempt_id == attempt.attempt_id:
             return whole
         own = ("attempt_id", "started_at", "version", "status", "ended_at")
-        return whole.model_copy(update={name: getattr(attempt, name) for name in own})
+        reports = [_report(each, whole) for each in attempt.reports]
+        return whole.model_copy(update={name: getattr(attempt, name) for name in own} | {"reports": reports})
 
     async def at(self, location: SummaryLocation) -> AttemptSummarized | None:
         """The summary that lies there; None where the topic no longer has it."""
@@ -56,4 +63,12 @@ class PublishedSummaries:
             logger.warning("attempt %s is not on its topic any more: %s", location.attempt_id, error)
             return None
         # What the worker itself added when it published the summary.
-        return whole.model_copy(update={"episode": "", "episode_started_at": None, "changes": []})
+        return whole.model_copy(update=WITHOUT_COMPARISON)
+
+
+def _report(known: PublishedReport, whole: AttemptSummarized) -> Report:
+    """A repetition's own, with what the source's report says that it repeats."""
+    like = next((each for each in whole.reports if each.source == known.source), None)
+    own = ("source", "attempt_id", "started_at", "ended_at", "bind_ended_at")
+    fields = {name: getattr(known, name) for name in own}
+    return like.model_copy(update=fields) if like else Report(**fields)

@@ -21,6 +21,8 @@ class Digests(NamedTuple):
     """``verdict_digest``."""
     detail: str
     """Of everything but times; ``retries.digests_of``."""
+    added: str = ""
+    """Of what other sources add to the report that has the verdicts; empty where only one reported the attempt."""
 
 
 def reason_codes(refusals: list[Refusal]) -> list[str]:

@@ -47,10 +47,12 @@ from typing import Final
 from schemas.events.alerts import AlertChanged
 from schemas.events.base import (
     DEFAULT_CLUSTER,
+    FILTER_END,
     FITS,
     NOT_REACHED,
     NOT_REASONS,
     NOT_REPORTED,
+    OFFERED_NODES,
     PICKED,
     REFUSED,
     SCHEDULER,
@@ -94,7 +96,7 @@ from schemas.events.observations import (
     WorkloadObserved,
     settings_digest_of,
 )
-from schemas.events.pod_histories import PodHistoryChanged, PublishedAttempt, SummaryLocation
+from schemas.events.pod_histories import PodHistoryChanged, PublishedAttempt, PublishedReport, SummaryLocation
 from schemas.events.summaries import (
     MAX_PARTS,
     MAX_REPEATED_TEXT,
@@ -111,6 +113,7 @@ from schemas.events.trends import AttemptCounted, Contribution, TrendsCounted
 __all__ = [
     "DEFAULT_CLUSTER",
     "EVENTS",
+    "FILTER_END",
     "FITS",
     "MAX_PARTS",
     "MAX_REPEATED_TEXT",
@@ -118,6 +121,7 @@ __all__ = [
     "NOT_REASONS",
     "NOT_REPORTED",
     "NO_STATE",
+    "OFFERED_NODES",
     "PICKED",
     "REFUSED",
     "SCHEDULER",
@@ -167,6 +171,7 @@ __all__ = [
     "PodRef",
     "Provenance",
     "PublishedAttempt",
+    "PublishedReport",
     "Refusal",
     "Report",
     "Request",

@@ -230,6 +230,8 @@ class PickedDevice(Model):
 OFFERED_NODES: Final = "offered nodes"
 """In ``Provenance.not_reported``: how many nodes the scheduler was asked about."""
 
+FILTER_END: Final = "end of the filter"
+"""In ``Provenance.not_reported``: when the filter ended. Only the bind was reported, and ``ended_at`` is its time."""
 
 SCHEDULER: Final = "scheduler"
 """In ``Report.source``: the scheduler itself published it."""

@@ -1,12 +1,15 @@
 """What the worker must know of a pod's past to compare its next attempt: a state of its own, on a compacted topic."""
 
 from datetime import datetime
-from typing import ClassVar
+from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
 
 from schemas.events.base import TYPE_PREFIX, Count, Event, Flag, Integer, Model, Moment, PodRef
 from schemas.events.summaries import Status
+
+MAX_ATTEMPTS: Final = 4
+"""Of a history. A report of an older attempt, which another source reported, no longer finds it."""
 
 
 class SummaryLocation(Model):
@@ -19,19 +22,46 @@ class SummaryLocation(Model):
     """Of its parts, in their order."""
 
 
+class PublishedReport(Model):
+    """One source's report of an attempt, as far as it was published."""
+
+    source: str
+    attempt_id: str
+    version: Count
+    """Of what this source alone reported."""
+    started_at: Moment
+    ended_at: Moment | None = None
+    bind_ended_at: Moment | None = None
+    """Both as in ``Report``."""
+    knows_only_bind: Flag = False
+    """Is ``ended_at`` the time of the bind, because the source does not say when the filter ended?"""
+
+
 class PublishedAttempt(Model):
-    """An attempt that was published, reduced to the fields that the next one is compared with."""
+    """An attempt that was published, reduced to what its further reports are matched by and the next one is compared
+    with."""
 
     attempt_id: str
+    pod_uid: str
+    """Empty where no source says it."""
     started_at: Moment
     version: Count
     status: Status
     ended_at: Moment | None = None
     """As in its summary, which a repetition has no other place for."""
+    chosen: str | None = None
+    is_refused: Flag
+    """Did the filter end without a node, after nodes were judged?"""
+    reports: Annotated[list[PublishedReport], Field(min_length=1)]
+    """As in its summary."""
+    first_judged_at: Moment
+    """As in its summary."""
     verdict_digest: str
     """Equal for attempts with equal verdicts on every node."""
     detail_digest: str
     """Equal for attempts that differ in nothing but times."""
+    added_digest: str = ""
+    """Equal for attempts to which other sources add the same; empty where only one reported the attempt."""
     episode: str
     episode_started_at: Moment
     may_get_more: Flag
@@ -41,7 +71,7 @@ class PublishedAttempt(Model):
 
 
 class PodHistoryChanged(Event):
-    """The latest two attempts of a pod at one scheduler that the worker has published.
+    """The latest attempts of a pod at one scheduler that the worker has published.
 
     It is written after the records of the attempt are on their topics, into the partition of the same number as the
     pod's decisions; the latest of a key holds. A worker reads the histories of a partition before it
@@ -51,13 +81,17 @@ class PodHistoryChanged(Event):
     TYPE: ClassVar[str] = TYPE_PREFIX + "pod.history.changed.v1"
 
     pod: PodRef
+    """With the UID of the latest attempt. Pods of one name share a history: a log may name no UID."""
     scheduler: str
     published_until: Integer
     """The offset of the decision that completed the attempt that was published last: what completed before is
     published. -1 where time alone has completed any."""
-    latest: PublishedAttempt
-    previous: PublishedAttempt | None = None
-    """The one that began before it."""
+    attempts: Annotated[list[PublishedAttempt], Field(min_length=1)]
+    """Those that began last, the latest first, at most ``MAX_ATTEMPTS``."""
+
+    @property
+    def latest(self) -> PublishedAttempt:
+        return self.attempts[0]
 
     @property
     def id(self) -> str:
@@ -77,7 +111,6 @@ class PodHistoryChanged(Event):
 
 
 def history_key(cluster: str, pod: PodRef, scheduler: str) -> str:
-    """The key of a pod's history at one scheduler."""
-    # By UID too: a pod of the same name that was made later has another history. By scheduler: another one's verdicts
-    # are no repetition.
-    return f"{cluster}/{pod.namespace}/{pod.name}/{pod.uid}/{scheduler}"
+    """The key of the history of a pod's name at one scheduler."""
+    # By scheduler: another one's verdicts are no repetition. Not by UID: reports of one attempt may leave it out.
+    return f"{cluster}/{pod.namespace}/{pod.name}/{scheduler}"

@@ -50,10 +50,14 @@ class Report(Model):
     started_at: Moment
     ended_at: Moment | None = None
     """When the filter ended, as this source says it."""
+    bind_ended_at: Moment | None = None
+    """When the bind ended, as this source says it."""
     levels: list[Count] = Field(default_factory=list)
     """Of which log levels lines about the attempt were there, ascending."""
     not_reported: Words = Field(default_factory=list)
     """What this source leaves open, in words."""
+    gives: Words = Field(default_factory=list)
+    """Which parts of the attempt are this source's: ``filter``, ``bind``, … Empty where no other source reported it."""
 
 
 Status = Literal["succeeded", "failed", "pending"]

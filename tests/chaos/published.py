@@ -115,9 +115,9 @@ def _histories(topics: Topics, latest: Mapping[str, Json]) -> Iterable[str]:
     begun: dict[str, Json] = {}
     for value in latest.values():
         pod = value["pod"]
-        key = f"{pod['namespace']}/{pod['name']}/{pod['uid']}/{value['scheduler']}"
+        key = f"{value['cluster']}/{pod['namespace']}/{pod['name']}/{value['scheduler']}"
         begun[key] = max(begun.get(key, value), value, key=lambda each: datetime.fromisoformat(each["started_at"]))
     for key, value in begun.items():
-        found = json.loads(topics.histories.get(key, b"{}")).get("latest", {})
+        found = json.loads(topics.histories.get(key, b'{"attempts": [{}]}'))["attempts"][0]
         if (found.get("attempt_id"), found.get("version")) != (value["attempt_id"], value["version"]):
             yield f"history of {key}: not of attempt {value['attempt_id']}"

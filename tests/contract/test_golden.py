@@ -340,10 +340,17 @@ def test_an_attempt_that_counts_again_says_what_no_longer_counts() -> None:
 
 def test_a_history_says_where_the_summary_lies_that_an_attempt_repeats() -> None:
     event = golden(PodHistoryChanged, "001")
-    assert event.previous is not None
-    assert event.latest.whole == event.previous.whole
-    assert (event.latest.whole.attempt_id, event.latest.whole.offsets) == (event.previous.attempt_id, [4711, 4712])
-    assert golden(PodHistoryChanged, "002").previous is None
+    latest, before = event.attempts
+    assert latest.whole == before.whole
+    assert (latest.whole.attempt_id, latest.whole.offsets) == (before.attempt_id, [4711, 4712])
+    assert len(golden(PodHistoryChanged, "002").attempts) == 1
+
+
+def test_a_history_names_every_report_of_an_attempt() -> None:
+    latest, before = golden(PodHistoryChanged, "001").attempts
+    assert [each.source for each in before.reports] == ["scheduler", "kube-events"]
+    assert [each.attempt_id for each in latest.reports] == [latest.attempt_id]
+    assert before.version > max(each.version for each in before.reports)
 
 
 def test_a_repetition_names_the_attempt_that_has_the_rest_and_the_first_of_its_episode() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from tests.chaos.published import Json, Topics, differences
 
 POD = {"namespace": "n", "name": "p", "uid": "u"}
-KEY = "n/p/u/s"
+KEY = "default/n/p/s"
 
 
 def a_record(value: Json, id_: str) -> tuple[str, bytes]:
@@ -40,7 +40,7 @@ RIGHT = Topics(
     messages=[a_record(MESSAGE, "a/message")],
     device_verdicts=[("a/devices/0", JUDGED["a/devices/0"])],
     attempt_counts=[a_count("a"), a_count("b")],
-    histories={KEY: json.dumps({"latest": {"attempt_id": "b", "version": 1}}).encode()},
+    histories={KEY: json.dumps({"attempts": [{"attempt_id": "b", "version": 1}]}).encode()},
     trends={"failed": 2},
 )
 DOCUMENTS = [("a", {"summary": FIRST}), ("b", {"repeated": AGAIN})]
@@ -102,6 +102,6 @@ def test_counts_that_differ_from_the_attempts_are_found() -> None:
 
 def test_a_history_of_another_attempt_or_version_is_found() -> None:
     for latest in ({"attempt_id": "a", "version": 1}, {"attempt_id": "b", "version": 0}):
-        histories = {KEY: json.dumps({"latest": latest}).encode()}
+        histories = {KEY: json.dumps({"attempts": [latest]}).encode()}
         assert found(replace(RIGHT, histories=histories)) == [f"history of {KEY}: not of attempt b"]
     assert found(replace(RIGHT, histories={})) == [f"history of {KEY}: not of attempt b"]

@@ -122,9 +122,13 @@ def a_published_attempt(**fields: Any) -> PublishedAttempt:
     """The first of its episode, published as a whole."""
     plain = {
         "attempt_id": ATTEMPT["attempt_id"],
+        "pod_uid": ATTEMPT["pod"].uid,
         "started_at": STARTED,
         "version": 1,
         "status": "failed",
+        "is_refused": True,
+        "reports": [{"source": "scheduler", "attempt_id": ATTEMPT["attempt_id"], "version": 1, "started_at": STARTED}],
+        "first_judged_at": STARTED,
         "verdict_digest": "0a" * 16,
         "detail_digest": "0b" * 16,
         "episode": ATTEMPT["attempt_id"],
@@ -141,7 +145,7 @@ def a_pod_history(**fields: Any) -> PodHistoryChanged:
         "cluster": "default",
         "scheduler": ATTEMPT["scheduler"],
         "published_until": 41,
-        "latest": a_published_attempt(),
+        "attempts": [a_published_attempt()],
     }
     return PodHistoryChanged.model_validate(plain | fields)
 

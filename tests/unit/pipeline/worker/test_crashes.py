@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from broker.record import Outgoing, Place, Record
+from pipeline.worker.published_summaries import WITHOUT_COMPARISON
 from schemas.codec.records import decode, encode_value
 from schemas.events import AttemptEvent, AttemptSummarized, Contribution, PodHistoryChanged
 from schemas.topics import ATTEMPT_COUNTS, ATTEMPTS, MESSAGES, POD_HISTORIES
@@ -195,8 +196,7 @@ def contents(topics: FakeTopics) -> dict[str, dict[str, bytes]]:
 
 def plain(summary: AttemptSummarized) -> bytes:
     """Without what the comparison with the attempt before adds."""
-    added: dict[str, Any] = {"episode": "", "episode_started_at": None, "changes": []}
-    return encode_value(summary.model_copy(update=added))
+    return encode_value(summary.model_copy(update=WITHOUT_COMPARISON))
 
 
 def weights(adds: Contribution) -> Iterator[tuple[str, int]]:
@@ -251,7 +251,7 @@ async def _crashes(chance: random.Random) -> None:
 
 
 async def assert_histories(topics: FakeTopics, pods: Sequence[list[list[AttemptEvent]]]) -> None:
-    """The last history of each pod names its latest two attempts, and where the whole summaries lie."""
+    """The last history of each pod names its latest four attempts, and where the whole summaries lie."""
     last: dict[str, PodHistoryChanged] = {}
 
     def take(record: Record) -> None:
@@ -263,8 +263,8 @@ async def assert_histories(topics: FakeTopics, pods: Sequence[list[list[AttemptE
     assert last.keys() == {str(attempts[0][0].pod) for attempts in pods}
     for attempts in pods:
         history = last[str(attempts[0][0].pod)]
-        known = [each for each in (history.latest, history.previous) if each]
-        assert [each.attempt_id for each in known] == [events[0].attempt_id for events in reversed(attempts[-2:])]
+        known = history.attempts
+        assert [each.attempt_id for each in known] == [events[0].attempt_id for events in reversed(attempts[-4:])]
         for each in known:
             (record,) = await topics.at(ATTEMPTS.name, each.whole.partition, each.whole.offsets)
             whole = decode(record.value, record.headers)

@@ -20,7 +20,7 @@ NOW = TAKEN_AT_MS / 1000
 
 def a_history(minute: int, until: int) -> PodHistoryChanged:
     latest = a_published_attempt(attempt_id=f"attempt-{minute}", started_at=STARTED + timedelta(minutes=minute))
-    return a_pod_history(published_until=until, latest=latest)
+    return a_pod_history(published_until=until, attempts=[latest])
 
 
 async def loaded(*stored: PodHistoryChanged) -> PodHistories:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from pipeline.worker.published_summaries import WITHOUT_COMPARISON
 from schemas.codec.records import encode_value
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
 from schemas.ids import attempt_id
@@ -55,8 +56,7 @@ async def published_one_by_one(*attempts: list[AttemptEvent], restart: bool = Fa
 
 def plain(found: dict[str, AttemptSummarized]) -> dict[str, AttemptSummarized]:
     """Without what the comparison with the attempt before adds."""
-    added: dict[str, Any] = {"episode": "", "episode_started_at": None, "changes": []}
-    return {name: each.model_copy(update=added) for name, each in found.items()}
+    return {name: each.model_copy(update=WITHOUT_COMPARISON) for name, each in found.items()}
 
 
 @pytest.fixture(params=[False, True], ids=["one worker", "a worker each"])
@@ -78,17 +78,18 @@ async def test_an_unchanged_retry_is_published_as_a_repetition(restart: bool) ->
         assert event.text == "no available node, 2 nodes do not meet"
 
 
-async def test_an_unchanged_retry_publishes_no_device_rows_and_less_than_four_thousand_bytes() -> None:
+async def test_an_unchanged_retry_publishes_no_device_rows_and_less_than_eight_thousand_bytes() -> None:
     topics, log = FakeTopics(), Log()
     wide = {f"gpu-node-{number:05}": [["CardInsufficientMemory"] * 8] for number in range(300)}
-    log.append(*a_try(0, wide, nodes_a_record=100), *a_try(1, wide, nodes_a_record=100))
-    half = len(log.records) // 2
+    for minute in range(5):
+        log.append(*a_try(minute, wide, nodes_a_record=100))
+    others = len(log.records) * 4 // 5
     async with a_worker(topics) as worker:
-        await worker.read(*log.records[:half])
+        await worker.read(*log.records[:others])
         before = len(topics.sent)
-        await worker.read(*log.records[half:])
-    # As many as for two nodes: the attempt itself, its messages and counts, and the history.
-    assert 0 < sum(len(each.record.value) for each in topics.sent[before:]) < 4_000
+        await worker.read(*log.records[others:])
+    # As many as for two nodes: the attempt itself, its messages and counts, and the history of four attempts.
+    assert 0 < sum(len(each.record.value) for each in topics.sent[before:]) < 8_000
     assert len(topics.of(DEVICE_VERDICTS.name)) == 3
 
 
