@@ -36,8 +36,8 @@ class _Candidate(NamedTuple):
 
 def match(attempts: Sequence[PublishedAttempt], summary: AttemptSummarized) -> Match:
     """The attempt of the pod that the only report of ``summary`` is about."""
-    (said,) = summary.reports
-    report = published_report(said, summary.version)
+    (only,) = summary.reports
+    report = published_report(only, summary.version)
     found = [
         _Candidate(gap, attempt)
         for attempt in attempts
@@ -59,8 +59,8 @@ def _can_be(attempt: PublishedAttempt, summary: AttemptSummarized, report: Publi
         return False
     if attempt.chosen and summary.chosen:
         bound = {None: None, "succeeded": True, "failed": False}
-        known, said = bound.get(attempt.status), _is_bound(summary, report)
-        return attempt.chosen == summary.chosen and (known is None or said is None or known == said)
+        one, other = bound.get(attempt.status), _is_bound(summary, report)
+        return attempt.chosen == summary.chosen and (one is None or other is None or one == other)
     return not (attempt.chosen and is_refused(summary)) and not (summary.chosen and attempt.is_refused)
 
 

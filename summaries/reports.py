@@ -21,7 +21,7 @@ BIND: Final = "bind"
 Order = tuple[Any, ...]
 
 
-class Part(NamedTuple):
+class AttemptPart(NamedTuple):
     name: str
     fields: tuple[str, ...]
     is_given: Callable[[AttemptSummarized, Report], bool]
@@ -75,20 +75,20 @@ _FILTER_FIELDS: Final = (
     "nodes", "verdicts", "verdict", "score", "refused_by", "refusals", "refusal", "score_terms",
 )  # fmt: skip
 PARTS: Final = (
-    Part(FILTER, _FILTER_FIELDS, _says("ended_at", "nodes", "judged_devices"), _filter_order),
-    Part("requests", ("requests",), _says_requests, _quality),
-    Part("offered nodes", ("offered_nodes",), _says_offered, _quality),
-    Part("policies", ("node_policy", "device_policy"), _says("node_policy", "device_policy"), _quality),
-    Part("picked devices", ("picked_devices", "picked"), _says("picked_devices"), _quality),
-    Part("nominated node", ("nominated",), _says("nominated"), _by_cluster),
-    Part("scheduler message", ("scheduler_message",), _says("scheduler_message"), _by_cluster),
-    Part("description", ("description",), _says("description"), _description_order),
-    Part("settings", ("settings_digest",), _says("settings_digest"), _quality),
-    Part(BIND, ("bind",), _says("bind"), _bind_order),
+    AttemptPart(FILTER, _FILTER_FIELDS, _says("ended_at", "nodes", "judged_devices"), _filter_order),
+    AttemptPart("requests", ("requests",), _says_requests, _quality),
+    AttemptPart("offered nodes", ("offered_nodes",), _says_offered, _quality),
+    AttemptPart("policies", ("node_policy", "device_policy"), _says("node_policy", "device_policy"), _quality),
+    AttemptPart("picked devices", ("picked_devices", "picked"), _says("picked_devices"), _quality),
+    AttemptPart("nominated node", ("nominated",), _says("nominated"), _by_cluster),
+    AttemptPart("scheduler message", ("scheduler_message",), _says("scheduler_message"), _by_cluster),
+    AttemptPart("description", ("description",), _says("description"), _description_order),
+    AttemptPart("settings", ("settings_digest",), _says("settings_digest"), _quality),
+    AttemptPart(BIND, ("bind",), _says("bind"), _bind_order),
 )
 
 
-def giver(summary: AttemptSummarized, part: Part) -> Report | None:
+def giver(summary: AttemptSummarized, part: AttemptPart) -> Report | None:
     """The report that gives the part; None where no report says it."""
     if len(summary.reports) == 1:
         (report,) = summary.reports
@@ -158,7 +158,7 @@ class _Both:
         self.reports = list(known.values())
         self._by_id = known
 
-    def winner(self, part: Part) -> _Side | None:
+    def winner(self, part: AttemptPart) -> _Side | None:
         """The summary whose value of the part holds, and the report that gives it."""
         givers = [
             (side, self._by_id[report.attempt_id])
@@ -169,7 +169,7 @@ class _Both:
             return self._of_one_report(part), givers[0][1]
         return max(givers, key=lambda side: part.order(*side), default=None)
 
-    def _of_one_report(self, part: Part) -> AttemptSummarized:
+    def _of_one_report(self, part: AttemptPart) -> AttemptSummarized:
         if part.name == BIND:
             bind = later(self.one.bind, self.other.bind)
             return self.one if bind == self.one.bind else self.other
