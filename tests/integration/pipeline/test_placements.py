@@ -65,8 +65,9 @@ def a_registration(node: int) -> Sent:
         "numa": [0], "healthy": [True],
     }  # fmt: skip
     event = NodeRegistered(
-        cluster="default", node=f"node{node}", observed_at=at(-60), scheduler="hami-scheduler", registered=True, uuid=uuids,
-        index=list(range(DEVICES_PER_NODE)), **{name: values * DEVICES_PER_NODE for name, values in same.items()},
+        cluster="default", node=f"node{node}", observed_at=at(-60), scheduler="hami-scheduler", registered=True,
+        uuid=uuids, index=list(range(DEVICES_PER_NODE)),
+        **{name: values * DEVICES_PER_NODE for name, values in same.items()},
     )  # fmt: skip
     return NODES, event
 

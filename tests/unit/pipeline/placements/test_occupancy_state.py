@@ -98,7 +98,9 @@ class Store:
                 subject, self.of(OCCUPANCY.alias, **about), observed(_hits(self.of(OBSERVATIONS.alias, **about)))
             )
         elif isinstance(subject, WorkloadKey):
-            found = self.of(OBSERVATIONS.alias, cluster=subject.cluster, workload=subject.name)
+            found = self.of(
+                OBSERVATIONS.alias, kind="workload-observed", cluster=subject.cluster, workload=subject.name
+            )
             state.load_observed(subject, observed(_hits(found)))
         elif isinstance(subject, SchedulerKey):
             found = self.of(
@@ -319,7 +321,7 @@ def test_pods_without_an_input_for_longest_leave_memory_and_are_loaded_again() -
     assert ("21", "node1", 0, 9, "Failed") in placements(store)
 
 
-PODS = st.sampled_from([a_pod(), a_pod(uid="u2"), a_pod("b", "u3")])
+PODS = st.sampled_from([a_pod(), a_pod(uid="u2"), a_pod(uid=""), a_pod("b", "u3")])
 NODES = st.sampled_from(["node1", "node2"])
 SECONDS = st.integers(0, 60)
 DESCRIPTIONS = st.sampled_from([None, DESCRIPTION, PodDescription(queue="team-a")])
