@@ -4,6 +4,8 @@
     registration       the devices in a register annotation: JSON, the form up to v2.7, Metax'
     node_registration  all devices of a Node object, of every vendor
     registered_event   a node's devices as the event `node.registered`
+    node_checks        problems in how a node registers its devices
+    checked_event      a node's problems as the event `node.checked`
     handshake          the handshake between the scheduler and a node's device plugin
     node_lock          the lock of a node during a bind
     allocation         the devices of a pod's containers

@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from ingest.errors import KafkaUnavailableError, MistakeError, ReadingError
-from ingest.options import LogOptions, SourceOptions
+from ingest.options import ClusterOptions, LogOptions, SourceOptions
 from kube.errors import KubeApiError, KubeConfigError
 from process.addresses import HostPort, listen_address
-from process.cli import ClusterName, KafkaIfGiven, MetricsAddress, PodLabels, application, one_line_for, reads, takes
+from process.cli import ClusterName, KafkaIfGiven, MetricsAddress, application, one_line_for, reads, takes
 from process.cluster_name import DEFAULT_CLUSTER
 from process.errors import SettingError
 
@@ -107,22 +107,13 @@ def raw_logs(
 
 
 @app.command("kube-events")
-def kube_events(
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="Default: the service account of the pod that this runs in.")
-    ] = None,
-    context: Annotated[str | None, typer.Option(help="Of the kubeconfig; default: its current one.")] = None,
-    namespace: Annotated[str, typer.Option(help="Watch pods and events of this namespace alone.")] = "",
-    kafka: KafkaIfGiven = None,
-    cluster_name: ClusterName = DEFAULT_CLUSTER,
-    pod_labels: PodLabels = "",
-    metrics_address: MetricsAddress = None,
-) -> None:
+@takes(ClusterOptions)
+def kube_events(asked: ClusterOptions) -> None:
     """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""
     from ingest import commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.watch_cluster(kubeconfig, context, cluster_name, pod_labels, namespace, kafka, metrics_address)
+        commands.watch_cluster(asked)
 
 
 if __name__ == "__main__":

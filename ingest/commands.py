@@ -17,9 +17,10 @@ from ingest.kafka import KafkaSink
 from ingest.kai import KaiLog
 from ingest.kai.devices import labels_of_nodes
 from ingest.kube import KubeEvents
+from ingest.kube.node_checks import NodeChecks
 from ingest.kube.watch import watch
 from ingest.metrics import Metrics
-from ingest.options import LogOptions, SourceOptions
+from ingest.options import ClusterOptions, LogOptions, SourceOptions
 from ingest.report import report
 from ingest.run_command import nodes_of_cluster, read, servers_of
 from ingest.sniffer.reader import SnifferLog
@@ -93,30 +94,19 @@ async def _read_raw_logs(servers: str, cluster: str, group: str, metrics_address
         typer.echo(f"{name or 'no scheduler'}: {count} lines {outcome}", err=True)
 
 
-def watch_cluster(
-    kubeconfig: Path | None,
-    context: str | None,
-    cluster: str,
-    pod_labels: str,
-    namespace: str,
-    kafka: str | None,
-    metrics_address: HostPort | None,
-) -> None:
-    load = from_kubeconfig(kubeconfig, context) if kubeconfig else in_cluster
+def watch_cluster(asked: ClusterOptions) -> None:
+    load = from_kubeconfig(asked.kubeconfig, asked.context) if asked.kubeconfig else in_cluster
     logs.configure()
-    asyncio.run(
-        _watch(load, KubeEvents(cluster, label_names(pod_labels)), namespace, servers_of(kafka), metrics_address)
-    )
+    asyncio.run(_watch(load, asked, servers_of(asked.kafka)))
 
 
-async def _watch(
-    load: LoadConfiguration, reader: KubeEvents, namespace: str, servers: str, metrics_address: HostPort | None
-) -> None:
-    stop = stop_event()
+async def _watch(load: LoadConfiguration, asked: ClusterOptions, servers: str) -> None:
+    stop, reader = stop_event(), KubeEvents(asked.cluster_name, label_names(asked.pod_labels))
+    checks = NodeChecks(asked.cluster_name, asked.handshake_timeout)
     metrics, sink = Metrics("kube-events"), KafkaSink(servers)
-    with serving(metrics_address, metrics.registry, always, sink.waiting_for):
+    with serving(asked.metrics_address, metrics.registry, always, sink.waiting_for):
         async with sink:
-            await watch(load, reader, sink, metrics, namespace=namespace, until=stop.is_set)
+            await watch(load, reader, sink, metrics, checks=checks, namespace=asked.namespace, until=stop.is_set)
     typer.echo(report(reader.counts), err=True)
 
 

@@ -1,12 +1,14 @@
-"""The options that the readers of logs share, each declared once. Importing it needs no client and no reader."""
+"""The options of the readers, each declared once. Importing it needs no client and no reader."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from process.cli import ClusterName, KafkaIfGiven, MetricsAddress
+from hami import durations
+from process.cli import ClusterName, KafkaIfGiven, MetricsAddress, PodLabels, reads
 from process.cluster_name import DEFAULT_CLUSTER
 
 Logs = Annotated[
@@ -52,3 +54,26 @@ class LogOptions(SourceOptions):
     detail: Detail = False
     pod: FromPod = None
     kubeconfig: Kubeconfig = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterOptions:
+    """Which cluster is watched, what of it, and where its events go."""
+
+    kubeconfig: Annotated[
+        Path | None, typer.Option(help="Default: the service account of the pod that this runs in.")
+    ] = None
+    context: Annotated[str | None, typer.Option(help="Of the kubeconfig; default: its current one.")] = None
+    namespace: Annotated[str, typer.Option(help="Watch pods and events of this namespace alone.")] = ""
+    kafka: KafkaIfGiven = None
+    cluster_name: ClusterName = DEFAULT_CLUSTER
+    pod_labels: PodLabels = ""
+    handshake_timeout: Annotated[
+        timedelta,
+        typer.Option(
+            metavar="DURATION",
+            help="A node has a problem where its handshake with HAMi's scheduler is older; 0s: none has.",
+            **reads(durations.parse),
+        ),
+    ] = "300s"  # type: ignore[assignment]  # typer reads the default as it reads an argument
+    metrics_address: MetricsAddress = None

@@ -5,11 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 
-from scheduler.cluster.cluster_api import Object
-from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.node_checks import (
+from hami.checked_event import node_checked
+from hami.node_checks import (
     PROBLEMS,
     RegistrationProblem,
     VendorRegistration,
@@ -17,15 +16,14 @@ from scheduler.devices.node_checks import (
     registration_problems,
     vendor_registrations,
 )
+from scheduler.cluster.cluster_api import Object
+from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.metrics import Metrics
 from scheduler.publish.identity import Identity
 from scheduler.publish.spool_writer import SpoolWriter
-from schemas.events import NodeChecked, NodeProblem
 
 PAUSE_SECONDS: Final = 15.0
 """As often as HAMi's scheduler checks its nodes (register(), every 15 s)."""
-_MAX_HANDSHAKE_CHARACTERS: Final = 200
-"""A reported handshake is cut here: real ones are shorter, but an annotation may hold anything."""
 _NODES_PER_SLICE: Final = 200
 """Nodes that are checked before other tasks of the event loop get a turn: well below a millisecond."""
 
@@ -79,13 +77,8 @@ class NodeChecks:
             self._report(name, problems, now)
 
     def _report(self, name: str, problems: Sequence[RegistrationProblem], now: datetime) -> None:
-        event = NodeChecked(
-            cluster=self._identity.cluster,
-            node=name,
-            observed_at=now,
-            scheduler=self._identity.scheduler,
-            problems=list(map(_node_problem, problems)),
-        )
+        cluster, scheduler = self._identity
+        event = node_checked(cluster, name, now, problems, scheduler=scheduler)
         self._events.write([event])
 
     async def check(self) -> None:
@@ -114,18 +107,3 @@ class NodeChecks:
         while True:
             await self.check()
             await asyncio.sleep(PAUSE_SECONDS)
-
-
-def _node_problem(problem: RegistrationProblem) -> NodeProblem:
-    fields: dict[str, Any] = {"code": problem.code, "vendor": problem.vendor, "message": problem.message}
-    if problem.handshake:
-        at = problem.handshake_at
-        fields |= {
-            "handshake": problem.handshake.text[:_MAX_HANDSHAKE_CHARACTERS],
-            # The contract has no time before 1970.
-            "handshake_at": at if at and at.year >= 1970 else None,
-            "is_asked": problem.handshake.is_request,
-        }
-    if problem.allocatable is not None:
-        fields["allocatable"] = max(problem.allocatable, 0)
-    return NodeProblem(**fields)

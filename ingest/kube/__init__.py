@@ -11,6 +11,7 @@ Koordinator.
 - ``reader``: objects in, events out; remembers what was already reported
 - ``objects``: pods and nodes as observations
 - ``pod_problems``: what keeps a pod from running on its node
+- ``node_checks``: problems in how nodes register with HAMi
 - ``kai_allocations``: the share of a device that KAI wrote on a pod
 - ``scheduling_events``: Kubernetes events that are about a scheduling decision
 - ``problem_events``: Kubernetes events about pods that can't start, and owners that can't make pods

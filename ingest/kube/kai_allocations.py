@@ -7,7 +7,7 @@ from kube.object_fields import entries, part, text
 from schemas.events import DeviceAllocation
 
 _GROUP: Final = "runai-gpu-group"
-"""The label; of a pod with several shared devices, the labels that begin so and go on with ``/``."""
+"""The label; of a pod with several shared devices, the labels that begin so, followed by ``/`` and a name."""
 _MEMORY: Final = "gpu-memory"
 """In MiB. A pod with ``gpu-fraction`` names no amount: the device's total is not on the pod."""
 _CONTAINER: Final = "gpu-fraction-container-name"

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
+from ingest.kube.node_checks import CHECK_SECONDS, NodeChecks
 from ingest.kube.owners import DescribingSink, Owners
 from ingest.kube.reader import KubeEvents, ObjectKind
 from ingest.metrics import Metrics
@@ -57,6 +58,24 @@ class _ObjectHandler:
             self._events.extend(self._reader.gone(pod, datetime.now(UTC)))
 
 
+class _NodeHandler(_ObjectHandler):
+    """Also checks how the nodes register their devices."""
+
+    def __init__(self, checks: NodeChecks, reader: KubeEvents, events: deque[Event]) -> None:
+        super().__init__("node", reader, events)
+        self._checks = checks
+
+    def changed(self, found: Json) -> None:
+        super().changed(found)
+        try:
+            self._events.extend(self._checks.changed(found, datetime.now(UTC)))
+        except Exception:
+            log.exception("a defect: a node could not be checked: %.300s", found.get("metadata"))
+
+    def gone(self, ref: ObjectRef) -> None:
+        self._events.extend(self._checks.gone(ref.key.name, datetime.now(UTC)))
+
+
 def _never() -> bool:
     return False
 
@@ -67,21 +86,25 @@ async def watch(
     sink: Sink,
     metrics: Metrics,
     *,
+    checks: NodeChecks | None = None,
     namespace: str = "",
     until: Callable[[], bool] = _never,
 ) -> None:
     """Watch until ``until()`` is true, then send what is still open. ``namespace``: of pods and events; empty: all.
 
+    ``checks``: of nodes; those of the default cluster where none are given.
+
     Raises ``KubeConfigError``, and what the sink raises.
     """
     events: deque[Event] = deque()
+    checks, checked_at = checks or NodeChecks(), time.monotonic()
     async with AsyncExitStack() as closing:
         client = Client(await ApiCredentials.open(load))
         closing.push_async_callback(client.close)
         sink = DescribingSink(sink, Owners(client))
         # KAI's pod groups are watched only where the cluster has them: a missing resource can't be listed.
         pods, nodes, *rest = (
-            Reflector(client, Selection(resource, of), _ObjectHandler(kind, reader, events), TIMEOUTS)
+            Reflector(client, Selection(resource, of), _handler(kind, checks, reader, events), TIMEOUTS)
             for resource, kind, of in await _kinds(client, namespace)
         )
         troubles = {reflector: _trouble() for reflector in (pods, nodes, *rest)}
@@ -92,13 +115,21 @@ async def watch(
         while not until():
             _raise_from(tasks)
             _log_what_is_missing(troubles)
-            events.extend(reader.settle(time.monotonic()))
+            now = time.monotonic()
+            events.extend(reader.settle(now))
+            if now - checked_at >= CHECK_SECONDS:
+                events.extend(checks.check(datetime.now(UTC)))
+                checked_at = now
             await _send(sink, events)
             metrics.note(reader.counts)
             await asyncio.sleep(SETTLE_SECONDS)
         events.extend(reader.close())
         await _send(sink, events)
         metrics.note(reader.counts)
+
+
+def _handler(kind: ObjectKind, checks: NodeChecks, reader: KubeEvents, events: deque[Event]) -> _ObjectHandler:
+    return _NodeHandler(checks, reader, events) if kind == "node" else _ObjectHandler(kind, reader, events)
 
 
 async def _kinds(client: Client, namespace: str) -> list[tuple[Resource, ObjectKind, str]]:

@@ -7,7 +7,6 @@ node_entry           one registered node, and what does not fit into columns
 node_readings        which devices count for each node
 node_revisions       the revision of each node's state, and which was written
 registration_step    whether a node's registration is read again, kept or dropped
-node_checks          problems in how a node registers its devices
 pair_scores          how well a node's devices are connected with each other
 pod_usage            what one pod holds of each device
 as_of                the cluster as an attempt saw it, from the records about it

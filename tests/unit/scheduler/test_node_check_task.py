@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from hami.annotations import HANDSHAKE, REGISTER
+from hami.node_checks import registration_problems, vendor_registrations
 from hami.vendors import ONLY_NVIDIA
 from scheduler.cluster.claims import Claims
 from scheduler.devices.cluster_state import ClusterColumns
-from scheduler.devices.node_checks import registration_problems, vendor_registrations
 from scheduler.metrics import Metrics
 from scheduler.node_check_task import CheckPolicy, NodeChecks
 from scheduler.observe import Observer
