@@ -120,10 +120,13 @@ class HamiAttempt:
             self.has_devices_without_node = True
         self.is_walking = True
 
-    def judge_device(self, uuid: str, node: str, verdict: str, rest: str, registered: RegisteredDevices) -> None:
+    def judge_device(
+        self, uuid: str, node: str, verdict: str, rest: str, registered: RegisteredDevices, container: int = UNKNOWN
+    ) -> None:
         """``verdict`` is ``fits``, or the code of the refusal. ``node`` is empty where the line names none."""
         node = node or _node_of(uuid, registered)
-        container = self.only_container()
+        if container == UNKNOWN:
+            container = self.only_container()
         if container == UNKNOWN:
             container = self.trying.get(node, UNKNOWN)
         self.is_walking = True
@@ -135,7 +138,9 @@ class HamiAttempt:
         if verdict == FITS:
             self.fitting.setdefault(node, []).append(key)
 
-    def give_back(self, uuid: str, node: str, rest: str, registered: RegisteredDevices) -> None:
+    def give_back(
+        self, uuid: str, node: str, rest: str, registered: RegisteredDevices, container: int = UNKNOWN
+    ) -> None:
         """The device is on another NUMA node than those before it.
 
         HAMi gives back all that it took for the container on this node, and judges the device again on its own. Where
@@ -149,7 +154,7 @@ class HamiAttempt:
         for key in given_back:
             self.devices[key] = self.devices[key]._replace(verdict=ReasonCode.NUMA_NOT_FIT.value)
         if not given_back:
-            self.judge_device(uuid, node, ReasonCode.NUMA_NOT_FIT.value, rest, registered)
+            self.judge_device(uuid, node, ReasonCode.NUMA_NOT_FIT.value, rest, registered, container)
 
     def refuse_node(self, node: str, reason: str, container: int, cause: str = "") -> None:
         if container == UNKNOWN:

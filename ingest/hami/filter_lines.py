@@ -7,7 +7,7 @@ import re
 from typing import Final
 
 from hami.reason_codes import ReasonCode
-from ingest.hami.attempt import HamiAttempt
+from ingest.hami.attempt import UNKNOWN, HamiAttempt
 from ingest.hami.container_requests import ContainerRequest, parse_requests
 from ingest.hami.grammar import Spelling
 from ingest.hami.memory import UnclaimedRequests
@@ -142,10 +142,13 @@ class FilterLines:
             attempt.is_walking = True
             return bool(spelling.code)
         rest = text[text.rfind(b'"', 0, 400) + 1 : 600].decode(errors="replace") if len(text) < 600 else ""
+        # Only schedulerlog's scheduler prints it, of a pod of which several containers request devices.
+        index = klog.whole_number(text, b"containerIndex")
+        container = UNKNOWN if index is None else index
         if spelling.code == ReasonCode.NUMA_NOT_FIT:
-            attempt.give_back(uuid, node, rest, self._attempts.memory.devices)
+            attempt.give_back(uuid, node, rest, self._attempts.memory.devices, container)
             return True
-        attempt.judge_device(uuid, node, spelling.code or FITS, rest, self._attempts.memory.devices)
+        attempt.judge_device(uuid, node, spelling.code or FITS, rest, self._attempts.memory.devices, container)
         return True
 
     def no_node_fits(self, text: bytes, spelling: Spelling) -> bool:

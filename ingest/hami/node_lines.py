@@ -7,11 +7,12 @@ import re
 from typing import Final
 
 from hami.reason_codes import ReasonCode
-from ingest.hami.attempt import UNKNOWN
+from ingest.hami.attempt import UNKNOWN, NodeLine
 from ingest.hami.grammar import Spelling
 from ingest.hami.open_attempts import MAX_TEXT, UNNAMED_NAMESPACE, OpenHamiAttempts
 from ingest.hami.values import finite, json_of, names_of
 from ingest.lines import klog
+from schemas.events import REFUSED
 
 MAX_FILTERING: Final = 20_000
 """Nodes whose filter line waits for the result."""
@@ -77,7 +78,10 @@ class NodeLines:
             attempt.levels.add(spelling.level)
             # The node's own line has counts, which are better.
             if node not in attempt.nodes:
-                attempt.refuse_node(node, reason[:MAX_TEXT], UNKNOWN, cause[:MAX_TEXT])
+                container = attempt.only_container()
+                attempt.nodes[node] = NodeLine(
+                    REFUSED, reason=reason[:MAX_TEXT], container=container, cause=cause[:MAX_TEXT]
+                )
         return True
 
     def leave_unregistered(self, text: bytes, spelling: Spelling) -> bool:

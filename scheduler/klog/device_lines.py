@@ -19,7 +19,24 @@ def device_lines(pod: str, decision: Decision) -> Iterator[LogLine]:
         for place, index in enumerate(judged.nodes.tolist()):
             fragment = decision.fragment(index)
             if fragment:
-                yield from _node_devices(f"{pod} node={quoted(fragment.name)}", rows, place, fragment)
+                name = quoted(fragment.name)
+                plain = pod.removeprefix("pod=")[1:-1]
+                yield LogLine("filter.go:125", f"Filtering node {name[1:-1]} for pod {plain}")
+                yield from _node_devices(f"{pod} node={name}", rows, place, fragment)
+                if not judged.passed[place]:
+                    reason = decision.refusal_texts[int(decision.refusal[index])]
+                    why = quoted(reason)[1:-1] + rows.shortage(place)
+                    yield LogLine("filter.go:150", f"Node {name[1:-1]} filtered out: {why}")
+
+
+def has_several_requests(decision: Decision) -> bool:
+    """Several containers request devices: then lines name the container that they are about, which HAMi's do not."""
+    return sum(request.asks for request in decision.containers) > 1
+
+
+def container_key(decision: Decision, request: int) -> str:
+    """The key of the container whose request it is, counted over init containers and containers."""
+    return f" containerIndex={sum(not asked.is_further for asked in decision.containers[: request + 1]) - 1}"
 
 
 def _node_devices(node: str, rows: "_Rows", place: int, fragment: NodeFragment) -> Iterator[LogLine]:
@@ -33,7 +50,9 @@ def _node_devices(node: str, rows: "_Rows", place: int, fragment: NodeFragment) 
         verdict = rows.verdict[row]
         if line_of_verdict := _LINE_OF_VERDICT.get(verdict):
             line, message, rest = line_of_verdict
-            yield LogLine(line, f'"{message}" {node} device={uuids[rows.device[row]]}{rest(rows, row)}')
+            yield LogLine(
+                line, f'"{message}" {node} device={uuids[rows.device[row]]}{rest(rows, row)}{rows.of_container}'
+            )
         # Found in vain: HAMi counts these devices in one more line (device.go:873).
         allocated += verdict == verdict_codes.ALLOCATED_INSUFFICIENT
     if allocated:
@@ -47,6 +66,7 @@ class _Rows:
     def __init__(self, decision: Decision, judged: ContainerJudgement) -> None:
         self.request = decision.containers[judged.container]
         self.vendor = quoted(self.request.vendor)
+        self.of_container = container_key(decision, judged.container) if has_several_requests(decision) else ""
         self.models = [quoted(kind.model) for kind in decision.kinds]
         self.kinds = decision.kinds
         self.offsets: list[int] = judged.offsets.tolist()
@@ -64,6 +84,19 @@ class _Rows:
         self.used_memory: list[int] = judged.used_memory_mib.tolist()
         self.used_cores: list[int] = judged.used_cores.tolist()
         self.used_slots: list[int] = judged.used_slots.tolist()
+
+    def shortage(self, place: int) -> str:
+        """The memory requested and the most that a device had left, of a node whose devices had too little of it."""
+        short = [
+            row
+            for row in range(self.offsets[place], self.offsets[place + 1])
+            if self.verdict[row] == verdict_codes.INSUFFICIENT_MEMORY
+        ]
+        if not short:
+            return ""
+        left = {row: self.kinds[self.kind[row]].memory_mib - self.used_memory[row] for row in short}
+        best = max(short, key=lambda row: left[row])
+        return f", requested {self.asked_memory[best]}Mi but available {max(left[best], 0)}Mi"
 
 
 def _nothing(_rows: _Rows, _row: int) -> str:

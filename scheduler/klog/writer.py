@@ -77,7 +77,7 @@ class KlogWriter:
         self._hand_over(lambda: lines.decided(attempt, decision, ended_at, error, self.level), ended_at, rows)
 
     def failed(self, attempt: AttemptRef, answer: Failed, ended_at: datetime) -> None:
-        self._hand_over(lambda: lines.failed(attempt, answer, ended_at), ended_at)
+        self._hand_over(lambda: lines.failed(attempt, answer, ended_at, self.level), ended_at)
 
     def bound(self, attempt: AttemptRef, node: str, error: str, ended_at: datetime) -> None:
         self._hand_over(lambda: lines.bound(attempt, node, error, ended_at), ended_at)

@@ -78,6 +78,12 @@ def test_level_0_says_what_is_asked_and_what_kubectl_describe_shows(mixed: Decis
             '{"Nums":2,"Type":"NVIDIA","Memreq":20480,"MemPercentagereq":101,"Coresreq":20}'
         ),
         (
+            '"Scheduling pod to node" podNamespace="llm" podName="deepseek" nodeID="node2" devices={"NVIDIA":[['
+            # As in the pod's annotation, in the order in which they were taken.
+            '{"UUID":"GPU-node2-1","Type":"NVIDIA","Usedmem":20480,"Usedcores":20},'
+            '{"UUID":"GPU-node2-0","Type":"NVIDIA","Usedmem":20480,"Usedcores":20}]]}'
+        ),
+        (
             '"Event occurred" object="llm/deepseek" fieldPath="" kind="Pod" apiVersion="v1" type="Normal" '
             'reason="FilteringSucceed" message="find fit node(node2), 3 nodes not fit, 1 nodes fit(node2:0.00)"'
         ),
@@ -94,6 +100,11 @@ def test_level_4_says_every_node_with_its_reasons_or_its_score(mixed: Decision) 
         "1/7 CardInsufficientMemory, 1/7 CardNotHealth, 1/7 CardTimeSlicingExhausted, 1/7 CardTypeMismatch"
     )
     assert [line for line in written(mixed, 4) if line not in written(mixed, 2)] == [
+        '"Processing resource requirements" pod="llm/deepseek" initContainerCount=0 containerCount=1 totalContainers=1',
+        (
+            '"Resource requirements collected" pod="llm/deepseek" requests='
+            '[{"NVIDIA":{"Nums":2,"Type":"NVIDIA","Memreq":20480,"MemPercentagereq":101,"Coresreq":20}}]'
+        ),
         f'"NodeUnfitPod" pod="llm/deepseek" node="node1" reason="{reasons}"',
         '"NodeFitPod" pod="llm/deepseek" node="node2" score=0',
         '"NodeUnfitPod" pod="llm/deepseek" node="node3" reason="NodeInsufficientDevice"',
@@ -103,7 +114,18 @@ def test_level_4_says_every_node_with_its_reasons_or_its_score(mixed: Decision) 
 
 def test_level_5_says_every_device_with_the_numbers_behind_its_verdict(mixed: Decision) -> None:
     where = 'pod="llm/deepseek" node="node1"'
+    refused = (
+        "1/7 AllocatedCardsInsufficientRequest, 1/7 CardCordoned, 1/7 CardInsufficientCore, "
+        "1/7 CardInsufficientMemory, 1/7 CardNotHealth, 1/7 CardTimeSlicingExhausted, 1/7 CardTypeMismatch"
+    )
     expected = {
+        '"Processing container resources" pod="llm/deepseek" containerIndex=0 containerName="main"',
+        "Filtering node node1 for pod llm/deepseek",
+        # GPU-full has 45912 - 41645 MiB left.
+        f"Node node1 filtered out: {refused}, requested 20480Mi but available 4267Mi",
+        "Filtering node node2 for pod llm/deepseek",
+        "Filtering node node3 for pod llm/deepseek",
+        "Node node3 filtered out: NodeInsufficientDevice",
         f'"CardNotHealth" {where} device="GPU-dead" health=false',
         f'"CardCordoned" {where} device="GPU-out"',
         f'"CardTypeMismatch" {where} device="GPU-old" NVIDIA-Tesla V100-PCIE-32GB="NVIDIA"',
@@ -178,7 +200,7 @@ def test_a_decision_that_could_not_be_written_says_why(mixed: Decision) -> None:
 
 
 def test_an_attempt_that_could_not_be_judged_says_why() -> None:
-    value = [line.text for line in lines.failed(an_attempt(), Failed((), "calcScore failed"), STARTED)]
+    value = [line.text for line in lines.failed(an_attempt(), Failed((), "calcScore failed"), STARTED, 0)]
     assert value[-1].endswith('reason="FilteringFailed" message="calcScore failed"')
 
 
