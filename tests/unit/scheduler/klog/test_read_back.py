@@ -17,7 +17,17 @@ from scheduler.klog.writer import headed
 from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.event_builder import events_of
 from scheduler.publish.identity import Identity
-from schemas.events import NOT_REACHED, UNREGISTERED, AttemptEvent, AttemptSummarized, DevicesJudged, Event, PodRef
+from schemas.events import (
+    FITS,
+    NOT_REACHED,
+    PICKED,
+    UNREGISTERED,
+    AttemptEvent,
+    AttemptSummarized,
+    DevicesJudged,
+    Event,
+    PodRef,
+)
 from summaries.fold import summarize
 from summaries.text import refusal_text
 from tests.support.builders.hami_lines import summaries
@@ -77,9 +87,12 @@ def _reason(texts: Sequence[str], refusal: int) -> str:
 
 
 def judged_devices(events: Sequence[Event]) -> Counter[tuple[str, int, str]]:
-    """Node, container and verdict of the devices that were tried; the log has no line about the others."""
+    """Node, container and verdict of the devices that were tried; the log has no line about the others.
+
+    What was taken is ``fits`` here: the log says only of the chosen node which devices the pod got.
+    """
     return Counter(
-        (row.node, record.container, row.verdict)
+        (row.node, record.container, FITS if row.verdict == PICKED else row.verdict)
         for record in events
         if isinstance(record, DevicesJudged)
         for row in record.each_device(lambda _node, _revision: None)
