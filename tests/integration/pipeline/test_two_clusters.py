@@ -31,7 +31,7 @@ def running(provisioned: Pipeline) -> Iterator[Pipeline]:
 
 def tried(cluster: str, second: int, devices: dict[str, Any], chosen: str | None = None) -> list[AttemptEvent]:
     started = STARTED + timedelta(seconds=second)
-    common = {
+    common: dict[str, Any] = {
         "cluster": cluster,
         "attempt_id": attempt_id(cluster, "hami-scheduler", POD.uid, started),
         "pod": POD,
