@@ -150,7 +150,7 @@ ALERTS: Final = Topic(
 )
 TRENDS: Final = Topic(
     name="schedulerlog.trends",
-    about="What happened in each minute, counted by namespace, result, reason, node pool and device model",
+    about="What happened in each minute, counted by namespace, result, reason, pool, model, workload and queue",
     key="cluster/partition of the decisions that was counted",
     events=(TrendsCounted,),
 )

@@ -7,18 +7,20 @@ from urllib.parse import quote, urlencode
 
 from schemas.codec.records import rfc3339
 from schemas.events import PodRef
-from schemas.indices import ATTEMPTS, FINDINGS
+from schemas.indices import ATTEMPTS, FINDINGS, OBSERVATIONS
 
 _MARGIN: Final = timedelta(minutes=5)
 """An attempt is found by its start, which is some time before the failed bind or check that the alert counted."""
 
 
-def of_pod(cluster: str, pod: PodRef) -> dict[str, str]:
+def of_pod(cluster: str, pod: PodRef, attempt_id: str = "") -> dict[str, str]:
+    """``attempt_id``: the pod's attempt that the alert begins with."""
     # `safe=''`: a slash in a name would make another path of it.
     path = f"namespaces/{quote(pod.namespace, safe='')}/pods/{quote(pod.name, safe='')}/schedulerlog/history"
     return {
         "api": _path(cluster, path),
         "opensearch": _search(ATTEMPTS.alias, cluster, {"namespace": pod.namespace, "pod": pod.name}),
+        **({"attempt": _path(cluster, f"attempts/{quote(attempt_id, safe='')}")} if attempt_id else {}),
     }
 
 
@@ -42,6 +44,15 @@ def of_node(cluster: str, node: str, since: datetime, until: datetime, *, status
     since, until = since - _MARGIN, until + _MARGIN
     api = _path(cluster, "schedulerlogs", node=node, since=rfc3339(since), until=rfc3339(until), **filters)
     return {"api": api, "opensearch": _search(ATTEMPTS.alias, cluster, {"nodes": node, **filters}, since, until)}
+
+
+def of_checks(cluster: str, node: str, at: datetime) -> dict[str, str]:
+    """What was known of the node then: its registrations, and what their checks found."""
+    path = f"nodes/{quote(node, safe='')}"
+    return {
+        "api": _path(cluster, path, at=rfc3339(at)),
+        "opensearch": _search(OBSERVATIONS.alias, cluster, {"kind": "node-checked", "node": node}),
+    }
 
 
 def of_finding(cluster: str, finding: str, node: str) -> dict[str, str]:

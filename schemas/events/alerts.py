@@ -45,7 +45,8 @@ class AlertChanged(Event):
     problems: list[NodeProblem] = Field(default_factory=list)
     """Of an alert about a node: what its check found when the alert began, as in ``node checked``."""
     query: dict[str, str] = Field(default_factory=dict)
-    """What shows the evidence: ``api`` and ``opensearch`` are paths to GET there, ``command`` is to be run."""
+    """What shows the evidence: ``api`` and ``opensearch`` are paths to GET there, ``attempt`` is one of the API,
+    ``command`` is to be run."""
 
     @property
     def fingerprint(self) -> str:

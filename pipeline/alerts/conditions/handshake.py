@@ -64,7 +64,7 @@ class HandshakeCondition:
                     {"cluster": cluster, "node": node, "scheduler": scheduler},
                     f"{node}: {found}: see whether its device plugin runs and reaches the API server",
                     {},
-                    partial(links.of_node, cluster, node, broken.since, now),
+                    partial(links.of_checks, cluster, node, now),
                     broken.problems,
                 )
 

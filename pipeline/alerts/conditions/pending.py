@@ -184,7 +184,7 @@ def _of_pod(case: _Case, refusal: _LongRefusal, now: datetime) -> Firing:
     )
     labels = {"cluster": case.cluster, "namespace": case.namespace, "pod": case.pod}
     numbers = {"pending_minutes": waited, "attempts": float(attempts)}
-    return Firing(labels, summary, numbers, partial(links.of_pod, case.cluster, pod))
+    return Firing(labels, summary, numbers, partial(links.of_pod, case.cluster, pod, refusal.refused.attempt_id))
 
 
 def _of_workload(case: _Case, first: _LongRefusal, pods: int, reasons: Iterable[str], now: datetime) -> Firing:

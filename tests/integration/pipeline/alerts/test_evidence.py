@@ -77,6 +77,12 @@ def test_a_node_finds_the_binds_that_failed_there(filling: Filling, api: Served)
     assert from_api(api, query) == in_index(filling, query) == {"bound"}
 
 
+def test_a_broken_node_is_found_with_what_its_checks_say(filling: Filling, api: Served) -> None:
+    query = links.of_checks("default", "evidence-1", NOW)
+    assert api.client.get(query["api"]).raise_for_status().json()["node"] == "evidence-1"
+    assert httpx.get(f"{filling.url}{query['opensearch']}").raise_for_status().json()["hits"]["hits"] == []
+
+
 def test_a_finding_and_a_scheduler_are_found(filling: Filling) -> None:
     assert in_index(filling, links.of_finding("default", "Overcommitted", "evidence-1")) == {"trainer"}
     assert in_index(filling, links.of_scheduler("default", "hami-scheduler"))

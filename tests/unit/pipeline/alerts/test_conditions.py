@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pipeline.alerts.inputs import AlertInput, DeadLettered, DecisionArrival, SchedulerActivity
 from pipeline.alerts.rules import load
-from schemas.events import DetailDropped, FindingReported, PodObserved, PodRef
+from schemas.events import DetailDropped, FindingReported, LockHolder, PodObserved, PodRef
 from tests.support.builders.alert_inputs import (
     TRAINER,
     a_bind,
@@ -38,6 +38,8 @@ def test_a_pod_that_is_refused_for_the_same_reason_for_long_fires_until_it_is_bo
     )
     assert alerts[0].numbers == {"pending_minutes": 30, "attempts": 6}
     assert alerts[0].query["api"] == "/api/v1/clusters/default/namespaces/ml/pods/trainer/schedulerlog/history"
+    # The latest one that was read by then.
+    assert alerts[0].query["attempt"] == "/api/v1/clusters/default/attempts/a25"
 
 
 def test_the_time_of_a_pod_starts_again_when_its_reason_changes(tmp_path: Path) -> None:
@@ -174,6 +176,19 @@ def test_a_lock_that_every_bind_runs_into_fires_until_one_gets_through(tmp_path:
         ("firing", 5, {"cluster": "default", "node": "node1"}),
         ("resolved", 8.25, {"cluster": "default", "node": "node1"}),
     ]
+
+
+def test_an_alert_about_a_lock_names_the_pod_that_holds_it(tmp_path: Path) -> None:
+    lock = rules(tmp_path, "kind: lock", "for_minutes: 5")
+    holder = LockHolder(pod="ml/stuck", locked_at=at(-2))
+    inputs: list[tuple[float, AlertInput]] = [
+        (time, a_bind(time, error=LOCKED).model_copy(update={"lock_holder": holder})) for time in range(6)
+    ]
+    (alert,) = run(lock, inputs, 5.5)
+    assert alert.summary == (
+        "5 binds to node1 have failed on its lock in the last 5 minutes: see ml/stuck, which has held it since "
+        "02:58:00, and whether the node's device plugin runs"
+    )
 
 
 def test_a_bind_that_fails_for_another_reason_shows_that_the_lock_is_free(tmp_path: Path) -> None:
