@@ -4,9 +4,10 @@
 - ``grammar`` (``grammar.toml``): how each version spells each line
 - ``filter_lines``: the steps for the lines of a filter call and its devices
 - ``node_lines``: the steps for the lines about a node as a whole
+- ``settings_lines``: the scheduler's version and flags, which it prints at its start
 - ``values``: values that need more than their key to be read
 - ``event_lines``: the steps for the event lines, which end filter calls and binds
-- ``bind_lines``: the steps for the lines of a bind, and for registrations
+- ``bind_lines``: the steps for the lines of a bind, and for those printed at the start
 - ``open_attempts``: attempts and binds that have not ended yet, within bounds
 - ``memory``: what is remembered between two lines
 - ``container_requests``: what the containers request

@@ -83,6 +83,8 @@ class HamiAttempt:
     """By container, the UUIDs of the devices that were taken."""
     offered: int | None = None
     error: str = ""
+    settings_digest: str = ""
+    """The scheduler's settings when it began; empty where the log does not have them."""
     ended_at: datetime | None = None
     message: str = ""
     """The event line that ended it, if no node fits."""

@@ -1,4 +1,4 @@
-"""The steps for the lines of a bind, and for those that print the nodes' registrations."""
+"""The steps for the lines of a bind, and for those that are printed at the start."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ from ingest.hami.attempt import Bind
 from ingest.hami.devices import devices_of_json, devices_of_registration
 from ingest.hami.grammar import Spelling
 from ingest.hami.open_attempts import MAX_TEXT, OpenHamiAttempts
+from ingest.hami.settings_lines import add_flag, set_version
 from ingest.hami.values import json_of
 from ingest.lines import klog
 
@@ -56,8 +57,8 @@ class BindLines:
         return bool(now)
 
 
-class RegistrationLines:
-    """HAMi prints all registrations when it starts: the only place in its log that joins devices and nodes."""
+class StartLines:
+    """What HAMi prints when it starts: its flags and all registrations, which alone join devices and nodes."""
 
     def __init__(self, attempts: OpenHamiAttempts) -> None:
         self._attempts = attempts
@@ -72,6 +73,14 @@ class RegistrationLines:
             found = devices_of_json(node, items if isinstance(items, list) else ())
             self._attempts.register(found)
         return True
+
+    def read_flag(self, text: bytes, _: Spelling) -> bool:
+        now = self._attempts.time_of(text)
+        return now is not None and add_flag(self._attempts.memory.settings, text, now)
+
+    def read_version(self, text: bytes, _: Spelling) -> bool:
+        now = self._attempts.time_of(text)
+        return now is not None and set_version(self._attempts.memory.settings, text, now)
 
     def list_devices(self, text: bytes, _: Spelling) -> bool:
         node, listed = klog.quoted(text, b"node"), klog.quoted(text, b"nodedevices")

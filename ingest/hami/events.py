@@ -115,6 +115,7 @@ class _EventBuilder:
             # klog's times may go back (a clock that was set).
             ended_at=max(ended_at, attempt.started_at),
             requests=self._requests,
+            settings_digest=attempt.settings_digest,
             node_policy=attempt.node_policy,
             # A line can be missing, but a node that was judged was offered.
             offered_nodes=max(attempt.offered or 0, len(self._names)),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 
 from pydantic import ConfigDict
 
@@ -21,6 +22,20 @@ class FinishedAttempt:
 
 
 @dataclass(slots=True)
+class LoggedSettings:
+    """The scheduler's version and flags, as it printed them when it started."""
+
+    flags: dict[str, str] = field(default_factory=dict)
+    version: str = ""
+    observed_at: datetime | None = None
+    """The time of the first line about them; None where there is none."""
+    digest: str = ""
+    """Of what was published last."""
+    is_open: bool = False
+    """Lines about them may follow."""
+
+
+@dataclass(slots=True)
 class UnclaimedRequests:
     """A line with requests that names no pod, and that came before any other line of its attempt."""
 
@@ -36,6 +51,9 @@ class AttemptMemory:
     # A memory that another version saved has other fields: it is refused, and the log is read from its start.
     __pydantic_config__ = ConfigDict(extra="forbid")
 
+    version: Literal[2]
+    """Without a default, so that a memory without it is refused; to be raised when a field changes its meaning."""
+    settings: LoggedSettings = field(default_factory=LoggedSettings)
     open: dict[str, HamiAttempt] = field(default_factory=dict)
     """By pod."""
     waiting: dict[str, list[HamiAttempt]] = field(default_factory=dict)

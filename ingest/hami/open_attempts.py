@@ -12,6 +12,7 @@ from ingest.hami.devices import RegisteredDevice, RegisteredDevices
 from ingest.hami.events import bind_concluded, events_of, shared_fields
 from ingest.hami.grammar import Spelling
 from ingest.hami.memory import AttemptMemory, FinishedAttempt, UnclaimedRequests
+from ingest.hami.settings_lines import observed_settings
 from ingest.hami.values import names_of
 from ingest.lines import klog
 from ingest.lines.blocks import Lines, Origin
@@ -42,7 +43,7 @@ class OpenHamiAttempts:
     def __init__(self, cluster: str, scheduler: str, devices: RegisteredDevices, zone: tzinfo) -> None:
         """``zone``: of the log's times."""
         self.counts = Counts()
-        self.memory = AttemptMemory(devices=dict(devices))
+        self.memory = AttemptMemory(version=2, devices=dict(devices))
         self.cluster, self.scheduler, self.zone = cluster, scheduler, zone
         self.lines, self.index = Lines(Origin(""), ()), 0
         """The lines that are being read, and which of them it is."""
@@ -104,6 +105,7 @@ class OpenHamiAttempts:
         """An attempt of which another line than its start is read first: with the requests that no attempt has claimed,
         if they can't be another one's."""
         attempt = HamiAttempt(namespace, name, "", now, now)
+        self._note_settings(attempt)
         unclaimed = [line for line in self.memory.unclaimed if now - line.at <= CLAIMED_WITHIN]
         self.memory.unclaimed.clear()
         if len(unclaimed) == 1:
@@ -112,12 +114,17 @@ class OpenHamiAttempts:
             attempt.levels.add(line.level)
         return attempt
 
+    def _note_settings(self, attempt: HamiAttempt) -> None:
+        self.observe_settings()
+        attempt.settings_digest = self.memory.settings.digest
+
     def keep_unclaimed(self, line: UnclaimedRequests) -> None:
         # Two of them are enough to leave open whose they are.
         self.memory.unclaimed = [*self.memory.unclaimed, line][-MAX_UNCLAIMED:]
 
     def _open(self, attempt: HamiAttempt) -> HamiAttempt:
         now = attempt.last_line_at
+        self._note_settings(attempt)
         self.memory.open[attempt.pod] = attempt
         self._enforce_bounds(now)
         self.has_several_requesting = any(len(other.requesting()) > 1 for other in self.memory.open.values())
@@ -228,6 +235,11 @@ class OpenHamiAttempts:
             return HamiAttempt(*names, finished.uid, finished.started_at, finished.started_at)
         return HamiAttempt(*names, "", bind.started_at, bind.started_at)
 
+    def observe_settings(self) -> None:
+        """Emit the scheduler's settings, if lines about them were read: another kind of line shows that these are all."""
+        if observed := observed_settings(self.memory.settings, self.cluster, self.scheduler):
+            self.finished_events.append(observed)
+
     def take(self) -> list[Event]:
         """The events that were finished since the last call."""
         events, self.finished_events = self.finished_events, []
@@ -241,6 +253,7 @@ class OpenHamiAttempts:
 
     def close(self) -> None:
         """Finish everything as far as it is known."""
+        self.observe_settings()
         memory = self.memory
         for pod in [*memory.waiting, *memory.open]:
             for attempt in self.attempts_of(pod):

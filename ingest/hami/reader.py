@@ -12,7 +12,7 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
-from ingest.hami.bind_lines import BindLines, RegistrationLines
+from ingest.hami.bind_lines import BindLines, StartLines
 from ingest.hami.devices import RegisteredDevices
 from ingest.hami.event_lines import EventLines
 from ingest.hami.filter_lines import FilterLines
@@ -107,7 +107,7 @@ class HamiLog:
 def _steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
     """By the kind of a line in ``grammar.toml``."""
     filters, nodes = FilterLines(attempts), NodeLines(attempts)
-    binds, registrations = BindLines(attempts), RegistrationLines(attempts)
+    binds, starts = BindLines(attempts), StartLines(attempts)
     return {
         "attempt started": filters.start,
         "containers counted": filters.count_containers,
@@ -127,10 +127,12 @@ def _steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
         "node fits": nodes.accept_node,
         "no node fits": filters.no_node_fits,
         "node chosen": filters.choose,
+        "flag": starts.read_flag,
+        "version": starts.read_version,
         "event": EventLines(attempts).read_event,
         "bind started": binds.start_bind,
         "bind failed": binds.fail_bind,
         "bound": binds.bound,
-        "devices registered": registrations.register,
-        "devices listed": registrations.list_devices,
+        "devices registered": starts.register,
+        "devices listed": starts.list_devices,
     }

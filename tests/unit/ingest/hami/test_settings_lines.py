@@ -1,0 +1,49 @@
+"""HAMi's version and flags, from the lines that it prints at its start."""
+
+from schemas.events import AttemptConcluded, Event, SchedulerObserved
+from tests.support.builders.hami_lines import a_line, failed, read, started
+
+FLAGS = [
+    a_line('FLAG: --http_bind="0.0.0.0:80"', at=0.0),
+    a_line('FLAG: --node-scheduler-policy="binpack"', at=0.001),
+    a_line('FLAG: --node-label-selector="[]"', at=0.002),
+    a_line('FLAG: --registry-token="abc"', at=0.003),
+]
+
+
+def observed(events: list[Event]) -> list[SchedulerObserved]:
+    return [event for event in events if isinstance(event, SchedulerObserved)]
+
+
+def digests(events: list[Event]) -> list[str]:
+    return [event.settings_digest for event in events if isinstance(event, AttemptConcluded)]
+
+
+def test_the_flags_of_a_start_are_one_observation_without_secrets() -> None:
+    [event] = observed(read(*FLAGS, started(at=1), failed(1, at=2)))
+    assert (event.scheduler, event.implementation) == ("hami-scheduler", "HAMi")
+    assert event.settings == {
+        "http_bind": "0.0.0.0:80",
+        "node-scheduler-policy": "binpack",
+        "node-label-selector": "[]",
+    }
+    assert event.observed_at.second == 0
+
+
+def test_attempts_name_the_settings_in_force() -> None:
+    before = [started("old", at=0), failed(1, "ml/old", at=0.1)]
+    again = [a_line('FLAG: --node-scheduler-policy="spread"', at=100), started(at=101), failed(1, at=102)]
+    events = read(*before, *FLAGS, started(at=1), failed(1, at=2), *again)
+    first, second = observed(events)
+    assert second.settings == {"node-scheduler-policy": "spread"}
+    assert first.settings_digest != second.settings_digest
+    assert digests(events) == ["", first.settings_digest, second.settings_digest]
+
+
+def test_a_version_belongs_to_the_flags_of_its_start() -> None:
+    version = a_line("HAMi Scheduler Version: v2.8.0", at=0.004)
+    [event] = observed(read(*FLAGS, version))
+    assert event.version == "v2.8.0"
+    [without] = observed(read(*FLAGS))
+    assert (without.version, without.settings) == ("", event.settings)
+    assert without.settings_digest != event.settings_digest
