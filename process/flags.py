@@ -76,13 +76,21 @@ def _declared(field: FieldInfo) -> Flag:
 def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
     flag, is_switch = _declared(field), field.annotation is bool
     option = typer.Option(
-        *flag.names,
+        *_names(flag, is_switch=is_switch),
         help=_help(field),
         metavar=None if is_switch else flag.metavar,
     )
     # The model reads the text, and knows the default: None means that the flag is not given.
     kind: Any = bool | None if is_switch else str | None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option])
+
+
+def _names(flag: Flag, *, is_switch: bool) -> tuple[str, ...]:
+    # Of a name that is given too: an argument must be able to switch off what the environment switches on.
+    if not is_switch or not flag.names:
+        return flag.names
+    *others, last = flag.names
+    return (*others, f"{last}/--no-{last.lstrip('-')}")
 
 
 def _help(field: FieldInfo) -> str:

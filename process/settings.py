@@ -39,6 +39,7 @@ ClusterName = Annotated[str, AfterValidator(cluster_name)]
 """Names the Kubernetes cluster, as in ``schemas.events.ClusterName``."""
 LabelNames = Annotated[tuple[str, ...], NoDecode, BeforeValidator(_label_names)]
 """Names of labels between commas."""
+ListenAddressIfGiven = Annotated[HostPort | None, NoDecode, BeforeValidator(_listen_address)]
 Url = Annotated[str, AfterValidator(addresses.url)]
 """A base URL; a user and password may stand in it."""
 

@@ -28,6 +28,7 @@ Put together:
 
     settings               flags and environment, checked
     own_settings           what is in force, as an event
+    hami_arguments         the arguments of HAMi's scheduler as ours
     device_config          HAMi's device configuration; device_config_keys has its keys
     serve                  runs everything
     simulate               one attempt without any of it

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from hami.vendors import Vendors
 from kube.resources import Key
 from process.errors import SettingError
+from process.health import serving
 from scheduler import malloc
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery
@@ -66,6 +67,7 @@ class _Parts:
     settler: BindRecovery
     publisher: Publisher | None
     klog: KlogWriter | None
+    metrics: Metrics
 
 
 async def serve(settings: Settings, vendors: Vendors) -> None:
@@ -76,8 +78,10 @@ async def serve(settings: Settings, vendors: Vendors) -> None:
         contextlib.closing(_open_spool(settings)) as spool,
         contextlib.closing(BindJournal(settings.spool, syncs=settings.spool_sync == "always")) as binds,
         _profiling(settings),
+        contextlib.ExitStack() as stack,
     ):
         parts = await _assemble(settings, vendors, spool, binds)
+        stack.enter_context(serving(settings.metrics_bind_address, parts.metrics.registry))
         following = asyncio.create_task(parts.cluster.run(), name="cluster")
         others = list(_beside(settings, spool, parts))
         try:
@@ -136,7 +140,8 @@ async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: B
     _watch_spool(metrics, spool, columns)
     metrics.watch("node_locks_held", cluster.locked_nodes)
     metrics.watch("binds_open", lambda: len(binds))
-    binder = Binder(cluster.api, LockPolicy(settings.node_lock_timeout), vendors=vendors)
+    locks = LockPolicy(settings.node_lock_timeout, settings.node_lock_retry_timeout)
+    binder = Binder(cluster.api, locks, vendors=vendors)
     klog = _klog(settings, metrics)
     observed = own_settings(settings, now_utc())
     event_writer.write([observed])
@@ -155,7 +160,7 @@ async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: B
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.publish and settings.kafka else None
     settler = BindRecovery(binds, cluster.api, event_writer, now_utc)
-    return _Parts(app, certificates, cluster, checks, scheduler.states, settler, publisher, klog)
+    return _Parts(app, certificates, cluster, checks, scheduler.states, settler, publisher, klog, metrics)
 
 
 async def _open_cluster(settings: Settings, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:

@@ -18,7 +18,14 @@ from process import variables
 from process.addresses import LOOPBACK, HostPort
 from process.cluster_name import DEFAULT_CLUSTER
 from process.flags import Flag
-from process.settings import BootstrapServers, ClusterName, EnvironmentSettings, LabelNames, ListenAddress
+from process.settings import (
+    BootstrapServers,
+    ClusterName,
+    EnvironmentSettings,
+    LabelNames,
+    ListenAddress,
+    ListenAddressIfGiven,
+)
 
 LEASE_NAME = "schedulerlog-scheduler"
 
@@ -87,6 +94,10 @@ class Settings(EnvironmentSettings):
     # HAMi's default for --http_bind.
     listen: Annotated[ListenAddress, Flag(("--listen", "--http_bind"), metavar="HOST:PORT")] = HostPort(LOOPBACK, 8080)
     """The address to listen on; a port alone is one of 127.0.0.1, port 0 takes a free one."""
+    metrics_bind_address: Annotated[
+        ListenAddressIfGiven, Flag(("--metrics-bind-address", "--metrics-address"), metavar="HOST:PORT")
+    ] = None
+    """Serve /metrics there too, without TLS; it is always at the address above."""
     cert_file: Annotated[Path | None, Flag(("--cert-file", "--cert_file"), metavar="FILE")] = None
     """The certificate for HTTPS, in PEM form; followed when it changes."""
     key_file: Annotated[Path | None, Flag(("--key-file", "--key_file"), metavar="FILE")] = None
@@ -127,6 +138,9 @@ class Settings(EnvironmentSettings):
     # HAMi's default for --node-lock-timeout.
     node_lock_timeout: Duration = durations.parse("5m")
     """An older node lock is taken over."""
+    # HAMi's default for --node-lock-retry-timeout.
+    node_lock_retry_timeout: Duration = durations.parse("28s")
+    """So long a member of a pod group waits for another pod's node lock; 0s: it does not."""
     # A pod that is bound after a mere simulation arrives without devices (docs/decisions/0009).
     whole_nodes: Annotated[Literal["place", "simulate"], Flag(metavar="place|simulate")] = "place"
     """Filter calls with whole nodes (nodeCacheCapable: false). place: as any other. simulate: on empty devices, and
