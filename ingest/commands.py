@@ -17,7 +17,7 @@ from ingest.kafka import KafkaSink
 from ingest.kai import KaiLog
 from ingest.kai.devices import labels_of_nodes
 from ingest.kube import KubeEvents
-from ingest.kube.node_checks import NodeChecks
+from ingest.kube.node_checks import HamiNodeChecks
 from ingest.kube.watch import watch
 from ingest.metrics import Metrics
 from ingest.options import ClusterOptions, LogOptions, SourceOptions
@@ -102,7 +102,7 @@ def watch_cluster(asked: ClusterOptions) -> None:
 
 async def _watch(load: LoadConfiguration, asked: ClusterOptions, servers: str) -> None:
     stop, reader = stop_event(), KubeEvents(asked.cluster_name, label_names(asked.pod_labels))
-    checks = NodeChecks(asked.cluster_name, asked.handshake_timeout)
+    checks = HamiNodeChecks(asked.cluster_name, asked.handshake_timeout)
     metrics, sink = Metrics("kube-events"), KafkaSink(servers)
     with serving(asked.metrics_address, metrics.registry, always, sink.waiting_for):
         async with sink:

@@ -1,7 +1,7 @@
 """The argument list of HAMi's scheduler, taken as it stands: each flag of v2.10 is understood or refused by name.
 
 Go writes switches as `--profiling=true`. What HAMi has and this scheduler has not is either without effect, which is
-said, or refused where ignoring it would change decisions. Pure.
+reported, or refused where ignoring it would change decisions. Pure.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -23,7 +23,7 @@ class _CheckedNode(NamedTuple):
     """Why its registration can't be used."""
 
 
-class NodeChecks:
+class HamiNodeChecks:
     """Nodes that carry none of HAMi's annotations are not checked: another device plugin may serve them.
 
     limit: an older handshake is a problem; zero switches that check off.

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Final
 
-from ingest.kube.node_checks import CHECK_SECONDS, NodeChecks
+from ingest.kube.node_checks import CHECK_SECONDS, HamiNodeChecks
 from ingest.kube.owners import DescribingSink, Owners
 from ingest.kube.reader import KubeEvents, ObjectKind
 from ingest.metrics import Metrics
@@ -61,7 +61,7 @@ class _ObjectHandler:
 class _NodeHandler(_ObjectHandler):
     """Also checks how the nodes register their devices."""
 
-    def __init__(self, checks: NodeChecks, reader: KubeEvents, events: deque[Event]) -> None:
+    def __init__(self, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event]) -> None:
         super().__init__("node", reader, events)
         self._checks = checks
 
@@ -86,7 +86,7 @@ async def watch(
     sink: Sink,
     metrics: Metrics,
     *,
-    checks: NodeChecks | None = None,
+    checks: HamiNodeChecks | None = None,
     namespace: str = "",
     until: Callable[[], bool] = _never,
 ) -> None:
@@ -97,7 +97,7 @@ async def watch(
     Raises ``KubeConfigError``, and what the sink raises.
     """
     events: deque[Event] = deque()
-    checks, checked_at = checks or NodeChecks(), time.monotonic()
+    checks, checked_at = checks or HamiNodeChecks(), time.monotonic()
     async with AsyncExitStack() as closing:
         client = Client(await ApiCredentials.open(load))
         closing.push_async_callback(client.close)
@@ -128,7 +128,7 @@ async def watch(
         metrics.note(reader.counts)
 
 
-def _handler(kind: ObjectKind, checks: NodeChecks, reader: KubeEvents, events: deque[Event]) -> _ObjectHandler:
+def _handler(kind: ObjectKind, checks: HamiNodeChecks, reader: KubeEvents, events: deque[Event]) -> _ObjectHandler:
     return _NodeHandler(checks, reader, events) if kind == "node" else _ObjectHandler(kind, reader, events)
 
 

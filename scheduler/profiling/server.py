@@ -22,7 +22,7 @@ flame?seconds=30     the same as text:           curl 'http://{address}/debug/pp
 heap                 Python's memory:            go tool pprof http://{address}/debug/pprof/heap
                      The first call begins to trace, which slows every allocation down, and waits for ?seconds=5;
                      from then on all that was allocated since is shown. heap?stop=1 ends it.
-threads              where every thread is now:  curl http://{address}/debug/pprof/threads
+threads, goroutine   where every thread is now:  curl http://{address}/debug/pprof/threads
 """
 
 
@@ -156,4 +156,6 @@ _ROUTES: Final[dict[str, Callable[[ProfilingServer, Query], Answer]]] = {
     "/debug/pprof/flame": _flame,
     "/debug/pprof/heap": _heap,
     "/debug/pprof/threads": _threads,
+    # As Go calls it, which has goroutines where Python has threads: guides name this path.
+    "/debug/pprof/goroutine": _threads,
 }

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hami.annotations import HANDSHAKE, REGISTER
-from ingest.kube.node_checks import NodeChecks
+from ingest.kube.node_checks import HamiNodeChecks
 from schemas.events import NodeChecked
 from tests.support.builders.kube_objects import Json, a_device, a_node
 
@@ -43,13 +43,13 @@ def codes(events: list[NodeChecked]) -> list[tuple[str, list[str]]]:
     ],
 )  # fmt: skip
 def test_each_problem_is_found(found: Json, problems: list[str] | None) -> None:
-    events = list(NodeChecks("east").changed(found, NOW))
+    events = list(HamiNodeChecks("east").changed(found, NOW))
     assert codes(events) == ([("node1", problems)] if problems else [])
     assert all(event.cluster == "east" for event in events)
 
 
 def test_problems_are_reported_when_they_change_and_once_more_when_they_are_over() -> None:
-    checks = NodeChecks()
+    checks = HamiNodeChecks()
     broken = node(register="[{]")
     assert codes(list(checks.changed(broken, NOW))) == [("node1", ["RegistrationUnusable"])]
     assert list(checks.changed(broken, NOW)) == []
@@ -58,7 +58,7 @@ def test_problems_are_reported_when_they_change_and_once_more_when_they_are_over
 
 
 def test_a_handshake_grows_old_without_a_change_of_the_node() -> None:
-    checks = NodeChecks()
+    checks = HamiNodeChecks()
     assert list(checks.changed(node(), NOW)) == []
     later = NOW + timedelta(seconds=290)
     (event,) = checks.check(later)
@@ -67,15 +67,15 @@ def test_a_handshake_grows_old_without_a_change_of_the_node() -> None:
     assert (problem.handshake, problem.allocatable, problem.is_asked) == (FRESH, 10, False)
     assert list(checks.check(later)) == []
     assert codes(list(checks.gone("node1", later))) == [("node1", [])]
-    assert list(NodeChecks(limit=timedelta()).changed(node(handshake=OLD), NOW)) == []
+    assert list(HamiNodeChecks(limit=timedelta()).changed(node(handshake=OLD), NOW)) == []
 
 
 def test_a_node_that_loses_all_marks_has_no_problems_any_more() -> None:
-    checks = NodeChecks()
+    checks = HamiNodeChecks()
     list(checks.changed(node(register="[{]"), NOW))
     assert codes(list(checks.changed(node(register=None, handshake=None), NOW))) == [("node1", [])]
 
 
 @pytest.mark.parametrize("found", [{}, {"metadata": 3}, {"metadata": {"name": "n", "annotations": {REGISTER: 3}}}])
 def test_any_object_is_checked_without_an_error(found: Any) -> None:
-    list(NodeChecks().changed(found, NOW))
+    list(HamiNodeChecks().changed(found, NOW))

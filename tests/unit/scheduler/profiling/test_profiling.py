@@ -4,13 +4,15 @@ import gzip
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
+from urllib.request import urlopen
 
 import pytest
 
 from scheduler.profiling import flame, heap, sampler
 from scheduler.profiling.pprof import Frame, Profile, Sample, encoded
+from scheduler.profiling.server import ProfilingServer
 
 INNER, OUTER = Frame("inner", "/src/a.py", 7), Frame("outer", "/src/b.py", 9)
 CPU = (("samples", "count"), ("cpu", "nanoseconds"))
@@ -190,3 +192,10 @@ def test_the_stack_of_every_thread_can_be_read() -> None:
         expected_text = sampler.stacks()
     assert "burns:\n" in expected_text
     assert "in test_the_stack_of_every_thread_can_be_read" in expected_text
+
+
+def test_the_path_of_goroutines_shows_the_threads() -> None:
+    with closing(ProfilingServer("127.0.0.1", 0)) as server:
+        for name in ("threads", "goroutine"):
+            with urlopen(f"http://{server.address}/debug/pprof/{name}") as answer:
+                assert "MainThread" in answer.read().decode()
