@@ -19,6 +19,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 from api.attempt_lookup import AttemptLookup
+from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
 from api.handlers.health import HealthHandlers
 from api.handlers.placements import PlacementHandlers
@@ -66,6 +67,7 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
         PlacementHandlers(attempts, index),
         WaitingHandlers(index),
         ClusterHandlers(index),
+        ClusterFileHandlers(attempts, index),
         HealthHandlers(topic.state, index, metrics),
     )
     app = FastAPI(

@@ -7,6 +7,7 @@ from typing import Any, Final
 from fastapi.routing import APIRoute
 from starlette.responses import JSONResponse, PlainTextResponse
 
+from api.handlers.cluster_file import ClusterFileHandlers
 from api.handlers.clusters import ClusterHandlers
 from api.handlers.health import Alive, HealthHandlers, Readiness
 from api.handlers.placements import PlacementHandlers
@@ -64,6 +65,7 @@ def routes(
     placements: PlacementHandlers,
     waiting: WaitingHandlers,
     clusters: ClusterHandlers,
+    cluster_file: ClusterFileHandlers,
     health: HealthHandlers,
 ) -> list[APIRoute]:
     """Every route of the API, in the order of the documentation."""
@@ -72,6 +74,15 @@ def routes(
         *_waiting(waiting),
         *_placements(placements),
         _About("/nodes", clusters.nodes, Nodes, "Nodes", _COUNTED, (400, 503)),
+        _About("/cluster-file", cluster_file.at, None, "A cluster as a file", {}, (400, 404, 503)),
+        _About(
+            "/attempts/{attempt_id}/cluster-file",
+            cluster_file.of_attempt,
+            None,
+            "The cluster of an attempt as a file",
+            {},
+            (400, 404, 503),
+        ),
         _About("/schedulers", clusters.schedulers, Schedulers, "Schedulers", {}, (400, 503)),
     ]
     return [

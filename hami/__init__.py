@@ -9,6 +9,7 @@
     handshake          the handshake between the scheduler and a node's device plugin
     node_lock          the lock of a node during a bind
     allocation         the devices of a pod's containers
+    cluster_objects    the Kubernetes objects of recorded node states
     pod_allocations    the same as the contract has them, of every vendor
     mig                MIG profiles and placements
     requests           values in the request of a container

@@ -5,6 +5,7 @@ schedulerlog  the latest attempt of a pod, its history, and search over all atte
 placements    findings, pod placements, observations, and nodes at a time
 waiting       pods by state, and what a device refused
 clusters      which clusters there are, their nodes, and their schedulers
+cluster_file  a recorded cluster as a file of Kubernetes objects
 health        liveness, readiness and metrics
 listing       answers one page of a list
 not_found     the 404 answers: what to check where nothing is recorded

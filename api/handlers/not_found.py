@@ -5,7 +5,7 @@ from typing import Final
 
 from api.http.errors import NotFoundError
 from schemas.codec.records import rfc3339
-from schemas.indices import ATTEMPTS
+from schemas.indices import ATTEMPTS, DEVICES, NODE_STATES
 
 _CHECK_OBSERVERS: Final = (
     "Does a process observe the cluster: the scheduler, or `python -m ingest kube-events`? "
@@ -30,6 +30,14 @@ def no_attempt(cluster: str, attempt_id: str) -> NotFoundError:
         f"no attempt {attempt_id} is recorded in cluster {cluster}",
         "Is it of another cluster (GET /api/v1/clusters)? The index shows an attempt about a second after its "
         f"decision, and keeps it for {ATTEMPTS.retention.days} days.",
+    )
+
+
+def no_states(about: str) -> NotFoundError:
+    return NotFoundError(
+        f"no node states {about} are in the index",
+        f"They are kept for {NODE_STATES.retention.days} days, and device records for {DEVICES.retention.days}. Does "
+        "the index writer run (`python -m pipeline index`)? Is the cluster's name right (GET /api/v1/clusters)?",
     )
 
 

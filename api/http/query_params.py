@@ -176,6 +176,13 @@ class NodeQuery(Query):
     )
 
 
+class ClusterFileQuery(Query):
+    at: PastTimeText | None = Field(
+        None, description="The states at this time: RFC 3339, or 15m, 2h, 7d ago; now without it.", examples=["2h"]
+    )
+    scheduler: Keyword | None = Field(None, description="Only states that this scheduler counted.")
+
+
 class NodeDeviceQuery(NodeQuery):
     device: Keyword | None = Field(None, description="Only this device, by its UUID.")
 

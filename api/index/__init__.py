@@ -15,6 +15,7 @@ history             reads the episodes of one pod
 findings            the list of findings
 occupancy_queries   the list of pod placements, and the placements on a node at one time
 node_list           the list of nodes, and what is free of their devices
+cluster_states      the node states of a whole cluster, of an attempt or at a time
 schedulers          the schedulers with their settings, and how these changed
 clusters            which clusters the index has records of
 node_occupancy      which pods held how much of a node's devices at one time

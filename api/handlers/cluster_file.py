@@ -1,0 +1,69 @@
+"""Answers with a recorded cluster as a file of Kubernetes objects, for `python -m scheduler simulate`."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+import orjson
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from api.attempt_lookup import AttemptLookup
+from api.handlers.not_found import no_attempt, no_states
+from api.http.cluster import RequestedCluster
+from api.http.param_types import AttemptInPath, parse_time
+from api.http.query_params import ClusterFileQuery, NoQuery, refuse_repeated
+from api.index.client import OpenSearch
+from api.index.cluster_states import ClusterStates, read_states_at, read_states_of_attempt
+from hami.cluster_objects import cluster_objects
+from schemas.codec.records import rfc3339
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFileHandlers:
+    attempts: AttemptLookup
+    index: OpenSearch
+
+    async def at(
+        self, request: Request, cluster: RequestedCluster, query: Annotated[ClusterFileQuery, Query()]
+    ) -> Response:
+        """The cluster's devices and what was in use of them at one time, as YAML that `scheduler simulate` takes."""
+        refuse_repeated(request)
+        now = datetime.now(UTC)
+        at = parse_time(query.at, now) if query.at else now
+        states = await read_states_at(self.index, cluster.name, query.scheduler, at)
+        if not states.states:
+            raise no_states(f"of cluster {cluster.name} at {rfc3339(at)}")
+        return _file(states, f"Cluster {cluster.name} at {rfc3339(at)}")
+
+    async def of_attempt(
+        self,
+        request: Request,
+        cluster: RequestedCluster,
+        attempt_id: AttemptInPath,
+        _: Annotated[NoQuery, Query()],
+    ) -> Response:
+        """The devices that an attempt judged, as it saw them, as YAML that `scheduler simulate` takes."""
+        refuse_repeated(request)
+        attempt = await self.attempts.by_id(cluster.name, attempt_id)
+        if attempt is None:
+            raise no_attempt(cluster.name, attempt_id)
+        summary = attempt.summary()
+        states = await read_states_of_attempt(self.index, summary, attempt.original_id)
+        if not states.states:
+            raise no_states(f"that attempt {attempt_id} judged")
+        return _file(states, f"Cluster {cluster.name} as attempt {attempt.attempt_id} of pod {summary.pod} found it")
+
+
+def _file(found: ClusterStates, about: str) -> Response:
+    written = cluster_objects(found.states, found.without_devices)
+    notes = [
+        f"{about}. Memory, cores and slots in use are held by one pod on each node.",
+        "Quotas, taints and other vendors' devices are not part of it.",
+        *(f"Left out: {each}" for each in written.left_out),
+        *(f"Missing in the index: {each}" for each in found.missing),
+    ]
+    # JSON is YAML, and written a hundred times faster; names can't break out of a comment, as they have no line breaks.
+    lines = [f"# {note}".encode() for note in notes]
+    documents = [orjson.dumps(each, option=orjson.OPT_INDENT_2) for each in written.objects]
+    return Response(b"\n---\n".join([b"\n".join(lines), *documents]) + b"\n", media_type="application/yaml")
