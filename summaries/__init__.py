@@ -6,6 +6,8 @@ One attempt
     ``recount``           nodes whose device rows and node records count differently
     ``node_table``        node records as one table, checked against the device rows
     ``merge``             two summaries of one attempt as one
+    ``reports``           who reported an attempt, the best source first
+    ``matching``          which reports of several sources are about one try
     ``attempt_audit``     contradictions within one attempt
     ``text``              the one place that writes ``X/Y Reason``
     ``messages``          the event lines of ``kubectl describe``

@@ -1,15 +1,18 @@
-"""The cluster that an attempt saw is in the records: judging it again gives the same verdicts."""
+"""The cluster that an attempt saw is in the records: judging it again gives the same verdicts, also from a file."""
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import orjson
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hami.cluster_objects import ClusterObjects, cluster_objects
 from hami.vendor_catalog import HYGON
 from hami.vendors import NVIDIA
+from scheduler.cluster import manifests
 from scheduler.devices.as_of import cluster_as_of, rebuilt
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.judge.decide import decide
@@ -19,7 +22,15 @@ from scheduler.publish.attempt import AttemptRef
 from scheduler.publish.event_builder import events_of
 from scheduler.publish.identity import Identity
 from schemas.codec.records import encode
-from schemas.events import AttemptConcluded, DevicesJudged, Event, NodesJudged, PodRef
+from schemas.events import (
+    AttemptConcluded,
+    DeviceKind,
+    DevicesJudged,
+    Event,
+    NodesJudged,
+    NodeStateChanged,
+    PodRef,
+)
 from tests.support.builders.kube_objects import STARTED
 from tests.support.builders.node_states import a_node_state, lookup
 from tests.support.builders.nodes_to_judge import A100_PROFILES, a_device, a_mig_device, a_node, a_pod, a_running_pod
@@ -194,3 +205,45 @@ def test_a_state_that_no_reader_has_is_named() -> None:
 
 def test_a_node_without_devices_is_not_registered_again() -> None:
     assert rebuilt([a_node_state("gone", 0), a_node_state("there", 1)]).node_names == ("there",)
+
+
+def read_again(written: ClusterObjects) -> ClusterColumns:
+    text = b"".join(b"---\n" + orjson.dumps(each, option=orjson.OPT_INDENT_2) + b"\n" for each in written.objects)
+    manifest = manifests.parse(text, Path("cluster.yaml"))
+    columns = ClusterColumns()
+    for node in manifest.nodes.values():
+        columns.apply_node(node)
+    for pod in manifest.pods.values():
+        columns.apply_pod(pod)
+    return columns
+
+
+def only_nvidia(state: NodeStateChanged) -> bool:
+    return all(kind.vendor in ("", "NVIDIA") for kind in state.kinds)
+
+
+@settings(max_examples=examples(50), deadline=None)
+@given(clusters())
+def test_devices_and_what_is_in_use_of_them_come_back(columns: ClusterColumns) -> None:
+    states = [state for state in states_of(columns) if only_nvidia(state)]
+    written = cluster_objects(states)
+    assert written.left_out == []
+    assert fields_of(states_of(read_again(written))) == fields_of(states_of(rebuilt(states)))
+
+
+def test_nodes_without_devices_are_there_and_what_can_not_be_written_is_said() -> None:
+    kinds = [DeviceKind(model="910B", vendor="Ascend910B", memory_mib=1, cores_percent=1, slots=1)]
+    unknown = [DeviceKind(model="L40S", memory_mib=45912)]
+    states = [a_node_state("npu", 2, kinds=kinds), a_node_state("log", 1, kinds=unknown), a_node_state("gpu", 1)]
+    written = cluster_objects(states, ["cpu"])
+    assert [each["metadata"]["name"] for each in written.objects if each["kind"] == "Node"] == [
+        "npu",
+        "log",
+        "gpu",
+        "cpu",
+    ]
+    assert written.left_out == [
+        "npu: 2 devices of other vendors than NVIDIA",
+        "log: all devices, because its source does not report how many pods may share them",
+    ]
+    assert read_again(written).node_names == ("gpu",)
