@@ -65,7 +65,7 @@ class DeviceRecords:
             device = [place for place, uuid in enumerate(state.uuids) if uuid in rows]
             if device:
                 lines = [rows[state.uuids[place]] for place in device]
-                printed = [printed_numbers(state.uuids[place], rows[state.uuids[place]].rest) for place in device]
+                printed = [printed_numbers(line.rest) for line in lines]
                 yield _Piece(state, device, [line.verdict for line in lines], printed)
 
     def _record(self, container: int, pieces: Sequence[_Piece]) -> dict[str, Any]:

@@ -236,7 +236,7 @@ class OpenHamiAttempts:
         return HamiAttempt(*names, "", bind.started_at, bind.started_at)
 
     def observe_settings(self) -> None:
-        """Emit the scheduler's settings, if lines about them were read: another kind of line shows that these are all."""
+        """Emit the scheduler's settings if lines about them were read; another kind of line is their end."""
         if observed := observed_settings(self.memory.settings, self.cluster, self.scheduler):
             self.finished_events.append(observed)
 

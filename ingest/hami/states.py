@@ -25,7 +25,7 @@ _NUMBERS: Final = (
 _NUMBER: Final = re.compile(rf" ({'|'.join(_NUMBERS)})=(\d{{1,9}})")
 Numbers = tuple[int | None, ...]
 """In the order of ``_NUMBERS``: three totals, three of what is in use, the NUMA node; None where no line gives it."""
-_PRINTED: Final = re.compile(r" (device index|request memory|request cores)=(\d{1,9})")
+_PRINTED: Final = re.compile(r" (device index|device|request memory|request cores)=(\d{1,9})(?![\w.])")
 PrintedNumbers = tuple[int, int, int]
 """The number that a line prints of its device, the memory (MiB) and the cores (percent) requested of it."""
 _NO_NUMBERS: Final[Numbers] = (None,) * len(_NUMBERS)
@@ -99,11 +99,10 @@ def _numbers(rest: str) -> Numbers:
 
 
 @lru_cache(maxsize=16_384)
-def printed_numbers(uuid: str, rest: str) -> PrintedNumbers:
+def printed_numbers(rest: str) -> PrintedNumbers:
     """What a line prints of its device; -1 for a number that it does not have. ``rest``: of the line."""
     found = dict(reversed(_PRINTED.findall(rest)))
-    # A device without a UUID is named by its number.
-    index = found.get("device index", uuid[1:] if uuid.startswith("#") else NOT_REPORTED)
+    index = found.get("device index", found.get("device", NOT_REPORTED))
     return int(index), int(found.get("request memory", NOT_REPORTED)), int(found.get("request cores", NOT_REPORTED))
 
 
