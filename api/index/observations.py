@@ -53,6 +53,10 @@ def _pod_observation(_: Cluster, hit: Json) -> PodObservation:
         node=event.node,
         deleted=event.deleted,
         conditions=event.conditions,
+        bind_phase=event.bind_phase,
+        started_at=rfc3339(event.started_at) if event.started_at else None,
+        devices=event.allocations,
+        problems=event.problems,
     )
 
 

@@ -83,16 +83,28 @@ def placement_item(cluster: Cluster, hit: Json) -> PlacementLog:
         "pod_uid": placement.pod.uid,
         "node": placement.node,
         "started_at": rfc3339(placement.started_at),
-        "ended_at": rfc3339(placement.ended_at) if placement.ended_at else None,
+        "ended_at": _text(placement.ended_at),
         "ended_by": placement.ended_by,
         "phase": placement.phase,
         "scheduler": placement.scheduler,
         "attempt_id": placement.attempt_id,
         "devices": placement.allocations,
+        "description": placement.description,
+        "first_judged_at": _text(placement.first_judged_at),
+        "judged_at": _text(placement.judged_at),
+        "bound_at": _text(placement.bound_at),
+        "running_at": _text(placement.running_at),
+        "placement_seconds": placement.placement_seconds,
+        "start_seconds": placement.start_seconds,
+        "waited_for": placement.waited_for,
         "attempt": cluster.attempt(placement.attempt_id),
         "schedulerlog": cluster.schedulerlog(placement.pod.namespace, placement.pod.name),
     }
     return PlacementLog.model_validate(fields)
+
+
+def _text(at: datetime | None) -> str | None:
+    return rfc3339(at) if at else None
 
 
 PLACEMENTS_LIST: Final = ListDefinition("placements", _SOURCE, PlacementsPosition, placement_item, PodPlacements)

@@ -5,7 +5,7 @@ from typing import Final
 from pydantic import Field
 
 from schemas.answers.attempts import Answer
-from schemas.events import Condition, DeviceAllocation, NodeProblem
+from schemas.events import Condition, DeviceAllocation, NodeProblem, ObjectProblem, PodDescription
 
 
 class Finding(Answer):
@@ -49,6 +49,16 @@ class PlacementLog(Answer):
     scheduler: str = Field(description="Who bound it; empty where no bind is known.")
     attempt_id: str
     devices: list[DeviceAllocation] = Field(description="What its containers held; empty for a pod without devices.")
+    description: PodDescription | None = Field(description="Where the pod comes from; null where no source says it.")
+    first_judged_at: str | None = Field(description="When its first known attempt began; null without a known bind.")
+    judged_at: str | None = Field(description="When the attempt that placed it had chosen the node.")
+    bound_at: str | None
+    running_at: str | None = Field(description="When its first container began to run; null where it is not known.")
+    placement_seconds: float | None = Field(
+        description="From its creation, or its first attempt where that is not known, until it was bound."
+    )
+    start_seconds: float | None = Field(description="From the same time until its first container ran.")
+    waited_for: list[str] = Field(description="The reasons that its attempts before this placement failed for.")
     attempt: str = Field(description="The path of the attempt that placed it; empty where no bind is known.")
     schedulerlog: str = Field(description="The path of the pod's schedulerlog.")
 
@@ -161,6 +171,10 @@ class PodObservation(Answer):
     node: str
     deleted: bool
     conditions: list[Condition]
+    bind_phase: str = Field(description="As HAMi writes it on the pod: allocating, success, failed; empty without it.")
+    started_at: str | None = Field(description="When its first container began to run; null where it is not known.")
+    devices: list[DeviceAllocation] = Field(description="What the pod itself says it holds.")
+    problems: list[ObjectProblem] = Field(description="What kept it from running on its node.")
 
 
 class PodObservations(Answer):
