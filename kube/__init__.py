@@ -5,6 +5,7 @@ are Kubernetes objects as decoded JSON. Pure, without network or clock:
 
 resources              paths of the kinds of objects that we read and write
 object_fields          fields of objects, whatever their JSON holds
+own_events             the marks of the Kubernetes events that this project writes
 pod_description        where a pod comes from: its owners, group, queue and labels
 errors                 what can go wrong, named for what the caller must do
 rate_limiter           a token bucket for requests

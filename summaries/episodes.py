@@ -53,8 +53,10 @@ def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests
     )
 
 
-def repetition(before: PublishedAttempt, summary: AttemptSummarized) -> AttemptRepeated:
+def repetition(before: PublishedAttempt, summary: AttemptSummarized, digests: Digests) -> AttemptRepeated:
     """What the topic gets of an attempt that ``repeats`` the one before it."""
+    # Where another source has added to one of them alone, the texts are not those of the other.
+    is_apart = digests.added == "" or digests.added != before.added_digest
     return AttemptRepeated.model_construct(
         cluster=summary.cluster,
         reports=summary.reports,
@@ -75,6 +77,8 @@ def repetition(before: PublishedAttempt, summary: AttemptSummarized) -> AttemptR
         judged_devices=summary.judged_devices,
         reasons=reasons_of(summary),
         text=filter_summary(summary)[:MAX_REPEATED_TEXT],
+        scheduler_message=summary.scheduler_message if is_apart else None,
+        nominated=summary.nominated if is_apart else None,
     )
 
 

@@ -40,7 +40,11 @@ def version_of(summary: AttemptSummarized) -> int:
     facts = (summary.ended_at is not None) + summary.complete
     bind = _BIND_WEIGHT if summary.bind else 0
     # Bounded below a second, or the counts would outweigh the bind.
-    further = _REPORT_WEIGHT * (len(summary.reports) - 1) if summary.reports else 0
+    further = 0
+    if len(summary.reports) > 1:
+        # What a poorer source says later may add no more than that it says it.
+        facts += sum((each.ended_at is not None) + (each.bind_ended_at is not None) for each in summary.reports)
+        further = _REPORT_WEIGHT * (len(summary.reports) - 1)
     return microseconds(_latest(summary)) + min(known + facts, _BIND_WEIGHT - 1) + bind + further
 
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import Digests, verdict_digest
-from schemas.events import AttemptRepeated, AttemptSummarized
+from schemas.events import AttemptRepeated, AttemptSummarized, PublishedAttempt
 from summaries.reports import KUBE_EVENTS, filter_giver
 
 MAX_HOURS_BACK: Final = 6
@@ -83,4 +83,11 @@ def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSumma
         "episode_started_at",
         "reports",
     )
-    return whole.model_copy(update={name: getattr(repeated, name) for name in own} | {"changes": []})
+    fields = {name: getattr(repeated, name) for name in own} | own_texts(repeated)
+    return whole.model_copy(update=fields | {"changes": []})
+
+
+def own_texts(repeated: AttemptRepeated | PublishedAttempt) -> dict[str, str]:
+    """What a repetition does not share with the attempt that it repeats: another source added it to only one of them."""
+    texts = {"scheduler_message": repeated.scheduler_message, "nominated": repeated.nominated}
+    return {name: text for name, text in texts.items() if text is not None}

@@ -9,6 +9,8 @@ from ingest.kube.open_attempts import EventGroup
 from ingest.kube.scheduling_events import SchedulingEvent
 from schemas.codec.records import MAX_VALUE_BYTES
 from schemas.events import (
+    FILTER_END,
+    OFFERED_NODES,
     REFUSED,
     AttemptConcluded,
     AttemptEvent,
@@ -157,16 +159,19 @@ def _concluded(
         refused_nodes={} if chosen else nodes.counts,
         nominated=nodes.nominated,
         scheduler_message=nodes.message,
-        provenance=Provenance(not_reported=_not_reported(nodes)),
+        provenance=Provenance(not_reported=_not_reported(nodes, is_concluded=bool(group.of(*_CONCLUDING)))),
     )
 
 
-def _not_reported(nodes: NodeVerdicts) -> list[str]:
+def _not_reported(nodes: NodeVerdicts, *, is_concluded: bool) -> list[str]:
     """What the events leave open. They are written for people: they count nodes rather than name them."""
-    total, is_chosen = nodes.known_total, nodes.picked is not None
+    total = nodes.known_total
+    names_only_chosen = nodes.picked is not None and len(nodes.verdicts) == total == 1
     gaps = {
         "which nodes were refused": not nodes.error and len(nodes.verdicts) < total,
-        "the nodes that were not chosen": is_chosen and len(nodes.verdicts) == total == 1,
+        "the nodes that were not chosen": names_only_chosen,
+        OFFERED_NODES: names_only_chosen,
+        FILTER_END: not is_concluded,
         "the end of a text that was cut": nodes.is_cut,
     }
     return [gap for gap, is_open in gaps.items() if is_open]

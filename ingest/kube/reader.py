@@ -15,6 +15,7 @@ from ingest.kube.problem_events import problem_event
 from ingest.kube.scheduling_events import REASONS, SchedulingEvent, scheduling_events
 from ingest.protocol import Counts
 from kube.object_fields import text
+from kube.own_events import is_own
 from schemas.codec.records import encode_value
 from schemas.events import DEFAULT_CLUSTER, AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 
@@ -164,6 +165,9 @@ class KubeEvents:
         yield from ()
 
     def _event(self, event: Mapping[str, Any], now: float) -> Iterator[Event]:
+        if is_own(event):
+            self._note("event", "noise", event)
+            return
         found = list(scheduling_events(event))
         reason = text(event, "reason")
         problem = problem_event(event, self._cluster, self._node_of)

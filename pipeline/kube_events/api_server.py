@@ -9,8 +9,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final, Protocol
 
 from kube.errors import KubeApiError
+from kube.own_events import MANAGED_BY, MANAGER
 from kube.resources import EVENTS, PODS, Json, Key
-from pipeline.kube_events.event_object import MANAGED_BY, MANAGER, counting_more, new_event, published_event
+from pipeline.kube_events.event_object import counting_more, new_event, published_event
 from pipeline.kube_events.event_series import EventSeries, PublishedEvent
 from schemas.events import MessageEmitted
 

@@ -5,13 +5,12 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from kube.own_events import MANAGED_BY, MANAGER
 from pipeline.kube_events.event_series import CountedAttempts, PublishedEvent, series_of
 from schemas.codec.records import rfc3339
 from schemas.events import MessageEmitted
 from summaries.cut import cut
 
-MANAGED_BY: Final = "app.kubernetes.io/managed-by"
-MANAGER: Final = "schedulerlog"
 SERIES: Final = "schedulerlog.io/series"
 COUNTED: Final = "schedulerlog.io/counted"
 

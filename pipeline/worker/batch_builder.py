@@ -111,7 +111,9 @@ class BatchBuilder:
         known = known_attempt(history, own.attempt_id)
         if known:
             published = published_version(known, own.attempt_id)
-            if not known.may_get_more and published is not None and own.version <= published:
+            # Of several reports one may be whole and another not: only putting them together shows what is new.
+            is_whole = not known.may_get_more and len(known.reports) == 1
+            if is_whole and published is not None and own.version <= published:
                 return None
             written = await self._written(batch, known)
             return FoundAttempt(known, written, [])
@@ -148,8 +150,9 @@ class BatchBuilder:
             changes = await self._changes(batch, before, summary)
         lines = attempt_records.new_messages(messages(summary), written)
         is_repetition = before is not None and not found.is_whole and repeats(before, summary, digests)
-        if before and is_repetition:
-            batch.add_attempt(repetition(before, summary), lines)
+        repeated = repetition(before, summary, digests) if before and is_repetition else None
+        if repeated:
+            batch.add_attempt(repeated, lines)
         else:
             # A repetition has no detail of its own: that of the attempt that it repeats says the same.
             self._add_devices(batch, write.closed, summary, written)
@@ -183,7 +186,9 @@ class BatchBuilder:
             episode=episode,
             episode_started_at=episode_started_at,
             may_get_more=attempt_records.may_get_more(summary),
-            whole=before.whole if before and is_repetition else not_placed(summary),
+            whole=before.whole if before and repeated else not_placed(summary),
+            scheduler_message=repeated.scheduler_message if repeated else None,
+            nominated=repeated.nominated if repeated else None,
         )
         return attempt, lines
 

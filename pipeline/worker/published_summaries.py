@@ -10,6 +10,7 @@ from schemas.codec.chunking import join
 from schemas.codec.records import decode
 from schemas.events import AttemptSummarized, PublishedAttempt, PublishedReport, Report, SummaryLocation
 from schemas.topics import ATTEMPTS
+from summaries.retries import own_texts
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,8 @@ class PublishedSummaries:
             return whole
         own = ("attempt_id", "started_at", "version", "status", "ended_at")
         reports = [_report(each, whole) for each in attempt.reports]
-        return whole.model_copy(update={name: getattr(attempt, name) for name in own} | {"reports": reports})
+        fields = {name: getattr(attempt, name) for name in own} | own_texts(attempt)
+        return whole.model_copy(update=fields | {"reports": reports})
 
     async def at(self, location: SummaryLocation) -> AttemptSummarized | None:
         """The summary that lies there; None where the topic no longer has it."""

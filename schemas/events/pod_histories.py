@@ -68,6 +68,10 @@ class PublishedAttempt(Model):
     """Can another record about the attempt come?"""
     whole: SummaryLocation
     """Its own summary, or that of the attempt that it repeats."""
+    scheduler_message: str | None = None
+    """Of a repetition, as in its record."""
+    nominated: str | None = None
+    """Of a repetition, as in its record."""
 
 
 class PodHistoryChanged(Event):

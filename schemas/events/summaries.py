@@ -215,6 +215,10 @@ class AttemptRepeated(AttemptEvent):
     """Every reason code that some node was refused for, sorted."""
     text: str
     """The summary of the filter in words, at most ``MAX_REPEATED_TEXT`` characters."""
+    scheduler_message: str | None = None
+    """As of a summary; null where it is that of the attempt that ``repeats`` names."""
+    nominated: str | None = None
+    """As of a summary; null where it is that of the attempt that ``repeats`` names."""
 
     @property
     def id(self) -> str:

@@ -61,7 +61,8 @@ def published(topics: FakeTopics) -> dict[str, AttemptSummarized]:
             parts[event.attempt_id, event.version][event.part] = event
     # Sorted, so that of one attempt the greatest version is put last.
     found = {name: join(list(parts[name, version].values())) for name, version in sorted(parts)}
-    return found | {name: resolve(each, found[each.repeats]) for name, each in repetitions.items()}
+    latest = [each for name, each in repetitions.items() if name not in found or found[name].version < each.version]
+    return found | {each.attempt_id: resolve(each, found[each.repeats]) for each in latest}
 
 
 class Log:
