@@ -88,6 +88,6 @@ def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSumma
 
 
 def own_texts(repeated: AttemptRepeated | PublishedAttempt) -> dict[str, str]:
-    """What a repetition does not share with the attempt that it repeats: another source added it to only one of them."""
+    """What a repetition does not share with the attempt that it repeats: to one of them another source has added it."""
     texts = {"scheduler_message": repeated.scheduler_message, "nominated": repeated.nominated}
     return {name: text for name, text in texts.items() if text is not None}
