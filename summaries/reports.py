@@ -124,6 +124,7 @@ def combined(published: AttemptSummarized, other: AttemptSummarized) -> AttemptS
             node=str(chosen), bound=False, error=refusal[0].error, ended_at=refusal[0].ended_at or published.started_at
         )
         givers[BIND] = refusal[1]
+    fields["bind"] = _with_holder(fields.get("bind"), published.bind, other.bind)
     if not (base and whole.ended_at) and (bind := fields.get("bind")):
         # As in ``merge``: where the filter's end is unknown, the bind is the only evidence of its choice.
         fields["chosen"] = bind.node
@@ -141,6 +142,14 @@ def combined(published: AttemptSummarized, other: AttemptSummarized) -> AttemptS
             }
         )
     )
+
+
+def _with_holder(bind: BindOutcome | None, *known: BindOutcome | None) -> BindOutcome | None:
+    """A bind that failed, with the holder of the lock: only the scheduler says it."""
+    if bind is None or bind.bound or bind.lock_holder:
+        return bind
+    holder = next((each.lock_holder for each in known if each and each.lock_holder and each.node == bind.node), None)
+    return bind.model_copy(update={"lock_holder": holder}) if holder else bind
 
 
 _Side = tuple[AttemptSummarized, Report]
