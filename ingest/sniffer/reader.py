@@ -8,7 +8,6 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from typing import Any, Final
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -120,7 +119,7 @@ class SnifferLog:
             # The sniffer names no UID.
             del self._state.pods[str(ref)]
         return PodObserved(
-            cluster=self._cluster, pod=ref, observed_at=_after(pod, _apart(time, message)), phase=pod.phase,
+            cluster=self._cluster, pod=ref, observed_at=_after(pod, time), phase=pod.phase,
             node=pod.node, conditions=list(pod.conditions.values()), deleted=is_gone,
         )  # fmt: skip
 
@@ -131,26 +130,16 @@ class SnifferLog:
         node.capacity.update(_starting(message, _CAPACITY))
         node.allocatable.update(_starting(message, _ALLOCATABLE))
         return NodeObserved(
-            cluster=self._cluster, node=message.name, observed_at=_after(node, _apart(time, message)),
+            cluster=self._cluster, node=message.name, observed_at=_after(node, time),
             capacity=dict(node.capacity), allocatable=dict(node.allocatable), conditions=list(node.conditions.values()),
         )  # fmt: skip
 
 
-def _apart(time: datetime, message: SnifferMessage) -> datetime:
-    """Spread conditions within a whole second: each gets a microsecond of its own, the same at every reading."""
-    if time.microsecond:
-        return time
-    content = "/".join((message.event, message.node, message.reason, *sorted(message.extra)))
-    return time.replace(
-        # Ids hold the time: two conditions in one whole second would be one observation.
-        microsecond=int.from_bytes(blake2b(content.encode(errors="replace"), digest_size=4).digest()) % 10**6
-    )
-
-
 def _after(known: _Pod | _Node, time: datetime) -> datetime:
-    """A time after the previous observation of the same object: the new one repeats what that one had.
+    """The time of a line; of a further one about the same object within that second, a millisecond after the one before.
 
-    By a millisecond, because OpenSearch stores times to the millisecond.
+    The sniffer writes whole seconds, and two observations with one time would be one. By a millisecond, because OpenSearch
+    stores times to the millisecond.
     """
     known.seen = max(time, known.seen + timedelta(milliseconds=1)) if known.seen else time
     return known.seen

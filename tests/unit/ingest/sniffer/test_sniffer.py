@@ -55,6 +55,19 @@ def test_the_documents_lines_give_the_nodes_capacity_and_condition() -> None:
     assert [condition.type for condition in amounts.conditions] == ["Ready"]
 
 
+def test_an_observation_has_the_second_of_its_line_and_a_further_one_comes_a_millisecond_later() -> None:
+    first, second, ready, amounts = (event.time for event in read(DOCUMENT))
+    assert first == datetime(2024, 4, 20, 18, 22, 3, tzinfo=UTC)
+    assert second == datetime(2024, 4, 20, 18, 22, 3, 1000, tzinfo=UTC)
+    assert ready == datetime(2024, 4, 22, 1, 8, 24, tzinfo=UTC)
+    assert amounts == datetime(2024, 4, 22, 1, 8, 24, 1000, tzinfo=UTC)
+
+
+def test_pods_of_one_second_have_that_second_each() -> None:
+    text = a_pod_line("Ready", "n1", 3, pod="ml/a") + a_pod_line("Ready", "n1", 3, pod="ml/b")
+    assert {event.time.microsecond for event in read(text)} == {0}
+
+
 def test_a_line_without_a_time_has_that_of_the_line_before() -> None:
     *_, amounts = read(DOCUMENT)
     assert amounts.time.replace(microsecond=0) == datetime(2024, 4, 22, 1, 8, 24, tzinfo=UTC)
