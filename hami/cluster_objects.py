@@ -1,7 +1,7 @@
 """Kubernetes objects that hold the devices of recorded node states: what `python -m scheduler simulate` takes.
 
 A Node has its devices in HAMi's annotations. What was in use of them is held by one Pod on each node: a state has
-the sums and not the pods. NVIDIA's devices only; other vendors' are left out, and said to be.
+the sums and not the pods. NVIDIA's devices only; other vendors' are left out, and named.
 """
 
 from collections.abc import Iterable, Sequence

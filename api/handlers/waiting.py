@@ -19,9 +19,10 @@ from api.index import occupancy_queries
 from api.index.client import OpenSearch
 from api.index.device_refusals import RefusalsPosition, read_refusals
 from api.index.page_query import first_page_range
-from api.index.waiting_pods import WaitingPods, pending, read_waiting_pods
-from schemas.answers.waiting import DeviceRefusals, PodsWaiting, PodWaiting
+from api.index.waiting_pods import WaitingPods, blocked_of, blocked_query, pending, read_waiting_pods
+from schemas.answers.waiting import DeviceRefusals, PodsWaiting, PodWaiting, WorkloadBlocked
 from schemas.codec.records import rfc3339
+from schemas.indices import OBSERVATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,15 @@ class WaitingHandlers:
         """
         refuse_repeated(request)
         waiting = await self._waiting(cluster, query, query.since)
-        return json_response(200, pending(waiting, query.limit))
+        # A workload without pods has neither a queue nor reasons of attempts.
+        asked_otherwise = query.queue is not None or query.reason is not None
+        blocked = [] if asked_otherwise else await self._blocked(cluster, query)
+        return json_response(200, pending(waiting, blocked, query.limit))
+
+    async def _blocked(self, cluster: Cluster, query: PendingQuery) -> list[WorkloadBlocked]:
+        since = rfc3339(parse_time(query.since, datetime.now(UTC)))
+        body = blocked_query(cluster.name, query.model_dump(include={"namespace", "workload"}), since)
+        return blocked_of(await self.index.search(OBSERVATIONS.alias, body))
 
     async def pods(self, request: Request, cluster: RequestedCluster, query: Annotated[PodsQuery, Query()]) -> Response:
         """Pods by state: `placed` (on a node now), `ended` (no longer there), or `waiting` (not placed yet).

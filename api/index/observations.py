@@ -53,9 +53,11 @@ def _pod_observation(_: Cluster, hit: Json) -> PodObservation:
         node=event.node,
         deleted=event.deleted,
         conditions=event.conditions,
+        scheduler=event.scheduler,
+        description=event.description,
+        devices=event.allocations,
         bind_phase=event.bind_phase,
         started_at=rfc3339(event.started_at) if event.started_at else None,
-        devices=event.allocations,
         problems=event.problems,
     )
 

@@ -4,7 +4,7 @@ A search of attempts can't say it: a pod that was placed long ago still has its 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
@@ -13,8 +13,11 @@ from api.http.cluster import Cluster
 from api.index.attempt_queries import SORT
 from api.index.attempt_reader import read_documents
 from api.index.client import OpenSearch
+from api.index.decoding import decode_document
 from api.index.query_dsl import all_of, of_cluster, sort_latest_first, term, term_filters, time_range
-from schemas.answers.waiting import Pending, PodWaiting, WorkloadWaiting
+from schemas.answers.waiting import Pending, PodWaiting, WorkloadBlocked, WorkloadWaiting
+from schemas.codec.records import Rejected, read
+from schemas.events import WorkloadObserved
 from schemas.indices import ATTEMPTS, OBSERVATIONS
 
 Json = dict[str, Any]
@@ -24,6 +27,8 @@ PAGE: Final = 1_000
 MAX_TRIED: Final = 20_000
 """Pods tried since the given time that are looked at."""
 MAX_EXAMPLES: Final = 3
+MAX_BLOCKED: Final = 1_000
+"""Reports of workloads that could not make pods; the latest ones count."""
 _MAX_OBSERVATIONS: Final = 10_000
 _DESCRIBED: Final = ["workload", "pod_group", "queue", "priority_class", "summary.first_judged_at",
                      "summary.description.created_at"]  # fmt: skip
@@ -146,7 +151,35 @@ def _pod(cluster: Cluster, source: Json, original: Json) -> PodWaiting:
     )
 
 
-def pending(waiting: WaitingPods, limit: int) -> Pending:
+def blocked_query(cluster: str, values: Mapping[str, str | None], since: str) -> Json:
+    """The body of a search for workloads that could not make their pods since then. ``values``: field to its value."""
+    clauses = [of_cluster(cluster), term("kind", "workload-observed"), *term_filters(values)]
+    return {
+        "query": all_of([*clauses, *time_range("@timestamp", since, None)]),
+        "sort": [sort_latest_first("@timestamp")],
+        "size": MAX_BLOCKED,
+        "_source": ["event"],
+        "track_total_hits": False,
+    }
+
+
+def blocked_of(answer: Json) -> list[WorkloadBlocked]:
+    """Each workload in the answer to ``blocked_query`` once, with its latest problem. Raises ``UnreadableError``."""
+    events = [decode_document(_workload_event, hit["_source"], hit["_id"]) for hit in answer["hits"]["hits"]]
+    latest: dict[PodKey, WorkloadObserved] = {}
+    for event in events:
+        latest.setdefault((event.namespace, str(event.workload)), event)
+    return [
+        WorkloadBlocked(namespace=namespace, workload=workload, problem=event.problem)
+        for (namespace, workload), event in latest.items()
+    ]
+
+
+def _workload_event(source: Json) -> WorkloadObserved | Rejected:
+    return read(WorkloadObserved, source.get("event"), "document.event")
+
+
+def pending(waiting: WaitingPods, blocked: list[WorkloadBlocked], limit: int) -> Pending:
     """The waiting pods by workload, those with the most pods first, at most ``limit``."""
     by_workload = groupby(sorted(waiting.pods, key=_workload), key=_workload)
     workloads = [_workload_waiting(name, list(pods)) for (_, name), pods in by_workload]
@@ -156,6 +189,7 @@ def pending(waiting: WaitingPods, limit: int) -> Pending:
         reasons=_by_reason(waiting.pods),
         total=len(workloads),
         items=workloads[:limit],
+        blocked=blocked[:limit],
         complete=waiting.is_complete,
     )
 

@@ -171,10 +171,12 @@ class PodObservation(Answer):
     node: str
     deleted: bool
     conditions: list[Condition]
-    bind_phase: str = Field(description="As HAMi writes it on the pod: allocating, success, failed; empty without it.")
-    started_at: str | None = Field(description="When its first container began to run; null where it is not known.")
-    devices: list[DeviceAllocation] = Field(description="What the pod itself says it holds.")
-    problems: list[ObjectProblem] = Field(description="What kept it from running on its node.")
+    scheduler: str = Field(description="The scheduler that the pod asks for.")
+    description: PodDescription | None = Field(description="Where the pod comes from; null where it is not reported.")
+    devices: list[DeviceAllocation] = Field(description="What its annotations or claims say it holds.")
+    bind_phase: str = Field(description="As HAMi writes it on the pod: allocating, success, failed.")
+    started_at: str | None = Field(description="When its first container began to run.")
+    problems: list[ObjectProblem] = Field(description="What keeps it from running on its node.")
 
 
 class PodObservations(Answer):

@@ -5,6 +5,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from schemas.answers.attempts import Answer
+from schemas.events import ObjectProblem
 
 
 class DeviceRefused(Answer):
@@ -73,11 +74,20 @@ class WorkloadWaiting(Answer):
     examples: list[PodWaiting] = Field(description="Those that wait longest, at most three.")
 
 
+class WorkloadBlocked(Answer):
+    """A workload that could not make its pods, so that no pod waits."""
+
+    namespace: str
+    workload: str
+    problem: ObjectProblem = Field(description="As last reported: an exceeded quota, a webhook, …")
+
+
 class Pending(Answer):
     pods: int = Field(description="How many pods wait, in all workloads.")
     reasons: dict[str, int] = Field(description="Reason code to the number of pods whose latest attempt has it.")
     total: int = Field(description="How many workloads wait.")
     items: list[WorkloadWaiting] = Field(description="Those with the most pods first.")
+    blocked: list[WorkloadBlocked] = Field(description="Workloads that could not make their pods, latest first.")
     complete: bool = Field(description="False where more pods were tried than are looked at.")
 
 

@@ -10,6 +10,7 @@ from schemas.events import (
     NodeProblem,
     NodeRegistered,
     PodRef,
+    SchedulerObserved,
 )
 from schemas.placements import PodPlacement
 from tests.support.harness.api_process import Served
@@ -76,6 +77,22 @@ def test_nodes_are_listed_with_free_memory_problems_and_lock_page_by_page(fillin
             break
         query["continue"] = page["continue"]
     assert seen == ["a", "b", "d0", "d1", "d2", "d3", "d4"]
+
+
+def test_schedulers_are_listed_with_their_settings_and_what_changed(filling: Filling, api: Served) -> None:
+    def seen(minutes_ago: float, **fields: Any) -> SchedulerObserved:
+        plain = {"cluster": CLUSTER, "scheduler": "hami-scheduler", "settings_digest": "d", "version": "v2.9.0"}
+        return SchedulerObserved.model_validate(plain | {"observed_at": NOW - timedelta(minutes=minutes_ago)} | fields)
+
+    filling.index_observations(
+        seen(60, settings={"node-scheduler-policy": "binpack"}),
+        seen(5, settings={"node-scheduler-policy": "spread"}, settings_digest="e"),
+        seen(5, cluster="api-other-cluster", scheduler="other"),
+    )
+    (scheduler,) = api.get(BASE + "/schedulers").json()["items"]
+    assert (scheduler["version"], scheduler["settings_digest"]) == ("v2.9.0", "e")
+    (change,) = scheduler["changes"]
+    assert change["settings"] == [{"setting": "node-scheduler-policy", "before": "binpack", "after": "spread"}]
 
 
 def test_a_cluster_without_nodes_has_an_empty_list(api: Served) -> None:

@@ -12,6 +12,7 @@ from schemas.events import (
     NodeObserved,
     NodeProblem,
     NodeRegistered,
+    ObjectProblem,
     PodObserved,
     PodRef,
 )
@@ -252,8 +253,13 @@ def test_the_observations_of_a_pod_have_phase_node_and_conditions_over_time(fill
         PodObserved(
             cluster="default", pod=pod, observed_at=at(2), phase="Running", node="n-node1", conditions=[scheduled]
         ),
-        PodObserved(cluster="default", pod=pod, observed_at=at(9), phase="Running", node="n-node1", deleted=True),
-    )
+        PodObserved(
+            cluster="default", pod=pod, observed_at=at(9), phase="Running", node="n-node1", deleted=True,
+            bind_phase="success", started_at=at(2), scheduler="hami-scheduler",
+            problems=[ObjectProblem(reason="CreateContainerError", message="no device", at=at(2))],
+            allocations=[DeviceAllocation(uuid="GPU-n-0", container="main", memory_mib=1000)],
+        ),
+    )  # fmt: skip
     path = "/api/v1/namespaces/api-seen/pods/a/observations"
     answer = api.get(path).json()
     assert [(item["observed_at"], item["phase"], item["node"], item["deleted"]) for item in answer["items"]] == [
@@ -263,6 +269,9 @@ def test_the_observations_of_a_pod_have_phase_node_and_conditions_over_time(fill
         (rfc3339(0), "Pending", "", False),
     ]
     assert answer["items"][1]["conditions"][0]["type"] == "PodScheduled"
+    last = answer["items"][0]
+    assert (last["bind_phase"], last["started_at"], last["scheduler"]) == ("success", rfc3339(2), "hami-scheduler")
+    assert (last["problems"][0]["reason"], last["devices"][0]["uuid"]) == ("CreateContainerError", "GPU-n-0")
     within = api.get(path, since=rfc3339(1), until=rfc3339(9)).json()
     assert [item["observed_at"] for item in within["items"]] == [rfc3339(2), rfc3339(1)]
 

@@ -6,10 +6,12 @@ from typing import Any
 from schemas.events import (
     AttemptSummarized,
     DeviceAllocation,
+    ObjectProblem,
     Owner,
     PodDescription,
     PodObserved,
     PodRef,
+    WorkloadObserved,
 )
 from schemas.placements import PodPlacement
 from tests.support.builders.events import devices_judged
@@ -54,7 +56,20 @@ def test_pods_that_wait_are_answered_by_workload_with_their_reasons(filling: Fil
         seen("api-waiting/made-again", NOW - timedelta(minutes=6), deleted=True),
         seen("api-waiting/alone", NOW - timedelta(minutes=2)),
     )
+    exceeded = ObjectProblem(reason="FailedCreate", message="exceeded quota", at=NOW, reported_by="job-controller")
+    never_made = Owner(kind="Job", name="never-made")
+    filling.index_observations(
+        *(
+            WorkloadObserved(
+                cluster="default", namespace="api-waiting", workload=never_made,
+                observed_at=NOW - timedelta(minutes=minutes), problem=exceeded,
+            )
+            for minutes in (9, 5)
+        )
+    )  # fmt: skip
     answer = api.get("/api/v1/pending", namespace="api-waiting").json()
+    (blocked,) = answer["blocked"]
+    assert (blocked["workload"], blocked["problem"]["message"]) == ("Job/never-made", "exceeded quota")
     assert [(item["workload"], item["pods"], item["reasons"]) for item in answer["items"]] == [
         ("Job/train", 5, {"CardInsufficientMemory": 5}),
         ("Pod/alone", 1, {"NumaNotFit": 1}),
@@ -82,6 +97,8 @@ def test_pods_are_listed_by_state(filling: Filling, api: Served) -> None:
         return PodPlacement(
             cluster="default", id=f"api-states-{name}", pod=PodRef(namespace="api-states", name=name, uid=name),
             node="s-node1", started_at=NOW - timedelta(minutes=20), allocations=[held], attempt_id="ab" * 16,
+            description=JOB, first_judged_at=NOW - timedelta(minutes=21), bound_at=NOW - timedelta(minutes=20),
+            waited_for=["NumaNotFit"],
             ended_at=None if ended is None else NOW - timedelta(minutes=ended), ended_by="deleted" if ended else "",
         )  # fmt: skip
 
@@ -97,6 +114,10 @@ def test_pods_are_listed_by_state(filling: Filling, api: Served) -> None:
     assert names(node="s-node1", device="GPU-c") == ["c"]
     (item,) = api.get("/api/v1/pods", namespace="api-states", state="ended").json()["items"]
     assert item["attempt"] == "/api/v1/attempts/" + "ab" * 16
+    assert (item["placement_seconds"], item["start_seconds"], item["waited_for"]) == (60, None, ["NumaNotFit"])
+    assert item["description"]["owners"][0]["name"] == "train"
+    assert names(workload="Job/train") == names(queue="blue") == ["a", "c"]
+    assert names(workload="Job/other") == []
     assert api.get("/api/v1/pods", state="waiting", node="node1").status_code == 400
 
 

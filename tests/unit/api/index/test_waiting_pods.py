@@ -40,7 +40,7 @@ def a_pod(name: str, first: str = AT, **fields: Any) -> PodWaiting:
 
 def test_five_hundred_pods_of_one_job_are_one_line() -> None:
     pods = [a_pod(f"p{number}", workload="Job/train", reasons=["NumaNotFit"]) for number in range(500)]
-    answer = pending(WaitingPods([a_pod("alone", BEFORE), *pods], is_complete=True), limit=10)
+    answer = pending(WaitingPods([a_pod("alone", BEFORE), *pods], is_complete=True), [], limit=10)
     assert [(item.workload, item.pods) for item in answer.items] == [("Job/train", 500), ("Pod/alone", 1)]
     assert answer.items[0].reasons == {"NumaNotFit": 500}
     assert [pod.name for pod in answer.items[0].examples] == ["p0", "p1", "p2"]
@@ -48,5 +48,5 @@ def test_five_hundred_pods_of_one_job_are_one_line() -> None:
 
 def test_workloads_of_one_name_in_two_namespaces_are_two() -> None:
     pods = [a_pod("a", workload="Job/train"), a_pod("a", workload="Job/train", namespace="other")]
-    answer = pending(WaitingPods(pods, is_complete=False), limit=1)
+    answer = pending(WaitingPods(pods, is_complete=False), [], limit=1)
     assert (answer.total, len(answer.items), answer.pods, answer.complete) == (2, 1, 2, False)

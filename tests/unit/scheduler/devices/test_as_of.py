@@ -231,7 +231,7 @@ def test_devices_and_what_is_in_use_of_them_come_back(columns: ClusterColumns) -
     assert fields_of(states_of(read_again(written))) == fields_of(states_of(rebuilt(states)))
 
 
-def test_nodes_without_devices_are_there_and_what_can_not_be_written_is_said() -> None:
+def test_nodes_without_devices_are_there_and_what_can_not_be_written_is_named() -> None:
     kinds = [DeviceKind(model="910B", vendor="Ascend910B", memory_mib=1, cores_percent=1, slots=1)]
     unknown = [DeviceKind(model="L40S", memory_mib=45912)]
     states = [a_node_state("npu", 2, kinds=kinds), a_node_state("log", 1, kinds=unknown), a_node_state("gpu", 1)]
