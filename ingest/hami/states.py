@@ -101,9 +101,9 @@ def _numbers(rest: str) -> Numbers:
 @lru_cache(maxsize=16_384)
 def printed_numbers(rest: str) -> PrintedNumbers:
     """What a line prints of its device; -1 for a number that it does not have. ``rest``: of the line."""
-    found = dict(reversed(_PRINTED.findall(rest)))
+    found = {name: int(number) for name, number in reversed(_PRINTED.findall(rest))}
     index = found.get("device index", found.get("device", NOT_REPORTED))
-    return int(index), int(found.get("request memory", NOT_REPORTED)), int(found.get("request cores", NOT_REPORTED))
+    return index, found.get("request memory", NOT_REPORTED), found.get("request cores", NOT_REPORTED)
 
 
 def _numbers_before(lines: Sequence[DeviceLine]) -> Numbers:

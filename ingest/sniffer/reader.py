@@ -136,10 +136,10 @@ class SnifferLog:
 
 
 def _after(known: _Pod | _Node, time: datetime) -> datetime:
-    """The time of a line; of a further one about the same object within that second, a millisecond after the one before.
+    """The time of a line; a millisecond after the line before, if that is about the same object and second.
 
-    The sniffer writes whole seconds, and two observations with one time would be one. By a millisecond, because OpenSearch
-    stores times to the millisecond.
+    The sniffer writes whole seconds, and two observations with one time would be one. By a millisecond, because
+    OpenSearch stores times to the millisecond.
     """
     known.seen = max(time, known.seen + timedelta(milliseconds=1)) if known.seen else time
     return known.seen
