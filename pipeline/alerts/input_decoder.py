@@ -47,8 +47,8 @@ def inputs_of(record: Any) -> list[AlertInput]:
         return [DeadLettered(_header(record.headers, "dead_letter_topic") or "unknown", at)]
     inputs: list[AlertInput] = []
     source = _SCHEDULER.fullmatch(_header(record.headers, "ce_source"))
-    if source and record.topic in (DECISIONS.name, NODES.name):
-        # Any record is a sign of life, also one that no condition decodes.
+    if source and record.topic == NODES.name:
+        # Any record about nodes is a sign of life, also one that no condition decodes.
         inputs.append(SchedulerActivity(source[1], unquote(source[2]), at))
     # Most records of these topics are device rows: the type in the header spares decoding their values.
     if _header(record.headers, "ce_type").encode() in _DECODED:
@@ -59,13 +59,21 @@ def inputs_of(record: Any) -> list[AlertInput]:
 def _inputs_of_event(event: object, topic: str, at: datetime) -> list[AlertInput]:
     if isinstance(event, Event) and event.time - at > _MAX_AHEAD:
         return []  # From a clock this wrong, an alert would start in the future and not resolve until then.
+    if isinstance(event, AttemptConcluded | BindConcluded | DetailDropped):
+        # Of the decisions one record of each attempt and each bind is enough, and these are decoded anyway.
+        is_alive = SchedulerActivity(event.cluster, event.scheduler, at, event.reader)
+        return [is_alive, *_inputs_of_decision(event, at)]
+    if isinstance(event, FindingReported) and topic == DECISIONS.name:
+        return []  # The worker copies it to the topic of findings, where it is read once.
+    return [event] if isinstance(event, Event) else []  # type: ignore[list-item]
+
+
+def _inputs_of_decision(event: AttemptConcluded | BindConcluded | DetailDropped, at: datetime) -> list[AlertInput]:
     if isinstance(event, AttemptConcluded):
         # With a reader, which found the attempt in a log, maybe days later: no measure of a spool's delay.
         delay = (at - event.ended_at).total_seconds()
         return [] if event.reader else [DecisionArrival(event.cluster, event.scheduler, at, delay)]
-    if isinstance(event, FindingReported) and topic == DECISIONS.name:
-        return []  # The worker copies it to the topic of findings, where it is read once.
-    return [event] if isinstance(event, Event) else []  # type: ignore[list-item]
+    return [event]
 
 
 def _header(headers: Iterable[tuple[str, bytes]], name: str) -> str:

@@ -7,11 +7,13 @@ from schemas.events import BindConcluded, DetailDropped, FindingReported, Messag
 
 
 class SchedulerActivity(NamedTuple):
-    """A scheduler published any record of its own: it is alive."""
+    """A scheduler published something, or something was read of it: it is alive."""
 
     cluster: str
     scheduler: str
     at: datetime
+    reader: str = ""
+    """As in ``AttemptEvent.reader``."""
 
 
 class DecisionArrival(NamedTuple):

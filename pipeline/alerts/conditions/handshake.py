@@ -56,8 +56,11 @@ class HandshakeCondition:
                 self._broken[key] = _BrokenNode(before.since if before else event.observed_at, problems)
 
     def firing(self, now: datetime) -> Iterator[Firing]:
+        # Where a scheduler finds a node broken, what another source found there is no case of its own.
+        by_schedulers = {(cluster, node) for cluster, node, scheduler in self._broken if scheduler}
         for (cluster, node, scheduler), broken in sorted(self._broken.items()):
-            if now - broken.since >= self._for:
+            is_covered = not scheduler and (cluster, node) in by_schedulers
+            if now - broken.since >= self._for and not is_covered:
                 found = "; ".join(problem.message for problem in broken.problems)
                 # By scheduler too: each checks the nodes by itself.
                 yield Firing(

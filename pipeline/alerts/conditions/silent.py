@@ -1,4 +1,8 @@
-"""Kind ``silent``: a scheduler that has pods waiting publishes nothing any more."""
+"""Kind ``silent``: a scheduler that has pods waiting publishes nothing any more.
+
+A scheduler that publishes is judged by its own records alone: when it has died, kube-scheduler still reports in
+Kubernetes events that its pods do not fit, and a reader of these events publishes that under the scheduler's name.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -9,7 +13,7 @@ from typing import Final, Literal, NamedTuple
 from pipeline.alerts import links
 from pipeline.alerts.conditions.condition import AlertRule, Minutes, in_minutes, minutes
 from pipeline.alerts.firing import Firing
-from pipeline.alerts.inputs import AlertInput, DecisionArrival, SchedulerActivity
+from pipeline.alerts.inputs import AlertInput, SchedulerActivity
 from schemas.events import AlertChanged, MessageEmitted, PodObserved
 from schemas.topics import DECISIONS, MESSAGES, NODES, PODS
 
@@ -18,6 +22,8 @@ _RETRY_INTERVAL: Final = minutes(10)
 """kube-scheduler retries a waiting pod at least every five minutes; twice that leaves time for a slow cycle."""
 _WAITING_FOR: Final = minutes(20)
 """A pod that was last refused this long before the scheduler's last sign of life no longer waits."""
+_PUBLISHES: Final = "publishes"
+"""A number of the alert: 1 if the scheduler has published records itself, 0 if all were read elsewhere."""
 _UNKNOWN_POD: Final = ""
 """Stands for the pods that waited when a restored alert began; which ones they were is not known."""
 
@@ -45,6 +51,9 @@ class SilentCondition:
     def __init__(self, rule: SilentRule) -> None:
         self._for, self._forget = minutes(rule.for_minutes), minutes(rule.forget_minutes)
         self._active_at: dict[_Scheduler, datetime] = {}
+        """By its own records, or by those of readers if it has none."""
+        self._publishing: set[_Scheduler] = set()
+        """Those with records of their own."""
         self._waiting: defaultdict[_Scheduler, dict[str, datetime]] = defaultdict(dict)
         """Scheduler to pods, each with its latest refusal."""
 
@@ -53,8 +62,8 @@ class SilentCondition:
         return dict.fromkeys((DECISIONS.name, PODS.name, NODES.name, MESSAGES.name), self._for + _RETRY_INTERVAL)
 
     def observe(self, event: AlertInput) -> None:
-        if isinstance(event, (SchedulerActivity, DecisionArrival)):
-            self._observe_activity(_Scheduler(event.cluster, event.scheduler), event.at)
+        if isinstance(event, SchedulerActivity):
+            self._observe_activity(_Scheduler(event.cluster, event.scheduler), event)
         elif isinstance(event, MessageEmitted):
             waiting = self._waiting[_Scheduler(event.cluster, event.scheduler)]
             if event.severity == "Warning":
@@ -67,8 +76,13 @@ class SilentCondition:
                 if scheduler.cluster == event.cluster:
                     waiting.pop(str(event.pod), None)
 
-    def _observe_activity(self, scheduler: _Scheduler, at: datetime) -> None:
-        self._active_at[scheduler] = max(at, self._active_at.get(scheduler, at))
+    def _observe_activity(self, scheduler: _Scheduler, activity: SchedulerActivity) -> None:
+        if activity.reader and scheduler in self._publishing:
+            return
+        if not activity.reader and scheduler not in self._publishing:
+            self._publishing.add(scheduler)
+            self._active_at.pop(scheduler, None)
+        self._active_at[scheduler] = max(activity.at, self._active_at.get(scheduler, activity.at))
         self._waiting[scheduler].pop(_UNKNOWN_POD, None)
 
     def firing(self, now: datetime) -> Iterator[Firing]:
@@ -79,6 +93,7 @@ class SilentCondition:
                 del waiting[pod]
             if silence > self._forget:
                 del self._active_at[scheduler]
+                self._publishing.discard(scheduler)
             elif silence >= self._for and waiting:
                 silent_minutes = in_minutes(silence)
                 summary = (
@@ -86,6 +101,8 @@ class SilentCondition:
                     f"({len(waiting)}): see whether it runs, leads and reaches Kafka (/readyz)"
                 )
                 numbers = {"silent_minutes": silent_minutes, "waiting_pods": float(len(waiting))}
+                # For a process that continues from the alert.
+                numbers[_PUBLISHES] = float(scheduler in self._publishing)
                 labels = {"cluster": scheduler.cluster, "scheduler": scheduler.name}
                 yield Firing(labels, summary, numbers, partial(links.of_scheduler, *scheduler))
 
@@ -97,4 +114,6 @@ class SilentCondition:
         if scheduler not in self._active_at:
             active_at = alert.started_at - self._for
             self._active_at[scheduler] = active_at
+            if alert.numbers.get(_PUBLISHES):
+                self._publishing.add(scheduler)
             self._waiting[scheduler][_UNKNOWN_POD] = active_at

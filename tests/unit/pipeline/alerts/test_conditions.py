@@ -14,6 +14,7 @@ from tests.support.builders.alert_inputs import (
     a_refusal,
     a_success,
     at,
+    minute,
     rules,
     run,
     shown,
@@ -234,6 +235,40 @@ def test_a_scheduler_that_falls_silent_while_pods_wait_fires_until_its_next_reco
         ("firing", 12, labels),
         ("resolved", 40.25, labels),
     ]
+
+
+def test_a_scheduler_that_published_is_not_alive_because_kubernetes_events_name_it(tmp_path: Path) -> None:
+    silent = rules(tmp_path, "kind: silent", "for_minutes: 10")
+    own = [(time, SchedulerActivity("default", "hami-scheduler", at(time))) for time in (0, 2, 40)]
+    read = [
+        (time, SchedulerActivity("default", "hami-scheduler", at(time), "kube-events"))
+        for time in (1, 5, 10, 15, 20, 41)
+    ]
+    inputs: list[tuple[float, AlertInput]] = sorted([*own, *read, *retries(range(3))], key=lambda pair: pair[0])
+    alerts = run(silent, inputs, 45)
+    assert [(alert.state, minute(alert.changed_at)) for alert in alerts] == [("firing", 12), ("resolved", 40.25)]
+    # Nor after a restart that has read nothing of it but those.
+    after = [(time, each) for time, each in inputs if time >= 15]
+    restarted = run(silent, after, 45, published=alerts[:1], published_until=15, start=15)
+    assert [(alert.state, minute(alert.changed_at)) for alert in restarted] == [("resolved", 40.25)]
+
+
+def test_a_scheduler_of_which_only_its_log_is_read_is_alive_while_the_log_grows(tmp_path: Path) -> None:
+    silent = rules(tmp_path, "kind: silent", "for_minutes: 10")
+    read = [(time, SchedulerActivity("default", "hami-scheduler", at(time), "hami-log")) for time in (0, 5, 10, 15)]
+    inputs: list[tuple[float, AlertInput]] = sorted([*read, *retries(range(0, 16, 5))], key=lambda pair: pair[0])
+    alerts = run(silent, inputs, 30)
+    assert [(alert.state, minute(alert.changed_at)) for alert in alerts] == [("firing", 25)]
+    later: list[tuple[float, AlertInput]] = [(32, read[0][1]._replace(at=at(32)))]
+    restarted = run(silent, later, 35, published=alerts, published_until=30, start=30)
+    assert [alert.state for alert in restarted] == ["resolved"]
+
+
+def test_a_node_that_two_sources_find_broken_is_one_alert(tmp_path: Path) -> None:
+    stale = rules(tmp_path, "kind: handshake", "codes: [HandshakeTooOld]")
+    of_cluster = a_check(1, "HandshakeTooOld").model_copy(update={"scheduler": ""})
+    assert len(run(stale, [(1, of_cluster), (1, a_check(1, "HandshakeTooOld"))], 5)) == 1
+    assert [alert.labels["scheduler"] for alert in run(stale, [(1, of_cluster)], 5)] == [""]
 
 
 def test_a_scheduler_without_work_may_be_silent(tmp_path: Path) -> None:

@@ -1,0 +1,67 @@
+"""What the conditions are given of a record: which cluster and scheduler it is about, and who published it."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import pytest
+
+from pipeline.alerts.input_decoder import inputs_of
+from pipeline.alerts.inputs import AlertInput, DeadLettered, DecisionArrival, SchedulerActivity
+from schemas.codec.records import encode
+from schemas.events import AttemptConcluded, BindConcluded, Event, NodeChecked
+from schemas.topics import DEAD_LETTERS, DECISIONS, NODES
+from tests.support.builders.alert_inputs import a_bind, a_check, at
+from tests.support.builders.attempts import an_attempt
+
+
+class Record(NamedTuple):
+    topic: str
+    value: bytes | None
+    headers: Sequence[tuple[str, bytes]]
+    timestamp: int = int(at(0).timestamp() * 1000)
+
+
+def given(topic: str, event: Event) -> list[AlertInput]:
+    record = encode(event)
+    return inputs_of(Record(topic, record.value, record.headers))
+
+
+def concluded(**fields: Any) -> AttemptConcluded:
+    *_, event = an_attempt({"node1": [["NumaNotFit"]]}, cluster="east", scheduler="a/b", **fields)
+    assert isinstance(event, AttemptConcluded)
+    return event.model_copy(update={"started_at": at(-1), "ended_at": at(-0.5)})
+
+
+def test_a_decision_shows_that_its_scheduler_is_alive_and_how_late_it_came() -> None:
+    assert given(DECISIONS.name, concluded()) == [
+        SchedulerActivity("east", "a/b", at(0)),
+        DecisionArrival("east", "a/b", at(0), 30),
+    ]
+
+
+def test_what_was_read_elsewhere_names_its_reader_and_says_nothing_of_a_spool() -> None:
+    assert given(DECISIONS.name, concluded(reader="kube-events")) == [
+        SchedulerActivity("east", "a/b", at(0), "kube-events")
+    ]
+
+
+def test_a_bind_is_a_sign_of_life_too() -> None:
+    alive, bind = given(DECISIONS.name, a_bind(0))
+    assert alive == SchedulerActivity("default", "hami-scheduler", at(0))
+    assert isinstance(bind, BindConcluded)
+
+
+@pytest.mark.parametrize(("scheduler", "alive"), [("hami-scheduler", 1), ("", 0)])
+def test_a_check_is_a_sign_of_life_of_the_scheduler_that_made_it(scheduler: str, alive: int) -> None:
+    inputs = given(NODES.name, a_check(0).model_copy(update={"scheduler": scheduler}))
+    assert [isinstance(each, NodeChecked) for each in inputs] == [False] * alive + [True]
+
+
+def test_records_of_devices_and_nodes_are_not_decoded() -> None:
+    for event in an_attempt({"node1": [["NumaNotFit"]]})[:-1]:
+        assert given(DECISIONS.name, event) == []
+
+
+def test_a_dead_letter_names_the_topic_it_comes_from() -> None:
+    headers = [("dead_letter_topic", DECISIONS.name.encode())]
+    assert inputs_of(Record(DEAD_LETTERS.name, b"{", headers)) == [DeadLettered(DECISIONS.name, at(0))]
