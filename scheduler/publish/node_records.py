@@ -47,8 +47,9 @@ class _NodeColumns:
         self._names = names
         # HAMi divides by totals of zero; the contract allows finite scores only.
         self._score = np.nan_to_num(decision.score, nan=0.0)
-        self._terms = {name: np.nan_to_num(term, nan=0.0) for name, term in decision.score_terms.items()}
         self._fits = decision.node_verdict >= verdict_codes.NODE_FITS
+        terms = decision.score_terms if self._fits.any() else {}
+        self._terms = {name: np.nan_to_num(term, nan=0.0) for name, term in terms.items()}
         self._refusals, self._refusal = _refusals(decision)
 
     def runs(self, max_bytes: int) -> Iterator[slice]:

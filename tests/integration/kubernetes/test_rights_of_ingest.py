@@ -25,10 +25,10 @@ DOCUMENT = Path(__file__).parents[3] / "docs" / "sources.md"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 
 
-def documented() -> list[Json]:
-    """The rules that the document's first ``kubectl create clusterrole`` makes: the second one is for owners."""
-    line, _ = re.findall(r"^ +kubectl (create clusterrole .*)$", DOCUMENT.read_text(), re.MULTILINE)
-    options = dict(word.lstrip("-").split("=") for word in shlex.split(line) if word.startswith("--"))
+def documented(role: int = 0) -> list[Json]:
+    """The rules that the document's commands make: the first role is for everything, the second for owners."""
+    lines = re.findall(r"^ +kubectl (create clusterrole .*)$", DOCUMENT.read_text(), re.MULTILINE)
+    options = dict(word.lstrip("-").split("=") for word in shlex.split(lines[role]) if word.startswith("--"))
     resources = [each.partition(".")[::2] for each in options["resource"].split(",")]
     return [
         {"apiGroups": [group], "resources": [resource], "verbs": options["verb"].split(",")}
@@ -84,6 +84,49 @@ async def test_the_documented_rights_are_enough(
         create(client, EVENTS.format(namespace), event)
         await watched(tmp_path, sink, is_enough)
     assert [record.getMessage() for record in caplog.records if "pod groups" not in record.getMessage()] == []
+
+
+@pytest.mark.parametrize(
+    ("roles", "owners"),
+    [((0, 1), ["Job/train", "CronJob/nightly"]), ((0,), ["Job/train"])],
+    ids=["with the right to get owners", "without it"],
+)
+async def test_owners_are_read_as_far_as_the_rights_go(
+    control_plane: ControlPlane,
+    in_a_pod: None,
+    namespace: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    roles: Sequence[int],
+    owners: list[str],
+) -> None:
+    sink = Sink()
+
+    def found() -> list[list[str]]:
+        pods = (event for event in sink.events if isinstance(event, PodObserved) and event.pod.name == "train-x")
+        return [[str(owner) for owner in pod.description.owners] for pod in pods if pod.description]
+
+    rules = [rule for role in roles for rule in documented(role)]
+    with control_plane.client() as client, service_account(control_plane, namespace, rules, tmp_path):
+        batch = f"/apis/batch/v1/namespaces/{namespace}"
+        job = {"template": {"spec": a_pod("x")["spec"] | {"restartPolicy": "Never"}}}
+        # Never due, and suspended besides.
+        schedule = {"schedule": "0 0 30 2 *", "suspend": True, "jobTemplate": {"spec": job}}
+        cron = create(client, f"{batch}/cronjobs", {"metadata": {"name": "nightly"}, "spec": schedule})
+        made = {"metadata": {"name": "train"} | owned_by("CronJob", cron), "spec": job | {"suspend": True}}
+        train = create(client, f"{batch}/jobs", made)
+        pod = a_pod("train-x", schedulerName="nobody")
+        pod["metadata"] |= owned_by("Job", train)
+        create(client, f"/api/v1/namespaces/{namespace}/pods", pod)
+        await watched(tmp_path, sink, lambda: bool(found()), namespace)
+    assert found()[0] == owners
+    named = [record.getMessage() for record in caplog.records if "owners of pods" in record.getMessage()]
+    assert len(named) == (len(owners) == 1)
+
+
+def owned_by(kind: str, owner: Json) -> Json:
+    about = {"apiVersion": "batch/v1", "kind": kind, "controller": True}
+    return {"ownerReferences": [about | {field: owner["metadata"][field] for field in ("name", "uid")}]}
 
 
 RIGHTS = [(verb, resource) for resource in ("pods", "nodes", "events") for verb in ("list", "watch")]

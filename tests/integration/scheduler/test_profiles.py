@@ -104,7 +104,8 @@ def test_everything_that_there_is_stands_on_one_page(profiles: str) -> None:
     for name in ("profile", "flame", "heap", "threads"):
         assert f"/debug/pprof/{name}" in page
     assert "MainThread" in httpx.get(f"{profiles}/threads").text
-    assert httpx.get(f"{profiles}/goroutine").status_code == 404
+    assert "MainThread" in httpx.get(f"{profiles}/goroutine").text
+    assert httpx.get(f"{profiles}/mutex").status_code == 404
 
 
 def test_without_the_flag_there_is_nothing(tmp_path: Path) -> None:
