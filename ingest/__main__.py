@@ -17,6 +17,7 @@ from process.cluster_name import DEFAULT_CLUSTER
 from process.errors import SettingError
 
 GROUP = "schedulerlog-ingest-raw-logs"
+POOL_LABEL = "kai.scheduler/node-pool"
 # No namespace of Kubernetes has this name, so it can't be confused with one.
 UNNAMED_NAMESPACE = "-"
 MISTAKES = (ReadingError, SettingError, KubeConfigError, KubeApiError)
@@ -53,14 +54,18 @@ def hami_log(
 def kai_log(
     asked: LogOptions,
     nodes: Annotated[
-        Path | None, typer.Option(help="`kubectl get nodes -o json`: names the memory of each node's devices.")
+        Path | None, typer.Option(help="`kubectl get nodes -o json`: names the memory and the pool of each node.")
     ] = None,
+    node_pool: Annotated[
+        str, typer.Option(help="The pool that the scheduler serves; default: the one that its log names.")
+    ] = "",
+    node_pool_label: Annotated[str, typer.Option(help="The nodes' label that names their pool.")] = POOL_LABEL,
 ) -> None:
     """KAI-Scheduler's log: v0.13 console, v0.17 JSON, and the tags of the GPU debugging patch."""
     from ingest import commands
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.read_kai_log(asked, nodes)
+        commands.read_kai_log(asked, nodes, node_pool, node_pool_label)
 
 
 @app.command("sniffer")

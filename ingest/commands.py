@@ -16,6 +16,7 @@ from ingest.hami.reader import HamiLog
 from ingest.kafka import KafkaSink
 from ingest.kai import KaiLog
 from ingest.kai.devices import labels_of_nodes
+from ingest.kai.node_pools import NodePools, pools_of_nodes
 from ingest.kube import KubeEvents
 from ingest.kube.node_checks import HamiNodeChecks
 from ingest.kube.watch import watch
@@ -39,8 +40,16 @@ def read_hami_log(asked: LogOptions, scheduler: str, nodes: Path | None, timezon
     read("hami-log", asked, HamiLog(scheduler, _devices(nodes, asked), _zone(timezone), cluster=asked.cluster_name))
 
 
-def read_kai_log(asked: LogOptions, nodes: Path | None) -> None:
-    read("kai-log", asked, KaiLog(_of_node_list(nodes, labels_of_nodes) if nodes else {}, cluster=asked.cluster_name))
+def read_kai_log(asked: LogOptions, nodes: Path | None, node_pool: str, node_pool_label: str) -> None:
+    labels: dict[str, int] = {}
+    pools: dict[str, str] = {}
+    if nodes:
+        labels = _of_node_list(nodes, labels_of_nodes)
+        pools = _of_node_list(nodes, lambda text: pools_of_nodes(text, node_pool_label))
+    elif node_pool:
+        raise MistakeError("--node-pool: give --nodes too, which names the pool of each node")
+    served = NodePools(pools, node_pool_label, node_pool)
+    read("kai-log", asked, KaiLog(labels, cluster=asked.cluster_name, pools=served))
 
 
 def read_sniffer_log(source: SourceOptions, namespace: str) -> None:

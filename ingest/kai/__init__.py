@@ -13,6 +13,7 @@
 - ``fit_errors``: KAI's texts on why nothing fits, also read from Kubernetes events by ``ingest.kube``
 - ``states``: the devices of nodes as KAI looked at them, by a revision of their content
 - ``verdicts``: the verdict on each node and device of an attempt
+- ``node_pools``: whether a node is in the pool that the scheduler serves
 - ``findings``: placements and devices that the numbers contradict
 - ``placements``: what sessions gave to pods, compared with what later ones show
 - ``events``: an attempt as schedulerlog's events

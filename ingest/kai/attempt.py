@@ -95,6 +95,8 @@ class KaiAttempt:
     fit_error: FitError | None = None
     changes: list[DeviceChange] = field(default_factory=list)
     returned: list[ReturnedMemory] = field(default_factory=list)
+    outside_pool: str = ""
+    """What shows that the chosen node is not in the scheduler's pool; empty where nothing does."""
     bind_error: str = ""
     bind_failed_at: datetime | None = None
     has_tags: bool = False

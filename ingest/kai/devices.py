@@ -162,6 +162,12 @@ def totals_of_labels(labels: Mapping[str, int]) -> dict[str, int]:
 
 def labels_of_nodes(node_list: bytes) -> dict[str, int]:
     """Each node's label ``nvidia.com/gpu.memory``, from ``kubectl get nodes -o json``. Raises ``ValueError``."""
+    amounts = ((name, labels.get(MEMORY_LABEL, "")) for name, labels in node_labels(node_list))
+    return {name: int(memory) for name, memory in amounts if memory.isascii() and memory.isdecimal()}
+
+
+def node_labels(node_list: bytes) -> list[tuple[str, dict[str, str]]]:
+    """The name and the labels of each node of a node list in JSON. Raises ``ValueError``."""
     try:
         parsed = orjson.loads(node_list)
     except orjson.JSONDecodeError as error:
@@ -169,13 +175,13 @@ def labels_of_nodes(node_list: bytes) -> dict[str, int]:
     items = parsed.get("items", [parsed]) if isinstance(parsed, dict) else None
     if not isinstance(items, list):
         raise ValueError("not a list of nodes: write it with `kubectl get nodes -o json`")
-    return dict(label for node in items if (label := _label(node)))
+    return [labels for node in items if (labels := _labels(node))]
 
 
-def _label(node: Any) -> tuple[str, int] | None:
+def _labels(node: Any) -> tuple[str, dict[str, str]] | None:
     metadata = node.get("metadata") if isinstance(node, dict) else None
-    labels = metadata.get("labels") if isinstance(metadata, dict) else None
-    if not isinstance(labels, dict) or not isinstance(memory := labels.get(MEMORY_LABEL), str):
+    if not isinstance(metadata, dict) or not isinstance(name := metadata.get("name"), str):
         return None
-    name = str(node["metadata"].get("name"))
-    return (name, int(memory)) if memory.isascii() and memory.isdecimal() else None
+    labels = metadata.get("labels")
+    known = labels if isinstance(labels, dict) else {}
+    return name, {key: value for key, value in known.items() if isinstance(value, str)}

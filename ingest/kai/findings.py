@@ -3,6 +3,7 @@
 =========================  ==========================================================================
 ``ReleasingMemoryCounted`` a placement that counts on memory which others still hold
 ``MemoryChanged``          a device that changed during an attempt
+``OutsidePool``            a placement on a node that is not in the pool that the scheduler serves
 ``MemoryReturned``         memory that a session gave to a pod, and that a later one counts as free
 =========================  ==========================================================================
 """
@@ -16,6 +17,7 @@ from schemas.events import FindingReported
 RELEASING_MEMORY_COUNTED: Final = "ReleasingMemoryCounted"
 MEMORY_CHANGED: Final = "MemoryChanged"
 MEMORY_RETURNED: Final = "MemoryReturned"
+OUTSIDE_POOL: Final = "OutsidePool"
 
 
 def findings_of(head: dict[str, Any], attempt: KaiAttempt) -> Iterator[FindingReported]:
@@ -23,6 +25,11 @@ def findings_of(head: dict[str, Any], attempt: KaiAttempt) -> Iterator[FindingRe
     if attempt.is_placed:
         for group in attempt.groups:
             yield from _releasing_counted(head, attempt, group)
+    if attempt.outside_pool:
+        yield FindingReported(
+            **head, finding=OUTSIDE_POOL, found_at=attempt.last_line_at, node=attempt.chosen,
+            evidence=[line for line in (attempt.taking_line, attempt.outside_pool) if line],
+        )  # fmt: skip
     for change in attempt.changes:
         yield FindingReported(
             **head, finding=MEMORY_CHANGED, found_at=change.time, node=change.node, device=change.group,

@@ -14,6 +14,7 @@ from ingest.kai.attempt import KaiAttempt
 from ingest.kai.devices import SharedDeviceStates
 from ingest.kai.events import events_of, is_complete
 from ingest.kai.grammar import ParsedMessage
+from ingest.kai.node_pools import NodePools
 from ingest.kai.placements import PlacedMemories
 from ingest.kai.session import Session
 from ingest.kai.states import StateMemo
@@ -33,17 +34,19 @@ class SessionMemory:
     tag_context: tags.TagContext = field(default_factory=tags.TagContext)
     states: SavedEmittedStates = field(default_factory=EmittedStates)
     placed: PlacedMemories = field(default_factory=PlacedMemories)
+    node_pool: str = ""
+    """The pool that the scheduler serves, as a line named it last."""
 
 
 class OpenSessions:
     """Events of attempts that are over are appended to ``finished`` until ``take`` is called."""
 
-    def __init__(self, cluster: str, gpu_memory_mib: Mapping[str, int]) -> None:
+    def __init__(self, cluster: str, gpu_memory_mib: Mapping[str, int], pools: NodePools) -> None:
         """``gpu_memory_mib``: memory of each GPU as KAI counts it, by node."""
         self.counts = Counts()
         self.memory = SessionMemory()
         self.finished: list[Event] = []
-        self._cluster, self._gpu_memory_mib = cluster, gpu_memory_mib
+        self._cluster, self._gpu_memory_mib, self._pools = cluster, gpu_memory_mib, pools
 
     def apply(self, message: ParsedMessage) -> bool:
         """Add a message to its session; False where it changes nothing."""
@@ -79,10 +82,13 @@ class OpenSessions:
 
     def _finish_session(self, session: Session) -> None:
         states = StateMemo()
+        self.memory.node_pool = session.node_pool or self.memory.node_pool
         for attempt in session.attempts.values():
             self._finish(attempt, session, states)
 
     def _finish(self, attempt: KaiAttempt, session: Session, states: StateMemo) -> None:
+        if attempt.is_placed:
+            attempt.outside_pool = self._pools.contradiction(attempt.chosen, self.memory.node_pool)
         self.memory.placed.compare(attempt)
         self.memory.placed.remember(attempt)
         self.finished.extend(events_of(attempt, self._cluster, states, self.memory.states, session.node_count))
@@ -101,4 +107,6 @@ class OpenSessions:
         """Finish all attempts as far as they are known, and forget them."""
         while self.memory.sessions:
             self._finish_session(self.memory.sessions.pop(0))
-        self.memory = SessionMemory(states=self.memory.states, placed=self.memory.placed)
+        self.memory = SessionMemory(
+            states=self.memory.states, placed=self.memory.placed, node_pool=self.memory.node_pool
+        )

@@ -15,6 +15,7 @@ from ingest.kai import tags
 from ingest.kai.devices import totals_of_labels
 from ingest.kai.framing import CONSOLE, JSON, PLAIN_REST, LogMessage, message_of, time_of
 from ingest.kai.grammar import PATTERNS, MessagePattern, ParsedMessage, is_kai_file, matched, parse
+from ingest.kai.node_pools import NodePools
 from ingest.kai.open_attempts import OpenSessions, SessionMemory
 from ingest.lines.blocks import Lines
 from ingest.protocol import EVENT, NOISE, Counts
@@ -38,6 +39,7 @@ class _State:
     last_time: datetime | None = None
 
 
+_NO_POOLS: Final = NodePools()
 _STATE: Final = TypeAdapter(_State)
 
 
@@ -52,9 +54,15 @@ def is_kai_line(line: bytes) -> bool:
 class KaiLog:
     """Reads KAI-Scheduler's log. See ``ingest.protocol.LogReader``."""
 
-    def __init__(self, memory_labels: Mapping[str, int] | None = None, *, cluster: str = DEFAULT_CLUSTER) -> None:
+    def __init__(
+        self,
+        memory_labels: Mapping[str, int] | None = None,
+        *,
+        cluster: str = DEFAULT_CLUSTER,
+        pools: NodePools = _NO_POOLS,
+    ) -> None:
         """``memory_labels``: by node, the label ``nvidia.com/gpu.memory`` (MiB per GPU), where it is known."""
-        self._attempts = OpenSessions(cluster, totals_of_labels(memory_labels or {}))
+        self._attempts = OpenSessions(cluster, totals_of_labels(memory_labels or {}), pools)
         self._pending: LogMessage | None = None
         self._last_time: datetime | None = None
         self._forms = CONSOLE, JSON

@@ -28,6 +28,8 @@ class Session:
     """A fit error in its detailed form; it names no pod, the fit message that follows does."""
     fit_messages: dict[str, list[str]] = field(default_factory=dict)
     """Fit errors by the pod's name alone; the line about the pod's condition, which follows, has its namespace."""
+    node_pool: str = ""
+    """The pool that the scheduler serves, where a line names it."""
     overflow: int = 0
     """Lines about pods beyond ``MAX_ATTEMPTS``."""
 
@@ -109,6 +111,19 @@ def _fit_message(session: Session, message: ParsedMessage) -> None:
         texts = [text for text in (message.parts["text"], session.full_fit_error) if text]
         session.fit_messages[message.parts["name"]] = texts
     session.full_fit_error = ""
+
+
+def _node_pool(session: Session, message: ParsedMessage) -> None:
+    session.node_pool = message.parts["pool"]
+
+
+def _pre_predicate_failed(session: Session, message: ParsedMessage) -> None:
+    """It names the pod without its namespace; a fit error that follows says which plugin refused it, and why."""
+    name = message.parts["name"].rpartition("/")[2]
+    found = [attempt for attempt in session.attempts.values() if attempt.pod.partition("/")[2] == name]
+    if len(found) == 1 and found[0].fit_error is None:
+        found[0].levels.add(message.pattern.level)
+        found[0].fit_error = fit_error(message.text)
 
 
 def _job_fit_error(_session: Session, _message: ParsedMessage) -> None:
@@ -215,6 +230,8 @@ _ABOUT_THE_SESSION: Final[dict[str, Callable[[Session, ParsedMessage], None]]] =
     "fit error in full": _full_fit_error,
     "fit error": _fit_message,
     "job fit error": _job_fit_error,
+    "node pool": _node_pool,
+    "pre-predicate failed": _pre_predicate_failed,
 }
 _ABOUT_A_POD: Final[dict[str, Callable[[Session, KaiAttempt, ParsedMessage], None]]] = {
     "pod begins": _pod_begins,
