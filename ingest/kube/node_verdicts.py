@@ -22,7 +22,7 @@ class PodFacts:
     """Of the condition PodScheduled, which Kubernetes does not cut as it cuts events."""
     phase: str = ""
     description: PodDescription | None = None
-    """While the pod waits; that of a bound pod is in its observations."""
+    """Until the pod starts: events about its scheduling come before, and it takes the most memory of all this."""
 
 
 @dataclass(slots=True)

@@ -237,7 +237,7 @@ def _facts(pod: Mapping[str, Any], observation: PodObserved) -> PodFacts:
     return PodFacts(
         observation.pod, tuple(objects.requests(pod)), text(pod, "status", "nominatedNodeName"),
         observation.node, scheduled.message if scheduled else "", observation.phase,
-        None if observation.node else observation.description,
+        observation.description if observation.phase == "Pending" else None,
     )  # fmt: skip
 
 

@@ -136,6 +136,15 @@ def test_an_attempt_and_the_observation_of_its_pod_describe_it() -> None:
         assert event.scheduler == "default-scheduler"
 
 
+def test_the_attempt_that_bound_a_pod_describes_it_too() -> None:
+    pod = a_pod(node="node1")
+    pod["metadata"]["labels"] = {"kueue.x-k8s.io/queue-name": "q"}
+    bound = an_event("Scheduled", "Successfully assigned ml/gpu8 to node1")
+    (end,) = (event for event in read(("pod", pod), ("event", bound)) if isinstance(event, AttemptConcluded))
+    assert end.description
+    assert end.description.queue == "q"
+
+
 Share = tuple[str, str, int | None]
 
 
