@@ -13,7 +13,9 @@ from schemas.events import FILTER_END, AttemptSummarized, PublishedAttempt, Publ
 from summaries.reports import KUBE_EVENTS
 
 MAX_SKEW: Final = timedelta(milliseconds=250)
-"""Between the clocks of two sources."""
+"""Between the clock of a scheduler and that of the events about it."""
+SAME_CLOCK: Final = timedelta(milliseconds=10)
+"""Between a scheduler and its log, which have the clock of one process: only rounding, and the time to write a line."""
 MAX_DELAY: Final = timedelta(seconds=2)
 """From what happened to the event of Kubernetes about it."""
 CLEARLY: Final = timedelta(milliseconds=500)
@@ -32,6 +34,8 @@ class Match(NamedTuple):
 class _Candidate(NamedTuple):
     gap: timedelta
     attempt: PublishedAttempt
+    has_same_clock: bool
+    """Is the time of both that of a scheduler itself?"""
 
 
 def match(attempts: Sequence[PublishedAttempt], summary: AttemptSummarized) -> Match:
@@ -39,10 +43,12 @@ def match(attempts: Sequence[PublishedAttempt], summary: AttemptSummarized) -> M
     (only,) = summary.reports
     report = published_report(only, summary.version)
     found = [
-        _Candidate(gap, attempt)
+        _Candidate(gap, attempt, _is_exact(report) and any(map(_is_exact, attempt.reports)))
         for attempt in attempts
         if _can_be(attempt, summary, report) and (gap := _gap_to(attempt, report)) is not None
     ]
+    # Events say less of the time: where a scheduler and its log agree on it, they can't take that back.
+    found = [each for each in found if each.has_same_clock] or found
     found.sort(key=lambda each: each.gap)
     if not found:
         return Match(None, [])
@@ -110,13 +116,18 @@ class _Time(NamedTuple):
     earliest: datetime
     latest: datetime
     delay: timedelta
+    skew: timedelta
 
 
 def _gap(one: _Time, other: _Time) -> timedelta | None:
     """Between two that can be one time; None for those that can't."""
     first, second = sorted((one, other), key=lambda each: each.earliest)
     gap = max(second.earliest - first.latest, _NONE)
-    return gap if gap <= MAX_SKEW + second.delay else None
+    return gap if gap <= max(first.skew, second.skew) + second.delay else None
+
+
+def _is_exact(report: PublishedReport) -> bool:
+    return report.source != KUBE_EVENTS
 
 
 def _ended(report: PublishedReport) -> _Time:
@@ -124,18 +135,18 @@ def _ended(report: PublishedReport) -> _Time:
     if report.source == KUBE_EVENTS:
         times = (report.started_at, report.ended_at or report.started_at)
         return _noted(min(times), max(times))
-    return _Time(report.started_at, report.ended_at or report.bind_ended_at or report.started_at, _NONE)
+    return _Time(report.started_at, report.ended_at or report.bind_ended_at or report.started_at, _NONE, SAME_CLOCK)
 
 
 def _bound(report: PublishedReport) -> _Time:
     """When the bind ended."""
     at = report.bind_ended_at or report.ended_at or report.started_at
-    return _noted(at, at) if report.source == KUBE_EVENTS else _Time(at, at, _NONE)
+    return _noted(at, at) if report.source == KUBE_EVENTS else _Time(at, at, _NONE, SAME_CLOCK)
 
 
 def _noted(first: datetime, last: datetime) -> _Time:
     """What happened before events with these times. Some clients write whole seconds, rounded down."""
-    return _Time(first, last if last.microsecond else last + _SECOND, MAX_DELAY)
+    return _Time(first, last if last.microsecond else last + _SECOND, MAX_DELAY, MAX_SKEW)
 
 
 def published_report(report: Report, version: int) -> PublishedReport:

@@ -4,11 +4,12 @@ Which attempt a report belongs to, whether it was published already, which attem
 afterwards.
 """
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 
 from pipeline.worker.open_attempts import ClosedAttempt
 from schemas.events import AttemptSummarized, PodHistoryChanged, PodRef, PublishedAttempt, PublishedReport
-from schemas.events.pod_histories import MAX_ATTEMPTS
+from schemas.events.pod_histories import KEPT_ATTEMPTS, KEPT_SECONDS, MAX_ATTEMPTS
 from summaries.matching import is_one_pod, published_report
 
 
@@ -85,5 +86,12 @@ def with_published(
         pod=PodRef.model_construct(namespace=pod.namespace, name=pod.name, uid=attempts[0].pod_uid),
         scheduler=summary.scheduler,
         published_until=until,
-        attempts=attempts[:MAX_ATTEMPTS],
+        attempts=attempts[: _kept(attempts)],
     )
+
+
+def _kept(attempts: Sequence[PublishedAttempt]) -> int:
+    """How many of them further reports may be about; the latest is the first."""
+    since = attempts[0].started_at - timedelta(seconds=KEPT_SECONDS)
+    recent = sum(each.started_at >= since for each in attempts)
+    return min(max(recent, KEPT_ATTEMPTS), MAX_ATTEMPTS)

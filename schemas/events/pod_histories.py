@@ -8,8 +8,11 @@ from pydantic import Field
 from schemas.events.base import TYPE_PREFIX, Count, Event, Flag, Integer, Model, Moment, PodRef
 from schemas.events.summaries import Status
 
-MAX_ATTEMPTS: Final = 4
+KEPT_ATTEMPTS: Final = 4
 """Of a history. A report of an older attempt, which another source reported, no longer finds it."""
+KEPT_SECONDS: Final = 60
+"""Those that began so long before the latest are kept too: a pod may be tried several times a second."""
+MAX_ATTEMPTS: Final = 16
 
 
 class SummaryLocation(Model):
@@ -91,7 +94,7 @@ class PodHistoryChanged(Event):
     """The offset of the decision that completed the attempt that was published last: what completed before is
     published. -1 where time alone has completed any."""
     attempts: Annotated[list[PublishedAttempt], Field(min_length=1)]
-    """Those that began last, the latest first, at most ``MAX_ATTEMPTS``."""
+    """Those that began last, the latest first: ``KEPT_ATTEMPTS``, and up to ``MAX_ATTEMPTS`` of ``KEPT_SECONDS``."""
 
     @property
     def latest(self) -> PublishedAttempt:

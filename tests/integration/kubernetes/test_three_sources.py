@@ -1,0 +1,158 @@
+"""Our scheduler, a reader of its log and one of the cluster's events report the same tries: each is one attempt."""
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import embedded
+from embedded.control_plane import Authority, ControlPlane
+from schemas.codec.chunking import join
+from schemas.codec.records import decode
+from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized
+from schemas.topics import ATTEMPTS, DECISIONS
+from summaries.answer import schedulerlog
+from summaries.fold import AttemptFold
+from summaries.retries import resolve
+from tests.support.control_plane.extender_process import Extender, scheduler_configuration
+from tests.support.control_plane.objects import (
+    DEVICE_MEMORY_MIB,
+    LOCK,
+    a_gpu_node,
+    a_gpu_pod,
+    annotate,
+    create_pods,
+    created_nodes,
+)
+from tests.support.harness.pipeline_process import WORKERS, Pipeline, pipeline
+from tests.support.waiting import eventually
+
+NAME = "hami-three"
+SOURCES = ["scheduler", "hami-log", "kube-events"]
+
+
+@contextlib.contextmanager
+def running_beside(*commands: list[str], log: Path) -> Iterator[None]:
+    """These processes, which end with the block."""
+    with contextlib.ExitStack() as stack, log.open("ab") as output:
+        for command in commands:
+            process = subprocess.Popen(
+                [sys.executable, "-m", *command],
+                stdout=output,
+                stderr=output,
+                env=os.environ | {"PYTHONUNBUFFERED": "1"},
+            )
+            stack.callback(process.wait, timeout=120)
+            stack.callback(process.terminate)
+        yield
+
+
+def published(running: Pipeline, namespace: str) -> dict[str, AttemptSummarized]:
+    """Attempt id to its latest summary, whole."""
+    parts: dict[str, list[AttemptSummarized]] = defaultdict(list)
+    repeated: dict[str, AttemptRepeated] = {}
+    for record in running.topic(ATTEMPTS.name):
+        event = decode(record.value, record.headers)
+        if isinstance(event, AttemptSummarized) and event.pod.namespace == namespace:
+            parts[event.attempt_id].append(event)
+        elif isinstance(event, AttemptRepeated) and event.pod.namespace == namespace:
+            repeated[event.attempt_id] = max(
+                repeated.get(event.attempt_id, event), event, key=lambda each: each.version
+            )
+    newest = {name: max(each.version for each in found) for name, found in parts.items()}
+    whole = {name: join([each for each in found if each.version == newest[name]]) for name, found in parts.items()}
+    latest = {name: each for name, each in repeated.items() if newest.get(name, 0) < each.version}
+    return whole | {name: resolve(each, whole[each.repeats]) for name, each in latest.items()}
+
+
+def reported_by(running: Pipeline, namespace: str, reader: str) -> dict[str, AttemptSummarized]:
+    """Attempt id to what this source alone reported."""
+    folds: dict[str, AttemptFold] = defaultdict(AttemptFold)
+    for record in running.topic(DECISIONS.name):
+        event = decode(record.value, record.headers)
+        if isinstance(event, AttemptEvent) and event.reader == reader and event.pod.namespace == namespace:
+            folds[event.attempt_id].add(event)
+    return {name: fold.summarize() for name, fold in folds.items()}
+
+
+def answer_of(summary: AttemptSummarized) -> dict[str, Any]:
+    return schedulerlog(summary).model_dump()
+
+
+def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
+    control_plane: ControlPlane, namespace: str, tmp_path: Path
+) -> None:
+    authority, log = Authority.new("the tests' authority"), tmp_path / "readers.log"
+    nodes = [a_gpu_node(f"{namespace}-a", devices=1), a_gpu_node(f"{namespace}-b", devices=2, devmem=8192)]
+    with embedded.backends() as servers, pipeline(tmp_path, servers) as running, control_plane.client() as client:
+        running.start()
+        running.wait_ready()
+        kafka, kubeconfig = servers.bootstrap_servers, str(control_plane.kubeconfig)
+        flags = ("--kafka", kafka, "--v", "5")
+        with (
+            created_nodes(control_plane, nodes),
+            Extender(tmp_path / "extender", control_plane.kubeconfig, authority, NAME, *flags) as extender,
+            running_beside(
+                ["ingest", "kube-events", "--kubeconfig", kubeconfig, "--namespace", namespace, "--kafka", kafka],
+                ["ingest", "hami-log", str(extender.log), "--follow", "--scheduler", NAME, "--kafka", kafka],
+                ["pipeline", "events", "--kafka", kafka, "--kubeconfig", kubeconfig, "--linger-seconds", "0.2"],
+                log=log,
+            ),
+        ):
+            control_plane.start_scheduler(scheduler_configuration(extender.url, extender.ca, NAME))
+            create_pods(client, namespace, [a_gpu_pod("owner", "nobody", gpumem=1000)])
+            now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+            annotate(client, f"/api/v1/nodes/{namespace}-a", {LOCK: f"{now},{namespace},owner"})
+            create_pods(
+                client,
+                namespace,
+                [a_gpu_pod("placed", NAME, gpumem=4000), a_gpu_pod("waits", NAME, gpumem=DEVICE_MEMORY_MIB)],
+            )
+            pods = f"/api/v1/namespaces/{namespace}/pods"
+            eventually(lambda: client.get(f"{pods}/placed").json()["spec"].get("nodeName"), extender.log.read_text)
+            eventually(lambda: len(bind_failures(running, namespace)) > 0, extender.log.read_text)
+            annotate(client, f"/api/v1/nodes/{namespace}-a", {LOCK: None})
+            eventually(lambda: client.get(f"{pods}/waits").json()["spec"].get("nodeName"), extender.log.read_text)
+            # Last, because every change of a node makes kube-scheduler try it again, several times a second.
+            create_pods(client, namespace, [a_gpu_pod("refused", NAME, gpus=2, gpumem=30000)])
+            eventually(
+                lambda: {"placed", "refused", "waits"} <= of_all_sources(running, namespace),
+                lambda: f"{described(running, namespace)}\n{log.read_text()}",
+            )
+        running.settle_group(WORKERS, [DECISIONS])
+        found, alone = published(running, namespace), reported_by(running, namespace, "")
+    by_scheduler = {report.attempt_id: each for each in found.values() for report in each.reports}
+    assert len(found) == len(alone), described_as(found)
+    assert {name for name in by_scheduler if name in alone} == alone.keys()
+    for name, own in alone.items():
+        assert answer_of(by_scheduler[name]) == answer_of(own)
+    assert not any(each.may_duplicate for each in found.values())
+
+
+def bind_failures(running: Pipeline, namespace: str) -> list[AttemptSummarized]:
+    found = reported_by(running, namespace, "").values()
+    return [each for each in found if each.bind and not each.bind.bound]
+
+
+def of_all_sources(running: Pipeline, namespace: str) -> set[str]:
+    """The pods with an attempt that all sources reported."""
+    found = published(running, namespace).values()
+    return {each.pod.name for each in found if [report.source for report in each.reports] == SOURCES}
+
+
+def described(running: Pipeline, namespace: str) -> str:
+    return described_as(published(running, namespace))
+
+
+def described_as(found: dict[str, AttemptSummarized]) -> str:
+    return "\n".join(sorted(map(_described, found.values())))
+
+
+def _described(summary: AttemptSummarized) -> str:
+    reports = [(each.source, each.started_at, each.ended_at, each.bind_ended_at) for each in summary.reports]
+    return f"{summary.pod.name} {summary.status} {summary.chosen} {summary.may_duplicate} {reports}"

@@ -1,0 +1,175 @@
+"""What is published of an attempt when another source reports it too, and when that is not certain."""
+
+from datetime import timedelta
+from typing import Any
+
+from ingest.kube import KubeEvents
+from pipeline.kube_events.event_object import new_event
+from schemas.events import AttemptEvent, AttemptSummarized, LockHolder, PodRef
+from schemas.topics import ATTEMPTS, DEVICE_VERDICTS, MESSAGES
+from summaries.answer import schedulerlog
+from summaries.fold import summarize
+from summaries.messages import messages
+from tests.support.builders.api_server_objects import an_event, read
+from tests.support.builders.attempts import STARTED, a_bind, an_attempt
+from tests.support.fakes.topics import FakeTopics, Log, published
+from tests.support.harness.worker_in_memory import a_worker
+
+REFUSING = {"node1": [["NumaNotFit", "CardCordoned"]], "node2": [["CardCordoned"]]}
+PLACED = {"node1": [["picked", "fits"]], "node2": [["CardCordoned"]]}
+TEXT = "0/2 nodes are available: 1 1/2 CardCordoned, 1 NodeInsufficientDevice."
+
+
+def by_scheduler(seconds: float = 0, devices: Any = None, **fields: Any) -> list[AttemptEvent]:
+    """A try of the one pod, so long after the first."""
+    started = STARTED + timedelta(seconds=seconds)
+    common: dict[str, Any] = {"attempt_id": f"scheduler-{seconds:g}", "started_at": started, "pod": POD}
+    events = an_attempt(devices or REFUSING, **common | fields)
+    return [*events[:-1], events[-1].model_copy(update={"ended_at": started + timedelta(milliseconds=13)})]
+
+
+POD = PodRef(namespace="ml", name="gpu8", uid="uid-gpu8")
+
+
+def by_events(seconds: float = 0, text: str = TEXT) -> list[AttemptEvent]:
+    """What ``kube-events`` makes of kube-scheduler's event about the try."""
+    noted = (STARTED + timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+    event = an_event("FailedScheduling", text, at=noted, scheduler="hami-scheduler")
+    return [each for each in read(("event", event)) if isinstance(each, AttemptEvent)]
+
+
+async def on_topics(*reports: list[AttemptEvent]) -> FakeTopics:
+    topics, log = FakeTopics(), Log()
+    for events in reports:
+        log.append(*events)
+    async with a_worker(topics) as worker:
+        await worker.read(*log.records)
+    return topics
+
+
+async def latest(*reports: list[AttemptEvent]) -> list[AttemptSummarized]:
+    return sorted(published(await on_topics(*reports)).values(), key=lambda each: each.started_at)
+
+
+async def test_kube_schedulers_own_event_about_a_refused_pod_leaves_the_answer_as_it_was() -> None:
+    alone = summarize(by_scheduler())
+    (found,) = await latest(by_scheduler(), by_events(0.1))
+    assert schedulerlog(found) == schedulerlog(alone)
+    assert [(each.source, each.gives) for each in found.reports] == [
+        ("scheduler", ["filter", "requests", "offered nodes", "policies"]), ("kube-events", ["scheduler message"]),
+    ]  # fmt: skip
+    assert (found.complete, found.scheduler_message) == (True, TEXT)
+    assert found.version > alone.version
+
+
+async def test_the_event_of_the_cluster_that_comes_first_is_the_same_attempt() -> None:
+    topics = await on_topics(by_events(0.1), by_scheduler())
+    (found,) = published(topics).values()
+    assert found.attempt_id == by_events(0.1)[0].attempt_id
+    assert schedulerlog(found) == schedulerlog(summarize(by_scheduler()))
+    rows = topics.events(DEVICE_VERDICTS.name)
+    assert {(each.attempt_id, each.started_at) for each in rows} == {(found.attempt_id, found.started_at)}
+    assert sum(len(each.verdict) for each in rows) == 3
+
+
+async def test_a_message_is_published_once_and_changed_words_count_for_the_same_attempt() -> None:
+    topics = await on_topics(by_scheduler(), by_events(0.1))
+    assert [each.message for each in topics.events(MESSAGES.name)] == [
+        each.message for each in messages(summarize(by_scheduler()))
+    ]
+    topics = await on_topics(by_events(0.1), by_scheduler())
+    assert len({(each.attempt_id, each.reported_at) for each in topics.events(MESSAGES.name)}) == 1
+
+
+async def test_events_that_this_project_wrote_are_no_decisions() -> None:
+    """The review's reproduction: of 10 nodes with 4 refusals the answer became one of 6 nodes without any."""
+    lines = messages(summarize(by_scheduler()))
+    reader = KubeEvents()
+    assert [event for line in lines for event in reader.changed("event", new_event("own", [line]), 0.0)] == []
+    assert reader.close() == []
+    assert reader.counts.lines["noise"] == len(lines)
+
+
+async def test_tries_too_close_to_be_told_apart_stay_separate_and_are_marked() -> None:
+    first, second = by_scheduler(0), by_scheduler(0.2)
+    found = await latest(first, second, by_events(0.6))
+    assert [[each.source for each in attempt.reports] for attempt in found] == [
+        ["scheduler"], ["scheduler"], ["kube-events"],
+    ]  # fmt: skip
+    assert found[2].may_duplicate == ["scheduler-0.2", "scheduler-0"]
+    assert [attempt.may_duplicate for attempt in found[:2]] == [[], []]
+
+
+async def test_of_two_tries_a_second_apart_the_one_before_the_event_is_meant() -> None:
+    found = await latest(by_scheduler(0), by_scheduler(1.5), by_events(1.55))
+    assert [len(attempt.reports) for attempt in found] == [1, 2]
+
+
+async def test_a_scheduler_and_its_log_agree_on_the_time_however_fast_the_tries_follow_each_other() -> None:
+    seconds = [number * 0.3 for number in range(8)]
+    logged = [
+        [each.model_copy(update={"reader": "hami-log", "attempt_id": f"log-{at:g}"}) for each in by_scheduler(at)[1:]]
+        for at in seconds
+    ]
+    decided = [by_scheduler(at) for at in seconds]
+    for reports in ([*decided, *logged], [*logged, *reversed(decided)]):
+        found = await latest(*reports)
+        assert len(found) == len(seconds)
+        for attempt in found:
+            assert {each.attempt_id.partition("-")[2] for each in attempt.reports} == {f"{_seconds(attempt):g}"}
+
+
+def _seconds(attempt: AttemptSummarized) -> float:
+    return round((attempt.started_at - STARTED).total_seconds(), 3)
+
+
+async def test_a_report_that_contradicts_is_about_another_try() -> None:
+    found = await latest(by_scheduler(0, PLACED, chosen="node1"), by_events(0.1))
+    assert [attempt.chosen for attempt in found] == ["node1", None]
+    assert not any(attempt.may_duplicate for attempt in found)
+
+
+async def test_another_pod_of_the_name_and_another_cluster_are_other_attempts() -> None:
+    again = by_scheduler(pod=POD.model_copy(update={"uid": "uid-made-later"}))
+    west = by_scheduler(cluster="west")
+    renamed = [event.model_copy(update={"attempt_id": f"again-{event.attempt_id}"}) for event in again]
+    elsewhere = [event.model_copy(update={"attempt_id": f"west-{event.attempt_id}"}) for event in west]
+    for other in (renamed, elsewhere):
+        assert [len(each.reports) for each in await latest(other, by_events(0.1))] == [1, 1]
+
+
+async def test_a_failure_after_the_filter_that_only_the_cluster_reports_is_the_result_of_the_bind() -> None:
+    placed = by_scheduler(0, PLACED, chosen="node1")
+    error = 'running PreBind plugin "VolumeBinding": binding volumes: timed out'
+    for reports in ([placed, by_events(0.5, error)], [by_events(0.5, error), placed]):
+        (found,) = await latest(*reports)
+        assert (found.status, found.chosen, found.error) == ("failed", "node1", "")
+        assert found.bind
+        assert (found.bind.bound, found.bind.error) == (False, error)
+
+
+async def test_a_bind_that_the_scheduler_reports_later_goes_to_its_attempt_and_keeps_the_locks_holder() -> None:
+    placed = by_scheduler(0, PLACED, chosen="node1")
+    head = {name: getattr(placed[0], name) for name in ("attempt_id", "started_at", "pod")}
+    holder = LockHolder(pod="ml/other", locked_at=STARTED)
+    bind = a_bind(bound=False, error="locked", lock_holder=holder, **head)
+    (found,) = await latest(by_events(0.1, "running Bind plugin: locked"), placed, [bind])
+    assert found.bind
+    assert (found.bind.error, found.bind.lock_holder) == ("locked", holder)
+    assert [each.source for each in found.reports] == ["scheduler", "kube-events"]
+
+
+async def test_the_first_try_that_is_known_is_in_every_later_one() -> None:
+    topics = await on_topics(by_scheduler(0), by_scheduler(60, PLACED, chosen="node1"), by_events(0.1))
+    first, *_, second = [each for each in topics.events(ATTEMPTS.name) if isinstance(each, AttemptSummarized)]
+    assert {first.first_judged_at, second.first_judged_at} == {STARTED}
+
+
+async def test_a_retry_is_a_repetition_before_and_after_the_cluster_reports_it() -> None:
+    reports = [by_scheduler(0), by_events(0.1), by_scheduler(60), by_events(60.1)]
+    topics = await on_topics(*reports)
+    kinds = [(type(each).__name__, len(each.reports)) for each in topics.events(ATTEMPTS.name)]
+    assert kinds == [
+        ("AttemptSummarized", 1), ("AttemptSummarized", 2), ("AttemptRepeated", 1), ("AttemptRepeated", 2),
+    ]  # fmt: skip
+    assert len({each.episode for each in published(topics).values()}) == 1
