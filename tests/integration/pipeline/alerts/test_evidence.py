@@ -10,8 +10,9 @@ import pytest
 from pipeline.alerts import links
 from schemas.codec.records import encode_value
 from schemas.documents.findings import finding_document
-from schemas.events import FindingReported, PodRef
-from schemas.indices import FINDINGS
+from schemas.documents.observations import observation_document
+from schemas.events import FindingReported, NodeChecked, NodeProblem, PodRef
+from schemas.indices import FINDINGS, OBSERVATIONS
 from tests.support.backends import Addresses
 from tests.support.harness.api_process import Served, serving
 from tests.support.harness.index_filling import NOW, Filling, an_attempt
@@ -35,8 +36,16 @@ def filling(backends: Addresses) -> Filling:
         attempt_id="e" * 32, pod=POD, scheduler="hami-scheduler", started_at=STARTED, finding="Overcommitted",
         found_at=STARTED, node="evidence-1",
     )  # fmt: skip
-    head = {"index": {"_index": FINDINGS.name(STARTED), "_id": finding.id}}
-    filling.bulk(b"\n".join([orjson.dumps(head), encode_value(finding_document(finding)), b""]))
+    problem = NodeProblem(code="HandshakeTooOld", message="61 s old")
+    check = NodeChecked(
+        cluster="default", node="evidence-1", observed_at=STARTED, scheduler="hami-scheduler", problems=[problem]
+    )
+    for index, event, document in (
+        (FINDINGS, finding, finding_document(finding)),
+        (OBSERVATIONS, check, observation_document(check, "digest")),
+    ):
+        head = {"index": {"_index": index.name(STARTED), "_id": event.id}}
+        filling.bulk(b"\n".join([orjson.dumps(head), encode_value(document), b""]))
     httpx.post(f"{filling.url}/schedulerlog-*/_refresh").raise_for_status()
     return filling
 
@@ -79,8 +88,10 @@ def test_a_node_finds_the_binds_that_failed_there(filling: Filling, api: Served)
 
 def test_a_broken_node_is_found_with_what_its_checks_say(filling: Filling, api: Served) -> None:
     query = links.of_checks("default", "evidence-1", NOW)
-    assert api.client.get(query["api"]).raise_for_status().json()["node"] == "evidence-1"
-    assert httpx.get(f"{filling.url}{query['opensearch']}").raise_for_status().json()["hits"]["hits"] == []
+    (check,) = api.client.get(query["api"]).raise_for_status().json()["checks"]
+    assert [problem["code"] for problem in check["problems"]] == ["HandshakeTooOld"]
+    (hit,) = httpx.get(f"{filling.url}{query['opensearch']}").raise_for_status().json()["hits"]["hits"]
+    assert hit["_source"]["problems"] == ["HandshakeTooOld"]
 
 
 def test_a_finding_and_a_scheduler_are_found(filling: Filling) -> None:
