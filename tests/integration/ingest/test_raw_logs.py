@@ -79,7 +79,9 @@ async def event_ids(kafka: str, namespace: str) -> list[str]:
         await consumer.seek_to_beginning()
         while any([await consumer.position(partition) < end for partition, end in ends.items()]):
             for records in (await consumer.getmany(timeout_ms=500)).values():
-                mine = [record for record in records if (record.key or b"").startswith(f"{namespace}/".encode())]
+                mine = [
+                    record for record in records if (record.key or b"").startswith(f"default/{namespace}/".encode())
+                ]
                 found += [getattr(decode(record.value, record.headers), "id", "rejected") for record in mine]
     finally:
         await consumer.stop()

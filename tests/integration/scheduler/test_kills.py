@@ -46,7 +46,7 @@ class Caller(threading.Thread):
                 fits = a_pod(name, namespace=self._namespace, uid=f"uid-{self._namespace}-{name}")
                 refused = a_refused_pod(name, self._namespace)
                 self._scheduler.filter(fits if len(self.answered) % 2 else refused)
-                self.answered.append(f"{self._namespace}/{name}")
+                self.answered.append(f"default/{self._namespace}/{name}")
                 self._begun.set()
 
 
@@ -111,7 +111,7 @@ async def test_whatever_was_answered_before_any_of_twenty_kills_is_in_kafka(
     with scheduler:
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
-    reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"{namespace}/")
+    reads = await read_topic(backends.bootstrap_servers, DECISIONS.name, f"default/{namespace}/")
     assert len(answered) > RESTARTS
     assert lacking(reads, answered) == {}
     states = {read.header("ce_id") for read in await read_topic(backends.bootstrap_servers, NODE_STATES.name)}

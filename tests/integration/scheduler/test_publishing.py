@@ -55,7 +55,7 @@ async def test_kafka_gets_exactly_what_was_spooled_in_the_order_of_each_pod(kafk
         assert scheduler.stop() == 0
     written = [entry for entry in spooled(tmp_path / "spool") if entry.topic == DECISIONS.name]
     with SchedulerProcess(tmp_path, "--kafka", kafka) as scheduler:
-        found = await read_until(kafka, "equal/", {entry.ce_id for entry in written})
+        found = await read_until(kafka, "default/equal/", {entry.ce_id for entry in written})
     by_key: dict[bytes, list[Read]] = defaultdict(list)
     for read in found:
         by_key[read.key].append(read)
@@ -80,7 +80,7 @@ async def test_the_end_waits_until_kafka_has_the_last_decision(kafka: str, tmp_p
     with SchedulerProcess(tmp_path, "--kafka", kafka) as scheduler:
         scheduler.filter(a_refused_pod("last", "ending"))
         assert scheduler.stop() == 0
-    assert concluded(await read_topic(kafka, DECISIONS.name, "ending/"), "ending/last") == 1
+    assert concluded(await read_topic(kafka, DECISIONS.name, "default/ending/"), "default/ending/last") == 1
     assert spooled(tmp_path / "spool") == [] or "0 bytes wait" in (tmp_path / "scheduler.log").read_text()
 
 
@@ -101,8 +101,8 @@ async def test_a_broker_that_is_away_stops_nothing_and_loses_nothing(
             assert scheduler.filter(a_refused_pod(name, "away"))["FailedNodes"]
         scheduler.wait_until_sent()
         assert scheduler.stop() == 0
-    found = await read_topic(servers.bootstrap_servers, DECISIONS.name, "away/")
-    assert {name: concluded(found, f"away/{name}") for name in pods} == dict.fromkeys(pods, 1)
+    found = await read_topic(servers.bootstrap_servers, DECISIONS.name, "default/away/")
+    assert {name: concluded(found, f"default/away/{name}") for name in pods} == dict.fromkeys(pods, 1)
 
 
 async def test_a_missing_topic_is_named_with_the_way_out_and_waited_for(
@@ -115,5 +115,5 @@ async def test_a_missing_topic_is_named_with_the_way_out_and_waited_for(
         assert DECISIONS.name in scheduler.log.read_text()
         await provision_all(servers.bootstrap_servers)
         scheduler.wait_until_sent()
-        assert concluded(await read_topic(servers.bootstrap_servers, DECISIONS.name), "topics/early") == 1
+        assert concluded(await read_topic(servers.bootstrap_servers, DECISIONS.name), "default/topics/early") == 1
         assert "Traceback" not in scheduler.log.read_text()

@@ -101,7 +101,7 @@ class PodRecords:
 async def read_pod_records(bootstrap_servers: str, namespace: str) -> dict[str, PodRecords]:
     """By pod name, the records that Kafka has now about the pods of a namespace."""
     found: dict[str, PodRecords] = defaultdict(PodRecords)
-    prefix = f"{namespace}/".encode()
+    prefix = f"default/{namespace}/".encode()
     decisions = [
         decode(record.value, record.headers)
         async for record in _records(bootstrap_servers, DECISIONS)
