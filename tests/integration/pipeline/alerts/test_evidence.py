@@ -11,7 +11,7 @@ from pipeline.alerts import links
 from schemas.codec.records import encode_value
 from schemas.documents.findings import finding_document
 from schemas.documents.observations import observation_document
-from schemas.events import FindingReported, NodeChecked, NodeProblem, PodRef
+from schemas.events import FindingReported, NodeChecked, NodeProblem, Owner, PodDescription, PodRef
 from schemas.indices import FINDINGS, OBSERVATIONS
 from tests.support.backends import Addresses
 from tests.support.harness.api_process import Served, serving
@@ -20,6 +20,7 @@ from tests.support.waiting import until
 
 ODD = 'Odd "reason" AND (more): a\\b/*'
 POD = PodRef(namespace="evidence", name="trainer", uid="uid-trainer")
+JOB = PodDescription(owners=[Owner(kind="Job", name="train")])
 STARTED = NOW - timedelta(minutes=20)
 
 
@@ -30,6 +31,9 @@ def filling(backends: Addresses) -> Filling:
     filling.index(
         an_attempt(str(POD), started_at=STARTED, reason=ODD, nodes=["evidence-1", "evidence-2"]),
         an_attempt("evidence/bound", started_at=STARTED, nodes=["evidence-3"], chosen="evidence-3", bound=False),
+        an_attempt("evidence/worker-0", started_at=STARTED, nodes=["evidence-5"]).model_copy(
+            update={"description": JOB}
+        ),
         an_attempt("evidence/other", started_at=STARTED, nodes=["evidence-4"], reason="Another"),
     )
     finding = FindingReported(cluster="default",
@@ -94,6 +98,19 @@ def test_a_broken_node_is_found_with_what_its_checks_say(filling: Filling, api: 
     assert hit["_source"]["problems"] == ["HandshakeTooOld"]
 
 
-def test_a_finding_and_a_scheduler_are_found(filling: Filling) -> None:
-    assert in_index(filling, links.of_finding("default", "Overcommitted", "evidence-1")) == {"trainer"}
-    assert in_index(filling, links.of_scheduler("default", "hami-scheduler"))
+def test_a_workload_finds_the_attempts_of_its_pods(filling: Filling, api: Served) -> None:
+    query = links.of_workload("default", "evidence", "Job/train", STARTED, NOW)
+    assert from_api(api, query) == in_index(filling, query) == {"worker-0"}
+
+
+def test_a_pod_names_its_attempt(api: Served) -> None:
+    query = links.of_pod("default", POD, an_attempt(str(POD), started_at=STARTED).attempt_id)
+    assert ODD in api.client.get(query["attempt"]).raise_for_status().text.replace('\\"', '"').replace("\\\\", "\\")
+
+
+def test_a_finding_and_a_scheduler_are_found(filling: Filling, api: Served) -> None:
+    query = links.of_finding("default", "Overcommitted", "evidence-1")
+    assert from_api(api, query) == in_index(filling, query) == {"trainer"}
+    query = links.of_scheduler("default", "hami-scheduler")
+    assert from_api(api, query)
+    assert in_index(filling, query)
