@@ -2,6 +2,7 @@
 
 The demo uses the services from outside, as kube-scheduler and a person would:
 
+api_server       simulates what kube-events reads of an API server
 kube_scheduler   simulates kube-scheduler: asks the scheduler service to filter and to bind
 cluster_file     edits the file that the scheduler service reads as its cluster
 reader           reads answers from the API and event messages from their topic

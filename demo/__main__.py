@@ -21,8 +21,14 @@ FOLDER = Path(".run/demo")
 def play(console: Console, running: Stack) -> bool:
     """Show every answer; whether all were the expected ones."""
     right = True
+    running.start("kube-events")
+    running.wait_ready("kube-events")
     for answer in scenarios.play(running):
         show.show_answer(console, answer)
+        right &= answer.is_right
+    console.rule("[bold]Two sources[/]: ingest kube-events has read kube-scheduler's events about the same tries")
+    for answer in scenarios.both_sources(running):
+        show.show_verdict(console, answer)
         right &= answer.is_right
     console.rule("[bold]Event messages[/]: what kubectl describe shows")
     for answer in scenarios.messages(running):

@@ -26,13 +26,13 @@ class ClusterFile:
 
     def end_pod(self, namespace: str, name: str) -> None:
         """Let a pod succeed, which frees its devices."""
-        objects = self._read()
+        objects = self.objects()
         self._find(objects, "Pod", name, namespace)["status"]["phase"] = "Succeeded"
         self._write(objects)
 
     def lock_node(self, node: str, owner: str) -> None:
         """Lock the node as HAMi does while it binds the pod ``owner`` (``namespace/name``) to it."""
-        objects = self._read()
+        objects = self.objects()
         lock = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ},{owner.replace('/', ',')}"
         self._find(objects, "Node", node)["metadata"]["annotations"][NODE_LOCK] = lock
         self._write(objects)
@@ -50,7 +50,7 @@ class ClusterFile:
             time.sleep(0.05)
         raise TimeoutError(f"the scheduler did not apply {self.path} in {timeout_seconds:.0f} s")
 
-    def _read(self) -> list[dict[str, Any]]:
+    def objects(self) -> list[dict[str, Any]]:
         return list(yaml.safe_load_all(self.path.read_text()))
 
     def _write(self, objects: list[dict[str, Any]]) -> None:

@@ -2,8 +2,10 @@
 
 import difflib
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,9 @@ from demo.stack import Stack
 EXAMPLES = Path(__file__).parent.parent / "examples"
 ALL_NODES = [f"node{number}" for number in range(1, 11)]
 SEARCHED_REASON = "CardTimeSlicingExhausted"
+BACKOFF_SECONDS = 1.0
+"""kube-scheduler's first pause before it tries a pod again."""
+SOURCES = ["scheduler", "kube-events"]
 Json = Any
 
 
@@ -91,6 +96,7 @@ def _refused_then_placed(stack: Stack) -> Iterator[ScenarioAnswer]:
     pod = read_pod(EXAMPLES / "pods" / "5-finetune.yaml")
     for _ in range(3):
         stack.kube_scheduler.schedule_once(pod, ALL_NODES)
+        time.sleep(BACKOFF_SECONDS)
     yield _answer(stack, "Refused three times: the only node of its kind is full", pod, "5-finetune-refused")
     stack.cluster.end_pod("llm", "pretrain")
     stack.wait_until_cluster_applied()
@@ -103,6 +109,28 @@ def _refused_then_placed(stack: Stack) -> Iterator[ScenarioAnswer]:
 
 def _outline(reader: Reader, pod: str) -> list[Json]:
     return [{key: episode[key] for key in ("status", "attempts")} for episode in reader.episodes(pod)]
+
+
+def both_sources(stack: Stack) -> Iterator[ScenarioAnswer]:
+    """What the same pods are answered when ``kube-events`` has reported each of their tries too: the same."""
+    names = ("1-gpu-pod", "2-gpu-pod-default", "3-deepseek", "4-pinned", "5-finetune")
+    title = "The same, now that kube-events has reported it too"
+    for name in names:
+        metadata = read_pod(EXAMPLES / "pods" / f"{name}.yaml")["metadata"]
+        pod = f"{metadata['namespace']}/{metadata['name']}"
+        reports = until(partial(_sources, stack, pod), SOURCES)
+        yield ScenarioAnswer("Its sources", pod, reports, SOURCES)
+        wanted = expected("5-finetune-placed" if name == "5-finetune" else name)
+        yield ScenarioAnswer(title, pod, stack.reader.schedulerlog(pod), wanted)
+    outline = [{"status": "succeeded", "attempts": 1}, {"status": "failed", "attempts": 3}]
+    yield ScenarioAnswer(
+        "Each of its four tries counts once", "llm/finetune", _outline(stack.reader, "llm/finetune"), outline
+    )
+
+
+def _sources(stack: Stack, pod: str) -> list[str]:
+    log = stack.reader.get(schedulerlog_path(pod), detail="full")
+    return [report["source"] for report in log.get("detail", {}).get("reports", [])]
 
 
 def messages(stack: Stack) -> Iterator[ScenarioAnswer]:

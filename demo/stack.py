@@ -9,13 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import embedded
+from demo.api_server import SimulatedApiServer, serving
 from demo.cluster_file import ClusterFile
 from demo.kube_scheduler import SimulatedKubeScheduler
 from demo.processes import Processes, free_ports
 from demo.reader import Reader
 
 SERVICES = ("scheduler", "worker", "index", "api")
-OPTIONAL_SERVICES = ("placements",)
+OPTIONAL_SERVICES = ("placements", "kube-events")
 """They have ports, but are started only on demand."""
 
 
@@ -28,13 +29,19 @@ class Stack:
     backends: embedded.Backends
     processes: Processes
     ports: dict[str, str]
+    api_server: SimulatedApiServer
+
+    @property
+    def kubeconfig(self) -> Path:
+        """Of the simulated API server."""
+        return self.folder / "kubeconfig"
 
     def url(self, service: str) -> str:
         return f"http://127.0.0.1:{self.ports[service]}"
 
     @property
     def kube_scheduler(self) -> SimulatedKubeScheduler:
-        return SimulatedKubeScheduler(self.url("scheduler"))
+        return SimulatedKubeScheduler(self.url("scheduler"), self.api_server)
 
     @property
     def reader(self) -> Reader:
@@ -70,6 +77,7 @@ def _command(stack: Stack, service: str) -> list[str]:
         "worker": ["pipeline", "worker", "--metrics-address", port],
         "index": ["pipeline", "index", "--metrics-address", port],
         "api": ["api", "serve", "--listen", port],
+        "kube-events": ["ingest", "kube-events", "--kubeconfig", str(stack.kubeconfig), "--metrics-address", port],
         "placements": ["pipeline", "placements", "--metrics-address", port],
     }
     return commands[service]
@@ -82,12 +90,15 @@ def stack(folder: Path, cluster_source: Path, **environment: str) -> Iterator[St
     ``folder`` gets data, logs and the working copy of the cluster file; ``environment`` adds settings to the services.
     """
     cluster = ClusterFile(cluster_source, folder / "cluster.yaml")
+    api_server = SimulatedApiServer(cluster)
     with provisioned(folder, **environment) as (backends, processes):
-        running = Stack(folder, cluster, backends, processes, free_ports(*SERVICES, *OPTIONAL_SERVICES))
+        ports = free_ports(*SERVICES, *OPTIONAL_SERVICES)
+        running = Stack(folder, cluster, backends, processes, ports, api_server)
         for service in SERVICES:
             running.start(service)
         running.wait_ready(*SERVICES)
-        yield running
+        with serving(api_server, running.kubeconfig):
+            yield running
 
 
 @contextmanager

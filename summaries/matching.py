@@ -31,8 +31,14 @@ class Match(NamedTuple):
     """Ids of the attempts that it may be about, where it is not certain."""
 
 
+class _Gap(NamedTuple):
+    needs_skew: bool
+    """Can it be one time only if the clocks differ?"""
+    length: timedelta
+
+
 class _Candidate(NamedTuple):
-    gap: timedelta
+    gap: _Gap
     attempt: PublishedAttempt
     has_same_clock: bool
     """Is the time of both that of a scheduler itself?"""
@@ -49,10 +55,12 @@ def match(attempts: Sequence[PublishedAttempt], summary: AttemptSummarized) -> M
     ]
     # Events say less of the time: where a scheduler and its log agree on it, they can't take that back.
     found = [each for each in found if each.has_same_clock] or found
+    # An event comes after what it is about: the next try, which begins soon after it, is not meant.
+    found = [each for each in found if not each.gap.needs_skew] or found
     found.sort(key=lambda each: each.gap)
     if not found:
         return Match(None, [])
-    if len(found) == 1 or found[1].gap - found[0].gap >= CLEARLY:
+    if len(found) == 1 or found[1].gap.length - found[0].gap.length >= CLEARLY:
         return Match(found[0].attempt, [])
     return Match(None, [each.attempt.attempt_id for each in found])
 
@@ -87,7 +95,7 @@ def is_refused(summary: AttemptSummarized) -> bool:
     return summary.ended_at is not None and summary.chosen is None and not summary.error
 
 
-def _gap_to(attempt: PublishedAttempt, report: PublishedReport) -> timedelta | None:
+def _gap_to(attempt: PublishedAttempt, report: PublishedReport) -> _Gap | None:
     """The time between what both say; None where it is too long for one try."""
     others = attempt.reports
     if report.knows_only_bind:
@@ -100,7 +108,7 @@ def _gap_to(attempt: PublishedAttempt, report: PublishedReport) -> timedelta | N
     return max(known) if len(known) == len(gaps) else None
 
 
-def _gaps_of_filter(report: PublishedReport, others: Sequence[PublishedReport]) -> Iterator[timedelta | None]:
+def _gaps_of_filter(report: PublishedReport, others: Sequence[PublishedReport]) -> Iterator[_Gap | None]:
     # A pod may be bound long after the filter: such a report says little of its end, if another one does.
     ended = [other for other in others if not other.knows_only_bind]
     for other in ended or others:
@@ -119,11 +127,12 @@ class _Time(NamedTuple):
     skew: timedelta
 
 
-def _gap(one: _Time, other: _Time) -> timedelta | None:
+def _gap(one: _Time, other: _Time) -> _Gap | None:
     """Between two that can be one time; None for those that can't."""
     first, second = sorted((one, other), key=lambda each: each.earliest)
-    gap = max(second.earliest - first.latest, _NONE)
-    return gap if gap <= max(first.skew, second.skew) + second.delay else None
+    length = max(second.earliest - first.latest, _NONE)
+    skew = max(first.skew, second.skew)
+    return _Gap(length > second.delay, length) if length <= second.delay + skew else None
 
 
 def _is_exact(report: PublishedReport) -> bool:

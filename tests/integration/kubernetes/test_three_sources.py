@@ -108,17 +108,15 @@ def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
             create_pods(client, namespace, [a_gpu_pod("owner", "nobody", gpumem=1000)])
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             annotate(client, f"/api/v1/nodes/{namespace}-a", {LOCK: f"{now},{namespace},owner"})
-            create_pods(
-                client,
-                namespace,
-                [a_gpu_pod("placed", NAME, gpumem=4000), a_gpu_pod("waits", NAME, gpumem=DEVICE_MEMORY_MIB)],
-            )
+            # One after the other: a change of a node or pod makes kube-scheduler try others again at once, and tries
+            # closer together than a second can't all be told from its events.
             pods = f"/api/v1/namespaces/{namespace}/pods"
-            eventually(lambda: client.get(f"{pods}/placed").json()["spec"].get("nodeName"), extender.log.read_text)
+            create_pods(client, namespace, [a_gpu_pod("waits", NAME, gpumem=DEVICE_MEMORY_MIB)])
             eventually(lambda: len(bind_failures(running, namespace)) > 0, extender.log.read_text)
             annotate(client, f"/api/v1/nodes/{namespace}-a", {LOCK: None})
             eventually(lambda: client.get(f"{pods}/waits").json()["spec"].get("nodeName"), extender.log.read_text)
-            # Last, because every change of a node makes kube-scheduler try it again, several times a second.
+            create_pods(client, namespace, [a_gpu_pod("placed", NAME, gpumem=4000)])
+            eventually(lambda: client.get(f"{pods}/placed").json()["spec"].get("nodeName"), extender.log.read_text)
             create_pods(client, namespace, [a_gpu_pod("refused", NAME, gpus=2, gpumem=30000)])
             eventually(
                 lambda: {"placed", "refused", "waits"} <= of_all_sources(running, namespace),
@@ -126,12 +124,15 @@ def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
             )
         running.settle_group(WORKERS, [DECISIONS])
         found, alone = published(running, namespace), reported_by(running, namespace, "")
-    by_scheduler = {report.attempt_id: each for each in found.values() for report in each.reports}
-    assert len(found) == len(alone), described_as(found)
-    assert {name for name in by_scheduler if name in alone} == alone.keys()
+    by_report = {report.attempt_id: each for each in found.values() for report in each.reports}
+    assert alone.keys() <= by_report.keys()
     for name, own in alone.items():
-        assert answer_of(by_scheduler[name]) == answer_of(own)
-    assert not any(each.may_duplicate for each in found.values())
+        assert answer_of(by_report[name]) == answer_of(own)
+        assert "hami-log" in {report.source for report in by_report[name].reports}, described_as(found)
+    # What only the cluster reported is an event about one of several tries that followed each other at once.
+    apart = [each for each in found.values() if each.reports[0].source != "scheduler"]
+    assert len(found) == len(alone) + len(apart)
+    assert all(each.may_duplicate for each in apart), described_as(found)
 
 
 def bind_failures(running: Pipeline, namespace: str) -> list[AttemptSummarized]:
