@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-MAPPING_VERSION: Final = 3
+MAPPING_VERSION: Final = 4
 """Written into the ``_meta`` of every template; a worker refuses to write through another version. A later version only
 adds fields, so indices that are there take it over."""
 
