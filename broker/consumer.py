@@ -24,6 +24,10 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 LONGEST_PAUSE_SECONDS: Final = 10.0
+METADATA_MS: Final = 10_000
+"""How old a consumer's knowledge may be of which broker leads a partition. The client looks up where a partition begins
+at the leader that it knows, and does not ask for the new one when that has changed: with its default of five minutes
+everything on that broker stood still for as long."""
 POLL_MS: Final = 500
 
 Consumer = Any
@@ -55,6 +59,7 @@ def new_consumer(
         # The client's default is "latest", by which a group without offsets skips what was written before its first
         # start.
         auto_offset_reset="earliest",
+        metadata_max_age_ms=METADATA_MS,
         **options,
     )
 

@@ -202,5 +202,6 @@ DEAD_LETTER_HEADERS: Final = {
     "dead_letter_offset": "its offset",
     "dead_letter_cause": "why it could not be processed, with the place in the record",
     "dead_letter_at": "when it was dead-lettered (RFC 3339)",
+    "dead_letter_cut": "what was cut off because it was too long for this topic; empty where nothing was",
 }
 """Headers that a dead letter carries in front of the ones it came with."""

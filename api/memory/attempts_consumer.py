@@ -111,8 +111,8 @@ class AttemptsTopic:
             await self._read(consumer)
 
     def _consumer(self, *topics: str) -> Any:
-        # Fresh metadata every 30 s, because partitions that were added are found only with it.
-        return new_consumer(self._servers, *topics, request_timeout_ms=10_000, metadata_max_age_ms=30_000)
+        # Its metadata is renewed every few seconds: partitions that were added are found only with it.
+        return new_consumer(self._servers, *topics, request_timeout_ms=10_000)
 
     async def _seek(self, consumer: Any) -> None:
         partitions = consumer.assignment()

@@ -33,7 +33,8 @@ LINKER_FLAGS: Final = (
     f" -X k8s.io/component-base/version.gitMajor={_MAJOR} -X k8s.io/component-base/version.gitMinor={_MINOR}"
     f" -X k8s.io/client-go/pkg/version.gitVersion=v{KUBERNETES_VERSION}"
 )
-BUILD_FLAGS: Final = ("-trimpath", "-ldflags", LINKER_FLAGS)
+# The compiler need not make what the linker's ``-s -w`` leaves out.
+BUILD_FLAGS: Final = ("-trimpath", "-gcflags=all=-dwarf=false", "-ldflags", LINKER_FLAGS)
 _REQUIRED_MODULE = re.compile(r"^\t\S+ v\S+", re.MULTILINE)
 
 

@@ -11,6 +11,10 @@ from schemas.topics import DEAD_LETTER_HEADERS, DEAD_LETTERS
 
 # The record itself may be as long as the topic allows; its cause must not make the dead letter longer than that.
 _MAX_CAUSE_CHARACTERS: Final = 2_000
+MAX_VALUE_BYTES: Final = 8 * 1024 * 1024
+"""A compressed record of a MiB may hold a GiB: one that no topic takes would be sent again without an end."""
+MAX_HEADER_BYTES: Final = 1024 * 1024
+_CUT_TO: Final = 64 * 1024
 
 
 class Source(Protocol):
@@ -31,19 +35,27 @@ class Source(Protocol):
 
 
 def dead_letter(source: Source, cause: str, time: datetime) -> Outgoing:
-    """The dead letter of a record."""
-    values = (source.topic, str(source.partition), str(source.offset), cause[:_MAX_CAUSE_CHARACTERS], rfc3339(time))
+    """The dead letter of a record. A value or headers that are too long for the topic are cut, and it says so."""
+    value, headers, cut = source.value, list(source.headers), []
+    if value is not None and len(value) > MAX_VALUE_BYTES:
+        cut.append(f"the value had {len(value)} bytes, these are the first {_CUT_TO}")
+        value = value[:_CUT_TO]
+    if (size := sum(len(name) + len(content or b"") for name, content in headers)) > MAX_HEADER_BYTES:
+        cut.append(f"its own headers, {size} bytes, were left out")
+        headers = []
+    place = (source.topic, str(source.partition), str(source.offset))
+    values = (*place, cause[:_MAX_CAUSE_CHARACTERS], rfc3339(time), "; ".join(cut))
     # A cause may quote a lone surrogate of the record, which UTF-8 has no bytes for.
     why = [(name, text.encode(errors="replace")) for name, text in zip(DEAD_LETTER_HEADERS, values, strict=True)]
     # A record of any producer may lack a key or a value; the records of the contract never do.
-    bare = EncodedRecord(source.key, source.value, [*why, *source.headers])  # type: ignore[arg-type]
+    bare = EncodedRecord(source.key, value, [*why, *headers])  # type: ignore[arg-type]
     return Outgoing(DEAD_LETTERS.name, bare)
 
 
 def original(record: Source) -> tuple[str, EncodedRecord]:
     """The topic that the dead letter ``record`` came from, and the record as it was there.
 
-    Raises ``ValueError`` for a record that lacks the headers of a dead letter.
+    Raises ``ValueError`` for a record that lacks the headers of a dead letter, and for one that was cut.
     """
     headers = list(record.headers)
     # By place and not by name: the record's own headers may be called the same.
@@ -52,5 +64,7 @@ def original(record: Source) -> tuple[str, EncodedRecord]:
         raise ValueError(
             f"offset {record.offset} is not a dead letter: its first headers are {[name for name, _ in headers]}"
         )
+    if why["dead_letter_cut"]:
+        raise ValueError(f"offset {record.offset} can't be replayed: {why['dead_letter_cut'].decode()}")
     own = headers[len(DEAD_LETTER_HEADERS) :]
     return why["dead_letter_topic"].decode(), EncodedRecord(record.key, record.value, own)  # type: ignore[arg-type]

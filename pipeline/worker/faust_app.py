@@ -21,6 +21,7 @@ from typing import Any, Final
 from faust import App
 from faust.types import StreamT
 
+from broker.consumer import METADATA_MS
 from broker.record import Record
 from pipeline.settings import KafkaSettings
 from pipeline.worker.faust_consumer import NoTables, RunConsumer, committed_offset
@@ -57,6 +58,7 @@ def create_app(settings: KafkaSettings, folder: Path, fold: Fold, revoke: Callab
         # Static membership: a killed worker gets its partitions back in 2 s, not after its session (60 s in Faust).
         consumer_group_instance_id=settings.instance_id,
         consumer_auto_offset_reset="earliest",
+        consumer_metadata_max_age_ms=METADATA_MS,
         broker_session_timeout=settings.session_timeout_seconds,
         # Three heartbeats may be lost before the session ends.
         broker_heartbeat_interval=settings.session_timeout_seconds / 4,

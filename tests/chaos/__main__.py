@@ -16,6 +16,7 @@ from rich.table import Table
 
 from tests.chaos.faults import FAULTS, THREE_BROKERS
 from tests.chaos.ground import ground
+from tests.chaos.index_outages import WITHOUT_THE_INDEX
 from tests.chaos.runs import Outcome, run
 
 
@@ -25,12 +26,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--brokers", type=int, default=0, help="0: half of the time three, half of the time one")
     parser.add_argument("--only", help="faults whose name holds this")
+    parser.add_argument("--index-outages", action="store_true", help="OpenSearch does not answer half of the time")
     asked = parser.parse_args()
-    wanted = [name for name in FAULTS if not asked.only or asked.only in name]
+    able = WITHOUT_THE_INDEX if asked.index_outages else FAULTS
+    wanted = [name for name in able if not asked.only or asked.only in name]
     outcomes: list[Outcome] = []
     for brokers in [asked.brokers] if asked.brokers else [3, 1]:
         order = _order(wanted, random.Random(asked.seed + brokers), brokers, {each.fault for each in outcomes})
-        outcomes += _runs(order, asked.seed + len(outcomes), brokers, asked.minutes * 60 / (1 if asked.brokers else 2))
+        seconds = asked.minutes * 60 / (1 if asked.brokers else 2)
+        outcomes += _runs(order, asked.seed + len(outcomes), brokers, seconds, asked.index_outages)
     if not_run := sorted(set(wanted) - {each.fault for each in outcomes}):
         Console(width=150).print(f"Not run, for want of time or brokers: {', '.join(not_run)}")
     return 0 if all(each.verdict.is_exact for each in outcomes) else 1
@@ -43,7 +47,7 @@ def _order(names: list[str], chance: random.Random, brokers: int, done: set[str]
     return sorted(shuffled, key=lambda name: (brokers < 3 or "broker" not in name, name in done))
 
 
-def _runs(order: list[str], seed: int, brokers: int, seconds: float) -> list[Outcome]:
+def _runs(order: list[str], seed: int, brokers: int, seconds: float, has_outages: bool) -> list[Outcome]:
     console = Console(width=150)
     outcomes: list[Outcome] = []
     with tempfile.TemporaryDirectory(prefix="schedulerlog-chaos-") as folder, ground(Path(folder), brokers) as place:
@@ -51,7 +55,7 @@ def _runs(order: list[str], seed: int, brokers: int, seconds: float) -> list[Out
         for number, name in enumerate(itertools.cycle(order)):
             if time.monotonic() > end:
                 break
-            outcome = run(place, name, seed + number)
+            outcome = run(place, name, seed + number, has_outages=has_outages)
             outcomes.append(outcome)
             console.print(_line(outcome), highlight=False)
     console.print(_table(outcomes, brokers))

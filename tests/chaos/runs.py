@@ -3,11 +3,13 @@
 import json
 import random
 import time
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 
 from tests.chaos import ledger, published, states
 from tests.chaos.faults import FAULTS, Fault
 from tests.chaos.ground import Ground
+from tests.chaos.index_outages import half_of_the_time
 from tests.chaos.ledger import Verdict
 from tests.chaos.load import Load
 
@@ -28,14 +30,24 @@ class Outcome:
 
 
 def run(
-    ground: Ground, name: str, seed: int, fault: Fault | None = None, calm_seconds: float = CALM_SECONDS
+    ground: Ground,
+    name: str,
+    seed: int,
+    fault: Fault | None = None,
+    calm_seconds: float = CALM_SECONDS,
+    *,
+    has_outages: bool = False,
 ) -> Outcome:
-    """Run a fault of ``FAULTS``, or one of the caller, in a new namespace. One worker runs at the end."""
+    """Run a fault of ``FAULTS``, or one of the caller, in a new namespace. One worker runs at the end.
+
+    ``has_outages``: meanwhile OpenSearch does not answer half of the time.
+    """
     namespace, chance = f"chaos-{seed}", random.Random(seed)
     if not ground.processes.is_running("worker"):
         ground.start_worker()
     ground.wait_ready("worker")
-    with Load(ground.url("scheduler"), namespace, seed) as load:
+    outages = half_of_the_time(ground, random.Random(seed)) if has_outages else nullcontext()
+    with outages, Load(ground.url("scheduler"), namespace, seed) as load:
         (fault or FAULTS[name])(ground, load, chance)
     began = time.monotonic()
     verdict, records, partitions = _settled(ground, load, namespace, calm_seconds)

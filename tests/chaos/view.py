@@ -62,7 +62,7 @@ class View:
                 messages=_with_ids(own[MESSAGES.name]),
                 device_verdicts=_with_ids(own[DEVICE_VERDICTS.name]),
                 attempt_counts=_with_ids(own[ATTEMPT_COUNTS.name]),
-                histories={each.key.decode(): each.value for each in own[POD_HISTORIES.name]},
+                histories=_histories(own[POD_HISTORIES.name]),
                 trends=_attempts_by_result(records[TRENDS.name], namespace),
             ),
             indexed_trends=self._indexed_trends(namespace),
@@ -145,6 +145,17 @@ class View:
                 for records in (await consumer.getmany(timeout_ms=200)).values():
                     found += records
             return found
+
+
+def _histories(records: Iterable[Any]) -> dict[str, bytes]:
+    """By key, what a worker that takes over goes by: of two, not the one that a worker wrote that had been stopped
+    meanwhile, which knows of fewer decisions."""
+    found: dict[str, Any] = {}
+    for record in records:
+        key, until = record.key.decode(), json.loads(record.value)["published_until"]
+        if until >= found.get(key, (until, b""))[0]:
+            found[key] = until, record.value
+    return {key: value for key, (_, value) in found.items()}
 
 
 def _with_ids(records: Iterable[Any]) -> list[tuple[str, bytes]]:

@@ -15,7 +15,7 @@ from schemas.documents.attempts import repeated_of, summary_of
 from schemas.documents.devices import devices_of
 from schemas.events import AttemptEvent, AttemptRepeated, AttemptSummarized, DevicesJudged, MessageEmitted
 from schemas.indices import INDICES
-from schemas.topics import TOPICS
+from schemas.topics import DEAD_LETTER_HEADERS, TOPICS
 from summaries.fold import summarize
 from summaries.retries import resolve
 from tests.support.builders.attempts import STARTED, a_bind, about, an_attempt
@@ -256,7 +256,7 @@ def test_dead_letters_are_listed_and_replayed_byte_for_byte(running: Pipeline) -
     ]  # fmt: skip
     assert running.command("dead-letters", "replay", "--offset", str(dead[0].offset)) == "replayed 1\n"
     again = until(lambda: running.topic("schedulerlog.dead-letters")[before:], lambda dead: len(dead) == 2)
-    assert [(each.key, each.value, each.headers[5:]) for each in again] == [
+    assert [(each.key, each.value, each.headers[len(DEAD_LETTER_HEADERS) :]) for each in again] == [
         (broken.key, broken.value, tuple(broken.headers))
     ] * 2
 

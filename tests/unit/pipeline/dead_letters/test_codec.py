@@ -1,0 +1,53 @@
+"""A dead letter is the record byte for byte, unless it is longer than the topic takes."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+import pytest
+
+from broker.record import Outgoing
+from pipeline.dead_letters.codec import MAX_HEADER_BYTES, MAX_VALUE_BYTES, dead_letter, original
+from schemas.topics import DEAD_LETTERS
+
+AT = datetime(2026, 11, 21, 3, 6, 23, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Read:
+    value: bytes | None = b"no JSON"
+    headers: list[tuple[str, bytes]] = field(default_factory=lambda: [("ce_id", b"a"), ("dead_letter_cause", b"b")])
+    topic: str = "schedulerlog.decisions"
+    partition: int = 7
+    offset: int = 41
+    key: bytes | None = b"llm/trainer"
+
+
+def again(letter: Outgoing) -> Read:
+    """The dead letter as it is read from its topic."""
+    return Read(letter.record.value, list(letter.record.headers), DEAD_LETTERS.name, 0, 3, letter.record.key)
+
+
+def test_a_record_comes_back_byte_for_byte() -> None:
+    topic, record = original(again(dead_letter(Read(), "value: not JSON", AT)))
+    assert (topic, record.key, record.value, list(record.headers)) == (
+        "schedulerlog.decisions", b"llm/trainer", b"no JSON", Read().headers,
+    )  # fmt: skip
+
+
+def test_a_value_that_no_topic_takes_is_cut_and_not_replayed() -> None:
+    letter = dead_letter(Read(b"x" * (MAX_VALUE_BYTES + 1)), "value: not JSON", AT)
+    assert len(letter.record.value) == 65_536
+    assert dict(letter.record.headers)["dead_letter_cut"] == b"the value had 8388609 bytes, these are the first 65536"
+    with pytest.raises(ValueError, match="offset 3 can't be replayed: the value had 8388609 bytes"):
+        original(again(letter))
+
+
+def test_headers_that_no_topic_takes_are_left_out() -> None:
+    letter = dead_letter(Read(headers=[("a", b"x" * MAX_HEADER_BYTES)]), "value: not JSON", AT)
+    assert sum(len(value) for _, value in letter.record.headers) < 1_000
+    with pytest.raises(ValueError, match="its own headers, 1048577 bytes, were left out"):
+        original(again(letter))
+
+
+def test_the_longest_that_is_not_cut_is_below_the_limit_of_the_topic() -> None:
+    assert DEAD_LETTERS.max_message_bytes > MAX_VALUE_BYTES + MAX_HEADER_BYTES + 10_000
