@@ -111,6 +111,8 @@ ATTEMPTS: Final = Index(
         "bound": _BOOLEAN,
         "episode": _KEYWORD,
         "episode_started_at": _DATE,
+        "first_judged_at": _DATE,
+        "created_at": _DATE,
         "changes": _TEXT,
         "repeats": _KEYWORD,
         "repeated": _STORED,

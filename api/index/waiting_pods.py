@@ -4,14 +4,13 @@ A search of attempts can't say it: a pod that was placed long ago still has its 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, Final
 
 from api.http.cluster import Cluster
 from api.index.attempt_queries import SORT
-from api.index.attempt_reader import read_documents
 from api.index.client import OpenSearch
 from api.index.decoding import decode_document
 from api.index.query_dsl import all_of, of_cluster, sort_latest_first, term, term_filters, time_range
@@ -22,7 +21,7 @@ from schemas.indices import ATTEMPTS, OBSERVATIONS
 
 Json = dict[str, Any]
 
-PAGE: Final = 1_000
+PAGE: Final = 500
 """Pods that one search returns, with the latest attempt of each."""
 MAX_TRIED: Final = 20_000
 """Pods tried since the given time that are looked at."""
@@ -30,10 +29,14 @@ MAX_EXAMPLES: Final = 3
 MAX_BLOCKED: Final = 1_000
 """Reports of workloads that could not make pods; the latest ones count."""
 _MAX_OBSERVATIONS: Final = 10_000
-_DESCRIBED: Final = ["workload", "pod_group", "queue", "priority_class", "summary.first_judged_at",
-                     "summary.description.created_at"]  # fmt: skip
-_FIELDS: Final = ["namespace", "pod", "pod_uid", "scheduler", "attempt_id", "status", "reasons", "repeats",
-                  "@timestamp", "episode_started_at", *_DESCRIBED]  # fmt: skip
+_EXACT: Final = "uuuu-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
+"""The form of times in events, so that texts compare; OpenSearch keeps milliseconds."""
+_DESCRIBED: Final = ["workload", "pod_group", "queue", "priority_class"]
+_DESCRIBED_TIMES: Final = ["first_judged_at", "created_at"]
+_FIELDS: Final = [
+    "namespace", "pod", "pod_uid", "scheduler", "attempt_id", "status", "reasons", "repeats", *_DESCRIBED,
+    *({"field": name, "format": _EXACT} for name in ("@timestamp", "episode_started_at", *_DESCRIBED_TIMES)),
+]  # fmt: skip
 _ENDED: Final = ("Succeeded", "Failed")
 
 PodKey = tuple[str, str]
@@ -51,7 +54,8 @@ class WaitingPods:
 def latest_attempts_query(cluster: str, namespace: str | None, since: str, after: Json | None) -> Json:
     """The body of a search for the latest attempt of each of ``PAGE`` pods, by namespace and name behind ``after``."""
     sources = [{field: {"terms": {"field": field}}} for field in ("namespace", "pod")]
-    latest = {"top_hits": {"size": 1, "sort": SORT, "_source": _FIELDS}}
+    # Doc values are read without the documents, which hold every node.
+    latest = {"top_hits": {"size": 1, "sort": SORT, "_source": False, "docvalue_fields": _FIELDS}}
     composite = {"size": PAGE, "sources": sources} | ({"after": after} if after else {})
     clauses = [of_cluster(cluster), *term_filters({"namespace": namespace}), *time_range("@timestamp", since, None)]
     return {
@@ -60,6 +64,23 @@ def latest_attempts_query(cluster: str, namespace: str | None, since: str, after
         "track_total_hits": False,
         "aggs": {"pods": {"composite": composite, "aggs": {"latest": latest}}},
     }
+
+
+def originals_query(cluster: str, attempt_ids: Collection[str]) -> Json:
+    """The body of a search for what the attempts with these ids say of their pods."""
+    return {
+        "query": all_of([of_cluster(cluster), {"terms": {"attempt_id": sorted(attempt_ids)}}]),
+        "size": len(attempt_ids),
+        "_source": False,
+        "docvalue_fields": _FIELDS,
+        "track_total_hits": False,
+    }
+
+
+def _values(hit: Json) -> Json:
+    """Field to value of a hit with ``_FIELDS``; all values of ``reasons``. Fields without a value are left out."""
+    # OpenSearch gives every doc value as a list.
+    return {name: values if name == "reasons" else values[0] for name, values in hit.get("fields", {}).items()}
 
 
 def observations_query(cluster: str, names: Iterable[str], since: str) -> Json:
@@ -84,8 +105,8 @@ async def read_waiting_pods(index: OpenSearch, cluster: Cluster, namespace: str 
         pods = (await index.search(ATTEMPTS.alias, body)).get("aggregations", {}).get("pods", {})
         buckets = pods.get("buckets", [])
         tried += len(buckets)
-        hits = [hit for bucket in buckets for hit in bucket["latest"]["hits"]["hits"]]
-        waiting += await _waiting_of(index, cluster, [hit for hit in hits if hit["_source"]["status"] != "succeeded"])
+        latest = [_values(hit) for bucket in buckets for hit in bucket["latest"]["hits"]["hits"]]
+        waiting += await _waiting_of(index, cluster, [each for each in latest if each["status"] != "succeeded"])
         after = pods.get("after_key")
         if len(buckets) < PAGE:
             break
@@ -93,22 +114,23 @@ async def read_waiting_pods(index: OpenSearch, cluster: Cluster, namespace: str 
     return WaitingPods(waiting, is_complete=tried < MAX_TRIED)
 
 
-async def _waiting_of(index: OpenSearch, cluster: Cluster, hits: Sequence[Json]) -> list[PodWaiting]:
-    if not hits:
+async def _waiting_of(index: OpenSearch, cluster: Cluster, attempts: Sequence[Json]) -> list[PodWaiting]:
+    if not attempts:
         return []
-    sources = [hit["_source"] for hit in hits]
-    first = min(source["@timestamp"] for source in sources)
+    first = min(attempt["@timestamp"] for attempt in attempts)
     answer = await index.search(
-        OBSERVATIONS.alias, observations_query(cluster.name, (source["pod"] for source in sources), first)
+        OBSERVATIONS.alias, observations_query(cluster.name, (attempt["pod"] for attempt in attempts), first)
     )
     latest: dict[PodKey, Json] = {}
     for hit in answer["hits"]["hits"]:
-        latest.setdefault((hit["_source"]["namespace"], hit["_source"]["pod"]), hit["_source"])
-    kept = [hit for hit in hits if not has_left(hit["_source"], latest.get(_key(hit["_source"])))]
+        latest.setdefault(_key(hit["_source"]), hit["_source"])
+    kept = [attempt for attempt in attempts if not has_left(attempt, latest.get(_key(attempt)))]
     # A retry that changed nothing is described where its original is.
-    places = {(hit["_index"], hit["_source"]["repeats"]) for hit in kept if hit["_source"].get("repeats")}
-    originals = await read_documents(index, sorted(places), _DESCRIBED)
-    return [_pod(cluster, hit["_source"], originals.get(hit["_source"].get("repeats", ""), {})) for hit in kept]
+    originals: dict[str, Json] = {}
+    if ids := {attempt["repeats"] for attempt in kept if attempt.get("repeats")}:
+        answer = await index.search(ATTEMPTS.alias, originals_query(cluster.name, ids))
+        originals = {values["attempt_id"]: values for values in map(_values, answer["hits"]["hits"])}
+    return [_pod(cluster, attempt, originals.get(attempt.get("repeats", ""), {})) for attempt in kept]
 
 
 def _key(source: Json) -> PodKey:
@@ -126,27 +148,23 @@ def has_left(attempt: Json, observed: Json | None) -> bool:
     return is_deleted or bool(observed.get("node")) or observed.get("phase") in _ENDED
 
 
-def _pod(cluster: Cluster, source: Json, original: Json) -> PodWaiting:
-    described = original | {name: source[name] for name in _DESCRIBED if source.get(name)}
-    summary = source.get("summary") or original.get("summary") or {}
-    namespace, name = _key(source)
+def _pod(cluster: Cluster, attempt: Json, original: Json) -> PodWaiting:
+    described = {name: attempt.get(name) or original.get(name) for name in (*_DESCRIBED, *_DESCRIBED_TIMES)}
+    namespace, name = _key(attempt)
     # An attempt from before the worker knew the first one: its episode began no later than itself.
-    first = summary.get("first_judged_at") or source.get("episode_started_at") or source["@timestamp"]
+    first = described["first_judged_at"] or attempt.get("episode_started_at") or attempt["@timestamp"]
     return PodWaiting(
         namespace=namespace,
         name=name,
-        pod_uid=source.get("pod_uid") or "",
-        scheduler=source["scheduler"],
-        status=source["status"],
-        reasons=source.get("reasons") or [],
-        workload=described.get("workload") or "",
-        pod_group=described.get("pod_group") or "",
-        queue=described.get("queue") or "",
-        priority_class=described.get("priority_class") or "",
-        created_at=(summary.get("description") or {}).get("created_at"),
+        pod_uid=attempt.get("pod_uid") or "",
+        scheduler=attempt["scheduler"],
+        status=attempt["status"],
+        reasons=attempt.get("reasons") or [],
+        **{name: described[name] or "" for name in _DESCRIBED},
+        created_at=described["created_at"],
         first_judged_at=first,
-        last_judged_at=source["@timestamp"],
-        attempt=cluster.attempt(source["attempt_id"]),
+        last_judged_at=attempt["@timestamp"],
+        attempt=cluster.attempt(attempt["attempt_id"]),
         schedulerlog=cluster.schedulerlog(namespace, name),
     )
 

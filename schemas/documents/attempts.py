@@ -75,6 +75,7 @@ def attempt_document(summary: AttemptSummarized, text: str, value: bytes | None 
 
     ``value`` is the summary's own JSON where one record has all of it: it is not encoded again.
     """
+    created_at = summary.description.created_at if summary.description else None
     return _searched(summary, reasons_of(summary), text) | {
         **description_fields(summary.description),
         "complete": summary.complete,
@@ -84,6 +85,8 @@ def attempt_document(summary: AttemptSummarized, text: str, value: bytes | None 
         "bound": summary.bind.bound if summary.bind else None,
         "episode": episode_of(summary),
         "episode_started_at": rfc3339(summary.episode_started_at or summary.started_at),
+        "first_judged_at": rfc3339(summary.first_judged_at) if summary.first_judged_at else None,
+        "created_at": rfc3339(created_at) if created_at else None,
         "changes": summary.changes,
         "summary": summary if value is None else orjson.Fragment(value),
     }

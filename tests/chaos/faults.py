@@ -229,7 +229,7 @@ def _garbage(ground: Ground, load: Load, chance: random.Random) -> None:
     for _ in range(5):
         load.wait_for(len(load.answers) + 3)
         record = EncodedRecord(
-            f"{load.namespace}/garbage".encode(), chance.randbytes(200), [("ce_type", chance.randbytes(9))]
+            f"default/{load.namespace}/garbage".encode(), chance.randbytes(200), [("ce_type", chance.randbytes(9))]
         )
         ground.send(record)
         load.garbage += 1

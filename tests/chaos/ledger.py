@@ -48,7 +48,7 @@ def read(path: Path) -> list[Entry]:
 
 def decisions_about(namespace: str, entries: Iterable[Entry]) -> list[Entry]:
     """Those about pods of ``namespace``."""
-    return [entry for entry in entries if entry.key.startswith(f"{namespace}/")]
+    return [entry for entry in entries if entry.key.startswith(f"default/{namespace}/")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tupl
 
 def _compared(accepted: list[ledger.Entry], load: Load, seen: ledger.Seen) -> Verdict:
     """Pods for which no answer came: what the spool accepted of them is visible, and there may be more."""
-    unanswered = {f"{load.namespace}/{pod}" for pod in load.unanswered}
+    unanswered = {f"default/{load.namespace}/{pod}" for pod in load.unanswered}
     answered = [entry for entry in accepted if entry.key not in unanswered]
     latest = {answer.pod: answer for answer in load.answers if answer.pod not in load.unanswered}
     verdict = ledger.compare(answered, latest.values(), _without(seen, load.unanswered), load.garbage)

@@ -132,7 +132,7 @@ def _named(decisions: Sequence[Entry]) -> Iterator[Reference]:
         positions, codes = iter(value.get("device", ())), iter(value["verdict"])
         started_at = datetime.fromisoformat(value["started_at"])
         for node, revision, count in zip(value["nodes"], value["revision"], value["rows"], strict=True):
-            state = f"{value['scheduler']}/{node}/state/{value['epoch']}/{revision}"
+            state = f"{value['cluster']}/{value['scheduler']}/{node}/state/{value['epoch']}/{revision}"
             rows = [(next(positions, row), value["verdicts"][next(codes)]) for row in range(count)]
             # Without rows the node offers nothing, and needs no state.
             if rows:
@@ -144,7 +144,7 @@ def _verdicts(decisions: Sequence[Entry]) -> Iterator[tuple[Entry, Json]]:
 
 
 def _run_of(state: str) -> SchedulerRun:
-    scheduler, _, _, epoch, _ = state.rsplit("/", 4)
+    _, scheduler, _, _, epoch, _ = state.rsplit("/", 5)
     return SchedulerRun(scheduler, int(epoch))
 
 

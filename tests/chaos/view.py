@@ -29,7 +29,7 @@ _BY_POD: Final = tuple(
     topic.name
     for topic in (DECISIONS, ATTEMPTS, MESSAGES, DEVICE_VERDICTS, ATTEMPT_COUNTS, POD_HISTORIES, DEAD_LETTERS)
 )
-"""Topics whose keys begin with the namespace of a pod."""
+"""Topics whose keys begin with the cluster and the namespace of a pod."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,8 @@ class View:
         names = (*_BY_POD, TRENDS.name)
         records = dict(zip(names, asyncio.run(self._topics(names)), strict=True))
         own = {
-            name: [each for each in records[name] if each.key.decode().startswith(f"{namespace}/")] for name in _BY_POD
+            name: [each for each in records[name] if each.key.decode().startswith(f"default/{namespace}/")]
+            for name in _BY_POD
         }
         return Seen(
             decisions={_id(each): each.value for each in own[DECISIONS.name] if "ce_id" in dict(each.headers)},
@@ -86,7 +87,7 @@ class View:
             (hit["_index"], hit["_id"], hit["_source"]["state"]) for hit in self._documents("node-states", query)
         ]
         letters = [_id(each) for each in dead if dict(each.headers)["dead_letter_topic"] == NODE_STATES.name.encode()]
-        shown = {f"{namespace}/{pod}": self._shown(namespace, pod) for pod in pods}
+        shown = {f"default/{namespace}/{pod}": self._shown(namespace, pod) for pod in pods}
         return SeenStates(published, documents, letters, shown)
 
     def _shown(self, namespace: str, pod: str) -> list[tuple[str, str]]:

@@ -39,6 +39,10 @@ def a_state(node: str, revision: int, used: list[int], minutes_ago: float) -> No
     )  # fmt: skip
 
 
+def minutes_ago(minutes: int) -> str:
+    return (NOW - timedelta(minutes=minutes)).isoformat()
+
+
 def simulated(text: str, path: Path) -> dict[str, Any]:
     """Node to its answer in the simulation of ``POD``."""
     (path / "cluster.yaml").write_text(text, encoding="utf-8")
@@ -86,13 +90,17 @@ def test_the_cluster_of_an_attempt_is_simulated_as_the_attempt_found_it(
 
 def test_the_cluster_at_a_time_has_the_latest_state_of_each_node(recorded: str, api: Served, tmp_path: Path) -> None:
     now = simulated(api.get(BASE + "/cluster-file").text, tmp_path)
-    before = simulated(api.get(BASE + "/cluster-file", at="15m").text, tmp_path)
+    before = simulated(api.get(BASE + "/cluster-file", at=minutes_ago(15)).text, tmp_path)
     assert now == {"f-node1": "fits", "f-node2": "fits"}
     assert before == {"f-node1": "2/2 CardInsufficientMemory", "f-node2": "fits"}
 
 
 def test_a_cluster_without_states_is_not_found(recorded: str, api: Served) -> None:
-    for path, query in ((BASE, {"at": "40m"}), (BASE, {"scheduler": "other"}), ("/api/v1/clusters/nothing", {})):
+    for path, query in (
+        (BASE, {"at": minutes_ago(40)}),
+        (BASE, {"scheduler": "other"}),
+        ("/api/v1/clusters/nothing", {}),
+    ):
         answer = api.get(path + "/cluster-file", **query)
         assert answer.status_code == 404
         assert "python -m pipeline index" in answer.json()["next"]

@@ -1,6 +1,6 @@
 """All nodes of a cluster in pages: what each registers, what holds of it, and which lock was seen last."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from schemas.events import (
@@ -50,7 +50,8 @@ def test_nodes_are_listed_with_free_memory_problems_and_lock_page_by_page(fillin
     )  # fmt: skip
     ended = held.model_copy(update={"id": "api-node-list-b", "node": "b", "ended_at": NOW - timedelta(minutes=1)})
     filling.index_placements(held, ended)
-    failed = an_attempt("llm/waits", chosen="b", bound=False)
+    # Locks of the last five minutes count, and the other tests may have taken longer.
+    failed = an_attempt("llm/waits", chosen="b", bound=False, started_at=datetime.now(UTC))
     assert failed.bind is not None
     locked = failed.bind.model_copy(update={"lock_holder": LockHolder(pod="llm/holder")})
     filling.index(failed.model_copy(update={"cluster": CLUSTER, "attempt_id": "b1" * 16, "bind": locked}))

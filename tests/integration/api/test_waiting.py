@@ -147,6 +147,9 @@ def test_the_attempts_that_a_device_refused_are_found_with_its_numbers(filling: 
     assert answer["items"][0]["attempt"] == f"/api/v1/attempts/{0:032x}"
     numa = api.get("/api/v1/refusals", **query, reason="NumaNotFit").json()
     assert [item["name"] for item in numa["items"]] == ["p2"]
-    assert api.get("/api/v1/refusals", **query, since="90s").json()["items"][0]["name"] == "p0"
+    assert (
+        api.get("/api/v1/refusals", **query, since=(NOW - timedelta(seconds=90)).isoformat()).json()["items"][0]["name"]
+        == "p0"
+    )
     assert api.get("/api/v1/refusals", device="GPU-nowhere").json()["items"] == []
     assert "parameter device" in api.get("/api/v1/refusals").json()["error"]

@@ -121,7 +121,7 @@ def test_a_verdict_on_a_device_that_the_state_does_not_have_is_found() -> None:
 
 def test_a_state_that_was_not_accepted_is_extra_unless_its_scheduler_was_killed() -> None:
     invented = seen_of([*STATES, a_node_state("node9")])
-    assert compared(seen=invented).extra == [f"state hami-scheduler/node9/state/{EPOCH}/7"]
+    assert compared(seen=invented).extra == [f"state default/hami-scheduler/node9/state/{EPOCH}/7"]
     assert compared(seen=invented, may_be_more=True).is_exact
 
 
@@ -131,7 +131,7 @@ def test_states_of_runs_that_judged_nothing_here_are_not_looked_at() -> None:
 
 
 def test_a_state_that_became_a_dead_letter_is_found() -> None:
-    verdict = compared(seen=replace(SEEN, dead_letters=[STATE_2, "hami-scheduler/node2/state/1/7"]))
+    verdict = compared(seen=replace(SEEN, dead_letters=[STATE_2, "default/hami-scheduler/node2/state/1/7"]))
     assert verdict.different == [f"state {STATE_2} is a dead letter"]
 
 

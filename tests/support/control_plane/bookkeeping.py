@@ -15,6 +15,7 @@ from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from schemas.codec.records import Rejected, decode
 from schemas.events import AttemptConcluded, BindConcluded, DevicesJudged, NodeStateChanged
 from schemas.events.base import PICKED, Event
+from schemas.events.node_states import state_id
 from schemas.topics import DECISIONS, NODE_STATES, Topic
 from tests.support.control_plane.objects import (
     ALLOCATED,
@@ -159,7 +160,7 @@ def _enter(found: dict[str, PodRecords], event: Event | Rejected, states: Mappin
 def _state(
     states: Mapping[str, ConsumerRecord], event: DevicesJudged, node: str, revision: int
 ) -> NodeStateChanged | None:
-    record = states.get(f"{event.scheduler}/{node}/state/{event.epoch}/{revision}")
+    record = states.get(state_id(event.cluster, event.scheduler, node, event.epoch, revision))
     state = decode(record.value, record.headers) if record else None
     return state if isinstance(state, NodeStateChanged) else None
 
