@@ -9,6 +9,7 @@ from datetime import timedelta
 
 import httpx
 
+from pipeline.worker.published_summaries import WITHOUT_COMPARISON
 from schemas.codec.chunking import join
 from schemas.codec.records import EncodedRecord, Rejected, decode, encode, encode_value
 from schemas.documents.attempts import repeated_of, summary_of
@@ -47,7 +48,7 @@ def messages(running: Pipeline, namespace: str) -> list[MessageEmitted]:
 def plain(summary: AttemptSummarized | Rejected) -> AttemptSummarized:
     """Without what the comparison with the pod's attempt before adds."""
     assert isinstance(summary, AttemptSummarized), summary
-    return summary.model_copy(update={"episode": "", "episode_started_at": None, "changes": list[str]()})
+    return summary.model_copy(update=WITHOUT_COMPARISON)
 
 
 def assert_each_is_stored_once_as_it_was_sent(

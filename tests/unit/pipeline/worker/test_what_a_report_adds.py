@@ -90,7 +90,7 @@ async def test_events_that_this_project_wrote_are_no_decisions() -> None:
     assert reader.counts.lines["noise"] == len(lines)
 
 
-async def test_tries_too_close_to_be_told_apart_stay_separate_and_are_marked() -> None:
+async def test_a_report_about_one_of_two_tries_at_once_is_published_apart_and_names_both() -> None:
     first, second = by_scheduler(0), by_scheduler(0.2)
     found = await latest(first, second, by_events(0.6))
     assert [[each.source for each in attempt.reports] for attempt in found] == [
