@@ -159,19 +159,20 @@ def _concluded(
         refused_nodes={} if chosen else nodes.counts,
         nominated=nodes.nominated,
         scheduler_message=nodes.message,
-        provenance=Provenance(not_reported=_not_reported(nodes, is_concluded=bool(group.of(*_CONCLUDING)))),
+        provenance=Provenance(not_reported=_not_reported(nodes, group)),
     )
 
 
-def _not_reported(nodes: NodeVerdicts, *, is_concluded: bool) -> list[str]:
+def _not_reported(nodes: NodeVerdicts, group: EventGroup) -> list[str]:
     """What the events leave open. They are written for people: they count nodes rather than name them."""
     total = nodes.known_total
     names_only_chosen = nodes.picked is not None and len(nodes.verdicts) == total == 1
     gaps = {
         "which nodes were refused": not nodes.error and len(nodes.verdicts) < total,
         "the nodes that were not chosen": names_only_chosen,
-        OFFERED_NODES: names_only_chosen,
-        FILTER_END: not is_concluded,
+        # Of the events about a choice only HAMi's counts the nodes.
+        OFFERED_NODES: names_only_chosen and not group.of("fits"),
+        FILTER_END: not group.of(*_CONCLUDING),
         "the end of a text that was cut": nodes.is_cut,
     }
     return [gap for gap, is_open in gaps.items() if is_open]

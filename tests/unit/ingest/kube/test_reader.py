@@ -336,3 +336,13 @@ def test_events_are_counted_and_unknown_objects_are_shown() -> None:
         1,
         ["event FilteringSucceed a text that HAMi never wrote"],
     )
+
+
+def test_what_only_the_bind_shows_leaves_open_how_many_nodes_there_were_and_when_the_filter_ended() -> None:
+    bound = an_event("Scheduled", "Successfully assigned ml/gpu8 to node9")
+    (attempt,) = attempts(read(("event", bound)))
+    assert attempt.reports[0].not_reported == ["the nodes that were not chosen", "offered nodes", "end of the filter"]
+    assert schedulerlog(attempt).filter.summary == "find fit node(node9), 1 nodes fit(node9:0.00)"
+    fits = an_old_event("FilteringSucceed", "find fit node(node9), 0 nodes not fit, 1 nodes fit(node9:1.00)")
+    (attempt,) = attempts(read(("event", fits)))
+    assert attempt.reports[0].not_reported == ["the nodes that were not chosen"]
