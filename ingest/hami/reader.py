@@ -120,7 +120,7 @@ def _steps(attempts: OpenHamiAttempts) -> dict[str, Step]:
         "device fits": filters.judge_device,
         "device refused": filters.judge_device,
         "node too small": nodes.run_out_of_devices,
-        "node unregistered": nodes.leave_unregistered,
+        "node not registered": nodes.leave_unregistered,
         "node begun": nodes.begin_node,
         "node filtered out": nodes.filter_node_out,
         "node refused": nodes.refuse_node,
