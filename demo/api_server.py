@@ -70,7 +70,7 @@ class SimulatedApiServer:
 def serving(server: SimulatedApiServer, kubeconfig: Path) -> Iterator[None]:
     """Serve on a free port of 127.0.0.1, which ``kubeconfig`` names."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class ApiRequestHandler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             url = urlsplit(self.path)
             query = parse_qs(url.query)
@@ -97,7 +97,7 @@ def serving(server: SimulatedApiServer, kubeconfig: Path) -> Iterator[None]:
         def log_message(self, *_: Any) -> None:
             """Say nothing: the demo's screen is for answers."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+    with ThreadingHTTPServer(("127.0.0.1", 0), ApiRequestHandler) as http:
         http.daemon_threads = True
         _write_kubeconfig(kubeconfig, http.server_port)
         threading.Thread(target=http.serve_forever, args=(POLL_SECONDS,), daemon=True).start()
