@@ -4,15 +4,9 @@ from datetime import datetime
 
 from pydantic import Field
 
-from schemas.events.base import (
-    ClusterName,
-    DeviceAllocation,
-    Model,
-    Moment,
-    PodDescription,
-    PodRef,
-    Words,
-)
+from schemas.events.base import ClusterName, Model, Moment, PodRef, Words
+from schemas.events.device_models import DeviceAllocation
+from schemas.events.pods import PodDescription
 
 
 class PodPlacement(Model):

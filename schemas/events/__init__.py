@@ -21,6 +21,7 @@ understood. Fields are only ever added; readers ignore fields they do not know.
 ``summaries``
     AttemptSummarized   (pipeline) the whole attempt, ready to be read
     AttemptRepeated     (pipeline) an attempt that ended as an earlier one did
+``messages``
     MessageEmitted      (pipeline) one line of event text, as in ``kubectl describe``
 ``trends``
     AttemptCounted      (pipeline) what an attempt adds to the counts of its minute
@@ -32,14 +33,16 @@ understood. Fields are only ever added; readers ignore fields they do not know.
   NodeChecked           the problems of a node's registration and handshake
   PodObserved           what the cluster itself reports about a pod
   WorkloadObserved      an owner of pods that can't make them
-  SchedulerObserved     a scheduler's version and settings
   NodeObserved          what the cluster itself reports about a node
+``schedulers``
+  SchedulerObserved     a scheduler's version and settings
 ``node_states``
   NodeStateChanged      the devices of a node and what is in use of them, by revision
 ``alerts``
   AlertChanged          (pipeline) an alert fires or is resolved
 
-``columns`` are the types of columns, ``node_columns`` the checks that events with a row per node share.
+``pods`` and ``device_models`` are what several events say of pods and devices, ``columns`` the types of columns, and
+``node_columns`` the checks that events with a row per node share.
 """
 
 from typing import Final
@@ -61,16 +64,10 @@ from schemas.events.base import (
     AttemptEvent,
     ClusterName,
     Count,
-    DeviceAllocation,
-    DeviceKind,
     Event,
     Integer,
-    MigInstanceProfile,
     Model,
     Moment,
-    Owner,
-    PickedDevice,
-    PodDescription,
     PodRef,
     Provenance,
     Refusal,
@@ -80,8 +77,10 @@ from schemas.events.base import (
     source_of,
 )
 from schemas.events.decisions import AttemptConcluded, BindConcluded, DetailDropped, LockHolder, NodesJudged
+from schemas.events.device_models import DeviceAllocation, DeviceKind, MigInstanceProfile, PickedDevice
 from schemas.events.devices import NO_STATE, DeviceRow, DevicesJudged, StateOf
 from schemas.events.findings import FindingReported
+from schemas.events.messages import MessageEmitted
 from schemas.events.node_states import MigSpan, MigUse, NodeStateChanged
 from schemas.events.observations import (
     Condition,
@@ -92,11 +91,11 @@ from schemas.events.observations import (
     NodeRegistered,
     ObjectProblem,
     PodObserved,
-    SchedulerObserved,
     WorkloadObserved,
-    settings_digest_of,
 )
 from schemas.events.pod_histories import PodHistoryChanged, PublishedAttempt, PublishedReport, SummaryLocation
+from schemas.events.pods import Owner, PodDescription
+from schemas.events.schedulers import SchedulerObserved, settings_digest_of
 from schemas.events.summaries import (
     MAX_PARTS,
     MAX_REPEATED_TEXT,
@@ -104,7 +103,6 @@ from schemas.events.summaries import (
     AttemptSummarized,
     Balance,
     BindOutcome,
-    MessageEmitted,
     Report,
     Status,
 )

@@ -85,41 +85,6 @@ class PodRef(Model):
         return f"{self.namespace}/{self.name}"
 
 
-class Owner(Model):
-    """An object that owns a pod, or owns the pod's owner."""
-
-    kind: Annotated[str, Field(min_length=1)]
-    """``ReplicaSet``, ``Job``, ``PyTorchJob``, …"""
-    name: Annotated[str, Field(min_length=1)]
-    api_version: str = ""
-    """Its group and version, as in ``batch/v1``; empty where it is derived from a name."""
-
-    def __str__(self) -> str:
-        return f"{self.kind}/{self.name}"
-
-
-class PodDescription(Model):
-    """What a pod's object says of where the pod comes from and who waits for it."""
-
-    created_at: Moment | None = None
-    """When the pod was made."""
-    owners: list[Owner] = Field(default_factory=list)
-    """The pod's controller, that one's controller, and so on, as far as they are known. The last is the workload."""
-    pod_group: str = ""
-    """The name of the group of pods that are scheduled together."""
-    queue: str = ""
-    priority_class: str = ""
-    priority: Integer | None = None
-    service_account: str = ""
-    labels: dict[str, str] = Field(default_factory=dict)
-    """Those labels of the pod that the configuration names."""
-
-    @property
-    def workload(self) -> str:
-        """The owner that nobody else owns, as ``Job/train``; empty for a pod of its own."""
-        return str(self.owners[-1]) if self.owners else ""
-
-
 class Request(Model):
     """What one container asks for. ``count`` 0 is a container without devices."""
 
@@ -146,33 +111,6 @@ class Request(Model):
         return self.memory_mib
 
 
-class MigInstanceProfile(Model):
-    """A size of instance that a MIG device can be split into, as its node registers it."""
-
-    name: str = ""
-    memory_mib: Integer = 0
-    cores_percent: Integer = 0
-    slices: Integer = 0
-    placements: list[tuple[Integer, Integer]] = Field(default_factory=list)
-    """Where an instance may lie: first memory slice, and how many."""
-
-
-class DeviceKind(Model):
-    """What many devices of a cluster have in common. None is a number that the source does not say."""
-
-    model: str = ""
-    """As the device's driver or plugin calls it; empty where it is not known."""
-    vendor: str = ""
-    """Whose device, as in requests: ``NVIDIA``, ``DCU``, … Empty where it is not known."""
-    mode: str = ""
-    """How the device is shared: ``hami-core``, ``mig``, ``mps``; empty where it is not known."""
-    memory_mib: Integer | None = None
-    cores_percent: Integer | None = None
-    slots: Integer | None = None
-    """How many containers may share the device."""
-    mig_profiles: list[MigInstanceProfile] = Field(default_factory=list)
-
-
 class Refusal(Model):
     """Why a node can't take a container: counted devices, or one word for the whole node.
 
@@ -191,40 +129,6 @@ class Refusal(Model):
     """What is known behind ``bare``."""
     uncounted: Words = Field(default_factory=list)
     """Codes that some devices were refused for, where the source does not say how many; then ``counts`` is empty."""
-
-
-class DeviceAllocation(Model):
-    """One device for one container. None is a number that the source does not say."""
-
-    uuid: str
-    container: str
-    """The container's name."""
-    init: Flag = False
-    """True for an init container: it releases the device before the pod's other containers start."""
-    model: str = ""
-    memory_mib: Integer | None = None
-    cores_percent: Integer | None = None
-    """Of one device."""
-    slots: Count = 1
-
-
-class PickedDevice(Model):
-    """A device that was taken, as it stood before; null is a number that the source does not say."""
-
-    container: Count
-    """Position in the attempt's requests."""
-    uuid: str
-    model: str = ""
-    memory_mib: Integer | None = None
-    """Taken of it, as the two below."""
-    cores_percent: Integer = 0
-    memory_total_mib: Integer | None = None
-    memory_used_mib: Integer | None = None
-    """By others, as the other numbers of use."""
-    cores_total_percent: Integer | None = None
-    cores_used_percent: Integer | None = None
-    slots_total: Integer | None = None
-    slots_used: Integer | None = None
 
 
 OFFERED_NODES: Final = "offered nodes"

@@ -12,15 +12,15 @@ from schemas.events.base import (
     Flag,
     Model,
     Moment,
-    PickedDevice,
-    PodDescription,
     Provenance,
     Refusal,
     Request,
     Words,
 )
 from schemas.events.columns import Codes, Floats, check_codes
+from schemas.events.device_models import PickedDevice
 from schemas.events.node_columns import check_node_columns
+from schemas.events.pods import PodDescription
 from schemas.ids import microseconds
 
 

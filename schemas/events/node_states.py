@@ -4,8 +4,9 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import FailFast, Field, model_validator
 
-from schemas.events.base import TYPE_PREFIX, Count, DeviceKind, Flag, Model, Words
+from schemas.events.base import TYPE_PREFIX, Count, Flag, Model, Words
 from schemas.events.columns import Codes, Integers, check_codes, check_lengths
+from schemas.events.device_models import DeviceKind
 from schemas.events.observations import NodeEvent
 
 

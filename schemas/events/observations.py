@@ -1,29 +1,14 @@
 """What nodes offer, and what the cluster itself reports about nodes and pods."""
 
-import json
-from collections.abc import Mapping
 from datetime import datetime
-from hashlib import blake2b
 from typing import Annotated, ClassVar, Self
 
 from pydantic import FailFast, Field, model_validator
 
-from schemas.events.base import (
-    TYPE_PREFIX,
-    Count,
-    DeviceAllocation,
-    Event,
-    Flag,
-    Model,
-    Moment,
-    Owner,
-    PodDescription,
-    PodRef,
-    Words,
-    pod_key,
-    source_of,
-)
+from schemas.events.base import TYPE_PREFIX, Count, Event, Flag, Model, Moment, PodRef, Words, pod_key, source_of
 from schemas.events.columns import Integers, check_lengths
+from schemas.events.device_models import DeviceAllocation
+from schemas.events.pods import Owner, PodDescription
 from schemas.ids import microseconds
 
 
@@ -213,43 +198,3 @@ class WorkloadObserved(Event):
     @property
     def source(self) -> str:
         return f"/clusters/{self.cluster}"
-
-
-class SchedulerObserved(Event):
-    """A scheduler's version and settings, published at its start and when they change."""
-
-    TYPE: ClassVar[str] = TYPE_PREFIX + "scheduler.observed.v1"
-
-    scheduler: Annotated[str, Field(min_length=1)]
-    observed_at: Moment
-    instance: str = ""
-    """The pod or host that it runs as; empty where it is not known."""
-    implementation: str = ""
-    """``schedulerlog``, ``HAMi``, ``KAI``, …"""
-    version: str = ""
-    settings: dict[str, str] = Field(default_factory=dict)
-    """By the name of the flag or the path in its configuration; without secrets."""
-    settings_digest: Annotated[str, Field(min_length=1)]
-    """Equal for equal version and settings; attempts name it. See ``settings_digest_of``."""
-
-    @property
-    def id(self) -> str:
-        return f"{self.key}/observed/{microseconds(self.observed_at)}"
-
-    @property
-    def key(self) -> str:
-        return f"{self.cluster}/{self.scheduler}/{self.instance}"
-
-    @property
-    def time(self) -> datetime:
-        return self.observed_at
-
-    @property
-    def source(self) -> str:
-        return source_of(self.cluster, self.scheduler)
-
-
-def settings_digest_of(implementation: str, version: str, settings: Mapping[str, str]) -> str:
-    """16 hexadecimal digits that are equal for equal arguments."""
-    facts = json.dumps([implementation, version, sorted(settings.items())])
-    return blake2b(facts.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()

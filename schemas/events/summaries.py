@@ -1,26 +1,15 @@
 """What the pipeline publishes: whole attempts, and the lines of event text."""
 
-from datetime import datetime
 from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from schemas.events.base import (
-    TYPE_PREFIX,
-    AttemptEvent,
-    Count,
-    Flag,
-    Model,
-    Moment,
-    PickedDevice,
-    PodDescription,
-    Refusal,
-    Request,
-    Words,
-)
+from schemas.events.base import TYPE_PREFIX, AttemptEvent, Count, Flag, Model, Moment, Refusal, Request, Words
 from schemas.events.columns import Codes, Floats, check_codes
 from schemas.events.decisions import LockHolder
+from schemas.events.device_models import PickedDevice
 from schemas.events.node_columns import check_node_columns
+from schemas.events.pods import PodDescription
 
 MAX_PARTS: Final = 65_536
 """Of one summary: bounds the memory that a reader reserves, whatever a record claims."""
@@ -223,35 +212,6 @@ class AttemptRepeated(AttemptEvent):
     @property
     def id(self) -> str:
         return f"{self.attempt_id}/repeated/{self.version}"
-
-    @property
-    def source(self) -> str:
-        return "/pipeline"
-
-
-class MessageEmitted(AttemptEvent):
-    """One line of event text about a pod, as ``kubectl describe`` shows it."""
-
-    TYPE: ClassVar[str] = TYPE_PREFIX + "message.emitted.v1"
-
-    reported_at: Moment
-    severity: Literal["Normal", "Warning"]
-    reason: str
-    """``FilteringFailed``, ``FilteringSucceed``, ``BindingFailed``, ``BindingSucceed``."""
-    code: str = ""
-    """The reason code that the line counts nodes for; empty for the line about the whole attempt."""
-    message: str
-    """The line as ``kubectl describe`` shows it."""
-    workload: str = ""
-    """What the pod belongs to, as ``Job/train``; empty for a pod of its own and where no source says it."""
-
-    @property
-    def id(self) -> str:
-        return f"{self.attempt_id}/message/{self.reason}/{self.code}"
-
-    @property
-    def time(self) -> datetime:
-        return self.reported_at
 
     @property
     def source(self) -> str:

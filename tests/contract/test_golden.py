@@ -33,7 +33,7 @@ from schemas.events import (
     TrendsCounted,
     WorkloadObserved,
 )
-from schemas.events.observations import settings_digest_of
+from schemas.events.schedulers import settings_digest_of
 from schemas.generate import ROOT
 from summaries.text import refusal_text
 

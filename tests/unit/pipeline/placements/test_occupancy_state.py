@@ -33,7 +33,7 @@ from schemas.events import (
     SchedulerObserved,
     WorkloadObserved,
 )
-from schemas.events.observations import settings_digest_of
+from schemas.events.schedulers import settings_digest_of
 from schemas.indices import OBSERVATIONS, OCCUPANCY
 from summaries.node_history import NodeKey
 from tests.support.builders.events import a_repetition, a_request, a_summary

@@ -1,0 +1,35 @@
+"""The lines of event text about pods."""
+
+from datetime import datetime
+from typing import ClassVar, Literal
+
+from schemas.events.base import TYPE_PREFIX, AttemptEvent, Moment
+
+
+class MessageEmitted(AttemptEvent):
+    """One line of event text about a pod, as ``kubectl describe`` shows it."""
+
+    TYPE: ClassVar[str] = TYPE_PREFIX + "message.emitted.v1"
+
+    reported_at: Moment
+    severity: Literal["Normal", "Warning"]
+    reason: str
+    """``FilteringFailed``, ``FilteringSucceed``, ``BindingFailed``, ``BindingSucceed``."""
+    code: str = ""
+    """The reason code that the line counts nodes for; empty for the line about the whole attempt."""
+    message: str
+    """The line as ``kubectl describe`` shows it."""
+    workload: str = ""
+    """What the pod belongs to, as ``Job/train``; empty for a pod of its own and where no source says it."""
+
+    @property
+    def id(self) -> str:
+        return f"{self.attempt_id}/message/{self.reason}/{self.code}"
+
+    @property
+    def time(self) -> datetime:
+        return self.reported_at
+
+    @property
+    def source(self) -> str:
+        return "/pipeline"
