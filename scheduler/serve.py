@@ -171,7 +171,7 @@ async def _open_cluster(settings: Settings, observer: Observer, claims: Claims, 
     watch = FileWatch(settings.cluster, file, metrics)
     # The first reading may end the start; a mistake in a later edit is only logged.
     watch.load()
-    return _Cluster(file, file.locked_nodes, watch.run, _nothing)
+    return _Cluster(file, file.locked_nodes, watch.run, lambda: asyncio.sleep(0))  # a file needs no closing
 
 
 def _api_server(settings: Settings) -> ApiServerOptions:
@@ -187,10 +187,6 @@ def _api_server(settings: Settings) -> ApiServerOptions:
         terms=settings.lease_timings,
         leads_with_kube_scheduler=settings.leader_elect_with_kube_scheduler,
     )
-
-
-async def _nothing() -> None:
-    """A cluster file needs no closing."""
 
 
 def _beside(settings: Settings, spool: Spool, parts: _Parts) -> "Iterator[asyncio.Task[None]]":

@@ -5,13 +5,12 @@ never give the same device away. Nothing here waits for Kafka; an answer leaves 
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
 from hami.annotations import ASSIGNED_TIME
-from hami.vendors import Vendors
 from kube.errors import KubeApiError
 from kube.pod_description import pod_description
 from process.bounded_cache import BoundedCache
@@ -23,6 +22,7 @@ from scheduler.cluster.claims import Claims, Mark, mark_of
 from scheduler.cluster.cluster_api import ClusterApi
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.extender_protocol import FilterRequest, Json, filter_reply
+from scheduler.filter_replies import reply_to, simulated
 from scheduler.judge.decide import decide
 from scheduler.judge.decision import Decision, Failed, NotOurs, SchedulingPolicy
 from scheduler.judge.request import container_requests
@@ -164,7 +164,7 @@ class Scheduler:
         self._klog.decided(attempt, decision, ended_at, error)
         self._metrics.count(decision, is_placed=bool(decision.chosen and not error))
         await self._events.flush()
-        return _reply(request, decision, error)
+        return reply_to(request, decision, error)
 
     async def _annotate(self, pod: PodRef, decision: Decision) -> str:
         """Write the decision into the pod; returns why that failed, or nothing.
@@ -242,27 +242,3 @@ class Scheduler:
         pod = self._api.known_pod(request.namespace, request.name)
         # An unknown pod may have asked for devices: its bind fails, and that belongs to its attempt.
         return pod is None or any(asked.asks for asked in container_requests(pod, self._columns.vendors))
-
-
-def _reply(request: FilterRequest, decision: Decision, error: str) -> bytes:
-    if error:
-        return filter_reply(error=error)
-    if decision.chosen is None:
-        return filter_reply(failed=decision.failed_nodes())
-    # HAMi names exactly one node and leaves the refused ones out once a node fits.
-    return request.hand_back([decision.chosen])
-
-
-def simulated(pod: Json, nodes: Mapping[str, Json], policy: SchedulingPolicy, vendors: Vendors) -> bytes:
-    """What HAMi answers where kube-scheduler sends whole nodes (docs/decisions/0009)."""
-    columns = ClusterColumns(vendors)
-    for node in nodes.values():
-        columns.apply_node(node)
-    answer = decide(columns, pod, list(nodes), policy)
-    if isinstance(answer, NotOurs):
-        return filter_reply(nodes=list(nodes.values()))
-    if isinstance(answer, Failed):
-        return filter_reply(error=answer.error)
-    if answer.chosen is None:
-        return filter_reply(failed=answer.failed_nodes())
-    return filter_reply(nodes=[nodes[answer.chosen]])

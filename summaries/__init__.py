@@ -2,6 +2,7 @@
 
 One attempt
     ``fold``              the records of an attempt as one summary
+    ``missing_records``   records that are missing, in words
     ``tally``             device rows counted by verdict and model
     ``recount``           nodes whose device rows and node records count differently
     ``node_table``        node records as one table, checked against the device rows
@@ -20,6 +21,7 @@ Attempts of a pod
 Placements
     ``pod_facts``         binds and sightings of pods
     ``pod_descriptions``  what several sources say of where a pod comes from, as one
+    ``placement_interval``  the time of one pod on one node
     ``pod_timelines``     the pods of one name, separated, with their time on each node
     ``occupancy``         placements derived from binds and sightings
     ``overcommit``        devices that are allocated beyond their capacity

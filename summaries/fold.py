@@ -8,7 +8,6 @@ missing says so itself (``complete``, ``missing``) instead of looking right.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
 from schemas.events import (
@@ -26,6 +25,7 @@ from schemas.events import (
     Request,
 )
 from summaries.merge import fitting, merged, settled, with_bind
+from summaries.missing_records import absent_records, count_of
 from summaries.node_table import NodeTable, node_table
 from summaries.tally import by_model, by_verdict, judged
 
@@ -33,7 +33,6 @@ __all__ = ["AttemptFold", "merged", "summarize", "with_bind"]
 
 E = TypeVar("E")
 
-_NAMED_PARTS: Final = 10
 # A record may claim position 2**62, and a list of that length would be made from it.
 _UNKNOWN_CONTAINERS: Final = 1_024
 """Positions up to here are believed of a container that no other record names."""
@@ -219,15 +218,15 @@ class AttemptFold:
         """In words: the records of the attempt that have not arrived."""
         if not (end := self._concluded):
             if self._devices or self._nodes or self._dropped:
-                came = f"{_records(len(self._devices), 'device')} and {_records(len(self._nodes), 'node')}"
+                came = f"{count_of(len(self._devices), 'device')} and {count_of(len(self._nodes), 'node')}"
                 yield f"the end of the attempt is missing ({came} came)"
             else:
                 yield "everything but the bind is missing"
             return
         if self._missing_nodes():
-            yield _absent("node", end.node_records, self._nodes)
+            yield absent_records("node", end.node_records, self._nodes)
         if self._lost_devices():
-            yield _absent("device", end.device_records, self._devices)
+            yield absent_records("device", end.device_records, self._devices)
 
     def _imbalances(self, table: NodeTable) -> Iterator[str]:
         """Do the records hold as much as the end counts? Checked only when all of them have arrived."""
@@ -244,15 +243,3 @@ class AttemptFold:
 
 def _in_order(records: Mapping[int, E]) -> list[E]:
     return [records[part] for part in sorted(records)]
-
-
-def _records(count: int, kind: str) -> str:
-    return f"{count} {kind} record" + ("" if count == 1 else "s")
-
-
-def _absent(kind: str, records: int, known: Mapping[int, object]) -> str:
-    """At most ``_NAMED_PARTS`` parts are named: a record may claim any number of them."""
-    absent = list(islice((part for part in range(records) if part not in known), _NAMED_PARTS))
-    parts = ", ".join(map(str, absent))
-    more = ", …" if len(absent) == _NAMED_PARTS else ""
-    return f"{records - len(known)} of {_records(records, kind)} are missing (parts {parts}{more})"

@@ -14,6 +14,7 @@ from typing import Final
 
 from schemas.events import PodDescription, PodObserved, PodRef
 from schemas.placements import PodPlacement
+from summaries.placement_interval import PlacementInterval, order
 from summaries.pod_descriptions import merged_description
 from summaries.pod_facts import (
     DELETED,
@@ -25,7 +26,7 @@ from summaries.pod_facts import (
     knowledge,
     knowledge_of_devices,
 )
-from summaries.pod_timelines import PlacementInterval, intervals, order
+from summaries.pod_timelines import intervals
 
 REPLACED: Final = "replaced"
 MOVED: Final = "moved"

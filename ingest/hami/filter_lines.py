@@ -91,7 +91,7 @@ class FilterLines:
         attempts = self._attempts.memory.open.values()
         found = [attempt for attempt in attempts if attempt.requests is None and not attempt.is_walking]
         if not found and (now := self._attempts.time_of(text)):
-            self._attempts.keep_unclaimed(UnclaimedRequests(requests, now, spelling.level))
+            self._attempts.memory.keep_unclaimed(UnclaimedRequests(requests, now, spelling.level))
         return found[0] if len(found) == 1 else None
 
     def forget(self, text: bytes, _: Spelling) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import ConfigDict
 
@@ -10,6 +10,10 @@ from ingest.hami.attempt import Bind, HamiAttempt
 from ingest.hami.container_requests import ContainerRequest
 from ingest.hami.devices import RegisteredDevices
 from ingest.node_states import EmittedStates, SavedEmittedStates
+
+MAX_UNCLAIMED: Final = 8
+MAX_FINISHED: Final = 20_000
+"""Pods whose latest attempt is remembered, so that a later bind is joined to it."""
 
 
 @dataclass(slots=True)
@@ -67,3 +71,16 @@ class AttemptMemory:
     finished: dict[str, FinishedAttempt] = field(default_factory=dict)
     devices: RegisteredDevices = field(default_factory=dict)
     states: SavedEmittedStates = field(default_factory=EmittedStates)
+
+    def keep_unclaimed(self, line: UnclaimedRequests) -> None:
+        # Two of them are enough to leave open whose they are.
+        self.unclaimed = [*self.unclaimed, line][-MAX_UNCLAIMED:]
+
+    def remember(self, attempt: HamiAttempt) -> None:
+        """Keep what a later bind of the pod needs."""
+        # Popped first, so that the newest is last and the oldest is dropped.
+        self.finished.pop(attempt.pod, None)
+        chosen = "" if attempt.error else attempt.chosen
+        self.finished[attempt.pod] = FinishedAttempt(attempt.uid, attempt.started_at, chosen)
+        while len(self.finished) > MAX_FINISHED:
+            del self.finished[next(iter(self.finished))]

@@ -11,7 +11,7 @@ from ingest.hami.attempt import Bind, HamiAttempt
 from ingest.hami.devices import RegisteredDevice, RegisteredDevices
 from ingest.hami.events import bind_concluded, events_of, shared_fields
 from ingest.hami.grammar import Spelling
-from ingest.hami.memory import AttemptMemory, FinishedAttempt, UnclaimedRequests
+from ingest.hami.memory import AttemptMemory
 from ingest.hami.settings_lines import observed_settings
 from ingest.hami.values import names_of
 from ingest.lines import klog
@@ -27,10 +27,7 @@ MAX_ROWS: Final = 500_000
 """Device and node lines over all open attempts."""
 MAX_WAITING: Final = 8
 """Attempts of one pod that wait for their event lines."""
-MAX_FINISHED: Final = 20_000
-"""Pods whose latest attempt is remembered, so that a later bind is joined to it."""
 MAX_TEXT: Final = 4_000
-MAX_UNCLAIMED: Final = 8
 CLAIMED_WITHIN: Final = timedelta(seconds=10)
 """Of log time: requests that no attempt claims by then are another pod's."""
 UNNAMED_NAMESPACE: Final = "-"
@@ -118,10 +115,6 @@ class OpenHamiAttempts:
         self.observe_settings()
         attempt.settings_digest = self.memory.settings.digest
 
-    def keep_unclaimed(self, line: UnclaimedRequests) -> None:
-        # Two of them are enough to leave open whose they are.
-        self.memory.unclaimed = [*self.memory.unclaimed, line][-MAX_UNCLAIMED:]
-
     def _open(self, attempt: HamiAttempt) -> HamiAttempt:
         now = attempt.last_line_at
         self._note_settings(attempt)
@@ -203,13 +196,7 @@ class OpenHamiAttempts:
             self.counts.attempts_complete += 1
         else:
             self.counts.attempts_incomplete += 1
-        finished = memory.finished
-        # Popped first, so that the newest is last and the oldest is dropped.
-        finished.pop(attempt.pod, None)
-        chosen = "" if attempt.error else attempt.chosen
-        finished[attempt.pod] = FinishedAttempt(attempt.uid, attempt.started_at, chosen)
-        while len(finished) > MAX_FINISHED:
-            del finished[next(iter(finished))]
+        memory.remember(attempt)
 
     def chosen(self, pod: str) -> str:
         """The node that the pod's latest finished attempt chose; empty where there is none."""
@@ -231,9 +218,9 @@ class OpenHamiAttempts:
             # A bind follows a choice: an attempt that started after the bind is another one.
             if attempt.chosen and attempt.started_at <= bind.started_at:
                 return attempt
-        if finished := self.memory.finished.get(pod):
-            return HamiAttempt(*names, finished.uid, finished.started_at, finished.started_at)
-        return HamiAttempt(*names, "", bind.started_at, bind.started_at)
+        finished = self.memory.finished.get(pod)
+        uid, started_at = (finished.uid, finished.started_at) if finished else ("", bind.started_at)
+        return HamiAttempt(*names, uid, started_at, started_at)
 
     def observe_settings(self) -> None:
         """Emit the scheduler's settings if lines about them were read; another kind of line is their end."""

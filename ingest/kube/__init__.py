@@ -9,6 +9,7 @@ Koordinator.
 - ``watch``: lists and watches the objects of a cluster; with ``owners`` the only module that touches the API server
 - ``owners``: whole chains of pods' owners
 - ``reader``: objects in, events out; remembers what was already reported
+- ``remembered``: what the reader remembers of objects, bounded
 - ``objects``: pods and nodes as observations
 - ``pod_problems``: what keeps a pod from running on its node
 - ``node_checks``: problems in how nodes register with HAMi

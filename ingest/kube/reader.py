@@ -4,7 +4,6 @@ from collections import Counter, OrderedDict
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from hashlib import blake2b
 from typing import Any, Final, Literal
 
 from ingest.kube import objects, pod_groups
@@ -12,11 +11,11 @@ from ingest.kube.events import events_of
 from ingest.kube.node_verdicts import PodFacts
 from ingest.kube.open_attempts import EventGroup, OpenEventGroups
 from ingest.kube.problem_events import problem_event
+from ingest.kube.remembered import observation_digest, remember
 from ingest.kube.scheduling_events import REASONS, SchedulingEvent, scheduling_events
 from ingest.protocol import Counts
 from kube.object_fields import text
 from kube.own_events import is_own
-from schemas.codec.records import encode_value
 from schemas.events import DEFAULT_CLUSTER, AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 
 ObjectKind = Literal["pod", "node", "event", "pod group"]
@@ -25,8 +24,6 @@ Observation = PodObserved | NodeObserved | NodeRegistered
 
 CONDITION_SECONDS: Final = 10.0
 """How long a pod's condition waits for the event about the same attempt."""
-# Kubernetes supports 150,000 pods in a cluster; what is forgotten is at worst observed once more.
-MAX_REMEMBERED: Final = 200_000
 
 _REASONS_OF_CONDITION: Final = ("Unschedulable", "SchedulerError")
 
@@ -111,7 +108,7 @@ class KubeEvents:
             self._note("pod", "unknown", pod)
             return
         facts = _facts(pod, observed)
-        _remember(self._pods, str(observed.pod), facts)
+        remember(self._pods, str(observed.pod), facts)
         self._note_condition(pod, observed, now)
         yield from self._news("pod", pod, {f"pod {observed.pod.uid or observed.pod}": observed})
 
@@ -129,11 +126,11 @@ class KubeEvents:
         self, kind: ObjectKind, found: Mapping[str, Any], observations: Mapping[str, Observation]
     ) -> Iterator[Observation]:
         """The observations, by a name of what they are about, that differ from the previous ones."""
-        digests = {name: _digest(observation) for name, observation in observations.items()}
+        digests = {name: observation_digest(observation) for name, observation in observations.items()}
         new = [name for name in observations if self._digests.get(name) != digests[name]]
         self._note(kind, "event" if new else "noise", found)
         for name in new:
-            _remember(self._digests, name, digests[name])
+            remember(self._digests, name, digests[name])
             yield observations[name]
 
     def _note_condition(self, pod: Mapping[str, Any], observation: PodObserved, now: float) -> None:
@@ -151,7 +148,7 @@ class KubeEvents:
 
     def _wait_for_event(self, event: SchedulingEvent, now: float) -> None:
         known = self._conditions.get(name := str(event.pod))
-        _remember(self._conditions, name, _ConditionRefusal(event, known.seen_at if known else now))
+        remember(self._conditions, name, _ConditionRefusal(event, known.seen_at if known else now))
 
     def _pod_group(self, group: Mapping[str, Any], now: float) -> Iterator[Event]:
         """The group's conditions count as those of its pods, where the pods have none."""
@@ -176,7 +173,7 @@ class KubeEvents:
             yield problem
         for part in found:
             if part.kind in ("refused", "failed"):
-                _remember(self._explained, str(part.pod), None)
+                remember(self._explained, str(part.pod), None)
                 self._conditions.pop(str(part.pod), None)
             yield from self._attempts(self._open.add(part, now))
 
@@ -191,7 +188,7 @@ class KubeEvents:
             if now - refusal.seen_at < CONDITION_SECONDS:
                 return
             del self._conditions[pod]
-            _remember(self._explained, pod, None)
+            remember(self._explained, pod, None)
             yield from self._attempts([EventGroup([refusal.event])])
 
     def _attempts(self, groups: list[EventGroup]) -> Iterator[Event]:
@@ -205,7 +202,7 @@ class KubeEvents:
             before = self._chosen.get(pod)
             for event in events_of(self._cluster, group, facts if is_same_pod else PodFacts(), known_by, before):
                 if isinstance(event, AttemptConcluded) and event.chosen:
-                    _remember(self._chosen, pod, event)
+                    remember(self._chosen, pod, event)
                 yield event
 
     def _known_by(self, group: EventGroup, pod: str) -> datetime:
@@ -222,7 +219,7 @@ class KubeEvents:
         first = self._seconds.get(key := f"{pod} {second}", second)
         if first not in (second, started):
             return started
-        _remember(self._seconds, key, started)
+        remember(self._seconds, key, started)
         return second
 
 
@@ -239,19 +236,3 @@ def _facts(pod: Mapping[str, Any], observation: PodObserved) -> PodFacts:
         observation.node, scheduled.message if scheduled else "", observation.phase,
         observation.description if observation.phase == "Pending" else None,
     )  # fmt: skip
-
-
-def _digest(observation: Observation) -> bytes:
-    """Without the time of the observation, and of a handshake only its step: HAMi keeps renewing its time."""
-    content = {name: value for name, value in observation.__dict__.items() if name != "observed_at"}
-    if isinstance(observation, NodeRegistered):
-        content["handshake"] = observation.handshake.partition("_")[0].partition(" ")[0]
-    return blake2b(encode_value(content), digest_size=16).digest()
-
-
-def _remember(known: OrderedDict[str, Any], key: str, value: Any) -> None:
-    """Set a value as the newest; the oldest goes where there are more than ``MAX_REMEMBERED``."""
-    known.pop(key, None)
-    known[key] = value
-    if len(known) > MAX_REMEMBERED:
-        known.popitem(last=False)

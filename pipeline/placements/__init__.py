@@ -8,6 +8,8 @@
 ``input_decoder``      pure: a record as an input; records that concern no placement are not decoded
 ``subjects``           pure: what inputs are about (a pod, a node, …), and what is in memory of each
 ``occupancy_state``    pure: pods and nodes in memory, and the documents that follow from an input
+``placement_documents`` pure: documents of observations, and what a document was made of
+``waits``              pure: how long pods waited, each measured once
 ``device_holdings``    pure: which pods hold which device, and which devices to check for overcommitment
 ``observation_dedup``  pure: is an observation a change, or a repetition of the one before?
 ``occupancy_queries``  pure: searches for what the index has of pods and nodes, and their answers

@@ -99,7 +99,7 @@ class BatchWriter:
             inputs = [sourced for sourced in inputs if subject_of(sourced.item) in conflicting]
         # At the end: within a batch a pod that was loaded has to be there when its inputs are applied.
         self._state.trim()
-        for wait in self._state.take_waits():
+        for wait in self._state.waits.take():
             self._metrics.waits[wait.kind].labels(wait.cluster, wait.namespace).observe(wait.seconds)
 
     async def _read(self, record: Any, now: datetime) -> _SourcedInput | None:

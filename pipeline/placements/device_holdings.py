@@ -7,6 +7,7 @@ from typing import Final, NamedTuple
 
 from pipeline.placements.subjects import PodKey
 from summaries.node_history import NodeKey
+from summaries.occupancy import DerivedPlacement
 from summaries.overcommit import LASTS, Holding
 
 KEPT_AFTER_END: Final = timedelta(hours=1)
@@ -98,3 +99,12 @@ def _devices(holding: Holding) -> set[DeviceKey]:
     placement = holding.placement
     node = NodeKey(placement.cluster, placement.node)
     return {DeviceKey(node, allocation.uuid) for allocation in placement.allocations}
+
+
+def holdings_of(placements: Iterable[DerivedPlacement]) -> list[Holding]:
+    """What the placements hold, each from the attempt on that bound it."""
+    # Without a bind it is what the pod itself says that it holds.
+    return [
+        Holding(derived.placement, derived.bind.started_at if derived.bind else derived.placement.started_at)
+        for derived in placements
+    ]

@@ -6,17 +6,17 @@ Everything else is in the index, in documents that contain the facts they were d
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
-from hashlib import blake2b
-from typing import Final, NamedTuple
+from datetime import datetime
+from typing import Final
 
 import orjson
 
 from pipeline.placements import occupancy_queries
-from pipeline.placements.device_holdings import DeviceHoldings
+from pipeline.placements.device_holdings import DeviceHoldings, holdings_of
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput, bind_of
 from pipeline.placements.observation_dedup import ObservationDigest, RecentObservations, digest_of
 from pipeline.placements.occupancy_queries import StoredPlacement
+from pipeline.placements.placement_documents import DocumentOrigin, content_digest, observation
 from pipeline.placements.subjects import (
     DocumentKey,
     ObservedKey,
@@ -29,9 +29,9 @@ from pipeline.placements.subjects import (
     pod_key_of,
     subject_of,
 )
+from pipeline.placements.waits import Waits
 from pipeline.sinks.bulk import Document, source
-from schemas.codec.records import Rejected
-from schemas.documents.observations import Observed, observation_document, observation_kind
+from schemas.documents.observations import Observed, observation_kind
 from schemas.documents.placements import placement_document, placement_of
 from schemas.events import (
     FindingReported,
@@ -43,32 +43,14 @@ from schemas.events import (
     WorkloadObserved,
 )
 from schemas.ids import microseconds
-from schemas.indices import OBSERVATIONS, OCCUPANCY
+from schemas.indices import OCCUPANCY
 from summaries.node_history import NodeKey
-from summaries.occupancy import DerivedPlacement, Facts, sighting_of
+from summaries.occupancy import DerivedPlacement, Facts
 from summaries.overcommit import Holding, overcommitted, totals_of
 
 MAX_PODS: Final = 50_000
 MAX_OBSERVED: Final = 10_000
 """Workloads and schedulers in memory."""
-MEASURED_WITHIN: Final = timedelta(hours=1)
-"""Waits that ended earlier are not measured: of pods from before the installation, and what is read late."""
-
-
-class DocumentOrigin(NamedTuple):
-    """What a document was made of: for a dead letter, and to read the subject again after a conflict."""
-
-    record: object
-    subject: Subject
-
-
-class Wait(NamedTuple):
-    """How long a pod waited, for the histogram of that ``kind``: ``placement`` or ``start``."""
-
-    kind: str
-    cluster: str
-    namespace: str
-    seconds: float
 
 
 class OccupancyState:
@@ -78,7 +60,7 @@ class OccupancyState:
         self._pods: OrderedDict[PodKey, PodState] = OrderedDict()
         self._nodes: dict[NodeKey, TrackedNode] = {}
         self._observed: OrderedDict[ObservedKey, RecentObservations] = OrderedDict()
-        self._waits: list[Wait] = []
+        self.waits = Waits()
         self._version = 0
 
     def __len__(self) -> int:
@@ -102,17 +84,17 @@ class OccupancyState:
             pod.recent.remember(digest)
             # The process may have been killed after the observation and before the placement were written.
             if isinstance(event, PodObserved):
-                _learn(pod, event)
+                pod.learn(event)
         for document in documents:
             if facts := occupancy_queries.facts_of(document):
                 pod.written[DocumentKey(document.index, document.id)] = WrittenDocument(
-                    document.version, _digest(document.source)
+                    document.version, content_digest(document.source)
                 )
                 for fact in facts:
                     pod.facts.add(fact)
-                _take_over(pod, document)
+                pod.resume(placement_of(document.id, document.source))
         self._pods[key] = pod
-        self.holdings.put(key, _holdings(pod.facts.placements()))
+        self.holdings.put(key, holdings_of(pod.facts.placements()))
 
     def load_node(self, node: NodeKey, observations: Iterable[tuple[ObservationDigest, Observed]]) -> None:
         """Take the node as the index has it."""
@@ -161,14 +143,14 @@ class OccupancyState:
     def _apply_pod(self, event: PodObserved, now: datetime, origin: DocumentOrigin) -> list[Document]:
         key, digest = pod_key_of(event.cluster, event.pod), digest_of(event)
         is_change = self._pods[key].recent.add(ObservationDigest(event.observed_at, event.id, digest))
-        observation = [_observation(event, digest, origin)] if is_change else []
-        return [*observation, *self._derive(key, now, origin, is_new=_learn(self._pods[key], event))]
+        observed = [observation(event, digest, origin)] if is_change else []
+        return [*observed, *self._derive(key, now, origin, is_new=self._pods[key].learn(event))]
 
     def _apply_observed(self, event: WorkloadObserved | SchedulerObserved, origin: DocumentOrigin) -> list[Document]:
         key, digest = observed_key(event), digest_of(event)
         self._observed.move_to_end(key)
         is_change = self._observed[key].add(ObservationDigest(event.observed_at, event.id, digest))
-        return [_observation(event, digest, origin)] if is_change else []
+        return [observation(event, digest, origin)] if is_change else []
 
     def _apply_node(self, event: NodeRegistered | NodeObserved | NodeChecked, origin: DocumentOrigin) -> list[Document]:
         key, digest = NodeKey(event.cluster, event.node), digest_of(event)
@@ -179,7 +161,7 @@ class OccupancyState:
         if isinstance(event, NodeRegistered) and node.register(event):
             # Other totals may overcommit devices although no placement has changed.
             self.holdings.node_changed(key, event.observed_at)
-        return [_observation(event, digest, origin)]
+        return [observation(event, digest, origin)]
 
     def _derive(self, key: PodKey, now: datetime, origin: DocumentOrigin, *, is_new: bool) -> list[Document]:
         """The documents to change; ``is_new``: the input added to what is known of the pod."""
@@ -192,8 +174,8 @@ class OccupancyState:
             return []
         pod.is_written = True
         placements = pod.facts.placements()
-        self.holdings.put(key, _holdings(placements))
-        self._measure(pod, placements, now)
+        self.holdings.put(key, holdings_of(placements))
+        self.waits.measure(pod, (derived.placement for derived in placements), now)
         return list(self._changes(pod, placements, now, origin))
 
     def _changes(
@@ -212,7 +194,7 @@ class OccupancyState:
         for key in sorted(wanted, key=pod.written.__contains__):
             derived = wanted[key]
             json = source(placement_document(derived.placement, occupancy_queries.facts_field(derived)))
-            written, digest = pod.written.get(key), _digest(orjson.loads(json))
+            written, digest = pod.written.get(key), content_digest(orjson.loads(json))
             if written is None or written.digest != digest:
                 version = self._next_version(now, written.version if written else 0)
                 pod.written[key] = WrittenDocument(version, digest)
@@ -221,23 +203,6 @@ class OccupancyState:
         for key in [key for key in pod.written if key not in wanted]:
             version = self._next_version(now, pod.written.pop(key).version)
             yield Document(*key, b"", version, origin, is_deletion=True)
-
-    def _measure(self, pod: PodState, placements: Iterable[DerivedPlacement], now: datetime) -> None:
-        for placement in (derived.placement for derived in placements):
-            for kind, at, seconds in (
-                ("placement", placement.bound_at, placement.placement_seconds),
-                ("start", placement.running_at, placement.start_seconds),
-            ):
-                if at is None or seconds is None or (placement.id, kind) in pod.measured:
-                    continue
-                pod.measured.add((placement.id, kind))
-                if now - at <= MEASURED_WITHIN:
-                    self._waits.append(Wait(kind, placement.cluster, placement.pod.namespace, seconds))
-
-    def take_waits(self) -> list[Wait]:
-        """The waits that have become known since the last call, each once."""
-        waits, self._waits = self._waits, []
-        return waits
 
     def _next_version(self, now: datetime, before: int) -> int:
         """A version greater than any the document ever had; by the clock, since a deleted one is not known here."""
@@ -274,39 +239,3 @@ class OccupancyState:
 
 def _stream(event: Observed) -> tuple[str, str]:
     return observation_kind(event), getattr(event, "scheduler", "")
-
-
-def _learn(pod: PodState, event: PodObserved) -> bool:
-    """Add what was observed of the pod to what is known of it; True when something of it was new."""
-    sighting = sighting_of(event)
-    is_new = sighting is not None and pod.facts.add(sighting)
-    return pod.facts.describe(event.pod.uid, event.description) or is_new
-
-
-def _take_over(pod: PodState, document: StoredPlacement) -> None:
-    """What a document has besides its facts: the pod's description, and which of its waits were measured."""
-    placement = placement_of(document.id, document.source)
-    if isinstance(placement, Rejected):
-        return
-    pod.facts.describe(placement.pod.uid, placement.description)
-    waits = (("placement", placement.placement_seconds), ("start", placement.start_seconds))
-    pod.measured |= {(placement.id, kind) for kind, seconds in waits if seconds is not None}
-
-
-def _holdings(placements: Iterable[DerivedPlacement]) -> list[Holding]:
-    # Without a bind it is what the pod itself says that it holds.
-    return [
-        Holding(derived.placement, derived.bind.started_at if derived.bind else derived.placement.started_at)
-        for derived in placements
-    ]
-
-
-def _observation(event: Observed, digest: str, origin: DocumentOrigin) -> Document:
-    json = source(observation_document(event, digest))
-    # Without a version: an observation never changes, so the index keeps the first document of an id.
-    return Document(OBSERVATIONS.name(event.observed_at), event.id, json, None, origin)
-
-
-def _digest(document: object) -> bytes:
-    """Equal for equal documents: the index may return their fields in another order."""
-    return blake2b(orjson.dumps(document, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()

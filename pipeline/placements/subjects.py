@@ -5,9 +5,11 @@ from typing import Final, NamedTuple, TypeAlias
 
 from pipeline.placements.input_decoder import BoundAttempt, PlacementInput
 from pipeline.placements.observation_dedup import RecentObservations
+from schemas.codec.records import Rejected
 from schemas.events import NodeRegistered, PodObserved, PodRef, SchedulerObserved, WorkloadObserved
+from schemas.placements import PodPlacement
 from summaries.node_history import NodeKey
-from summaries.occupancy import Facts
+from summaries.occupancy import Facts, sighting_of
 
 _MAX_REGISTRATIONS: Final = 8
 """Of one node, each with other devices than the one before. Older ones matter only to pods that held a device through
@@ -88,6 +90,20 @@ class PodState:
     is_written: bool = False
     """Were the documents compared with the facts since the pod was loaded? An earlier run may have been killed between
     two writes."""
+
+    def learn(self, event: PodObserved) -> bool:
+        """Add what was observed of the pod to what is known of it; True when something of it was new."""
+        sighting = sighting_of(event)
+        is_new = sighting is not None and self.facts.add(sighting)
+        return self.facts.describe(event.pod.uid, event.description) or is_new
+
+    def resume(self, stored: PodPlacement | Rejected) -> None:
+        """Take what a document has besides its facts: the pod's description, and which of its waits were measured."""
+        if isinstance(stored, Rejected):
+            return
+        self.facts.describe(stored.pod.uid, stored.description)
+        waits = (("placement", stored.placement_seconds), ("start", stored.start_seconds))
+        self.measured |= {(stored.id, kind) for kind, seconds in waits if seconds is not None}
 
 
 @dataclass(slots=True)

@@ -22,7 +22,7 @@ from pipeline.worker.agent import DecisionsAgent
 from pipeline.worker.metrics import Metrics
 from pipeline.worker.watchdog import Watchdog, lag
 from pipeline.worker.writer import Writer
-from pipeline.worker.writes import WriterPolicy
+from pipeline.worker.writes import writer_policy
 from process.addresses import HostPort
 from process.backoff import Backoff
 from process.health import serving
@@ -112,7 +112,7 @@ class Worker:
         servers, longest_pause = settings.kafka_bootstrap_servers, settings.max_backoff_seconds
         self._topics = topics_sink(servers, metrics.topics, longest_pause)
         self._published = TopicReader(servers, longest_pause)
-        self._writer = Writer(self._topics, self._published, metrics, _policy(settings))
+        self._writer = Writer(self._topics, self._published, metrics, writer_policy(settings))
         self._decisions = DecisionsAgent(
             self._writer,
             metrics,
@@ -248,12 +248,3 @@ class Worker:
 async def _shielded(task: asyncio.Task[None]) -> None:
     """Wait for a task that continues when this waiting is cancelled."""
     await asyncio.shield(task)
-
-
-def _policy(settings: KafkaSettings) -> WriterPolicy:
-    return WriterPolicy(
-        linger_seconds=settings.linger_seconds,
-        queue_bytes=settings.queue_bytes,
-        summary_cache_bytes=settings.summary_cache_bytes,
-        node_pools=settings.node_pools,
-    )

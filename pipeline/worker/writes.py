@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from pipeline.dead_letters.codec import Source
+from pipeline.settings import KafkaSettings
 from pipeline.worker.attempt_records import size_of
 from pipeline.worker.open_attempts import ClosedAttempt, DeviceRecord
 from schemas.events import FindingReported
@@ -74,3 +75,13 @@ class FindingWrite(NamedTuple):
 
 
 QueuedWrite = AttemptWrite | EarlyDevices | RejectedRecord | FindingWrite
+
+
+def writer_policy(settings: KafkaSettings) -> WriterPolicy:
+    """As the settings say."""
+    return WriterPolicy(
+        linger_seconds=settings.linger_seconds,
+        queue_bytes=settings.queue_bytes,
+        summary_cache_bytes=settings.summary_cache_bytes,
+        node_pools=settings.node_pools,
+    )

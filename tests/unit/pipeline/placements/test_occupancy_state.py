@@ -254,7 +254,7 @@ DESCRIPTION = PodDescription(created_at=at(-90), owners=[Owner(kind="Job", name=
 
 
 def waits(state: OccupancyState) -> list[tuple[str, str, float]]:
-    return [(wait.kind, wait.namespace, wait.seconds) for wait in state.take_waits()]
+    return [(wait.kind, wait.namespace, wait.seconds) for wait in state.waits.take()]
 
 
 def test_every_wait_is_measured_once_whatever_is_read_again() -> None:

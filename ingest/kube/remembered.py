@@ -1,0 +1,27 @@
+"""What the reader remembers of objects, bounded."""
+
+from collections import OrderedDict
+from hashlib import blake2b
+from typing import Any, Final
+
+from schemas.codec.records import encode_value
+from schemas.events import Event, NodeRegistered
+
+# Kubernetes supports 150,000 pods in a cluster; what is forgotten is at worst observed once more.
+MAX_REMEMBERED: Final = 200_000
+
+
+def observation_digest(observation: Event) -> bytes:
+    """Without the time of the observation, and of a handshake only its step: HAMi keeps renewing its time."""
+    content = {name: value for name, value in observation.__dict__.items() if name != "observed_at"}
+    if isinstance(observation, NodeRegistered):
+        content["handshake"] = observation.handshake.partition("_")[0].partition(" ")[0]
+    return blake2b(encode_value(content), digest_size=16).digest()
+
+
+def remember(known: OrderedDict[str, Any], key: str, value: Any) -> None:
+    """Set a value as the newest; the oldest goes where there are more than ``MAX_REMEMBERED``."""
+    known.pop(key, None)
+    known[key] = value
+    if len(known) > MAX_REMEMBERED:
+        known.popitem(last=False)
