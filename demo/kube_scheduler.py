@@ -2,7 +2,7 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import httpx
 import yaml
@@ -10,6 +10,8 @@ import yaml
 from demo.api_server import SimulatedApiServer
 
 Pod = dict[str, Any]
+SCHEDULER: Final = "hami-scheduler"
+"""What the webhook writes into pods that name no scheduler and ask for devices."""
 
 
 def read_pod(path: Path) -> Pod:
@@ -48,7 +50,7 @@ class SimulatedKubeScheduler:
 
     def _write(self, pod: Pod, reason: str, note: str) -> None:
         if self._events:
-            self._events.write_event(pod, pod["spec"]["schedulerName"], reason, note)
+            self._events.write_event(pod, pod["spec"].get("schedulerName", SCHEDULER), reason, note)
 
     def bind(self, pod: Pod, node: str) -> str:
         """The error of the bind; empty if the pod was bound."""

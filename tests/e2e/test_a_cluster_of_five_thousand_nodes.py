@@ -62,7 +62,9 @@ def test_each_verdict_is_about_a_device_of_the_state_that_it_names(judged: Stack
         for node, revision, rows in zip(
             *(record.get(name, []) for name in ("nodes", "revision", "rows")), strict=False
         ):
-            named += devices[f"{record['scheduler']}/{node}/state/{record['epoch']}/{revision}"][:rows]
+            named += devices[f"{record['cluster']}/{record['scheduler']}/{node}/state/{record['epoch']}/{revision}"][
+                :rows
+            ]
     assert len(named) == len(set(named)) == VERDICTS
 
 

@@ -69,7 +69,7 @@ def documented_rights(control_plane: ControlPlane, namespace: str, tmp_path: Pat
 def retries(pod: PodRef, count: int, first: int = 0, **fields: Any) -> list[MessageEmitted]:
     """One message each of so many attempts, the latest a moment ago."""
     began = datetime.now(UTC) - timedelta(minutes=20)
-    common = {"scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
+    common = {"cluster": "default", "scheduler": "hami-scheduler", "severity": "Warning", "reason": "FilteringFailed"}
     return [
         MessageEmitted.model_validate(
             common

@@ -228,7 +228,16 @@ def test_devices_and_what_is_in_use_of_them_come_back(columns: ClusterColumns) -
     states = [state for state in states_of(columns) if only_nvidia(state)]
     written = cluster_objects(states)
     assert written.left_out == []
-    assert fields_of(states_of(read_again(written))) == fields_of(states_of(rebuilt(states)))
+    assert in_the_hands_of_one(read_again(written)) == in_the_hands_of_one(rebuilt(states))
+
+
+def in_the_hands_of_one(columns: ClusterColumns) -> list[dict[str, Any]]:
+    """One pod of the file holds what several held: how many instances are not known is then one, and as with several
+    of them nothing more fits on the device."""
+    records = fields_of(states_of(columns))
+    for record in records:
+        record["mig"] = [use | {"unknown": min(use["unknown"], 1)} for use in record["mig"]]
+    return records
 
 
 def test_nodes_without_devices_are_there_and_what_can_not_be_written_is_named() -> None:
