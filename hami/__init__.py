@@ -1,5 +1,6 @@
 """What HAMi writes on Kubernetes objects, read and written in one place for the scheduler and for `ingest`.
 
+    json_values        values of objects, whatever their JSON holds
     annotations        names of annotations, labels and resources
     registration       the devices in a register annotation: JSON, the form up to v2.7, Metax'
     node_registration  all devices of a Node object, of every vendor

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import Any, Final
 
 from hami.handshake import Handshake, allocatable_devices, handshake_of
+from hami.json_values import mapping
 from hami.vendors import Vendor
 
 HANDSHAKE_TOO_OLD: Final = "HandshakeTooOld"
@@ -39,7 +40,7 @@ def vendor_registrations(
     node: Mapping[str, Any], vendors: Sequence[Vendor], zone: tzinfo | None = None
 ) -> list[VendorRegistration]:
     """One per vendor whose devices the node should have. zone: of handshakes without one; None: this machine's."""
-    annotations = _mapping(_mapping(node.get("metadata")).get("annotations"))
+    annotations = mapping(mapping(node.get("metadata")).get("annotations"))
     found = (_registration(vendor, node, annotations, zone) for vendor in vendors if vendor.node.register)
     return [registration for registration in found if registration]
 
@@ -55,10 +56,6 @@ def _registration(
     written_at = handshake.written_at(zone) if handshake else None
     is_present = bool(annotations.get(keys.register))
     return VendorRegistration(vendor.word, keys.register, is_present, handshake, written_at, allocatable)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
 
 
 @dataclass(frozen=True, slots=True)

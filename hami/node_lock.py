@@ -16,6 +16,9 @@ from hami.reason_codes import ReasonCode
 CONTENTION: Final = ReasonCode.NODE_LOCK_CONTENTION.value
 """The end of every error about a lock that another pod holds."""
 
+EXPIRES_AFTER: Final = timedelta(minutes=5)
+"""HAMi takes over an older lock, unless its --node-lock-timeout says another time."""
+
 PodKey = tuple[str, str]
 """(namespace, name)"""
 

@@ -22,6 +22,7 @@ from hami.go_values import (
     parse_json,
 )
 from hami.handshake import allocatable_devices, handshake_of, is_given_up
+from hami.json_values import mapping
 from hami.quantities import whole
 from hami.registration import Device, Malformed, Registration, decode_metax, decode_registration
 from hami.vendors import NVIDIA, Form, Vendor, Vendors, code_of, find_vendor
@@ -76,7 +77,7 @@ def read_node(node: Mapping[str, Any], vendors: Vendors, now: datetime | None = 
     now: the scheduler's local time without a zone; with it, other vendors' devices are left out where HAMi gives them
     up for an unanswered handshake. NVIDIA's rule needs the node's history, so the caller applies it.
     """
-    annotations = _mapping(_mapping(node.get("metadata")).get("annotations"))
+    annotations = mapping(mapping(node.get("metadata")).get("annotations"))
     nvidia = find_vendor(vendors, NVIDIA.word)
     found = [
         (code, _read_vendor(node, annotations, vendor, now))
@@ -121,10 +122,10 @@ def _read_vendor(
 
 def _by_capacity(node: Mapping[str, Any], vendor: Vendor) -> Registration | None:
     """Devices that no annotation lists (Cambricon): one per hundred of the cores resource, with equal memory."""
-    capacity = _mapping(_mapping(node.get("status")).get("capacity"))
+    capacity = mapping(mapping(node.get("status")).get("capacity"))
     cores = whole(capacity.get(vendor.resources.cores)) or 0
     memory = whole(capacity.get(vendor.resources.memory)) or 0
-    name = str(_mapping(node.get("metadata")).get("name", ""))
+    name = str(mapping(node.get("metadata")).get("name", ""))
     count = min(-(-cores // _CORES_BY_CAPACITY), _MAX_BY_CAPACITY)
     if count <= 0:
         return None
@@ -190,7 +191,3 @@ def cordoned_devices(annotations: Mapping[str, Any]) -> frozenset[str]:
     """UUIDs of the devices that `hami.io/device-cordon` takes out of use."""
     listed = annotations.get(CORDONED_DEVICES)
     return frozenset(uuid.strip() for uuid in listed.split(",")) if isinstance(listed, str) else frozenset()
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

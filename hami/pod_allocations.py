@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from hami.allocation import AllocatedDevice, AllocationError, decode_devices
+from hami.json_values import mapping
 from schemas.events import DeviceAllocation
 
 # All vendors' annotations are called so (``hami/vendor_catalog.py``), also those of vendors that we don't know.
@@ -16,7 +17,7 @@ def pod_allocations(pod: Mapping[str, Any]) -> list[DeviceAllocation]:
 
     A pod that is not bound may carry the annotations of a decision that was given up.
     """
-    annotations = _mapping(_mapping(pod.get("metadata")).get("annotations"))
+    annotations = mapping(mapping(pod.get("metadata")).get("annotations"))
     keys = sorted(key for key in annotations if _ALLOCATED.fullmatch(key))
     names = list(_containers(pod)) if keys else []
     found = [row for key in keys for row in _rows(annotations[key], names)]
@@ -54,13 +55,9 @@ def _allocation(device: AllocatedDevice, container: str, *, is_init: bool) -> De
 
 def _containers(pod: Mapping[str, Any]) -> Iterator[tuple[str, bool]]:
     """Name of each container, and whether it is an init container."""
-    spec = _mapping(pod.get("spec"))
+    spec = mapping(pod.get("spec"))
     for key in ("initContainers", "containers"):
         listed = spec.get(key)
         for container in listed if isinstance(listed, list) else ():
-            name = _mapping(container).get("name")
+            name = mapping(container).get("name")
             yield name if isinstance(name, str) else "", key == "initContainers"
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

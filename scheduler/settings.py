@@ -13,6 +13,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
 from hami import durations
+from hami.node_lock import EXPIRES_AFTER
 from kube.lease import LeaseTimings
 from process import variables
 from process.addresses import LOOPBACK, HostPort
@@ -136,7 +137,7 @@ class Settings(EnvironmentSettings):
     device_config_file: Annotated[Path | None, Flag(metavar="FILE")] = None
     """The table of vendors: HAMi's file, or its ConfigMap, in YAML; default: our scheduler/device-config.yaml."""
     # HAMi's default for --node-lock-timeout.
-    node_lock_timeout: Duration = durations.parse("5m")
+    node_lock_timeout: Duration = EXPIRES_AFTER
     """An older node lock is taken over."""
     # HAMi's default for --node-lock-retry-timeout.
     node_lock_retry_timeout: Duration = durations.parse("28s")

@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Final
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from starlette.responses import Response
@@ -19,15 +19,13 @@ from api.index.clusters import CLUSTERS_ALIASES, clusters_found, clusters_query
 from api.index.node_list import NodeRecords, NodesPosition
 from api.index.occupancy_queries import placement_of_hit
 from api.index.schedulers import schedulers_of, schedulers_query
+from hami.node_lock import EXPIRES_AFTER
 from schemas.answers.clusters import Clusters
 from schemas.answers.nodes import NodeListed, Nodes, Schedulers
 from schemas.codec.records import rfc3339
 from schemas.documents.observations import Observed
 from schemas.indices import ATTEMPTS, OBSERVATIONS, OCCUPANCY
 from schemas.placements import PodPlacement
-
-_LOCK_EXPIRES: Final = timedelta(minutes=5)
-"""HAMi takes over a lock that is older."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class ClusterHandlers:
         for hit in answer["hits"]["hits"]:
             placement = placement_of_hit(hit)
             placements[placement.node].append(placement)
-        since = rfc3339(now - _LOCK_EXPIRES)
+        since = rfc3339(now - EXPIRES_AFTER)
         locks = node_list.locks_of(
             await self.index.search(ATTEMPTS.alias, node_list.locks_query(cluster.name, names, since))
         )

@@ -113,12 +113,12 @@ class BatchWriter:
 
     async def _with_reasons(self, inputs: Sequence[_SourcedInput]) -> list[_SourcedInput]:
         """The inputs; binds with the reasons that the pod had waited for, as far as the index has them by now."""
-        binds = [each.item for each in inputs if isinstance(each.item, BoundAttempt) and each.item.bind.bound]
-        searches = [occupancy_queries.refusals_before(bind) for bind in binds if bind.pod.uid]
+        attempts = (each.item for each in inputs if isinstance(each.item, BoundAttempt))
+        binds = [attempt for attempt in attempts if attempt.bind.bound and attempt.pod.uid]
+        searches = [occupancy_queries.refusals_before(bind) for bind in binds]
         answers = await self._index.search(searches) if searches else []
         reasons = {
-            bind.attempt_id: occupancy_queries.reasons_in(hits)
-            for bind, hits in zip((bind for bind in binds if bind.pod.uid), answers, strict=True)
+            bind.attempt_id: occupancy_queries.reasons_in(hits) for bind, hits in zip(binds, answers, strict=True)
         }
         return [_SourcedInput(_waiting_for(each.item, reasons), each.record) for each in inputs]
 

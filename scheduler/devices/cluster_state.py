@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hami.allocation import AllocationError
+from hami.json_values import mapping
 from hami.node_registration import NodeDevices, cordoned_devices
 from hami.registration import Registration
 from hami.vendors import NVIDIA, ONLY_NVIDIA, Vendors, code_of
@@ -53,11 +54,11 @@ class ClusterColumns:
         now: the scheduler's local time without a zone; with it, a node that leaves the handshake open is dropped.
         Under a malformed annotation, what the node registered before still counts; `unregistered_cause` has the cause.
         """
-        metadata = _mapping(node.get("metadata"))
+        metadata = mapping(node.get("metadata"))
         name = str(metadata.get("name", ""))
         self.register(name, self._readings.read(name, node, now))
         # At every change of the node: HAMi overlooks a cordon while the registration is the same.
-        self._apply_cordon(name, _mapping(metadata.get("annotations")))
+        self._apply_cordon(name, mapping(metadata.get("annotations")))
 
     def register(self, name: str, found: NodeDevices | None) -> None:
         """Replace the devices of a node; None unregisters it."""
@@ -173,7 +174,7 @@ class ClusterColumns:
         first seen. A pod without `hami.io/vgpu-node` changes nothing, since its reservation may be newer than this
         observation, and neither does one whose device annotation can't be read.
         """
-        uid = _mapping(pod.get("metadata")).get("uid")
+        uid = mapping(pod.get("metadata")).get("uid")
         if not isinstance(uid, str):
             return
         if has_ended(pod):
@@ -229,7 +230,3 @@ class ClusterColumns:
 
     def delete_quota(self, namespace: str, name: str) -> None:
         self.quotas.delete(namespace, name)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from hami.handshake import allocatable_devices
+from hami.json_values import mapping
 from hami.node_registration import NodeDevices, combine, read_node
 from hami.registration import Malformed
 from hami.vendors import NVIDIA, Vendors, find_vendor
@@ -26,7 +27,7 @@ class NodeReadings:
 
     def read(self, name: str, node: Mapping[str, Any], now: datetime | None) -> NodeDevices | None:
         """The devices of the node that count now; None where none do. Arguments as in `ClusterColumns.apply_node`."""
-        annotations = _mapping(_mapping(node.get("metadata")).get("annotations"))
+        annotations = mapping(mapping(node.get("metadata")).get("annotations"))
         keys, allocatable = self._nvidia.node, allocatable_devices(node, self._nvidia.resources.count)
         last = self._last.get(name, LastLook())
         step = next_step(last, annotations, allocatable, now, keys)
@@ -68,7 +69,3 @@ class NodeReadings:
         self._nvidia_devices.pop(name, None)
         self._last.pop(name, None)
         self._causes.pop(name, None)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -12,6 +12,7 @@ from typing import Any, Final
 from hami import allocation
 from hami.allocation import AllocatedDevice, MigAllocation
 from hami.annotations import ASSIGNED_NODE, MIG_ALLOCATIONS
+from hami.json_values import mapping
 from hami.mig import Placement
 from hami.vendors import NVIDIA, Vendors
 
@@ -55,12 +56,12 @@ class PodUse:
 
 def has_ended(pod: Mapping[str, Any]) -> bool:
     """Whether the pod succeeded or failed: then it holds nothing, although its annotations remain."""
-    return _mapping(pod.get("status")).get("phase") in _ENDED
+    return mapping(pod.get("status")).get("phase") in _ENDED
 
 
 def is_leaving(pod: Mapping[str, Any]) -> bool:
     """Whether the pod is being deleted."""
-    return _mapping(pod.get("metadata")).get("deletionTimestamp") is not None
+    return mapping(pod.get("metadata")).get("deletionTimestamp") is not None
 
 
 def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -> PodUse | None:
@@ -69,8 +70,8 @@ def pod_use(pod: Mapping[str, Any], vendors: Vendors, *, is_first_sight: bool) -
     is_first_sight: the pod was unknown before. HAMi then counts its init containers even if they have ended, until the
     next event about the pod. Raises AllocationError where the device annotation can't be read.
     """
-    metadata = _mapping(pod.get("metadata"))
-    annotations = _mapping(metadata.get("annotations"))
+    metadata = mapping(pod.get("metadata"))
+    annotations = mapping(metadata.get("annotations"))
     node = annotations.get(ASSIGNED_NODE)
     if not isinstance(node, str):
         return None
@@ -152,18 +153,18 @@ def _totals(held: Iterable[AllocatedDevice]) -> tuple[int, int]:
 
 
 def _init_count(pod: Mapping[str, Any]) -> int:
-    listed = _mapping(pod.get("spec")).get("initContainers")
+    listed = mapping(pod.get("spec")).get("initContainers")
     return len(listed) if isinstance(listed, list) else 0
 
 
 def _init_succeeded(pod: Mapping[str, Any]) -> bool:
-    statuses = _mapping(pod.get("status")).get("initContainerStatuses")
+    statuses = mapping(pod.get("status")).get("initContainerStatuses")
     ended = [_exit_code(status) for status in statuses] if isinstance(statuses, list) else []
     return 0 < _init_count(pod) <= len(ended) and all(code == 0 for code in ended)
 
 
 def _exit_code(status: Any) -> Any:
-    return _mapping(_mapping(_mapping(status).get("state")).get("terminated")).get("exitCode")
+    return mapping(mapping(mapping(status).get("state")).get("terminated")).get("exitCode")
 
 
 def _mig_allocations(annotations: Mapping[str, Any]) -> tuple[MigAllocation, ...]:
@@ -177,7 +178,3 @@ def _mig_allocations(annotations: Mapping[str, Any]) -> tuple[MigAllocation, ...
 def _text(annotations: Mapping[str, Any], key: str) -> str:
     value = annotations.get(key, "")
     return value if isinstance(value, str) else ""
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

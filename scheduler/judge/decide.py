@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from hami.annotations import ASSIGNED_NODE
+from hami.json_values import mapping
 from hami.reason_codes import ReasonCode
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.devices.node_columns import TOTAL, USED
@@ -44,7 +45,7 @@ def decide(
     requests = container_requests(pod, columns.vendors)
     if not any(request.asks for request in requests):
         return NotOurs(requests)
-    metadata = _mapping(pod.get("metadata"))
+    metadata = mapping(pod.get("metadata"))
     try:
         constraints = dict(_constraints(columns, metadata, requests, policy))
     except WeightsError as error:
@@ -59,9 +60,7 @@ def _constraints(
     requested = {request.vendor for request in requests if request.asks}
     for vendor in columns.vendors:
         if vendor.word in requested:
-            annotations = read_pod_annotations(
-                _mapping(metadata.get("annotations")), policy.node, policy.device, vendor
-            )
+            annotations = read_pod_annotations(mapping(metadata.get("annotations")), policy.node, policy.device, vendor)
             yield vendor.word, pod_constraints(columns, metadata, annotations, vendor)
 
 
@@ -198,7 +197,3 @@ def _grant(pick: Pick, vendor: str) -> Grant:
     mig = pick.mig
     part = MigSlice(mig.profile.name, mig.placement.start, mig.placement.size) if mig else None
     return Grant(pick.device.uuid, vendor, pick.memory_mib, pick.cores, part)
-
-
-def _mapping(value: Any) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

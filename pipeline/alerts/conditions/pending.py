@@ -45,12 +45,6 @@ class PendingRule(AlertRule):
         return PendingCondition(self)
 
 
-class _PodKey(NamedTuple):
-    cluster: str
-    namespace: str
-    name: str
-
-
 class _Case(NamedTuple):
     """What one alert is about: a workload, or a pod of its own."""
 
@@ -120,7 +114,8 @@ class PendingCondition(RebuiltCondition):
 
     def __init__(self, rule: PendingRule) -> None:
         self._rule, self._for, self._forget = rule, minutes(rule.for_minutes), minutes(rule.forget_minutes)
-        self._pods: dict[_PodKey, _RefusedPod] = {}
+        self._pods: dict[str, _RefusedPod] = {}
+        """By the key of events about the pod."""
 
     @property
     def lookback(self) -> dict[str, timedelta]:
@@ -130,10 +125,10 @@ class PendingCondition(RebuiltCondition):
         if isinstance(event, MessageEmitted):
             self._observe_message(event)
         elif isinstance(event, PodObserved) and (event.node or event.phase in _ENDED):
-            self._pods.pop(_PodKey(event.cluster, event.pod.namespace, event.pod.name), None)
+            self._pods.pop(event.key, None)
 
     def _observe_message(self, message: MessageEmitted) -> None:
-        key = _PodKey(message.cluster, message.pod.namespace, message.pod.name)
+        key = message.key
         refused = self._pods.get(key)
         if refused and refused.pod.uid != message.pod.uid and message.pod.uid:
             refused = None  # Another pod of the same name: its waiting time begins with this message.

@@ -109,7 +109,7 @@ def test_each_try_is_one_attempt_and_is_answered_as_by_the_scheduler_alone(
             now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             annotate(client, f"/api/v1/nodes/{namespace}-a", {LOCK: f"{now},{namespace},owner"})
             # One after the other: a change of a node or pod makes kube-scheduler try others again at once, and tries
-            # closer together than a second can't all be told from its events.
+            # closer together than a second can't all be known from its events.
             pods = f"/api/v1/namespaces/{namespace}/pods"
             create_pods(client, namespace, [a_gpu_pod("waits", NAME, gpumem=DEVICE_MEMORY_MIB)])
             eventually(lambda: len(bind_failures(running, namespace)) > 0, extender.log.read_text)

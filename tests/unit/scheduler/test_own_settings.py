@@ -1,4 +1,4 @@
-"""The scheduler publishes what it was told to do, and its attempts name it."""
+"""The scheduler publishes the settings that it was given, and its attempts name it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
