@@ -15,6 +15,7 @@ from process import logs
 from process.addresses import HostPort, listen_address
 from process.cli import KafkaIfGiven, application, one_line_for, reads
 from process.errors import SettingError
+from process.profiled import profiled
 from process.settings import read
 from process.variables import variable
 
@@ -27,6 +28,7 @@ def main() -> None:
 
 
 @app.command()
+@profiled
 def serve(
     listen: Annotated[
         HostPort | None,

@@ -15,6 +15,7 @@ from process.addresses import HostPort, listen_address
 from process.cli import ClusterName, KafkaIfGiven, MetricsAddress, application, one_line_for, reads, takes
 from process.cluster_name import DEFAULT_CLUSTER
 from process.errors import SettingError
+from process.profiled import profiled
 
 GROUP = "schedulerlog-ingest-raw-logs"
 POOL_LABEL = "kai.scheduler/node-pool"
@@ -31,6 +32,7 @@ def main() -> None:
 
 
 @app.command("hami-log")
+@profiled
 @takes(LogOptions)
 def hami_log(
     asked: LogOptions,
@@ -50,6 +52,7 @@ def hami_log(
 
 
 @app.command("kai-log")
+@profiled
 @takes(LogOptions)
 def kai_log(
     asked: LogOptions,
@@ -69,6 +72,7 @@ def kai_log(
 
 
 @app.command("sniffer")
+@profiled
 @takes(SourceOptions)
 def sniffer(
     source: SourceOptions,
@@ -98,6 +102,7 @@ def sniffer(
 
 
 @app.command("raw-logs")
+@profiled
 def raw_logs(
     kafka: KafkaIfGiven = None,
     cluster_name: ClusterName = DEFAULT_CLUSTER,
@@ -112,6 +117,7 @@ def raw_logs(
 
 
 @app.command("kube-events")
+@profiled
 @takes(ClusterOptions)
 def kube_events(asked: ClusterOptions) -> None:
     """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""

@@ -18,6 +18,7 @@ from pipeline.settings import KafkaSettings, Settings
 from process import logs
 from process.cli import KafkaIfGiven, MetricsAddress, application, fail, one_line_for
 from process.errors import NotProvisionedError, SettingError, UnreachableError
+from process.profiled import profiled
 from process.settings import read
 
 FAUST_MODULES = ("pipeline.worker.faust_app", "pipeline.worker.faust_consumer")
@@ -26,12 +27,12 @@ FAUST_MODULES = ("pipeline.worker.faust_app", "pipeline.worker.faust_consumer")
 app = application(__doc__)
 dead_letters = application("Records that could not be processed, and documents that the index refused.")
 app.add_typer(dead_letters, name="dead-letters")
-app.command()(events)
-app.command()(alerts)
-app.command()(index)
-app.command()(placements)
+app.command()(profiled(events))
+app.command()(profiled(alerts))
+app.command()(profiled(index))
+app.command()(profiled(placements))
 app.command()(check_rules)
-app.command()(alertmanager)
+app.command()(profiled(alertmanager))
 
 
 S = TypeVar("S", bound=KafkaSettings)
@@ -61,6 +62,7 @@ def provision(
 
 
 @app.command()
+@profiled
 def retention(
     every_hours: Annotated[
         float | None, typer.Option(help="Keep running, and repeat after so many hours.", min=0.001)
@@ -116,6 +118,7 @@ def replay(
 
 
 @app.command()
+@profiled
 def worker(
     metrics_address: MetricsAddress = None,
     instance_id: Annotated[

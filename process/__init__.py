@@ -12,6 +12,8 @@
 ``errors``           what ends a command with one line
 ``signals``          work until SIGTERM or SIGINT
 ``health``           /metrics, /healthz and /readyz
+``profiled``           ``--profiling`` for a command that runs for long
+``profiling``          the profiles themselves, imported only with ``--profiling``
 ``read_at_scrape``   metrics whose values other objects hold
 ``logs``             the format of the log, and how often libraries may repeat a complaint
 ``log_once``         log a problem when it changes, not while it lasts

@@ -21,7 +21,6 @@ Beside it:
     observe                changes of the cluster into the columns, events about them
     node_check_task        problems in how nodes register, as time passes
     metrics                every metric by name
-    profiling/             profiles over HTTP, imported only with --profiling
     malloc                 keeps freed memory for the next decision
 
 Put together:

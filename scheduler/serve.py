@@ -13,6 +13,7 @@ from hami.vendors import Vendors
 from kube.resources import Key
 from process.errors import SettingError
 from process.health import serving
+from process.profiled import serving_profiles
 from scheduler import malloc
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery
@@ -77,7 +78,7 @@ async def serve(settings: Settings, vendors: Vendors) -> None:
         contextlib.closing(server.bind(settings.listen)) as listener,
         contextlib.closing(_open_spool(settings)) as spool,
         contextlib.closing(BindJournal(settings.spool, syncs=settings.spool_sync == "always")) as binds,
-        _profiling(settings),
+        serving_profiles(settings.profiling_address if settings.profiling else None, log.info),
         contextlib.ExitStack() as stack,
     ):
         parts = await _assemble(settings, vendors, spool, binds)
@@ -100,25 +101,6 @@ async def serve(settings: Settings, vendors: Vendors) -> None:
             if parts.klog:
                 parts.klog.close()
         log.info("stopped; %d bytes wait in the spool", spool.unsent_bytes)
-
-
-@contextlib.contextmanager
-def _profiling(settings: Settings) -> Iterator[None]:
-    if not settings.profiling:
-        yield
-        return
-    # Imported here: what profiles need (tracemalloc, an HTTP server of its own) is absent where they are off.
-    from scheduler.profiling.server import ProfilingServer
-
-    address = settings.profiling_address
-    try:
-        server = ProfilingServer(*address)
-    except OSError as error:
-        raise SettingError(
-            f"--profiling-address: can't listen on {address}: {error.strerror or error}, give another address"
-        ) from None
-    with contextlib.closing(server):
-        yield
 
 
 async def _end(*tasks: "asyncio.Task[None]") -> None:

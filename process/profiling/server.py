@@ -9,8 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from scheduler.profiling import flame, heap, sampler
-from scheduler.profiling.pprof import Profile, encoded
+from process.profiling import flame, heap, sampler
+from process.profiling.pprof import Profile, encoded
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,6 @@ class ProfilingServer(ThreadingHTTPServer):
         super().__init__((host, port), _Handler)
         self.is_busy = threading.Lock()
         threading.Thread(target=self.serve_forever, name="profiling", daemon=True).start()
-        log.info("profiles are at http://%s/debug/pprof/", self.address)
 
     @property
     def address(self) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-from scheduler.profiling.pprof import Frame, Profile, Sample
+from process.profiling.pprof import Frame, Profile, Sample
 
 PERIOD_NS: Final = 10_000_000
 

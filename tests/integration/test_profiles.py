@@ -1,8 +1,9 @@
-"""Profiles of a running scheduler, opened by Go's own tool."""
+"""Profiles of running processes, opened by Go's own tool: scheduler, worker and API."""
 
 import itertools
 import os
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ import pytest
 from embedded.control_plane import toolchain
 from embedded.download import user_cache
 from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod
+from tests.support.waiting import eventually
 
 pytestmark = pytest.mark.timeout(900)
 """On a new machine the first `go tool pprof` builds itself."""
@@ -28,8 +30,37 @@ def process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SchedulerProce
 
 @pytest.fixture(scope="module")
 def profiles(process: SchedulerProcess) -> str:
-    (line,) = [line for line in process.log.read_text().splitlines() if "profiles are at" in line]
+    return _place(process.log)
+
+
+def _place(log: Path) -> str:
+    (line,) = [line for line in log.read_text().splitlines() if "profiles are at" in line]
     return line.rsplit(" ", 1)[1].rstrip("/")
+
+
+@contextmanager
+def started(log: Path, *command: str) -> Iterator[str]:
+    """Where the command serves its profiles; Kafka and OpenSearch are away, which it waits for."""
+    away = {"SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1", "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:1"}
+    asked = {"SCHEDULERLOG_PROFILING": "true", "SCHEDULERLOG_PROFILING_ADDRESS": "0"}
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *command], env=os.environ | away | asked, stdout=written, stderr=written
+        )
+    try:
+        eventually(lambda: "profiles are at" in log.read_text(), "no profiles are served")
+        yield _place(log)
+    finally:
+        process.terminate()
+        process.wait(timeout=60)
+
+
+@pytest.fixture(scope="module")
+def all_profiles(profiles: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    logs = tmp_path_factory.mktemp("logs")
+    api = started(logs / "api.log", "api", "serve", "--listen", "0")
+    with started(logs / "worker.log", "pipeline", "worker") as worker, api as of_api:
+        yield {"scheduler": profiles, "worker": worker, "api": of_api}
 
 
 @pytest.fixture
@@ -81,10 +112,15 @@ def test_go_opens_a_heap_profile_whose_sum_is_the_process(
     assert httpx.get(f"{profiles}/heap?stop=1").text == "memory is not traced any more\n"
 
 
-def test_a_flame_is_plain_text(process: SchedulerProcess, profiles: str) -> None:
-    answer = httpx.get(f"{profiles}/flame?seconds=0.3", timeout=10)
+@pytest.mark.parametrize("name", ["scheduler", "worker", "api"])
+def test_every_process_is_profiled_while_kafka_and_the_index_are_away(
+    all_profiles: dict[str, str], name: str, top: Callable[[bytes], str]
+) -> None:
+    answer = httpx.get(f"{all_profiles[name]}/flame?seconds=0.3", timeout=30)
     assert answer.headers["content-type"].startswith("text/plain")
     assert " ms of CPU in 0.3 s" in answer.text
+    assert "MainThread" in httpx.get(f"{all_profiles[name]}/threads", timeout=30).text
+    assert "Type: cpu" in top(httpx.get(f"{all_profiles[name]}/profile?seconds=0.3", timeout=30).content)
 
 
 @pytest.mark.parametrize("seconds", ["0", "-1", "abc", "nan", "601", "1e9"])
@@ -106,9 +142,3 @@ def test_everything_that_there_is_stands_on_one_page(profiles: str) -> None:
     assert "MainThread" in httpx.get(f"{profiles}/threads").text
     assert "MainThread" in httpx.get(f"{profiles}/goroutine").text
     assert httpx.get(f"{profiles}/mutex").status_code == 404
-
-
-def test_without_the_flag_there_is_nothing(tmp_path: Path) -> None:
-    with SchedulerProcess(tmp_path, "--no-publish") as quiet:
-        assert "profiles are at" not in quiet.log.read_text()
-        assert httpx.get(f"{quiet.url}/debug/pprof/").status_code == 404

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Final
 
-from scheduler.profiling.pprof import Frame, Profile, Sample
+from process.profiling.pprof import Frame, Profile, Sample
 
 FRAMES: Final = 24
 TYPES: Final = (("inuse_objects", "count"), ("inuse_space", "bytes"))

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from scheduler.profiling.pprof import Frame, Sample
+from process.profiling.pprof import Frame, Sample
 
 LEAST_SHARE: Final = 0.005
 """Branches below are left out."""

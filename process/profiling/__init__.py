@@ -1,6 +1,6 @@
 """Profiles of CPU time and memory under `/debug/pprof/`, for `go tool pprof` and as text.
 
-Imported only with --profiling: nothing on the path of a call depends on it.
+Imported only with --profiling: where it is off, nothing of it is in the process. `process.profiled` is the option.
 
 pprof      pure: samples as a pprof file
 flame      pure: samples as a tree in plain text

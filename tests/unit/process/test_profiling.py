@@ -10,9 +10,9 @@ from urllib.request import urlopen
 
 import pytest
 
-from scheduler.profiling import flame, heap, sampler
-from scheduler.profiling.pprof import Frame, Profile, Sample, encoded
-from scheduler.profiling.server import ProfilingServer
+from process.profiling import flame, heap, sampler
+from process.profiling.pprof import Frame, Profile, Sample, encoded
+from process.profiling.server import ProfilingServer
 
 INNER, OUTER = Frame("inner", "/src/a.py", 7), Frame("outer", "/src/b.py", 9)
 CPU = (("samples", "count"), ("cpu", "nanoseconds"))
