@@ -19,7 +19,6 @@
     vendor_catalog     the other vendors
     go_values          numbers, booleans and JSON as Go reads them
     quantities         Kubernetes quantities
-    durations          durations as Go writes them
 
 Functions from values to values: no client, no clock, no environment.
 """

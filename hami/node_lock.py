@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 from typing import Final
 
-from hami import durations
 from hami.reason_codes import ReasonCode
+from process import durations
 
 CONTENTION: Final = ReasonCode.NODE_LOCK_CONTENTION.value
 """The end of every error about a lock that another pod holds."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hami import durations
+from process import durations
 from process.cli import ClusterName, KafkaIfGiven, MetricsAddress, PodLabels, reads
 from process.cluster_name import DEFAULT_CLUSTER
 

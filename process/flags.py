@@ -1,50 +1,48 @@
-"""Flags of a command from a model of settings: every field is a flag and an environment variable, checked alike.
+"""Flags of a command from models of settings: every field is a flag and an environment variable, checked alike.
 
 The flag is called like the field, unless a ``Flag`` in the field's annotation gives other names; its help is the text
-below the field. A flag comes before the variable, the variable before the default.
+below the field. A flag comes before the variable, the variable before the default. A secret has no flag, because
+everyone on the machine can read a command line: its flag names a file that holds it.
 """
 
 import functools
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
 
 from process.cli import one_line_for
 from process.errors import SettingError
-from process.settings import EnvironmentSettings, read
+from process.secret_files import SUFFIX, is_secret, read_secret
+from process.settings import EnvironmentSettings, Flag, read, variable_of
+
+__all__ = ["Flag", "flag_of", "shown", "takes_settings"]
+
+Model = type[EnvironmentSettings]
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """How a field is written on the command line, where its own name is not enough."""
-
-    names: tuple[str, ...] = ()
-    """With dashes; messages use the first one."""
-    metavar: str = "TEXT"
-    text: Callable[[Any], str] = str
-    """How the default is shown."""
-
-
-def takes_settings(model: type[EnvironmentSettings]) -> Callable[[Callable[[Any], None]], Callable[..., None]]:
-    """A decorator for a command whose one parameter is an instance of ``model``.
+def takes_settings(*models: Model) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A decorator for a command whose first parameters are an instance of each of ``models``; its other parameters stay
+    options of their own.
 
     A wrong value is one line that begins with the flag, or with the variable where the value came from there.
     """
 
-    def decorate(command: Callable[[Any], None]) -> Callable[..., None]:
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[len(models) :]
+
         @functools.wraps(command)
         def call(**given: Any) -> None:
-            # Only what was given: an error in another field names its variable, which is where that value came from.
-            flags = {name: flag_of(model, name) for name, value in given.items() if value is not None}
             with one_line_for(SettingError):
-                settings = read(model, flags, **given)
-            command(settings)
+                settings = [_read(model, given) for model in models]
+            command(*settings, **{parameter.name: given[parameter.name] for parameter in own})
 
-        parameters = [_parameter(name, field) for name, field in model.model_fields.items()]
+        flags = [_parameter(model, name, field) for model in models for name, field in model.model_fields.items()]
+        parameters = [*flags, *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own)]
         # typer reads parameters from the signature, and their types from the annotations: both have to be replaced.
         call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -53,50 +51,78 @@ def takes_settings(model: type[EnvironmentSettings]) -> Callable[[Callable[[Any]
     return decorate
 
 
-def flag_of(model: type[EnvironmentSettings], name: str) -> str:
+def flag_of(model: Model, name: str) -> str:
     """The field's flag, as messages name it."""
-    return next(iter(_declared(model.model_fields[name]).names), f"--{name.replace('_', '-')}")
+    return next(iter(_names(model.model_fields[name])), f"--{_dashed(model, name)}")
+
+
+def declared(field: FieldInfo) -> Flag:
+    """How the field is written on the command line."""
+    # The last one: a field may add to what its type says.
+    return next((found for found in reversed(field.metadata) if isinstance(found, Flag)), Flag())
 
 
 def shown(settings: EnvironmentSettings) -> dict[str, str]:
-    """Every setting that has a value, by its flag without dashes, as the command line writes it."""
+    """Every setting that has a value and is no secret, by its flag without dashes, as the command line writes it."""
     model = type(settings)
-    given = ((name, getattr(settings, name)) for name in model.model_fields)
-    return {flag_of(model, name).lstrip("-"): _text(model, name, value) for name, value in given if value is not None}
+    given = {name: getattr(settings, name) for name, field in model.model_fields.items() if not is_secret(field)}
+    return {flag_of(model, name).lstrip("-"): _text(model, name, v) for name, v in given.items() if v is not None}
 
 
-def _text(model: type[EnvironmentSettings], name: str, value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else _declared(model.model_fields[name]).text(value)
+def _read(model: Model, given: Mapping[str, Any]) -> EnvironmentSettings:
+    """Raises ``SettingError``."""
+    values: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        value = given[name]
+        if value is not None:
+            values[name] = read_secret(Path(value), flag_of(model, name)) if is_secret(field) else value
+    # Only what was given: an error in another field names its variable, which is where that value came from.
+    return read(model, {name: flag_of(model, name) for name in values}, **values)
 
 
-def _declared(field: FieldInfo) -> Flag:
-    return next((found for found in field.metadata if isinstance(found, Flag)), Flag())
+def _text(model: Model, name: str, value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else declared(model.model_fields[name]).text(value)
 
 
-def _parameter(name: str, field: FieldInfo) -> inspect.Parameter:
-    flag, is_switch = _declared(field), field.annotation is bool
+def _dashed(model: Model, name: str) -> str:
+    return name.replace("_", "-") + ("-file" if is_secret(model.model_fields[name]) else "")
+
+
+def _names(field: FieldInfo) -> tuple[str, ...]:
+    return declared(field).names
+
+
+def _parameter(model: Model, name: str, field: FieldInfo) -> inspect.Parameter:
+    is_switch, secret = field.annotation is bool, is_secret(field)
     option = typer.Option(
-        *_names(flag, is_switch=is_switch),
-        help=_help(field),
-        metavar=None if is_switch else flag.metavar,
+        *_options(field, f"--{_dashed(model, name)}", is_switch=is_switch),
+        help=_help(model, name, field),
+        metavar=None if is_switch else "FILE" if secret else declared(field).metavar,
     )
     # The model reads the text, and knows the default: None means that the flag is not given.
     kind: Any = bool | None if is_switch else str | None
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Annotated[kind, option])
 
 
-def _names(flag: Flag, *, is_switch: bool) -> tuple[str, ...]:
-    # Of a name that is given too: an argument must be able to switch off what the environment switches on.
-    if not is_switch or not flag.names:
-        return flag.names
-    *others, last = flag.names
-    return (*others, f"{last}/--no-{last.lstrip('-')}")
+def _options(field: FieldInfo, flag: str, *, is_switch: bool) -> tuple[str, ...]:
+    # Of a switch that has a name too: an argument must be able to switch off what the environment switches on.
+    *others, last = _names(field) or (flag,)
+    return (*others, f"{last}/--no-{last.lstrip('-')}" if is_switch else last)
 
 
-def _help(field: FieldInfo) -> str:
+def _help(model: Model, name: str, field: FieldInfo) -> str:
     about = " ".join((field.description or "").split())
+    variable = variable_of(model, name) + (SUFFIX if is_secret(field) else "")
+    # Written here and not by typer, which would read the variable itself: the model does.
+    return f"{about}  [env var: {variable}]{_default(field)}"
+
+
+def _default(field: FieldInfo) -> str:
+    default = field.default
     if field.annotation is bool:
-        return f"{about}  [default: on]" if field.default else about
-    if field.default in (None, "", ()):
-        return about
-    return f"{about}  [default: {_declared(field).text(field.default)}]"
+        return "  [default: on]" if default else ""
+    if default is PydanticUndefined and field.default_factory is None:
+        return "  [required]"
+    if default in (None, "", (), PydanticUndefined):
+        return ""
+    return f"  [default: {declared(field).text(default)}]"

@@ -1,24 +1,30 @@
-"""Settings from the environment: every field of a model is read from ``SCHEDULERLOG_`` and its name in capitals.
+"""Settings from the environment: every field of a model is read from ``SCHEDULERLOG_`` and its name in capitals; a
+secret also from the file that ``…_FILE`` names. ``process.flags`` makes flags of the same fields.
 
 No field is called ``…_port``, ``…_service_host`` or ``…_service_port``: Kubernetes puts variables of such names into
 every pod, for each Service of the namespace (``SCHEDULERLOG_API_PORT=tcp://10.0.0.11:9090``).
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
 from types import MappingProxyType
 from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, ValidationError
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
-from process import addresses
+from process import addresses, durations, sizes
 from process.addresses import HostPort
 from process.cluster_name import cluster_name
 from process.errors import SettingError
 from process.pod_labels import label_names
+from process.secret_files import SecretFiles
 from process.variables import PREFIX
 
 S = TypeVar("S", bound=BaseSettings)
+_NUMBER: Final = re.compile(r"\d{1,9}(\.\d{1,9})?", re.ASCII)
 NO_FLAGS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
@@ -30,8 +36,34 @@ def _listen_address(value: object) -> object:
     return addresses.listen_address(value) if isinstance(value, str) else value
 
 
+def _duration(value: object) -> object:
+    """A duration, or a number of seconds: of a text, as flags and variables are; other values as they are."""
+    if not isinstance(value, str):
+        return value
+    return timedelta(seconds=float(value)) if _NUMBER.fullmatch(value) else durations.parse(value)
+
+
+def _size(value: object) -> object:
+    return sizes.parse(value) if isinstance(value, str) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Flag:
+    """How a field is written on the command line, where its own name is not enough."""
+
+    names: tuple[str, ...] = ()
+    """With dashes; messages use the first one."""
+    metavar: str = "TEXT"
+    text: Callable[[Any], str] = str
+    """How a value is shown."""
+
+
 BootstrapServers = Annotated[str, AfterValidator(addresses.bootstrap_servers)]
 """``HOST:PORT[,HOST:PORT…]`` of any of Kafka's brokers."""
+Duration = Annotated[timedelta, BeforeValidator(_duration), Flag(metavar="DURATION", text=durations.format_go)]
+"""``10s``, ``5m``, ``1h30m``; a bare number means seconds."""
+Size = Annotated[int, BeforeValidator(_size), Flag(metavar="SIZE", text=sizes.format_size)]
+"""``64Mi``, ``4Gi``; a bare number means bytes."""
 # Without NoDecode the environment's text would have to be JSON, as for every tuple.
 ListenAddress = Annotated[HostPort, NoDecode, BeforeValidator(_listen_address)]
 """``HOST:PORT`` to listen on, or a port of loopback."""
@@ -55,7 +87,21 @@ class EnvironmentSettings(BaseSettings):
         # The value may be a URL with a password.
         hide_input_in_errors=True,
         populate_by_name=True,
+        # A manifest or a compose file that passes an empty variable on means the default.
+        env_ignore_empty=True,
     )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the base class passes it by its name
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - as above
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """What is given comes before variables, variables before the files that variables name."""
+        return init_settings, env_settings, SecretFiles(settings_cls, settings_cls.model_config.get("env_prefix") or "")
 
 
 def read(model: type[S], flags: Mapping[str, str] = NO_FLAGS, /, **given: Any) -> S:

@@ -12,10 +12,9 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 from pydantic_settings import SettingsConfigDict
 
-from hami import durations
 from hami.node_lock import EXPIRES_AFTER
 from kube.lease import LeaseTimings
-from process import variables
+from process import durations, variables
 from process.addresses import LOOPBACK, HostPort
 from process.cluster_name import DEFAULT_CLUSTER
 from process.flags import Flag

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from hami import durations
 from hami.annotations import NODE_LOCK
 from kube.errors import KubeApiError, missing
+from process import durations
 from scheduler.bind.bind_request import BindRequest
 from scheduler.bind.binder import Binder, LockPolicy
 from tests.conformance.difference import Case, Difference

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from hami import durations
+from process import durations
 
 
 @pytest.mark.parametrize(
