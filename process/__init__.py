@@ -1,25 +1,5 @@
 """What every process needs, whatever its task. Imports nothing else of this project.
 
-``cli``                    command lines with plain help; one line on stderr for what the caller can mend
-``addresses``              HOST:PORT, lists of brokers, URLs: read in one way, shown without passwords
-``cluster_name``           the name of the Kubernetes cluster, checked
-``pod_labels``             names of pods' labels in a setting
-``settings``               settings from the environment, for models of pydantic
-``version``                the version of this program
-``variables``              names of environment variables that several processes read
-``flags``                  flags of a command from a model of settings
-``errors``                 what ends a command with one line
-``signals``                work until SIGTERM or SIGINT
-``health``                 /metrics, /healthz and /readyz
-``profiled``               ``--profiling`` for a command that runs for long
-``profiling``              the profiles themselves, imported only with ``--profiling``
-``read_at_scrape``         metrics whose values other objects hold
-``logs``                   the format of the log, and how often libraries may repeat a complaint
-``log_once``               log a problem when it changes, not while it lasts
-``backoff``                pauses between tries, and waiting for a store that is down
-``scratch``                a folder of the process, while it runs
-``bounded_cache``          a mapping that drops its oldest entries
-=========================  ===============================================================================
 =======
 =========================  ===============================================================================
 ``cli``                    command lines with plain help; one line on stderr for what the caller can mend
@@ -39,6 +19,8 @@
 ``errors``                 what ends a command with one line
 ``signals``                work until SIGTERM or SIGINT
 ``health``                 /metrics, /healthz and /readyz
+``profiled``               ``--profiling`` for a command that runs for long
+``profiling``              the profiles themselves, imported only with ``--profiling``
 ``read_at_scrape``         metrics whose values other objects hold
 ``logs``                   the format of the log, and how often libraries may repeat a complaint
 ``log_once``               log a problem when it changes, not while it lasts
