@@ -24,6 +24,18 @@ CONTROLLERS: Final = (
     "pod-garbage-collector-controller", "ttl-after-finished-controller", "endpointslice-controller",
 )  # fmt: skip
 
+# Who asked for what, of service accounts outside of kube-system, where the controllers' are: what they ask for is much.
+AUDIT_POLICY: Final = {
+    "apiVersion": "audit.k8s.io/v1",
+    "kind": "Policy",
+    "omitStages": ["RequestReceived"],
+    "rules": [
+        {"level": "None", "userGroups": ["system:serviceaccounts:kube-system"]},
+        {"level": "Metadata", "userGroups": ["system:serviceaccounts"]},
+        {"level": "None"},
+    ],
+}
+
 
 class Program(Server):
     """One of the programs in the executable."""
@@ -85,6 +97,18 @@ class ApiServer(Program):
     def url(self) -> str:
         return f"https://127.0.0.1:{self.port}"
 
+    @property
+    def audit_log(self) -> Path:
+        """A line of JSON for each request of a service account outside of kube-system."""
+        return self.home / "audit.log"
+
+    def prepare(self) -> None:
+        self._audit_policy.write_text(json.dumps(AUDIT_POLICY), encoding="utf-8")
+
+    @property
+    def _audit_policy(self) -> Path:
+        return self.home / "audit-policy.json"
+
     def command(self) -> list[str]:
         files = self._credentials
         return self.run(
@@ -101,6 +125,9 @@ class ApiServer(Program):
             # It would taint every node, because no kubelet reports them as ready.
             "--disable-admission-plugins=TaintNodesByCondition",
             "--profiling=false",
+            f"--audit-policy-file={self._audit_policy}", f"--audit-log-path={self.audit_log}",
+            # Every line is in the file when the request is answered.
+            "--audit-log-mode=blocking-strict",
         )  # fmt: skip
 
     def is_answering(self) -> bool:
@@ -142,7 +169,9 @@ class ControllerManager(Program):
         files = self._credentials
         return self.run(
             "kube-controller-manager", f"--kubeconfig={files.kubeconfig('controller-manager')}",
-            f"--controllers={','.join(CONTROLLERS)}", "--use-service-account-credentials=false",
+            f"--controllers={','.join(CONTROLLERS)}",
+            # Its own role is for starting alone: without these accounts it may create neither a pod nor a ReplicaSet.
+            "--use-service-account-credentials=true",
             f"--service-account-private-key-file={files.service_account_key}", f"--root-ca-file={files.ca}",
             "--bind-address=127.0.0.1", f"--secure-port={self.port}", f"--cert-dir={self.home}",
             # One replica needs no election; at the default of 20 requests a second, tests with many objects would wait

@@ -19,12 +19,28 @@ RULES = [
     for path in sorted(Path("pipeline/alerts").glob("*.yaml"))
     for rule in yaml.safe_load(path.read_text())["rules"]
 ]
+PROMETHEUS = yaml.safe_load(Path("deploy/kustomize/components/prometheus/rules.yaml").read_text())["spec"]["groups"]
+ALERTS = {str(rule["alert"]): rule for group in PROMETHEUS for rule in group["rules"] if "alert" in rule}
 _SECTION = re.compile(r"^### (\w+)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
+_METRIC = re.compile(r"schedulerlog_\w+")
 SECTIONS = dict(_SECTION.findall(PAGE.partition("## When an alert fires")[2]))
 
 
 def test_every_shipped_alert_has_its_section_and_no_other_has() -> None:
-    assert sorted(SECTIONS) == sorted(RULES)
+    assert sorted(SECTIONS) == sorted({*RULES, *ALERTS})
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_of_prometheus_links_to_its_section(name: str) -> None:
+    assert ALERTS[name]["annotations"]["runbook_url"].endswith(f"/docs/operations.md#{name.lower()}")
+
+
+@pytest.mark.parametrize("name", ALERTS)
+def test_an_alert_of_prometheus_asks_for_metrics_that_there_are(name: str) -> None:
+    known = set(re.findall(r"^\| `(\w+)`", Path("docs/metrics.md").read_text(), re.MULTILINE))
+    asked = {re.sub("_seconds_(bucket|count|sum)$", "_seconds", word) for word in _METRIC.findall(ALERTS[name]["expr"])}
+    assert asked
+    assert asked <= known
 
 
 @pytest.mark.parametrize("name", SECTIONS)

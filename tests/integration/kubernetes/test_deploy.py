@@ -1,0 +1,148 @@
+"""deploy/kustomize on a real API server that enforces Pod Security `restricted`: every overlay and every component."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from embedded.control_plane import ControlPlane
+from tests.support.control_plane.deployed import (
+    KUSTOMIZE,
+    NAMESPACE,
+    OVERLAYS,
+    apply,
+    built,
+    combined,
+    define_others_kinds,
+    of_kind,
+    pod_templates,
+)
+from tests.support.control_plane.objects import Json, created_nodes
+from tests.support.waiting import eventually
+
+OPTIONAL = (
+    "raw-logs", "alertmanager", "events", "high-availability", "tls", "cert-manager", "networkpolicy", "prometheus",
+    "keda",
+)  # fmt: skip
+"""Components that go with every overlay; in the order of docs/deploy.md."""
+
+
+@pytest.fixture(scope="module")
+def cluster(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    """The control plane with a node on which pods run, with the kinds of other projects, and empty at the end."""
+    define_others_kinds(control_plane)
+    control_plane.kubectl("create", "namespace", "kai-scheduler")
+    control_plane.start_scheduler({})
+    with created_nodes(control_plane, [{"metadata": {"name": "deploy-node"}}]):
+        yield control_plane
+        everything = "clusterroles,clusterrolebindings,roles,rolebindings"
+        control_plane.kubectl("delete", everything, "-A", "-l", "app.kubernetes.io/part-of=schedulerlog")
+        control_plane.kubectl("delete", "pods", "-n", NAMESPACE, "--all", "--force", "--grace-period=0")
+        control_plane.kubectl("delete", "namespace", NAMESPACE, "kai-scheduler", "--wait=false")
+
+
+def pods_of(cluster: ControlPlane, labels: str = "app.kubernetes.io/part-of=schedulerlog") -> list[Json]:
+    with cluster.client() as client:
+        answer = client.get(f"/api/v1/namespaces/{NAMESPACE}/pods", params={"labelSelector": labels})
+    items: list[Json] = answer.json()["items"]
+    return items
+
+
+def components_running(cluster: ControlPlane) -> set[str]:
+    """Of which processes a pod runs, or has run to its end; one with a volume claim, for which there is no disk here,
+    need only be created."""
+    return {
+        pod["metadata"]["labels"]["app.kubernetes.io/component"]
+        for pod in pods_of(cluster)
+        if pod["status"]["phase"] != "Pending"
+        or any("persistentVolumeClaim" in volume for volume in pod["spec"]["volumes"])
+    }
+
+
+def admitted(cluster: ControlPlane, spec: Json) -> str:
+    """Why a pod of this template would be refused; empty for one that the API server takes."""
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "tried"}, "spec": spec}
+    with cluster.client() as client:
+        query = {"dryRun": "All", "fieldValidation": "Strict"}
+        answer = client.post(f"/api/v1/namespaces/{NAMESPACE}/pods", json=pod, params=query)
+    return "" if answer.is_success else str(answer.json()["message"])
+
+
+def installed(cluster: ControlPlane, folder: Path) -> list[Json]:
+    objects = built(cluster, folder)
+    # As docs/deploy.md has it: a Job can't be changed.
+    with cluster.client() as client:
+        job = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/schedulerlog-provision"
+        client.delete(job, params={"propagationPolicy": "Background"})
+    apply(cluster, objects)
+    return objects
+
+
+@pytest.mark.parametrize("overlay", OVERLAYS)
+def test_an_overlay_is_taken_and_its_pods_are_admitted_under_restricted(cluster: ControlPlane, overlay: str) -> None:
+    templates = dict(pod_templates(installed(cluster, KUSTOMIZE / "overlays" / overlay)))
+    assert len(templates) >= 8
+    assert {name: why for name, spec in templates.items() if (why := admitted(cluster, spec))} == {}
+
+
+def test_all_components_together_are_taken_and_every_pod_runs(cluster: ControlPlane, tmp_path: Path) -> None:
+    names = [name for name in OPTIONAL if name != "events"]
+    objects = installed(cluster, combined(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
+    assert {name: why for name, spec in pod_templates(objects) if (why := admitted(cluster, spec))} == {}
+    wanted = {
+        "worker", "index", "placements", "alerts", "api", "provision", "raw-logs", "alertmanager", "events",
+        "kube-events", "scheduler",
+    }  # fmt: skip
+    eventually(lambda: components_running(cluster) >= wanted, lambda: f"{wanted - components_running(cluster)}")
+
+
+@pytest.mark.parametrize("component", OPTIONAL)
+def test_each_component_alone_can_be_added(cluster: ControlPlane, component: str, tmp_path: Path) -> None:
+    alone = built(cluster, combined(tmp_path / "one", KUSTOMIZE / "base", [component]))
+    assert alone != built(cluster, KUSTOMIZE / "base")
+    apply(cluster, [found for found in alone if found["kind"] != "Job"], "--dry-run=server", "--force-conflicts")
+
+
+def test_a_pod_with_one_restriction_less_is_refused(cluster: ControlPlane) -> None:
+    (spec,) = [spec for name, spec in pod_templates(built(cluster, KUSTOMIZE / "base")) if name.endswith("-worker")]
+    assert not admitted(cluster, spec)
+    del spec["securityContext"]["seccompProfile"]
+    assert 'violates PodSecurity "restricted:latest"' in admitted(cluster, spec)
+
+
+def test_every_pod_keeps_the_rules_that_restricted_does_not_ask_for(cluster: ControlPlane, tmp_path: Path) -> None:
+    names = [name for name in OPTIONAL if name != "events"]
+    for name, spec in pod_templates(
+        built(cluster, combined(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", names))
+    ):
+        assert spec["enableServiceLinks"] is False, name
+        assert spec["securityContext"]["runAsUser"] == 10001, name
+        for container in spec["containers"]:
+            assert container["securityContext"]["readOnlyRootFilesystem"], name
+            assert container["resources"]["requests"].keys() == {"cpu", "memory"}, name
+            assert "memory" in container["resources"]["limits"], name
+
+
+def test_only_processes_with_rights_get_a_token(cluster: ControlPlane, tmp_path: Path) -> None:
+    everything = combined(tmp_path / "all", KUSTOMIZE / "overlays/scheduler", ["raw-logs", "alertmanager", "hami-log"])
+    objects = built(cluster, everything)
+    bindings = of_kind(objects, "ClusterRoleBinding", "RoleBinding")
+    bound = {subject["name"] for binding in bindings for subject in binding["subjects"]}
+    given = {spec["serviceAccountName"]: spec["automountServiceAccountToken"] for _, spec in pod_templates(objects)}
+    assert {account for account, has_token in given.items() if has_token} == bound
+    # Also of a pod that somebody else starts under the account.
+    assert all(found["automountServiceAccountToken"] is False for found in of_kind(objects, "ServiceAccount"))
+
+
+def test_a_changed_setting_starts_all_processes_again(cluster: ControlPlane, tmp_path: Path) -> None:
+    def settings_of(folder: Path) -> dict[str, str]:
+        return {
+            name: spec["containers"][0]["envFrom"][0]["configMapRef"]["name"]
+            for name, spec in pod_templates(built(cluster, folder))
+        }
+
+    before = settings_of(KUSTOMIZE / "overlays/observe")
+    after = settings_of(KUSTOMIZE / "overlays/production")
+    assert before.keys() == after.keys()
+    assert len(set(before.values())) == len(set(after.values())) == 1
+    assert set(before.values()) != set(after.values())

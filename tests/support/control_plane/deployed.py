@@ -1,0 +1,97 @@
+"""What deploy/kustomize makes: built by the kustomize inside kubectl, applied to the control plane as it stands."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+
+from embedded.control_plane import ControlPlane
+from tests.support.control_plane.objects import Json
+
+KUSTOMIZE: Final = Path(__file__).parents[3] / "deploy" / "kustomize"
+NAMESPACE: Final = "schedulerlog"
+OVERLAYS: Final = tuple(sorted(path.name for path in (KUSTOMIZE / "overlays").iterdir()))
+
+# Kinds of other projects that components use. Their definitions here take every content: that the API server of a
+# cluster with the real ones accepts it is not shown.
+OTHERS_KINDS: Final = {
+    "cert-manager.io/v1": ("Certificate", "Issuer"),
+    "kafka.strimzi.io/v1": ("Kafka", "KafkaNodePool", "KafkaTopic", "KafkaUser"),
+    "keda.sh/v1alpha1": ("ScaledObject",),
+    "monitoring.coreos.com/v1": ("PrometheusRule", "ServiceMonitor"),
+}
+
+
+def built(cluster: ControlPlane, folder: Path) -> list[Json]:
+    """The objects of a kustomization."""
+    text = cluster.kubectl("kustomize", str(folder))
+    return [found for found in yaml.load_all(text, yaml.CSafeLoader) if found]
+
+
+def combined(folder: Path, resource: Path, components: Iterable[str]) -> Path:
+    """A kustomization in the new ``folder`` with these components on top of another one."""
+    folder.mkdir(parents=True)
+
+    def relative(path: Path) -> str:
+        return os.path.relpath(path, folder)
+
+    document = {
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+        "resources": [relative(resource)],
+        "components": [relative(KUSTOMIZE / "components" / name) for name in components],
+    }
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(document))
+    return folder
+
+
+def apply(cluster: ControlPlane, objects: Sequence[Json], *flags: str) -> None:
+    """As ``kubectl apply -k`` does on the server's side; a field that the API server does not know is an error."""
+    text = json.dumps({"apiVersion": "v1", "kind": "List", "items": list(objects)})
+    cluster.kubectl("apply", "--server-side", "--validate=strict", *flags, "-f", "-", stdin=text)
+
+
+def define_others_kinds(cluster: ControlPlane) -> None:
+    """CustomResourceDefinitions for the kinds of other projects."""
+    apply(cluster, [_definition(version, kind) for version, kinds in OTHERS_KINDS.items() for kind in kinds])
+    names = [
+        _plural(kind) + "." + version.partition("/")[0] for version, kinds in OTHERS_KINDS.items() for kind in kinds
+    ]
+    cluster.kubectl("wait", "--for=condition=Established", *(f"crd/{name}" for name in names), "--timeout=60s")
+
+
+def _definition(api_version: str, kind: str) -> Json:
+    group, _, version = api_version.partition("/")
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+    names = {"kind": kind, "plural": _plural(kind), "singular": kind.lower()}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{_plural(kind)}.{group}"},
+        "spec": {"group": group, "names": names, "scope": "Namespaced", "versions": [served]},
+    }
+
+
+def _plural(kind: str) -> str:
+    return f"{kind.lower()}s"
+
+
+def pod_templates(objects: Iterable[Json]) -> Iterator[tuple[str, Json]]:
+    """Kind and name of each workload, and the template of its pods."""
+    for found in objects:
+        spec: Any = found.get("spec") or {}
+        template = spec.get("jobTemplate", {}).get("spec", spec).get("template")
+        if template and "spec" in template:
+            claims = [claim["metadata"]["name"] for claim in spec.get("volumeClaimTemplates", ())]
+            # As the controller adds them.
+            volumes = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims]
+            pod = template["spec"]
+            yield f"{found['kind']}/{found['metadata']['name']}", pod | {"volumes": [*pod["volumes"], *volumes]}
+
+
+def of_kind(objects: Iterable[Json], *kinds: str) -> list[Json]:
+    return [found for found in objects if found["kind"] in kinds]
