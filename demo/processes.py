@@ -115,7 +115,8 @@ class Processes:
         )
 
     def _spawn(self, name: str, arguments: tuple[str, ...], environment: dict[str, str]) -> Child:
-        command = [sys.executable, "-m", *arguments]
+        # Installed, a service cannot be started by the name of its package, which only this command finds.
+        command = [sys.executable, "-m", "schedulerlog", *arguments]
         return spawn(command, self.log(name), self._environment | environment, self._parent_watch)
 
     def _error(self, name: str) -> ServiceError:

@@ -22,6 +22,9 @@ logging.
 ``metrics``       the same for Prometheus
 ``options``       the options that the commands share
 ``run_command``   a command that reads a log
-``commands``      the other commands
+``publishing``    publishes what a log holds to Kafka
+``from_cluster``  a pod's log and the nodes, of the API server
+``commands``      the commands that read logs
+``services``      the commands that run until they are stopped
 ``errors``        what ends a command with one line
 """

@@ -1,6 +1,7 @@
 """``python -m ingest NAME LOG…`` reads what a scheduler prints, into Kafka or, with ``--explain POD``, for a person.
 
-Readers and clients take seconds to import: a command imports ``ingest.commands`` when it is called, ``--help`` never.
+Readers and clients take long to import: a command imports ``ingest.commands``, or ``ingest.services`` with the clients,
+when it is called, ``--help`` neither.
 """
 
 from pathlib import Path
@@ -89,15 +90,17 @@ def sniffer(
     ] = UNNAMED_NAMESPACE,
 ) -> None:
     """scheduler-sniffer's JSON lines, or what its scheduler sends over gRPC: pods and nodes as they change."""
-    from ingest import commands
-
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
         # Both would interleave two sources in one reader, neither would read nothing.
         if bool(source.logs) == bool(listen):
             raise MistakeError("give the sniffer's log, or --listen HOST:PORT")
         if listen:
-            commands.serve_sniffer(listen, source, namespace)
+            from ingest import services
+
+            services.serve_sniffer(listen, source, namespace)
         else:
+            from ingest import commands
+
             commands.read_sniffer_log(source, namespace)
 
 
@@ -110,10 +113,10 @@ def raw_logs(
     metrics_address: MetricsAddress = None,
 ) -> None:
     """HAMi's and KAI's logs as shippers write them to the topic schedulerlog.raw-logs."""
-    from ingest import commands
+    from ingest import services
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.read_raw_logs(kafka, cluster_name, group, metrics_address)
+        services.read_raw_logs(kafka, cluster_name, group, metrics_address)
 
 
 @app.command("kube-events")
@@ -121,10 +124,10 @@ def raw_logs(
 @takes(ClusterOptions)
 def kube_events(asked: ClusterOptions) -> None:
     """Pods, nodes and events of a Kubernetes cluster, of any scheduler there."""
-    from ingest import commands
+    from ingest import services
 
     with one_line_for(*MISTAKES), one_line_for(KafkaUnavailableError, status=1):
-        commands.watch_cluster(asked)
+        services.watch_cluster(asked)
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
 """Moves lines from a source through a reader to a sink, and saves a checkpoint of what the sink has taken."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Final
 
 from ingest.checkpoint import Checkpoint, CheckpointState
 from ingest.lines.blocks import Lines
-from ingest.metrics import Metrics
-from ingest.protocol import LogReader, Sink
+from ingest.protocol import Counts, LogReader, Sink
 from ingest.sources.follow import Reached
 from schemas.events import Event
 
@@ -33,10 +32,10 @@ async def run(
     source: AsyncIterator[LinesRead],
     reader: LogReader,
     sink: Sink,
-    metrics: Metrics,
+    note: Callable[[Counts], None] = lambda _: None,
     checkpoint: Checkpoint | None = None,
 ) -> None:
-    """Read to the end of the source.
+    """Read to the end of the source; ``note`` is given the reader's counts now and then.
 
     Without a checkpoint the end of the source is the end of the log: attempts that are still open are sent. With one
     they are saved, and continue in the next run.
@@ -48,7 +47,7 @@ async def run(
         await _send(sink, reader, read.lines)
         # A sink that never waits would keep the event loop from handling SIGINT.
         await asyncio.sleep(0)
-        metrics.note(reader.counts)
+        note(reader.counts)
         latest = read
         if checkpoint and (begun := loop.time()) >= save_at:
             checkpoint.save(CheckpointState(read.reached, read.since, reader.save()))
@@ -57,7 +56,7 @@ async def run(
         checkpoint.save(CheckpointState(latest.reached, latest.since, reader.save()))
     if not checkpoint:
         await sink.send(list(reader.close()))
-    metrics.note(reader.counts)
+    note(reader.counts)
 
 
 async def _send(sink: Sink, reader: LogReader, lines: Lines) -> None:

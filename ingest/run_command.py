@@ -4,46 +4,28 @@ import asyncio
 import gc
 import logging
 import sys
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
 
 from ingest.checkpoint import Checkpoint, CheckpointState
 from ingest.errors import MistakeError
 from ingest.explain import PodExplanation
-from ingest.kafka import KafkaSink
-from ingest.metrics import Metrics
 from ingest.options import LogOptions
 from ingest.protocol import LogReader
 from ingest.pump import LinesRead, run
 from ingest.report import report
 from ingest.sources.blocks import UnreadableFileError
 from ingest.sources.follow import Reached, follow, read_file, read_standard_input
-from ingest.sources.pod_log import PodContainer, Since, follow_pod
-from kube.client import Client
-from kube.credentials import ApiCredentials, from_kubeconfig, in_cluster
-from process import logs, variables
-from process.health import always, serving
+from process import logs
 from schemas.events import Event
 
 STANDARD_INPUT = "-"
-NODES_A_PAGE = 500
 INTERRUPTED = 130
 """The exit code of shells for a process that SIGINT ended."""
-
-_COLUMNS = (
-    TextColumn("{task.description}"),
-    BarColumn(),
-    DownloadColumn(),
-    TransferSpeedColumn(),
-    TimeRemainingColumn(),
-)
 
 
 def collect_seldom() -> None:
@@ -79,7 +61,7 @@ def _read(name: str, asked: LogOptions, reader: LogReader, kept: Checkpoint | No
             # Ids follow from the text, so what is published again is known by its id.
             state = CheckpointState()
     if asked.explain:
-        _explain(name, asked, reader)
+        _explain(asked, reader)
     else:
         _publish_until_stopped(name, asked, reader, kept, state)
 
@@ -88,8 +70,11 @@ def _publish_until_stopped(
     name: str, asked: LogOptions, reader: LogReader, kept: Checkpoint | None, state: CheckpointState
 ) -> None:
     """Raises ``typer.Exit`` where a log that has an end was not read to it."""
+    # An explanation needs neither Kafka's client nor metrics, which are slow to import.
+    from ingest.publishing import publish
+
     try:
-        asyncio.run(_publish(name, asked, reader, kept, state))
+        asyncio.run(publish(name, asked, reader, kept, _found(asked, state)))
     except KeyboardInterrupt:  # the way to end a log that is followed
         if asked.follow or asked.pod:
             return
@@ -97,13 +82,6 @@ def _publish_until_stopped(
         again = "continue after what Kafka took" if kept else "read the log again, whose events keep their ids"
         typer.echo(f"interrupted before the end of the log; start again to {again}", err=True)
         raise typer.Exit(INTERRUPTED) from None
-
-
-def servers_of(kafka: str | None) -> str:
-    """Raises ``MistakeError`` where neither the option nor the environment names a broker."""
-    if kafka:
-        return kafka
-    raise MistakeError(f"where is Kafka? Give --kafka HOST:PORT or ${variables.KAFKA}, or ask a log --explain POD")
 
 
 def _checkpoint(name: str, asked: LogOptions) -> Checkpoint | None:
@@ -116,10 +94,10 @@ def _checkpoint(name: str, asked: LogOptions) -> Checkpoint | None:
     return Checkpoint(asked.checkpoint, name, asked.pod or files[0])
 
 
-def _explain(name: str, asked: LogOptions, reader: LogReader) -> None:
+def _explain(asked: LogOptions, reader: LogReader) -> None:
     explanation = PodExplanation(asked.explain or "")
     try:
-        asyncio.run(run(_found(asked, CheckpointState()), reader, _Explaining(explanation), Metrics(name)))
+        asyncio.run(run(_found(asked, CheckpointState()), reader, _Explaining(explanation)))
     except UnreadableFileError as error:
         # A log that is torn (a truncated gzip) still answers for what was before the tear.
         explanation.add(reader.close())
@@ -144,18 +122,11 @@ class _Explaining:
         self.explanation.add(events)
 
 
-async def _publish(
-    name: str, asked: LogOptions, reader: LogReader, checkpoint: Checkpoint | None, state: CheckpointState
-) -> None:
-    metrics, sink = Metrics(name), KafkaSink(servers_of(asked.kafka))
-    with serving(asked.metrics_address, metrics.registry, always, sink.waiting_for):
-        async with sink:
-            await run(_found(asked, state), reader, sink, metrics, checkpoint)
-
-
 async def _found(asked: LogOptions, state: CheckpointState) -> AsyncIterator[LinesRead]:
     if asked.pod:
-        async for found in _pod(asked, state):
+        from ingest.from_cluster import pod_lines
+
+        async for found in pod_lines(asked, state):
             yield found
     for path in asked.logs or ():
         if str(path) == STANDARD_INPUT:
@@ -169,44 +140,26 @@ async def _found(asked: LogOptions, state: CheckpointState) -> AsyncIterator[Lin
                 yield found
 
 
-async def _client(kubeconfig: Path | None) -> Client:
-    return Client(await ApiCredentials.open(from_kubeconfig(kubeconfig) if kubeconfig else in_cluster))
-
-
-async def nodes_of_cluster(kubeconfig: Path | None) -> AsyncIterator[bytes]:
-    """The cluster's node list, in pages of JSON."""
-    client = await _client(kubeconfig)
-    try:
-        query: dict[str, str | int] = {"limit": NODES_A_PAGE}
-        while True:
-            page = await client.page("/api/v1/nodes", **query)
-            yield orjson.dumps(page)
-            if not (token := page["metadata"].get("continue")):
-                return
-            query["continue"] = token
-    finally:
-        await client.close()
-
-
-async def _pod(asked: LogOptions, state: CheckpointState) -> AsyncIterator[LinesRead]:
-    namespace, _, rest = (asked.pod or "").partition("/")
-    name, _, container = rest.partition("/")
-    if not namespace or not name:
-        raise MistakeError(f"--pod {asked.pod}: write NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER")
-    client = await _client(asked.kubeconfig)
-    try:
-        async for lines, since in follow_pod(
-            client, PodContainer(namespace, name, container), Since.parse(state.since)
-        ):
-            yield LinesRead(lines, Reached(), str(since))
-    finally:
-        await client.close()
-
-
 def _whole(path: Path, reached: Reached) -> Iterator[LinesRead]:
     """The rest of a file after ``reached``, with a progress bar on a terminal."""
-    with Progress(*_COLUMNS, console=Console(stderr=True), disable=not sys.stderr.isatty(), transient=True) as progress:
-        task = progress.add_task(path.name, total=path.stat().st_size if path.exists() else 0)
+    with _progress_of(path) as show:
         for lines, reached_there, packed_bytes in read_file(path, reached):
-            progress.update(task, completed=packed_bytes)
+            show(packed_bytes)
             yield LinesRead(lines, reached_there)
+
+
+@contextmanager
+def _progress_of(path: Path) -> Iterator[Callable[[int], None]]:
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    # Slow to import, and only a person sees it.
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn, TransferSpeedColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn()
+    with Progress(
+        *columns, TransferSpeedColumn(), TimeRemainingColumn(), console=Console(stderr=True), transient=True
+    ) as progress:
+        task = progress.add_task(path.name, total=path.stat().st_size if path.exists() else 0)
+        yield lambda packed_bytes: progress.update(task, completed=packed_bytes)

@@ -1,8 +1,8 @@
 """What every process needs, whatever its task. Imports nothing else of this project.
 
-=======
 =========================  ===============================================================================
 ``cli``                    command lines with plain help; one line on stderr for what the caller can mend
+``lazy_commands``          groups of commands that import a command when it is called
 ``addresses``              HOST:PORT, lists of brokers, URLs: read in one way, shown without passwords
 ``cluster_name``           the name of the Kubernetes cluster, checked
 ``pod_labels``             names of pods' labels in a setting

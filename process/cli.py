@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Annotated, Any, NoReturn, TypeVar, get_type_hints
 
 import typer
+from typer.core import TyperGroup
 
 from process import addresses, variables
 from process.addresses import HostPort
@@ -17,11 +18,12 @@ from process.pod_labels import label_names
 T = TypeVar("T")
 
 
-def application(about: str) -> typer.Typer:
+def application(about: str, *, cls: type[TyperGroup] | None = None, add_completion: bool = False) -> typer.Typer:
     """A command line that shows its help when it is called without a command; ``about`` is that help's first line."""
     return typer.Typer(
         help=about,
-        add_completion=False,
+        cls=cls,
+        add_completion=add_completion,
         pretty_exceptions_enable=False,
         no_args_is_help=True,
         # As markup, NAMESPACE/NAME[/CONTAINER] in a help text is a closing tag, and rich ends with a traceback.

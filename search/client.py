@@ -57,7 +57,7 @@ def _aws_credentials() -> Any:
         from botocore.session import Session
     except ImportError:
         raise SettingError(
-            "SCHEDULERLOG_OPENSEARCH_AWS_REGION: signing needs the package botocore: install schedulerlog[aws]"
+            "SCHEDULERLOG_OPENSEARCH_AWS_REGION: signing needs the package botocore: pip install botocore"
         ) from None
     credentials = Session().get_credentials()
     if credentials is None:

@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 from kubernetes.aio.client import Configuration
 
+from ingest.from_cluster import nodes_of_cluster
 from ingest.hami.devices import devices_of_nodes
 from ingest.lines.framing import read_time
-from ingest.run_command import nodes_of_cluster
 from ingest.sources import pod_log
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client

@@ -1,0 +1,6 @@
+"""``schedulerlog``, one command for every service and tool.
+
+=============  =====================================================================================
+``command``    the command line: which package has which commands, and which extra they need
+=============  =====================================================================================
+"""

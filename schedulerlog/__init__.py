@@ -1,0 +1,22 @@
+"""What ``pipx install schedulerlog`` installs: one command, ``schedulerlog``, and ``python -m schedulerlog``.
+
+The wheel has this one name for Python. The packages of this project (``api``, ``process``, …) lie below it, in
+``schedulerlog/packages``, because names as common as theirs would clash with those of other programs. They are imported
+by their own names all the same: ``main`` puts their folder first on the path of this process, and of no other
+(docs/decisions/0024).
+"""
+
+import sys
+from pathlib import Path
+
+
+def main() -> None:
+    """Run the command line."""
+    here = Path(__file__).resolve().parent
+    installed = here / "packages"
+    # In a checkout this package lies beside the others.
+    sys.path.insert(0, str(installed if installed.is_dir() else here.parent))
+    # Found only now.
+    from cli.command import run
+
+    run()
