@@ -46,7 +46,7 @@ class KafkaSettings(EnvironmentSettings):
     """Documents in one bulk request, at most."""
     batch_bytes: Annotated[int, Field(ge=1024)] = 4 * 1024 * 1024
     """Bytes of one bulk request, approximately. A larger document is sent in a request of its own."""
-    linger_seconds: Annotated[float, Field(ge=0, le=10)] = 0.015
+    linger_seconds: Annotated[float, Field(ge=0, le=10)] = 0.003
     """Seconds that the first write of a batch waits for others. Longer means larger batches and older answers."""
     queue_bytes: Annotated[int, Field(ge=1024)] = 10 * 1024 * 1024
     """Bytes of memory for what waits to be written. Reading pauses when they are used up."""

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final, NamedTuple
 
+import numpy as np
+
 from schemas.events import NOT_REASONS, AttemptSummarized, Contribution, TrendsCounted
 from summaries.messages import refused_by_code
 
@@ -35,14 +37,13 @@ Weights = tuple[Weight, ...]
 def contribution(summary: AttemptSummarized, pool_of: PoolOf | None) -> Contribution:
     """What the attempt adds, as it is known by ``summary``."""
     rows = list(_rows(summary, pool_of))
-    dimension, value, nodes, devices = ([row[place] for row in rows] for place in range(4))
-    return Contribution(
+    return Contribution.model_construct(
         version=summary.version,
         status=summary.status,
-        dimension=dimension,
-        value=value,
-        nodes=nodes,
-        devices=devices,
+        dimension=[row[0] for row in rows],
+        value=[row[1] for row in rows],
+        nodes=np.array([row[2] for row in rows], dtype=np.int64),
+        devices=np.array([row[3] for row in rows], dtype=np.int64),
     )
 
 

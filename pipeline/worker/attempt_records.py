@@ -5,7 +5,7 @@ from datetime import datetime
 
 from broker.record import Outgoing
 from pipeline.worker.open_attempts import DeviceRecord
-from schemas.codec.chunking import split
+from schemas.codec.chunking import records_of
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import (
     AttemptCounted,
@@ -22,8 +22,8 @@ from summaries.reports import filter_giver
 
 def attempt_records(event: AttemptSummarized | AttemptRepeated) -> list[Outgoing]:
     """The summary in its parts, or the repetition."""
-    parts = split(event) if isinstance(event, AttemptSummarized) else [event]
-    return [Outgoing(ATTEMPTS.name, encode(part)) for part in parts]
+    records = records_of(event) if isinstance(event, AttemptSummarized) else [encode(event)]
+    return [Outgoing(ATTEMPTS.name, record) for record in records]
 
 
 def message_records(lines: Sequence[MessageEmitted]) -> Iterator[Outgoing]:

@@ -18,7 +18,7 @@ OnWritten = Callable[[], None]
 class WriterPolicy:
     """The bounds of the writer; ``pipeline.settings`` explains them."""
 
-    linger_seconds: float = 0.015
+    linger_seconds: float = 0.003
     queue_bytes: int = 32 * 1024 * 1024
     summary_cache_bytes: int = 64 * 1024 * 1024
     node_pools: str = ""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from schemas.codec.code_tables import cut_refusals, one_refusal_table
-from schemas.codec.records import MAX_VALUE_BYTES, encode_value
+from schemas.codec.records import MAX_VALUE_BYTES, EncodedRecord, encode, encode_value
 from schemas.events import AttemptSummarized, Refusal
 
 HEAD_BYTES: Final = 4 * 1024
@@ -67,17 +67,25 @@ def refusal_runs(
         start = stop
 
 
+def records_of(summary: AttemptSummarized) -> list[EncodedRecord]:
+    """The records of a summary; one when it is short enough, else a record for each part that ``split`` makes."""
+    # Most clusters are small: what shows that one record is enough is that record. To measure parts costs ten times as
+    # much.
+    if len(summary.nodes) <= _FEW_NODES:
+        whole = encode(_with_short_texts(summary))
+        if len(whole.value) <= MAX_VALUE_BYTES:
+            return [whole]
+    return [encode(part) for part in split(summary)]
+
+
 def split(summary: AttemptSummarized) -> list[AttemptSummarized]:
-    """The same summary in records that each fit; one part when it is short enough.
+    """The same summary in parts that each fit into a record; by what they take at most, which may be one too many.
 
     Every part repeats the fields that are not columns; error texts are cut to keep them short. Where they still leave
     less than a quarter of a record to the nodes (hundreds of containers), parts grow beyond the limit by up to that
     quarter rather than into thousands.
     """
     summary = _with_short_texts(summary)
-    # Most clusters are small: to measure the parts costs ten times as much as to see that one is enough.
-    if len(summary.nodes) <= _FEW_NODES and len(encode_value(summary)) <= MAX_VALUE_BYTES - _SLACK_BYTES:
-        return [summary]
     # Encoded, not estimated: requests and error texts differ by kilobytes from pod to pod.
     head = len(encode_value(summary.model_copy(update=_only(summary, slice(0, 0)))))
     limit = max(MAX_VALUE_BYTES - head - _SLACK_BYTES, MAX_VALUE_BYTES // 4)

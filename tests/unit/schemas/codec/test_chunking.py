@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schemas.codec.chunking import MAX_TEXT, join, runs, split
+from schemas.codec.chunking import MAX_TEXT, join, records_of, runs, split
 from schemas.codec.records import MAX_VALUE_BYTES, Rejected, decode, encode
 from schemas.documents.attempts import verdict_digest
 from schemas.events import AttemptSummarized, BindOutcome, Refusal
@@ -96,6 +96,19 @@ def test_a_short_summary_is_one_part() -> None:
     summary = a_summary()
     assert [part.parts for part in split(summary)] == [1]
     assert values(join(split(summary))) == values(summary)
+
+
+@pytest.mark.parametrize("nodes", [1, 400, 999, 3_000])
+def test_the_records_of_a_summary_fit_and_join_to_it(nodes: int) -> None:
+    summary = a_big_summary(nodes, 50)
+    records = records_of(summary)
+    assert max(len(record.value) for record in records) <= MAX_VALUE_BYTES
+    parts = [decode(record.value, record.headers) for record in records]
+    assert values(join([part for part in parts if isinstance(part, AttemptSummarized)])) == values(summary)
+
+
+def test_a_small_cluster_has_one_record_an_attempt() -> None:
+    assert len(records_of(a_big_summary(10, 5))) == 1
 
 
 def test_a_summary_without_nodes_is_one_part() -> None:

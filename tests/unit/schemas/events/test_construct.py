@@ -1,0 +1,50 @@
+"""Models that are made without validation are those that pydantic would make."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+import schemas.events
+from schemas.events.base import Model
+
+assert schemas.events  # its import makes all the models
+
+
+def every_kind(kind: type[Model]) -> Iterator[type[Model]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from every_kind(each)
+
+
+KINDS = sorted(
+    (kind for kind in every_kind(Model) if kind.__module__.startswith("schemas.events")), key=lambda kind: kind.__name__
+)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_a_model_is_constructed_as_pydantic_does_it(kind: type[Model]) -> None:
+    names = list(kind.model_fields)
+    # Given in another order than that of the fields, and not all of them.
+    for given in (names[::-1], names[::2], []):
+        values: dict[str, Any] = {name: f"any {name}" for name in given}
+        ours = kind.model_construct(**values)
+        theirs = BaseModel.model_construct.__func__(kind, **values)  # type: ignore[attr-defined]
+        # As lists: the order of fields is that of the JSON.
+        assert list(ours.__dict__.items()) == list(theirs.__dict__.items())
+        assert ours.model_fields_set == theirs.model_fields_set
+        assert ours == theirs == ours.model_copy()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_no_default_can_be_changed_for_all_models(kind: type[Model]) -> None:
+    for name, field in kind.model_fields.items():
+        if not field.is_required() and field.default_factory is None:
+            assert isinstance(field.default, str | int | bool | float | tuple | None), name
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_no_field_has_another_name_in_json(kind: type[Model]) -> None:
+    assert all(field.alias is None and field.validation_alias is None for field in kind.model_fields.values())
+    assert not kind.__private_attributes__
