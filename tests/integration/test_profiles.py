@@ -1,4 +1,4 @@
-"""Profiles of running processes, opened by Go's own tool: scheduler, worker and API."""
+"""Profiles of running processes: scheduler, worker and API. ``make stress`` opens them with Go's own tool too."""
 
 import itertools
 import os
@@ -15,10 +15,13 @@ import pytest
 from embedded.control_plane import toolchain
 from embedded.download import user_cache
 from tests.support.harness.scheduler_process import SchedulerProcess, a_refused_pod
+from tests.support.profile_decoder import DecodedProfile
+from tests.support.stress import IS_STRESS
 from tests.support.waiting import eventually
 
-pytestmark = pytest.mark.timeout(900)
-"""On a new machine the first `go tool pprof` builds itself."""
+pytestmark = [pytest.mark.stress, pytest.mark.timeout(900)]
+# On a new machine the first `go tool pprof` builds itself, which takes a minute of CPU.
+READERS = ["by field numbers", *(["by Go's tool"] if IS_STRESS else [])]
 
 
 @pytest.fixture(scope="module")
@@ -63,14 +66,16 @@ def all_profiles(profiles: str, tmp_path_factory: pytest.TempPathFactory) -> Ite
         yield {"scheduler": profiles, "worker": worker, "api": of_api}
 
 
-@pytest.fixture
-def top(tmp_path: Path) -> Callable[[bytes], str]:
+@pytest.fixture(params=READERS)
+def top(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[bytes], str]:
+    """Shows a profile's type and functions, as `go tool pprof -top` does."""
+    if request.param == "by field numbers":
+        return shown_by_field_numbers
     go = toolchain.choose_toolchain(os.environ, user_cache(os.environ) / "control-plane")
     if not go.is_installed:
         pytest.skip("no Go here: `python -m embedded kubernetes install` brings one")
 
     def opened(content: bytes) -> str:
-        """What `go tool pprof -top` says about the file."""
         path = tmp_path / "profile.pb.gz"
         path.write_bytes(content)
         command = [str(go.executable), "tool", "pprof", "-top", "-nodecount=500", "-nodefraction=0", str(path)]
@@ -81,6 +86,13 @@ def top(tmp_path: Path) -> Callable[[bytes], str]:
     return opened
 
 
+def shown_by_field_numbers(content: bytes) -> str:
+    profile = DecodedProfile(content)
+    functions = {function for lines, _ in profile.samples for function, _ in lines}
+    # Go's tool shows the last of the file's types.
+    return "\n".join([f"Type: {profile.types[-1][0]}", *functions])
+
+
 @contextmanager
 def meanwhile(url: str) -> Iterator["Future[httpx.Response]"]:
     """The answer of what takes its time, complete at the end."""
@@ -88,7 +100,7 @@ def meanwhile(url: str) -> Iterator["Future[httpx.Response]"]:
         yield executor.submit(httpx.get, url, timeout=30)
 
 
-def test_go_opens_a_cpu_profile_and_names_our_functions(
+def test_a_cpu_profile_names_our_functions(
     process: SchedulerProcess, profiles: str, top: Callable[[bytes], str]
 ) -> None:
     numbers, shown = itertools.count(), ""
@@ -103,7 +115,7 @@ def test_go_opens_a_cpu_profile_and_names_our_functions(
     assert "decide" in shown
 
 
-def test_go_opens_a_heap_profile_whose_sum_is_the_process(
+def test_the_sum_of_a_heap_profile_is_the_process(
     process: SchedulerProcess, profiles: str, top: Callable[[bytes], str]
 ) -> None:
     shown = top(httpx.get(f"{profiles}/heap?seconds=0.5", timeout=30).content)

@@ -1,6 +1,5 @@
 """Profiles: the file is what the format's own description says, and the time is found where it is spent."""
 
-import gzip
 import threading
 import time
 from collections.abc import Iterator
@@ -13,83 +12,10 @@ import pytest
 from process.profiling import flame, heap, sampler
 from process.profiling.pprof import Frame, Profile, Sample, encoded
 from process.profiling.server import ProfilingServer
+from tests.support.profile_decoder import DecodedProfile, fields
 
 INNER, OUTER = Frame("inner", "/src/a.py", 7), Frame("outer", "/src/b.py", 9)
 CPU = (("samples", "count"), ("cpu", "nanoseconds"))
-
-
-def fields(message: bytes) -> list[tuple[int, int | bytes]]:
-    """(number, value) of each field of a protobuf message: numbers as they are, the rest as bytes."""
-    found: list[tuple[int, int | bytes]] = []
-    at = 0
-    while at < len(message):
-        tag, at = varint(message, at)
-        value, at = varint(message, at)
-        assert tag & 7 in (0, 2)
-        if tag & 7 == 2:
-            found.append((tag >> 3, message[at : at + value]))
-            at += value
-        else:
-            found.append((tag >> 3, value))
-    assert at == len(message)
-    return found
-
-
-def varint(message: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = message[at]
-        number, shift, at = number | (byte & 127) << shift, shift + 7, at + 1
-        if byte < 128:
-            return number, at
-
-
-def packed(content: bytes) -> list[int]:
-    numbers, at = [], 0
-    while at < len(content):
-        number, at = varint(content, at)
-        numbers.append(number)
-    return numbers
-
-
-class Decoded:
-    """A profile read by profile.proto's field numbers."""
-
-    def __init__(self, content: bytes) -> None:
-        self._fields = fields(gzip.decompress(content))
-        self.strings = [text.decode() for text in self.all(6)]
-        self.functions = {number: self.strings[name] for number, name in self._pairs(5, 1, 2)}
-        self.lines = {}
-        for location in self.all(4):
-            expected_text = dict(fields(location))
-            line = expected_text[4]
-            assert isinstance(line, bytes)
-            where = dict(fields(line))
-            self.lines[expected_text[1]] = (self.functions[where[1]], where[2])
-
-    def all(self, number: int) -> list[bytes]:
-        return [value for found, value in self._fields if found == number and isinstance(value, bytes)]
-
-    def one(self, number: int) -> int:
-        (value,) = (value for found, value in self._fields if found == number)
-        assert isinstance(value, int)
-        return value
-
-    def _pairs(self, field: int, first: int, second: int) -> Iterator[tuple[int | bytes, int]]:
-        for each in self.all(field):
-            expected_text = dict(fields(each))
-            value = expected_text[second]
-            assert isinstance(value, int)
-            yield expected_text[first], value
-
-    @property
-    def types(self) -> list[tuple[str, str]]:
-        return [(self.strings[int(what)], self.strings[unit]) for what, unit in self._pairs(1, 1, 2)]
-
-    @property
-    def samples(self) -> list[tuple[list[tuple[str, int | bytes]], list[int]]]:
-        expected_text = [dict(fields(each)) for each in self.all(2)]
-        return [([self.lines[at] for at in packed(bytes(each[1]))], packed(bytes(each[2]))) for each in expected_text]
 
 
 def test_a_profile_reads_back_by_the_published_field_numbers() -> None:
@@ -97,7 +23,7 @@ def test_a_profile_reads_back_by_the_published_field_numbers() -> None:
         Sample((INNER, OUTER), (3, 30_000_000), (("thread", "main"),)),
         Sample((OUTER,), (1, 2**40)),
     ]
-    read = Decoded(
+    read = DecodedProfile(
         encoded(Profile(CPU, samples, time_ns=1_800_000_000 * 10**9, duration_ns=5, period=10, comments=("x",)))
     )
     assert read.strings[0] == ""
@@ -113,7 +39,7 @@ def test_a_profile_reads_back_by_the_published_field_numbers() -> None:
 
 
 def test_a_profile_of_nothing_is_one_too() -> None:
-    assert Decoded(encoded(Profile(CPU, [], 0))).samples == []
+    assert DecodedProfile(encoded(Profile(CPU, [], 0))).samples == []
 
 
 def test_a_flame_has_the_hottest_branch_first_and_shares_of_the_whole() -> None:
