@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-MAPPING_VERSION: Final = 4
+MAPPING_VERSION: Final = 5
 """Written into the ``_meta`` of every template; a worker refuses to write through another version. A later version only
 adds fields, so indices that are there take it over."""
 
@@ -108,6 +108,9 @@ ATTEMPTS: Final = Index(
         "judged_devices": _COUNT,
         "nodes": _KEYWORD,
         "reasons": _KEYWORD,
+        # ``node|reason`` of each refusal: `nodes` and `reasons` alone do not say which belongs to which, and a nested
+        # object per node would be a document per node.
+        "node_reasons": _KEYWORD,
         "bound": _BOOLEAN,
         "episode": _KEYWORD,
         "episode_started_at": _DATE,

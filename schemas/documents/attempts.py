@@ -1,7 +1,7 @@
 """The documents of attempts: fields to search by, and the event itself, stored whole and not indexed."""
 
 from hashlib import blake2b
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -10,10 +10,14 @@ import orjson
 from schemas.codec.records import Rejected, read, rfc3339
 from schemas.documents.head import attempt_fields, description_fields
 from schemas.events import (
+    UNREGISTERED,
     AttemptRepeated,
     AttemptSummarized,
     Refusal,
 )
+
+_NODE_UNREGISTERED: Final = "node unregistered"
+"""The reason of a node with the verdict ``UNREGISTERED`` and no refusal that says more."""
 
 
 class Digests(NamedTuple):
@@ -34,6 +38,21 @@ def reason_codes(refusals: list[Refusal]) -> list[str]:
 def reasons_of(summary: AttemptSummarized) -> list[str]:
     """Every code that some node was refused for, sorted."""
     return sorted({*reason_codes(summary.refusals), *summary.refused_nodes})
+
+
+def node_reasons(summary: AttemptSummarized) -> list[str]:
+    """``node|reason`` for every node and each code that it was refused for, in the order of the nodes."""
+    # The last entry of each is that of -1: nothing is known.
+    codes = [*(_codes(refusal) for refusal in summary.refusals), []]
+    unexplained = [*([_NODE_UNREGISTERED] if verdict == UNREGISTERED else [] for verdict in summary.verdicts), []]
+    columns = zip(summary.nodes, summary.refusal.tolist(), summary.verdict.tolist(), strict=True)
+    return [f"{node}|{code}" for node, refusal, verdict in columns for code in codes[refusal] or unexplained[verdict]]
+
+
+def _codes(refusal: Refusal) -> list[str]:
+    if refusal.bare:
+        return [refusal.bare]
+    return sorted({*(code for code, count in refusal.counts.items() if count), *refusal.uncounted})
 
 
 def verdict_digest(summary: AttemptSummarized) -> str:
@@ -82,6 +101,7 @@ def attempt_document(summary: AttemptSummarized, text: str, value: bytes | None 
         "chosen": summary.chosen,
         "picked_devices": summary.picked_devices,
         "nodes": summary.nodes,
+        "node_reasons": node_reasons(summary),
         "bound": summary.bind.bound if summary.bind else None,
         "episode": episode_of(summary),
         "episode_started_at": rfc3339(summary.episode_started_at or summary.started_at),

@@ -199,3 +199,25 @@ def test_when_it_was_bound_does_not_matter_to_the_digest_but_the_error_does() ->
 
     assert bound("locked", "2026-01-01T00:00:00Z") == bound("locked", "2026-01-01T00:00:09Z")
     assert bound("locked", "2026-01-01T00:00:00Z") != bound("gone", "2026-01-01T00:00:00Z")
+
+
+def test_each_node_is_paired_with_every_code_that_it_was_refused_for() -> None:
+    summary = a_summary(
+        nodes=["a", "b", "c", "d", "e"],
+        verdicts=["refused", "picked", "unregistered"],
+        verdict=[0, 0, 1, 2, 2],
+        refusals=[a_refusal(NumaNotFit=2, CardCordoned=6, CardNotHealth=0), MEMORY, UNREGISTERED],
+        refusal=[0, 1, -1, 2, -1],
+    )
+    assert attempt_document(summary, "")["node_reasons"] == [
+        "a|CardCordoned",
+        "a|NumaNotFit",
+        "b|CardInsufficientMemory",
+        "d|node unregistered",
+        "e|node unregistered",
+    ]
+
+
+def test_codes_without_counts_are_paired_too() -> None:
+    summary = a_summary(["a"], refusals=[Refusal(uncounted=["NumaNotFit"])], refusal=[0])
+    assert attempt_document(summary, "")["node_reasons"] == ["a|NumaNotFit"]

@@ -1,0 +1,87 @@
+"""Saved searches: lists to read row by row, each row with links to the API. Pure."""
+
+from typing import Final, NamedTuple
+
+from dashboards.index_patterns import PLACEMENTS_NOW, POD_LINK
+from dashboards.saved_objects import SavedObject, search_source
+from schemas.indices import ATTEMPTS, FINDINGS
+
+
+class SavedSearch(NamedTuple):
+    id: str
+    title: str
+    about: str
+    index_pattern: str
+    query: str
+    """In Lucene's syntax."""
+    columns: tuple[str, ...]
+    sort: str = "@timestamp"
+
+
+NOT_PLACED: Final = "NOT status:succeeded"
+"""Attempts that placed their pod nowhere."""
+LASTING: Final = "NOT _exists_:ended_at"
+"""Placements that have not ended."""
+
+SEARCHES: Final = (
+    SavedSearch(
+        "schedulerlog-waiting-pods",
+        "schedulerlog: attempts of waiting pods",
+        "Attempts that placed their pod nowhere, latest first. A pod that was placed since is still in the list; "
+        "the API's /api/v1/pending leaves it out.",
+        ATTEMPTS.alias,
+        NOT_PLACED,
+        (POD_LINK, "namespace", "pod", "status", "reasons", "offered_nodes", "episode_started_at", "queue", "workload"),
+    ),
+    SavedSearch(
+        "schedulerlog-bind-failures",
+        "schedulerlog: failed binds",
+        "A node was chosen, and the bind to it failed.",
+        ATTEMPTS.alias,
+        "bound:false",
+        (POD_LINK, "namespace", "pod", "chosen", "scheduler", "text"),
+    ),
+    SavedSearch(
+        "schedulerlog-findings-list",
+        "schedulerlog: findings",
+        "Attempts and placements that contradict the state of the cluster.",
+        FINDINGS.alias,
+        "",
+        ("finding", POD_LINK, "namespace", "pod", "node", "device", "evidence", "attempt_id"),
+        sort="found_at",
+    ),
+    SavedSearch(
+        "schedulerlog-pod-history",
+        "schedulerlog: one pod's history",
+        "Every attempt of one pod: write its namespace and name into the query.",
+        ATTEMPTS.alias,
+        'namespace:"default" AND pod:"gpu-pod"',
+        ("status", "chosen", "reasons", "fit_nodes", "offered_nodes", "changes", "episode", "attempt_id"),
+    ),
+    SavedSearch(
+        "schedulerlog-placements-now",
+        "schedulerlog: pods on devices now",
+        "Placements that have not ended, whenever they began.",
+        PLACEMENTS_NOW,
+        LASTING,
+        ("node", POD_LINK, "namespace", "pod", "devices", "phase", "bound_at", "workload"),
+    ),
+)
+
+
+def saved_searches() -> list[SavedObject]:
+    return [_saved(each) for each in SEARCHES]
+
+
+def _saved(search: SavedSearch) -> SavedObject:
+    source, references = search_source(search.query, search.index_pattern, highlightAll=True, version=True)
+    attributes = {
+        "title": search.title,
+        "description": search.about,
+        "hits": 0,
+        "columns": search.columns,
+        "sort": [[search.sort, "desc"]],
+        "version": 1,
+        **source,
+    }
+    return SavedObject("search", search.id, attributes, references)

@@ -1,0 +1,309 @@
+"""What OpenSearch Dashboards asks for, on a real index: each panel and saved search gets the rows counted by hand.
+
+There is no Dashboards here: the searches are made from the exported file as Dashboards makes them
+(tests/support/panel_search.py), and its links are followed at a real API.
+"""
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+
+from dashboards.overview import export
+from schemas.codec.records import encode_value
+from schemas.documents.attempts import repeated_document
+from schemas.documents.trends import trend_documents
+from schemas.events import AttemptRepeated, AttemptSummarized, Balance, DeviceAllocation, FindingReported, PodRef
+from schemas.indices import ATTEMPTS, TRENDS
+from schemas.placements import PodPlacement
+from summaries.trends import Minute, contribution, records, weights_of
+from tests.support.harness.api_process import Served
+from tests.support.harness.index_filling import NOW, Filling, a_finding, an_attempt
+from tests.support.panel_search import Imported, aggs_of, query_of, search_body, search_source
+
+Json = Any
+
+API = "https://schedulerlog.example"
+FOUND = Imported.read(export(API))
+HOUR = NOW.replace(minute=0, second=0, microsecond=0) - timedelta(hours=3)
+NODES = ("pn-1", "pn-2")
+# Other tests write into the same index; people narrow a dashboard in the same way.
+OURS = {"prefix": {"namespace": "panels-"}}
+
+
+def at(minutes: float) -> datetime:
+    return HOUR + timedelta(minutes=minutes)
+
+
+def judged(
+    pod: str, minute: float, reason: str, chosen: str | None = None, bound: bool | None = None
+) -> AttemptSummarized:
+    """Every node but the chosen one refuses all of its eight devices for the reason."""
+    attempt = an_attempt(pod, started_at=at(minute), nodes=NODES, reason=reason, chosen=chosen, bound=bound)
+    refused = 8 * (len(NODES) - (chosen is not None))
+    balance = Balance(judged_nodes=2, judged_devices=16, devices=[{reason: refused}])
+    return attempt.model_copy(update={"balance": balance})
+
+
+FIRST = judged("panels-a/waits", 1, "CardInsufficientMemory")
+AGAIN = AttemptRepeated(
+    cluster="default",
+    attempt_id="5e" * 16,
+    pod=FIRST.pod,
+    scheduler=FIRST.scheduler,
+    started_at=at(5),
+    version=1,
+    status="failed",
+    repeats=FIRST.attempt_id,
+    repeats_started_at=FIRST.started_at,
+    episode=FIRST.attempt_id,
+    episode_started_at=FIRST.started_at,
+    reports=FIRST.reports,
+    offered_nodes=2,
+    fit_nodes=0,
+    judged_devices=16,
+    reasons=["CardInsufficientMemory"],
+    text="no available node, 2 nodes do not meet",
+)
+OTHERWISE = judged("panels-a/waits", 70, "NumaNotFit")
+PLACED = judged("panels-b/placed", 10, "CardInsufficientMemory", chosen="pn-1", bound=True)
+LOCKED = judged("panels-b/locked", 20, "NumaNotFit", chosen="pn-2", bound=False)
+PENDING = judged("panels-b/pending", 80, "CardInsufficientMemory", chosen="pn-1")
+# What the repetition adds to the trends is what the attempt adds that it repeats.
+COUNTED = (FIRST, FIRST.model_copy(update={"started_at": at(5)}), OTHERWISE, PLACED, LOCKED, PENDING)
+
+
+def a_placement(
+    pod: str, node: str, began: float, waited: float | None, *devices: str, ended: float | None = None
+) -> PodPlacement:
+    """Bound when it began, a container two minutes later."""
+    namespace, name = pod.split("/")
+    return PodPlacement(
+        id=f"panels/{pod}",
+        cluster="default",
+        pod=PodRef(namespace=namespace, name=name, uid=f"uid-{name}"),
+        node=node,
+        started_at=at(began),
+        bound_at=at(began),
+        running_at=at(began + 2),
+        first_judged_at=None if waited is None else at(began - waited),
+        ended_at=None if ended is None else at(ended),
+        scheduler="hami-scheduler",
+        attempt_id=PLACED.attempt_id,
+        allocations=[DeviceAllocation(uuid=each, container="main", memory_mib=1000) for each in devices],
+    )
+
+
+def findings() -> list[FindingReported]:
+    return [
+        a_finding("panels-a/waits", node="pn-1", device="GPU-p0", found_at=at(15)),
+        a_finding("panels-b/placed", "BoundElsewhere", node="pn-2", found_at=at(75)),
+    ]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def filled(filling: Filling) -> None:
+    filling.index(FIRST, OTHERWISE, PLACED, LOCKED, PENDING)
+    documents = [(ATTEMPTS.name(AGAIN.started_at), AGAIN.attempt_id, repeated_document(AGAIN))]
+    for number, attempt in enumerate(COUNTED):
+        minute = Minute("default", attempt.started_at, 0, at(0))
+        minute.put(f"pod-{number}", weights_of(attempt.pod.namespace, contribution(attempt, None)), ())
+        for event in records(minute):
+            documents += [(TRENDS.name(event.started_at), *each) for each in trend_documents(event)]
+    lines: list[bytes] = []
+    for index, name, document in documents:
+        lines += [orjson.dumps({"index": {"_index": index, "_id": name}}), encode_value(document)]
+    filling.bulk(b"\n".join([*lines, b""]))
+    filling.index_findings(*findings())
+    filling.index_placements(
+        a_placement("panels-b/placed", "pn-1", 10, 1, "GPU-p0", "GPU-p1"),
+        a_placement("panels-a/done", "pn-1", 65, 5, "GPU-p0", ended=90),
+        # Began before the time range, and lasts.
+        a_placement("panels-a/old", "pn-2", -300, None, "GPU-p2"),
+    )
+
+
+EXPECTED: dict[str, list[tuple[Any, ...]]] = {
+    # Result, attempts, pods.
+    "schedulerlog-attempts": [("failed", 4, 2), ("succeeded", 1, 1), ("pending", 1, 1)],
+    # Hour, result, attempts.
+    "schedulerlog-attempts-by-result": [(0, "failed", 3), (0, "succeeded", 1), (1, "failed", 1), (1, "pending", 1)],
+    # Reason, attempts, devices: 2 x 16 + 2 x 8, and 16 + 8.
+    "schedulerlog-top-reasons": [("CardInsufficientMemory", 4, 48), ("NumaNotFit", 2, 24)],
+    "schedulerlog-reasons-over-time": [
+        (0, "CardInsufficientMemory", 3),
+        (0, "NumaNotFit", 1),
+        (1, "CardInsufficientMemory", 1),
+        (1, "NumaNotFit", 1),
+    ],
+    # Node and reason, attempts without repetitions, pods, minute of the last.
+    "schedulerlog-reasons-by-node": [
+        ("pn-2|CardInsufficientMemory", 3, 3, 80),
+        ("pn-1|NumaNotFit", 2, 2, 70),
+        ("pn-1|CardInsufficientMemory", 1, 1, 1),
+        ("pn-2|NumaNotFit", 1, 1, 70),
+    ],
+    "schedulerlog-refused-by-namespace": [("panels-a", 3), ("panels-b", 2)],
+    # Namespace, pod, attempts, minute since which it is refused so, latest reason, latest attempt.
+    "schedulerlog-waiting": [
+        ("panels-a", "waits", 3, 1, "NumaNotFit", OTHERWISE.attempt_id),
+        ("panels-b", "locked", 1, 20, "NumaNotFit", LOCKED.attempt_id),
+        ("panels-b", "pending", 1, 80, "CardInsufficientMemory", PENDING.attempt_id),
+    ],
+    # Hour, seconds at 50, 90 and 99 %.
+    "schedulerlog-time-to-placement": [(0, (60, 60, 60)), (1, (300, 300, 300))],
+    # Namespace, placements, seconds to the bind, seconds to the start.
+    "schedulerlog-waits-by-namespace": [
+        ("panels-a", 1, (300, 300, 300), (420, 420, 420)),
+        ("panels-b", 1, (60, 60, 60), (180, 180, 180)),
+    ],
+    # Node, pods, devices.
+    "schedulerlog-occupancy-by-node": [("pn-1", 1, 2), ("pn-2", 1, 1)],
+    "schedulerlog-findings-over-time": [(0, "Overcommitted", 1), (1, "BoundElsewhere", 1)],
+}
+
+
+def search(filling: Filling, title: str, body: Json) -> Json:
+    body["query"]["bool"]["filter"].append(OURS)
+    answer = httpx.post(f"{filling.url}/{title}/_search", json=body, timeout=30)
+    assert answer.status_code == httpx.codes.OK, answer.text
+    return answer.json()
+
+
+def request(each: Json) -> tuple[str, Json]:
+    """The pattern's title and the body."""
+    pattern = FOUND.pattern_of(each)
+    assert pattern is not None
+    since, until = (moment.isoformat() for moment in (HOUR, NOW + timedelta(hours=1)))
+    return pattern["attributes"]["title"], search_body(each, pattern, since, until)
+
+
+def rows(each: Json, answer: Json) -> list[tuple[Any, ...]]:
+    """A row for each innermost bucket: the keys of its buckets, then the metrics in their order."""
+    buckets = [agg for agg in aggs_of(each) if agg["schema"] != "metric"]
+    metrics = [agg for agg in aggs_of(each) if agg["schema"] == "metric"]
+
+    def below(level: Json, depth: int, keys: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        if depth == len(buckets):
+            return [keys + tuple(number(agg, level) for agg in metrics)]
+        agg = buckets[depth]
+        found = []
+        for bucket in level[agg["id"]]["buckets"]:
+            key = since_the_hour(bucket["key"]) // 60 if agg["type"] == "date_histogram" else bucket["key"]
+            found += below(bucket, depth + 1, (*keys, key))
+        return found
+
+    return below(answer["aggregations"], 0, ())
+
+
+def since_the_hour(milliseconds: float) -> int:
+    """In minutes."""
+    return round((milliseconds / 1000 - HOUR.timestamp()) / 60)
+
+
+def number(agg: Json, bucket: Json) -> Any:
+    if agg["type"] == "count":
+        return bucket["doc_count"]
+    value = bucket[agg["id"]]
+    if agg["type"] == "top_hits":
+        return value["hits"]["hits"][0]["fields"][agg["params"]["field"]][0]
+    if agg["type"] == "percentiles":
+        return tuple(value["values"].values())
+    # A date has a text too.
+    return since_the_hour(value["value"]) if "value_as_string" in value else value["value"]
+
+
+def test_every_visualization_that_searches_is_expected_here() -> None:
+    searching = {name for name, each in FOUND.of_type("visualization").items() if FOUND.pattern_of(each)}
+    assert searching == set(EXPECTED)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_panel_shows_what_was_counted_by_hand(filling: Filling, name: str) -> None:
+    each = FOUND.objects["visualization", name]
+    answer = search(filling, *request(each))
+    assert answer["_shards"]["failed"] == 0
+    assert sorted(rows(each, answer)) == sorted(EXPECTED[name])
+
+
+def test_waiting_pods_are_listed_by_how_long_they_wait(filling: Filling) -> None:
+    each = FOUND.objects["visualization", "schedulerlog-waiting"]
+    pods = [row[:2] for row in rows(each, search(filling, *request(each)))]
+    assert pods.index(("panels-b", "locked")) < pods.index(("panels-b", "pending"))
+
+
+LISTED: dict[str, list[AttemptSummarized | AttemptRepeated]] = {
+    "schedulerlog-waiting-pods": [PENDING, OTHERWISE, LOCKED, AGAIN, FIRST],
+    "schedulerlog-bind-failures": [LOCKED],
+    "schedulerlog-pod-history": [OTHERWISE, AGAIN, FIRST],
+}
+PODS = {
+    "schedulerlog-findings-list": ["panels-b/placed", "panels-a/waits"],
+    "schedulerlog-placements-now": ["panels-b/placed", "panels-a/old"],
+}
+
+
+def hits(filling: Filling, name: str) -> list[Json]:
+    """Of a saved search, with the computed field and the columns as Dashboards asks for them."""
+    each = FOUND.objects["search", name]
+    pattern = FOUND.pattern_of(each)
+    assert pattern is not None
+    attributes = each["attributes"]
+    computed = json.loads(pattern["attributes"].get("fields", "[]"))
+    if name == "schedulerlog-pod-history":
+        text = search_source(each)
+        text["query"]["query"] = text["query"]["query"].replace('"default"', '"panels-a"').replace("gpu-pod", "waits")
+        attributes["kibanaSavedObjectMeta"]["searchSourceJSON"] = json.dumps(text)
+    since, until = (moment.isoformat() for moment in (HOUR, NOW + timedelta(hours=1)))
+    body: Json = {
+        "size": 100,
+        "query": query_of(each, pattern, since, until),
+        "sort": [{field: {"order": order}} for field, order in attributes["sort"]],
+        "script_fields": {one["name"]: {"script": {"source": one["script"], "lang": one["lang"]}} for one in computed},
+        "_source": True,
+    }
+    found: list[Json] = search(filling, pattern["attributes"]["title"], body)["hits"]["hits"]
+    return found
+
+
+@pytest.mark.parametrize("name", LISTED)
+def test_a_saved_search_lists_these_attempts_in_this_order(filling: Filling, name: str) -> None:
+    found = hits(filling, name)
+    assert [hit["_id"] for hit in found] == [attempt.attempt_id for attempt in LISTED[name]]
+    columns = FOUND.objects["search", name]["attributes"]["columns"]
+    for column in {"namespace", "pod", "status", "reasons", "attempt_id", "episode"} & set(columns):
+        assert all(hit["_source"].get(column) for hit in found), column
+
+
+@pytest.mark.parametrize("name", PODS)
+def test_a_saved_search_lists_these_pods_in_this_order(filling: Filling, name: str) -> None:
+    found = hits(filling, name)
+    assert [f"{hit['_source']['namespace']}/{hit['_source']['pod']}" for hit in found] == PODS[name]
+
+
+def test_the_links_of_a_row_are_answered_by_the_api(filling: Filling, api: Served) -> None:
+    (row,) = hits(filling, "schedulerlog-bind-failures")
+    attempts = FOUND.objects["index-pattern", "schedulerlog-attempts"]["attributes"]
+    links = json.loads(attempts["fieldFormatMap"])
+    values = {"attempt_id": row["_source"]["attempt_id"], "pod_link": row["fields"]["pod_link"][0]}
+    assert values["pod_link"] == "/clusters/default/namespaces/panels-b/pods/locked"
+    for field, value in values.items():
+        template = links[field]["params"]["urlTemplate"]
+        url = template.replace("{{value}}", value).replace("{{rawValue}}", value)
+        answer = api.get(url.removeprefix(API), detail="full")
+        assert answer.status_code == httpx.codes.OK, answer.text
+        assert answer.json()["detail"]["attempt_id"] == LOCKED.attempt_id
+
+
+def test_a_document_without_a_cluster_has_a_link_too(filling: Filling) -> None:
+    old = {"@timestamp": at(7).isoformat(), "namespace": "panels-old", "pod": "x", "status": "failed", "bound": False}
+    index = ATTEMPTS.name(at(7))
+    httpx.put(f"{filling.url}/{index}/_doc/panels-old?refresh=true", json=old, timeout=30).raise_for_status()
+    try:
+        links = {hit["_id"]: hit["fields"]["pod_link"][0] for hit in hits(filling, "schedulerlog-bind-failures")}
+    finally:
+        httpx.delete(f"{filling.url}/{index}/_doc/panels-old?refresh=true", timeout=30).raise_for_status()
+    assert links["panels-old"] == "/namespaces/panels-old/pods/x"

@@ -1,0 +1,155 @@
+"""A stand-in for OpenSearch Dashboards: the HTTP of saved objects, as Dashboards 3.3 was seen to behave.
+
+Lists and versions are written down here once more: the code under test has its own.
+"""
+
+import base64
+import json
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Final
+
+Json = Any
+
+NEWEST: Final = {
+    "index-pattern": (7, 6, 0),
+    "search": (7, 9, 3),
+    "visualization": (7, 10, 0),
+    "dashboard": (7, 9, 3),
+}
+_META: Final = "kibanaSavedObjectMeta"
+STRICT: Final = {
+    "search": {"title", "description", "hits", "columns", "sort", "version", _META},
+    "visualization": {"title", "visState", "uiStateJSON", "description", "version", "savedSearchRefName", _META},
+    "dashboard": {
+        "title", "description", "hits", "panelsJSON", "optionsJSON", "version", "timeRestore", "timeFrom", "timeTo",
+        "refreshInterval", _META,
+    },
+}  # fmt: skip
+_CHECKED: Final = ("index-pattern", "search")
+"""Only references to these are checked by the import."""
+
+
+@dataclass
+class DashboardsStandIn:
+    url: str = ""
+    stored: dict[tuple[str, str], Json] = field(default_factory=dict)
+    imports: list[dict[str, str]] = field(default_factory=list)
+    """The headers of each import."""
+    asks_for: str = ""
+    """With it, user ``admin`` and this password are needed."""
+    answer: Json = None
+    """Instead of what it would answer to an import."""
+    alters: dict[str, Json] = field(default_factory=dict)
+    """Attributes that an object gets when it is stored."""
+    page: bytes = b""
+    """Instead of every answer: a page that is not JSON."""
+
+
+@contextmanager
+def dashboards_stand_in(
+    certificate: Path | None = None, key: Path | None = None, asks_for: str = ""
+) -> Iterator[DashboardsStandIn]:
+    stand_in = DashboardsStandIn(asks_for=asks_for)
+    with ThreadingHTTPServer(("127.0.0.1", 0), _handler(stand_in)) as server:
+        if certificate:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificate, key)
+            server.socket = context.wrap_socket(server.socket, server_side=True)
+        stand_in.url = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield stand_in
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def _handler(stand_in: DashboardsStandIn) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            self._send(*self._checked() or _imported(stand_in, self.path, dict(self.headers), body))
+
+        def do_GET(self) -> None:
+            _, kind, name = self.path.removeprefix("/api").rsplit("/", 2)
+            found = stand_in.stored.get((kind, name))
+            self._send(
+                *self._checked() or ((200, found) if found else (404, {"statusCode": 404, "error": "Not Found"}))
+            )
+
+        def _checked(self) -> tuple[int, Json] | None:
+            wanted = "Basic " + base64.b64encode(f"admin:{stand_in.asks_for}".encode()).decode()
+            if stand_in.asks_for and self.headers.get("authorization") != wanted:
+                return 401, {"statusCode": 401, "error": "Unauthorized", "message": "Authentication required"}
+            return None
+
+        def _send(self, status: int, body: Json) -> None:
+            content = stand_in.page or json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("content-length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002 - the name of the base class
+            pass
+
+    return Handler
+
+
+def _imported(stand_in: DashboardsStandIn, path: str, headers: dict[str, str], body: bytes) -> tuple[int, Json]:
+    lowered = {name.lower(): value for name, value in headers.items()}
+    stand_in.imports.append(lowered)
+    if "osd-xsrf" not in lowered:
+        return 400, {"statusCode": 400, "message": "Request must contain a osd-xsrf header."}
+    if stand_in.answer is not None:
+        return 200, stand_in.answer
+    name, content = _file(lowered["content-type"], body)
+    if not name.endswith(".ndjson"):
+        return 400, {"statusCode": 400, "message": f"Invalid file extension {name}"}
+    objects = [json.loads(line) for line in content.splitlines() if line.strip()]
+    if len({(each["type"], each["id"]) for each in objects}) < len(objects):
+        return 400, {"statusCode": 400, "message": "Non-unique import objects detected"}
+    for each in objects:
+        version = tuple(int(part) for part in each["migrationVersion"].get(each["type"], "0").split("."))
+        if version > NEWEST.get(each["type"], version):
+            return 422, {"statusCode": 422, "message": f"Document {each['id']} belongs to a more recent version"}
+    errors = [error for each in objects if (error := _error(stand_in, objects, each, "overwrite=true" in path))]
+    failed = {(each["type"], each["id"]) for each in errors}
+    for each in objects:
+        if (each["type"], each["id"]) not in failed:
+            stand_in.stored[each["type"], each["id"]] = each | {"attributes": each["attributes"] | stand_in.alters}
+    answer = {"success": not errors, "successCount": len(objects) - len(errors)}
+    return 200, answer | ({"errors": errors} if errors else {})
+
+
+def _file(content_type: str, body: bytes) -> tuple[str, bytes]:
+    """Name and content of the field ``file``."""
+    boundary = b"--" + content_type.partition("boundary=")[2].encode()
+    head, _, content = body.split(boundary)[1].partition(b"\r\n\r\n")
+    assert b'name="file"' in head
+    return head.decode().partition('filename="')[2].partition('"')[0], content.removesuffix(b"\r\n")
+
+
+def _error(stand_in: DashboardsStandIn, objects: list[Json], each: Json, overwrite: bool) -> Json:
+    name = {"type": each["type"], "id": each["id"], "title": each["attributes"].get("title")}
+    if each["type"] not in NEWEST:
+        return name | {"error": {"type": "unsupported_type"}}
+    known = {*stand_in.stored, *((other["type"], other["id"]) for other in objects)}
+    needed = [{"type": one["type"], "id": one["id"]} for one in each["references"] if one["type"] in _CHECKED]
+    if missing := [one for one in needed if (one["type"], one["id"]) not in known]:
+        return name | {"error": {"type": "missing_references", "references": missing}}
+    if (each["type"], each["id"]) in stand_in.stored and not overwrite:
+        return name | {"error": {"type": "conflict"}}
+    if strangers := set(each["attributes"]) - STRICT.get(each["type"], set(each["attributes"])):
+        text = (
+            f"mapping set to strict, dynamic introduction of {sorted(strangers)} within [{each['type']}] is not allowed"
+        )
+        return name | {"error": {"type": "unknown", "message": text, "statusCode": 400}}
+    return None

@@ -1,0 +1,107 @@
+"""The search that OpenSearch Dashboards sends for a visualization or a saved search, made from the object's JSON alone.
+
+Dashboards makes one request a panel: its query, the time range on the pattern's time field, and the aggregations nested
+in the order of the buckets, with all metrics in the innermost one.
+"""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+Json = Any
+
+_METRIC: Final = "metric"
+INTERVAL: Final = "1h"
+"""In the place of ``auto``, which Dashboards replaces by what suits the width of the panel."""
+
+
+@dataclass(frozen=True, slots=True)
+class Imported:
+    """The objects of an NDJSON file, by type and id."""
+
+    objects: dict[tuple[str, str], Json]
+
+    @classmethod
+    def read(cls, content: bytes) -> "Imported":
+        lines = [json.loads(line) for line in content.splitlines()]
+        return cls({(each["type"], each["id"]): each for each in lines})
+
+    def of_type(self, kind: str) -> dict[str, Json]:
+        return {name: each for (found, name), each in self.objects.items() if found == kind}
+
+    def pattern_of(self, each: Json) -> Json | None:
+        """The index pattern that the object searches; None for one that searches nothing."""
+        source = search_source(each)
+        if "indexRefName" not in source:
+            return None
+        (reference,) = (one for one in each["references"] if one["name"] == source["indexRefName"])
+        return self.objects[reference["type"], reference["id"]]
+
+
+def search_source(each: Json) -> Json:
+    return json.loads(each["attributes"]["kibanaSavedObjectMeta"]["searchSourceJSON"])
+
+
+def aggs_of(each: Json) -> list[Json]:
+    aggs: list[Json] = json.loads(each["attributes"]["visState"])["aggs"]
+    return aggs
+
+
+def query_of(each: Json, pattern: Json, since: str, until: str) -> Json:
+    text = search_source(each)["query"]
+    assert text["language"] == "lucene"
+    words = text["query"]
+    clauses = [{"query_string": {"query": words, "analyze_wildcard": True}} if words else {"match_all": {}}]
+    if time_field := pattern["attributes"].get("timeFieldName"):
+        clauses.append({"range": {time_field: {"gte": since, "lte": until, "format": "strict_date_optional_time"}}})
+    return {"bool": {"filter": clauses}}
+
+
+def search_body(each: Json, pattern: Json, since: str, until: str) -> Json:
+    """The body of the request of a visualization."""
+    aggs = [agg for agg in aggs_of(each) if agg["enabled"]]
+    metrics = {agg["id"]: _metric(agg) for agg in aggs if agg["schema"] == _METRIC and agg["type"] != "count"}
+    counts = {agg["id"] for agg in aggs if agg["type"] == "count"}
+    nested = metrics
+    for agg in reversed([agg for agg in aggs if agg["schema"] != _METRIC]):
+        # A bucket that is ordered by a metric needs that metric beside its inner buckets.
+        ordering = {name: metrics[name] for name in _orders_by(agg) if name in metrics}
+        nested = {agg["id"]: _bucket(agg, counts) | ({"aggs": nested | ordering} if nested | ordering else {})}
+    return {"size": 0, "track_total_hits": True, "query": query_of(each, pattern, since, until), "aggs": nested}
+
+
+def _orders_by(agg: Json) -> list[str]:
+    return [agg["params"]["orderBy"]] if agg["type"] == "terms" else []
+
+
+def _metric(agg: Json) -> Json:
+    params = agg["params"]
+    if agg["type"] == "top_hits":
+        order = [{params["sortField"]: {"order": params["sortOrder"]}}]
+        return {"top_hits": {"size": params["size"], "sort": order, "docvalue_fields": [params["field"]]}}
+    if agg["type"] == "percentiles":
+        return {"percentiles": {"field": params["field"], "percents": params["percents"]}}
+    assert agg["type"] in ("sum", "min", "max", "avg", "cardinality")
+    return {agg["type"]: {"field": params["field"]}}
+
+
+def _bucket(agg: Json, counts: set[str]) -> Json:
+    params = agg["params"]
+    if agg["type"] == "date_histogram":
+        assert params["interval"] == "auto"
+        return {
+            "date_histogram": {
+                "field": params["field"],
+                "fixed_interval": INTERVAL,
+                "min_doc_count": params["min_doc_count"],
+            }
+        }
+    assert agg["type"] == "terms"
+    by = "_count" if params["orderBy"] in counts else params["orderBy"]
+    return {"terms": {"field": params["field"], "size": params["size"], "order": {by: params["order"]}}}
+
+
+def fields_of(each: Json) -> set[str]:
+    """Every field that a visualization asks for."""
+    params = [agg["params"] for agg in aggs_of(each)]
+    return {one[name] for one in params for name in ("field", "sortField") if name in one}
