@@ -109,7 +109,7 @@ def _attempts(schedulerlog: SchedulerlogHandlers) -> list["_About"]:
 
 def _waiting(waiting: WaitingHandlers) -> list["_About"]:
     return [
-        _About("/pending", waiting.pending, Pending, "Pending pods by workload", {}, (400, 503)),
+        _About("/pending", waiting.pending, Pending, "Pending pods by workload", _COUNTED, _PAGE),
         _About("/pods", waiting.pods, PodPlacements | PodsWaiting, "Pods by state", _COUNTED, _PAGE),
         _About("/refusals", waiting.refusals, DeviceRefusals, "Attempts that a device refused", _PAGED, (400, 503)),
     ]

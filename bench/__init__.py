@@ -10,7 +10,7 @@ wire                              bytes of an attempt and of the states that it 
 worker, stages, retries           worker and index writer: as a whole, stage by stage, unchanged retries
 backlog, away, takeover           catching up, also when OpenSearch was away; partitions of a killed worker
 steady                            the delay at a steady rate
-api                               the API
+api, pending                      the API: a pod from memory, lists of what waits
 ingest                            readers of HAMi's and KAI's logs
 soak                              memory of worker and index writer over a long run (``python -m bench.soak``)
 

@@ -13,6 +13,7 @@ from bench.away import index_away
 from bench.backends import FOLDER
 from bench.choosing import choosing
 from bench.filter import filter_call, pod_update
+from bench.pending import pending
 from bench.takeover import takeover
 from bench.wire import wire
 
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "index-away": index_away,
     "takeover": takeover,
     "api": api.api,
+    "pending": pending,
     "ingest": ingest.ingest,
     "ingest-kai": ingest.ingest_kai,
     "ingest-kai-json": ingest.ingest_kai_json,

@@ -12,13 +12,13 @@ from bench.cpu import cpu_seconds
 from broker.consumer import TopicPartition, connected, new_consumer
 from demo.processes import Processes, free_ports
 from schemas.codec.records import EncodedRecord
-from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS, Topic
+from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS, Topic
 
 PATIENT = {"SCHEDULERLOG_SESSION_TIMEOUT_SECONDS": "120"}
 """Processes are paused while records are sent, and must keep their partitions meanwhile."""
 WORKERS: Final = "schedulerlog-pipeline"
 INDEX_WRITERS: Final = "schedulerlog-index"
-INDEXED: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES)
+INDEXED: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES, PODS)
 Pids = Mapping[str, int]
 """Process id by name."""
 

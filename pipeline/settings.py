@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from process.settings import BootstrapServers, EnvironmentSettings, Url
+from process.settings import BootstrapServers, EnvironmentSettings, LabelNames, Url
 from process.variables import variable
 
 
@@ -72,6 +72,9 @@ class KafkaSettings(EnvironmentSettings):
 
     retention_days: Annotated[int, Field(ge=0)] = 0
     """Days that ``retention`` keeps every index; 0 keeps each as long as docs/operations.md says (7 to 90 days)."""
+    kept_clusters: LabelNames = ()
+    """Names of clusters, between commas, whose data ``retention`` never deletes: of old logs that were read under a
+    name of their own, for example."""
 
     replication_factor: Annotated[int, Field(ge=0)] = 0
     """Replicas of the topics that ``provision`` makes; 0 means one on every broker, three at most."""

@@ -8,6 +8,7 @@ Every package may import this one; it imports no other package of the project.
 ``topics``      names, keys, partitions and retention of the Kafka topics
 ``documents``   what OpenSearch holds, made from events and read back into them
 ``indices``     names, aliases, templates and retention of the indices
+``index_fields``  types of fields in their mappings
 ``placements``  a pod's time on a node, with the devices allocated to it
 ``answers``     the JSON that the API returns
 ``ids``         ids derived from what a decision is, so that publishing it twice makes one document

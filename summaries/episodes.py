@@ -54,7 +54,7 @@ def repeats(before: PublishedAttempt | None, summary: AttemptSummarized, digests
 
 
 def repetition(before: PublishedAttempt, summary: AttemptSummarized, digests: Digests) -> AttemptRepeated:
-    """What the topic gets of an attempt that ``repeats`` the one before it."""
+    """What the topic gets of an attempt that ``repeats`` the one before it, with what the worker added to it."""
     # Where another source has added to one of them alone, the texts are not those of the other.
     is_apart = digests.added == "" or digests.added != before.added_digest
     return AttemptRepeated.model_construct(
@@ -79,6 +79,9 @@ def repetition(before: PublishedAttempt, summary: AttemptSummarized, digests: Di
         text=filter_summary(summary)[:MAX_REPEATED_TEXT],
         scheduler_message=summary.scheduler_message if is_apart else None,
         nominated=summary.nominated if is_apart else None,
+        description=summary.description,
+        first_judged_at=summary.first_judged_at,
+        attempts=summary.attempts,
     )
 
 

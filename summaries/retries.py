@@ -28,6 +28,7 @@ _OWN: Final = frozenset(
         "changes",
         "reports",
         "first_judged_at",
+        "attempts",
     }
 )
 """What an attempt that repeats another says for itself: it has no ``changes``, and its ``status`` is the other's."""
@@ -82,8 +83,12 @@ def resolve(repeated: AttemptRepeated, whole: AttemptSummarized) -> AttemptSumma
         "episode",
         "episode_started_at",
         "reports",
+        "attempts",
     )
     fields = {name: getattr(repeated, name) for name in own} | own_texts(repeated)
+    # Records of before these fields do not have them.
+    fields |= {"description": repeated.description} if repeated.description else {}
+    fields |= {"first_judged_at": repeated.first_judged_at} if repeated.first_judged_at else {}
     return whole.model_copy(update=fields | {"changes": []})
 
 

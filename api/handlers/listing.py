@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, TypeVar
 
 from fastapi import Request
@@ -20,6 +21,7 @@ from api.index.query_dsl import of_cluster
 
 Json = dict[str, Any]
 P = TypeVar("P", bound=PagePosition[Any])
+Item = TypeVar("Item", bound=BaseModel)
 
 
 async def answer_page(
@@ -44,15 +46,16 @@ async def answer_page(
         index, definition.source, [of_cluster(cluster.name), *filters(position)], position, query.limit
     )
     token = encode_token(scope, page.next_position) if page.next_position else None
-    items = [_item(cluster, definition, hit) for hit in page.hits]
+    items = [item_of(hit, partial(definition.item, cluster)) for hit in page.hits]
     body = definition.answer_type.model_validate({"total": page.total, "items": items, "continue": token})
     headers = next_page_headers(request, token) | {TOTAL_HEADER: str(page.total)}
     return page, json_response(200, body, headers)
 
 
-def _item(cluster: Cluster, definition: ListDefinition[Any], hit: Json) -> BaseModel:
+def item_of(hit: Json, item: Callable[[Json], Item]) -> Item:
+    """``item`` of the hit. Raises ``UnreadableError`` for a document that it can't read."""
     try:
-        return definition.item(cluster, hit)
+        return item(hit)
     except (KeyError, ValidationError) as error:
         # Without this a foreign document would be answered as a defect of the API, without its id.
         raise unreadable(hit["_id"], f"{type(error).__name__}: {error}"[:300]) from None

@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from api.handlers.listing import answer_page
+from api.handlers.listing import answer_page, item_of
 from api.http.cluster import Cluster, RequestedCluster
 from api.http.continue_token import encode_token
 from api.http.errors import json_response
@@ -16,13 +16,26 @@ from api.http.pagination import TOTAL_HEADER, next_page_headers, requested_posit
 from api.http.param_types import parse_time
 from api.http.query_params import PendingQuery, PodsQuery, RefusalsQuery, WaitingFilters, refuse_repeated
 from api.index import occupancy_queries
+from api.index.blocked_workloads import blocked_of, blocked_query
 from api.index.client import OpenSearch
 from api.index.device_refusals import RefusalsPosition, read_refusals
 from api.index.page_query import first_page_range
-from api.index.waiting_pods import WaitingPods, blocked_of, blocked_query, pending, read_waiting_pods
-from schemas.answers.waiting import DeviceRefusals, PodsWaiting, PodWaiting, WorkloadBlocked
+from api.index.waiting_pods import (
+    MAX_WORKLOADS,
+    PodsPosition,
+    WorkloadsPosition,
+    pod_waiting,
+    pods_query,
+    reason_counts,
+    waiting_filters,
+    workload_order,
+    workload_waiting,
+    workloads_behind,
+    workloads_query,
+)
+from schemas.answers.waiting import DeviceRefusals, Pending, PodsWaiting, PodWaiting, WorkloadBlocked
 from schemas.codec.records import rfc3339
-from schemas.indices import OBSERVATIONS
+from schemas.indices import OBSERVATIONS, POD_STATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,46 +45,76 @@ class WaitingHandlers:
     async def pending(
         self, request: Request, cluster: RequestedCluster, query: Annotated[PendingQuery, Query()]
     ) -> Response:
-        """The pods that wait now, by workload: how many, since when, and for which reasons.
+        """The pods that wait now, by workload: how many, since when, and for which reasons; in pages.
 
         A pod waits if its latest attempt was refused or has no bind result, and no later observation shows it placed or
-        gone. Schedulers try a waiting pod every few minutes: one that was not tried since `since` is left out.
+        gone. Schedulers try a waiting pod every few minutes: one that was not tried since `since` is left out. A
+        workload whose number of pods changes between two pages may be on both, or on neither.
         """
         refuse_repeated(request)
-        waiting = await self._waiting(cluster, query, query.since)
+        scope = token_scope("pending", query, cluster=cluster.name)
+        position = requested_position(query.continue_, scope, WorkloadsPosition)
+        since = position.since if position else _resolved(query.since)
+        shown = position.shown if position else 0
+        filters = waiting_filters(cluster.name, _values(query), since)
+        # One more, whose presence shows that there is a next page.
+        size = min(shown + query.limit + 1, MAX_WORKLOADS)
+        answer = await self.index.search(POD_STATES.alias, workloads_query(filters, size))
+        behind = workloads_behind(answer, position.last if position else None)
+        page = behind[: query.limit]
+        token = None
+        if len(behind) > len(page):
+            last = workload_order(page[-1])
+            token = encode_token(scope, WorkloadsPosition(since=since, shown=shown + len(page), last=last))
         # A workload without pods has neither a queue nor reasons of attempts.
-        asked_otherwise = query.queue is not None or query.reason is not None
-        blocked = [] if asked_otherwise else await self._blocked(cluster, query)
-        return json_response(200, pending(waiting, blocked, query.limit))
+        is_first = position is None and query.queue is None and query.reason is None
+        counted = answer.get("aggregations", {})
+        total = counted.get("workloads", {}).get("value", 0)
+        body = Pending.model_validate(
+            {
+                "pods": answer["hits"]["total"]["value"],
+                "reasons": reason_counts(counted.get("reasons", {})),
+                "total": total,
+                "items": [workload_waiting(bucket, _pods(cluster, bucket["examples"])) for bucket in page],
+                "blocked": await self._blocked(cluster, query, since) if is_first else [],
+                "continue": token,
+            }
+        )
+        return json_response(200, body, next_page_headers(request, token) | {TOTAL_HEADER: str(total)})
 
-    async def _blocked(self, cluster: Cluster, query: PendingQuery) -> list[WorkloadBlocked]:
-        since = rfc3339(parse_time(query.since, datetime.now(UTC)))
+    async def _blocked(self, cluster: Cluster, query: PendingQuery, since: str) -> list[WorkloadBlocked]:
         body = blocked_query(cluster.name, query.model_dump(include={"namespace", "workload"}), since)
-        return blocked_of(await self.index.search(OBSERVATIONS.alias, body))
+        return blocked_of(await self.index.search(OBSERVATIONS.alias, body))[: query.limit]
 
     async def pods(self, request: Request, cluster: RequestedCluster, query: Annotated[PodsQuery, Query()]) -> Response:
-        """Pods by state: `placed` (on a node now), `ended` (no longer there), or `waiting` (not placed yet).
+        """Pods by state, in pages: `placed` (on a node now), `ended` (no longer there), or `waiting` (not placed yet).
 
-        `placed` and `ended` list placements in pages; `waiting` lists at most `limit` pods, the longest wait first.
+        Of those that wait the one that waits longest comes first.
         """
         refuse_repeated(request)
         if query.state == "waiting":
-            waiting = await self._waiting(cluster, query, query.since or PendingQuery.model_fields["since"].default)
-            items = waiting.pods[: query.limit]
-            return json_response(
-                200,
-                PodsWaiting(total=len(waiting.pods), items=items, complete=waiting.is_complete),
-                {TOTAL_HEADER: str(len(waiting.pods))},
-            )
+            return await self._waiting(request, cluster, query)
         values = query.model_dump(include={"namespace", "workload", "queue", "node"}) | {"devices": query.device}
         filters = partial(occupancy_queries.placement_filters, values, has_ended=query.state == "ended")
         _, response = await answer_page(self.index, request, cluster, occupancy_queries.PLACEMENTS_LIST, query, filters)
         return response
 
-    async def _waiting(self, cluster: Cluster, query: WaitingFilters, since: str) -> WaitingPods:
-        earliest = rfc3339(parse_time(since, datetime.now(UTC)))
-        found = await read_waiting_pods(self.index, cluster, query.namespace, earliest)
-        return WaitingPods([pod for pod in found.pods if _is_wanted(pod, query)], found.is_complete)
+    async def _waiting(self, request: Request, cluster: Cluster, query: PodsQuery) -> Response:
+        scope = token_scope("waiting pods", query, cluster=cluster.name)
+        position = requested_position(query.continue_, scope, PodsPosition)
+        since = position.since if position else _resolved(query.since or PendingQuery.model_fields["since"].default)
+        filters = waiting_filters(cluster.name, _values(query), since)
+        answer = await self.index.search(
+            POD_STATES.alias, pods_query(filters, position.sort if position else None, query.limit)
+        )
+        hits = answer["hits"]["hits"]
+        page, total = hits[: query.limit], answer["hits"]["total"]["value"]
+        token = None
+        if len(hits) > len(page):
+            token = encode_token(scope, PodsPosition(since=since, sort=tuple(page[-1]["sort"])))
+        items = _pods(cluster, {"hits": {"hits": page}})
+        body = PodsWaiting.model_validate({"total": total, "items": items, "continue": token})
+        return json_response(200, body, next_page_headers(request, token) | {TOTAL_HEADER: str(total)})
 
     async def refusals(
         self, request: Request, cluster: RequestedCluster, query: Annotated[RefusalsQuery, Query()]
@@ -96,9 +139,15 @@ class WaitingHandlers:
         return json_response(200, body, next_page_headers(request, token))
 
 
-def _is_wanted(pod: PodWaiting, query: WaitingFilters) -> bool:
-    return (
-        query.workload in (None, pod.workload)
-        and query.queue in (None, pod.queue)
-        and (query.reason is None or query.reason in pod.reasons)
-    )
+def _resolved(since: str) -> str:
+    return rfc3339(parse_time(since, datetime.now(UTC)))
+
+
+def _values(query: WaitingFilters) -> dict[str, str | None]:
+    """Field of the documents to the value that is asked for."""
+    return query.model_dump(include={"namespace", "workload", "queue"}) | {"reasons": query.reason}
+
+
+def _pods(cluster: Cluster, answer: dict[str, Any]) -> list[PodWaiting]:
+    """The pods of a search's hits. Raises ``UnreadableError``."""
+    return [item_of(hit, partial(pod_waiting, cluster)) for hit in answer["hits"]["hits"]]

@@ -219,7 +219,8 @@ class PendingQuery(WaitingFilters):
     since: TimeText = Field(
         "1h", description="Only pods that were tried at this time or later: RFC 3339, or 15m, 2h, 7d ago."
     )
-    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="How many workloads at most.")
+    limit: WholeNumber = Field(DEFAULT_ITEMS, ge=1, le=MAX_ITEMS, description="The page size in workloads.")
+    continue_: ContinueToken | None = Field(None, alias="continue", description=_CONTINUE)
 
 
 class PodsQuery(RangeQuery, WaitingFilters):
@@ -231,8 +232,8 @@ class PodsQuery(RangeQuery, WaitingFilters):
 
     @model_validator(mode="after")
     def _fits_its_state(self) -> Self:
-        if self.state == "waiting" and (self.node or self.device or self.until or self.continue_):
-            raise ValueError("node, device, until and continue are about placements: leave them out with state=waiting")
+        if self.state == "waiting" and (self.node or self.device or self.until):
+            raise ValueError("node, device and until are about placements: leave them out with state=waiting")
         if self.state != "waiting" and self.reason:
             raise ValueError("reason is about pods that wait: give it with state=waiting")
         return self

@@ -1,12 +1,14 @@
-"""Deletes daily indices that are older than they are kept: whole indices, never single documents.
+"""Deletes daily indices that are older than they are kept: whole indices. Of the states of pods, single documents.
 
 The name of an index ends with the day (UTC) on which its attempts started. It is deleted when that day ended longer ago
-than the index is kept, unless a placement in it has not ended yet. An index with another name is not ours: it is left.
+than the index is kept, and it was made as long ago: a log of years ago that is read today is kept from today on. An
+index with a placement that has not ended yet, or with documents of a cluster whose data is to be kept, is left. An
+index with another name is not ours: it is left.
 """
 
 import asyncio
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +19,7 @@ from pipeline.settings import Settings
 from pipeline.sinks.opensearch import client
 from process.addresses import without_user_info
 from process.errors import UnreachableError
+from schemas.codec.records import rfc3339
 from schemas.indices import INDICES, Index
 
 Say = Callable[[str], None]
@@ -31,12 +34,13 @@ class Expired(NamedTuple):
     """How long ago it should have been deleted."""
 
 
-def expired(index: Index, names: Iterable[str], keep: timedelta, now: datetime) -> Iterator[Expired]:
-    """Of the indices called ``names``, those of ``index`` that are kept no longer, oldest first."""
-    for name in sorted(names):
+def expired(index: Index, made_at: Mapping[str, datetime], keep: timedelta, now: datetime) -> Iterator[Expired]:
+    """Of the indices in ``made_at`` (name to when it was made) those of ``index`` that are kept no longer, oldest
+    first."""
+    for name in sorted(made_at):
         day = _day_of(index, name)
         # One more day than is kept: the index holds attempts up to the end of its day.
-        if day and (since := now - (day + timedelta(days=1) + keep)) > timedelta():
+        if day and (since := now - (max(day + timedelta(days=1), made_at[name]) + keep)) > timedelta():
             yield Expired(name, since)
 
 
@@ -76,8 +80,8 @@ async def drop_expired(store: AsyncOpenSearch, settings: Settings, now: datetime
         for index in INDICES:
             keep = timedelta(days=settings.retention_days) if settings.retention_days else index.retention
             # Whole indices: deleting documents only marks them, and costs the index a merge before it frees the disk.
-            for old in expired(index, await _names(store, index), keep, now):
-                if await _is_needed(store, index, old.name):
+            for old in expired(index, await _made_at(store, index), keep, now):
+                if await _is_needed(store, index, old.name, settings.kept_clusters):
                     continue
                 if not dry_run:
                     # By its full name and never by a pattern, which could match what is not ours. 404: another run was
@@ -85,24 +89,46 @@ async def drop_expired(store: AsyncOpenSearch, settings: Settings, now: datetime
                     await store.transport.perform_request("DELETE", f"/{old.name}", ignore=(404,))
                 done = "would be dropped" if dry_run else "dropped"
                 say(f"index {old.name}: {done}, {old.since.days} days past the {keep.days} that it is kept")
+            if not index.is_daily:
+                await _drop_documents(store, index, now - keep, settings.kept_clusters, dry_run=dry_run, say=say)
     except TransportError as error:
         raise UnreachableError(without_user_info(f"OpenSearch at {settings.opensearch_url}: {error}")) from None
 
 
-async def _is_needed(store: AsyncOpenSearch, index: Index, name: str) -> bool:
+async def _drop_documents(
+    store: AsyncOpenSearch, index: Index, before: datetime, kept_clusters: tuple[str, ...], *, dry_run: bool, say: Say
+) -> None:
+    """Delete the documents that were written about an earlier time, one by one."""
+    query = {"bool": {"filter": [{"range": {"@timestamp": {"lt": rfc3339(before)}}}], "must_not": _of(kept_clusters)}}
+    # A document that is written meanwhile is not too old any more: without `proceed` it would end the request.
+    action, more = ("_count", {}) if dry_run else ("_delete_by_query", {"conflicts": "proceed"})
+    path = f"/{index.alias}-*/{action}"
+    params = {"ignore_unavailable": "true", "allow_no_indices": "true"} | more
+    found = await store.transport.perform_request("POST", path, params=params, body={"query": query})
+    if count := found.get("count", found.get("deleted", 0)):
+        say(f"index {index.alias}: {count} documents {'would be dropped' if dry_run else 'dropped'}")
+
+
+def _of(clusters: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [{"terms": {"cluster": list(clusters)}}] if clusters else []
+
+
+async def _is_needed(store: AsyncOpenSearch, index: Index, name: str, kept_clusters: tuple[str, ...]) -> bool:
     """Does it have a document that has to be kept, such as a placement that has not ended?"""
-    if index.kept_while is None:
+    wanted = [*_of(kept_clusters), *([index.kept_while] if index.kept_while else [])]
+    if not wanted:
         return False
     # One such document decides, so a shard stops at the first.
-    search = {"query": index.kept_while, "size": 0, "terminate_after": 1}
+    search = {"query": {"bool": {"should": wanted}}, "size": 0, "terminate_after": 1}
     found = await store.transport.perform_request("POST", f"/{name}/_search", body=search, ignore=(404,))
     return bool(found.get("hits", {}).get("total", {}).get("value"))
 
 
-async def _names(store: AsyncOpenSearch, index: Index) -> list[str]:
+async def _made_at(store: AsyncOpenSearch, index: Index) -> dict[str, datetime]:
     # `expand_wildcards`: closed and hidden indices take disk space too.
     path = f"/_cat/indices/{index.alias}-*"
     found: list[dict[str, Any]] = await store.transport.perform_request(
-        "GET", path, params={"format": "json", "h": "index", "expand_wildcards": "all"}
+        "GET", path, params={"format": "json", "h": "index,creation.date", "expand_wildcards": "all"}
     )
-    return [entry["index"] for entry in found]
+    # Milliseconds since 1970.
+    return {each["index"]: datetime.fromtimestamp(int(each["creation.date"]) / 1000, UTC) for each in found}

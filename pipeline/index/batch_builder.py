@@ -3,16 +3,19 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pipeline.dead_letters.codec import Source
-from pipeline.index.documents import ReadEvent, documents_of, summary_document
+from pipeline.index.documents import ReadEvent, documents_of, pod_state_document, state_document_after, summary_document
 from pipeline.index.summary_parts import Partition, SummaryPart, SummaryParts, TimedSource
 from pipeline.sinks.bulk import Document
 from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value, event_type
 from schemas.documents.devices import JudgedNodes
+from schemas.documents.pod_states import state_after_attempt
 from schemas.events import AttemptSummarized, DevicesJudged, Event
+
+Key = TypeVar("Key", str, tuple[str, str])
 
 
 class DeadLetter(NamedTuple):
@@ -30,6 +33,8 @@ class Batch:
     """Documents that never change once they are written."""
     versioned: dict[tuple[str, str], Document] = field(default_factory=dict)
     """By index and id: of several versions the index needs the greatest alone."""
+    pod_states: dict[str, Document] = field(default_factory=dict)
+    """By id: of several states of a pod the index needs the latest alone."""
     verdicts: list[JudgedNodes] = field(default_factory=list)
     """Those whose documents are among them: they refer to node states."""
     rejected: list[DeadLetter] = field(default_factory=list)
@@ -46,17 +51,23 @@ class Batch:
 
     @property
     def documents(self) -> list[Document]:
-        return [*self.lasting, *self.versioned.values()]
+        return [*self.lasting, *self.versioned.values(), *self.pod_states.values()]
 
     def add(self, document: Document) -> None:
         if document.version is None:
             self.lasting.append(document)
             self.size += document.size
             return
-        key = document.index, document.id
-        known = self.versioned.get(key)
-        if known is None or (known.version or 0) <= document.version:
-            self.versioned[key] = document
+        self._put(self.versioned, (document.index, document.id), document)
+
+    def add_pod_state(self, document: Document) -> None:
+        self._put(self.pod_states, document.id, document)
+
+    def _put(self, documents: dict[Key, Document], key: Key, document: Document) -> None:
+        """Add the document, unless the batch has a greater version of it."""
+        known = documents.get(key)
+        if known is None or (known.version or 0) <= (document.version or 0):
+            documents[key] = document
             self.size += document.size - (known.size if known else 0)
 
 
@@ -76,7 +87,9 @@ class DocumentBatchBuilder:
     @property
     def is_full(self) -> bool:
         batch = self._batch
-        return len(batch.lasting) + len(batch.versioned) >= self._max_documents or batch.size >= self._max_bytes
+        # An attempt is one document more, of its pod's state: pods are counted by themselves.
+        documents = max(len(batch.lasting) + len(batch.versioned), len(batch.pod_states))
+        return documents >= self._max_documents or batch.size >= self._max_bytes
 
     @property
     def oldest_ms(self) -> int | None:
@@ -117,9 +130,12 @@ class DocumentBatchBuilder:
             return self._add_part(partition, SummaryPart(event, record))
         if isinstance(event, JudgedNodes):
             self._batch.verdicts.append(event)
-        documents = documents_of(ReadEvent(event, record))
+        read = ReadEvent(event, record)
+        if state := state_document_after(read):
+            self._batch.add_pod_state(state)
+        documents = documents_of(read)
         if documents is None:
-            return "passed_over"
+            return "taken" if state else "passed_over"
         for document in documents:
             self._batch.add(document)
         return "taken"
@@ -134,6 +150,7 @@ class DocumentBatchBuilder:
         except ValueError as error:
             return self._reject(records, str(error))
         self._batch.add(summary_document(summary, records))
+        self._batch.add_pod_state(pod_state_document(state_after_attempt(summary), summary.started_at, records))
         return "taken"
 
     def _reject(self, records: Iterable[Source], cause: str) -> str:

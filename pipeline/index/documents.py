@@ -4,6 +4,7 @@ A record's own JSON goes into its document as it is, wherever one record has all
 """
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 from pipeline.dead_letters.codec import Source
@@ -12,6 +13,7 @@ from schemas.documents.attempts import attempt_document, repeated_document
 from schemas.documents.devices import JudgedNodes, devices_document
 from schemas.documents.findings import finding_document
 from schemas.documents.node_states import node_state_document
+from schemas.documents.pod_states import PodStateDocument, state_after_attempt, state_after_observation
 from schemas.documents.trends import trend_documents
 from schemas.events import (
     AttemptRepeated,
@@ -19,9 +21,10 @@ from schemas.events import (
     Event,
     FindingReported,
     NodeStateChanged,
+    PodObserved,
     TrendsCounted,
 )
-from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, NODE_STATES, TRENDS
+from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, NODE_STATES, POD_STATES, TRENDS
 from summaries.messages import search_text
 
 
@@ -47,6 +50,20 @@ def summary_document(summary: AttemptSummarized, records: Sequence[Source]) -> D
     value = records[0].value if len(records) == 1 else None
     json = source(attempt_document(summary, search_text(summary), value))
     return Document(ATTEMPTS.name(summary.started_at), summary.attempt_id, json, summary.version, tuple(records))
+
+
+def pod_state_document(state: PodStateDocument, at: datetime, records: Sequence[Source]) -> Document:
+    """The document of a pod's latest state; ``at`` is the time of the fact. The index keeps the latest."""
+    return Document(POD_STATES.name(at), state.id, source(state.fields), state.version, tuple(records))
+
+
+def state_document_after(read: ReadEvent) -> Document | None:
+    """The document of the pod's state that one record alone says; None where it says none."""
+    event = read.event
+    if isinstance(event, AttemptRepeated):
+        return pod_state_document(state_after_attempt(event), event.started_at, (read.record,))
+    left = state_after_observation(event) if isinstance(event, PodObserved) else None
+    return pod_state_document(left, event.time, (read.record,)) if left else None
 
 
 def documents_of(read: ReadEvent) -> Iterator[Document] | None:

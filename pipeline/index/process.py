@@ -1,4 +1,4 @@
-"""``python -m pipeline index`` as a process: reads five topics, writes documents, then commits the offsets.
+"""``python -m pipeline index`` as a process: reads six topics, writes documents, then commits the offsets.
 
 While one batch is being written the next one gathers, so that a busy index gets large batches and an idle one small
 ones. A batch is bounded, and no more than two are in memory.
@@ -36,11 +36,11 @@ from process.addresses import HostPort
 from process.health import always, serving
 from process.signals import first_of, until_stopped
 from schemas.documents.devices import JudgedNodes
-from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS
+from schemas.topics import ATTEMPTS, DEAD_LETTERS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS
 
 logger = logging.getLogger(__name__)
 
-READ: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES)
+READ: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES, PODS)
 LINGER_SECONDS: Final = 0.05
 """How long the first record of a batch waits for others. The index makes a document searchable within a second."""
 _REQUESTS: Final = 4

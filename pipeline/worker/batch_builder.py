@@ -10,9 +10,10 @@ from pipeline.node_pools import pools_of
 from pipeline.worker import attempt_records
 from pipeline.worker.batch import HistoryKey, WriteBatch, not_placed
 from pipeline.worker.comparison import (
+    PodPast,
     attempt_before,
-    first_judged_at,
     known_attempt,
+    past_of,
     published_reports,
     published_version,
     was_published,
@@ -99,8 +100,8 @@ class BatchBuilder:
         if found.written and summary.version <= found.written.version:
             return
         before = attempt_before(history, summary)
-        first = first_judged_at(history, summary)
-        attempt, lines = await self._publish(batch, write, summary, found, before, first)
+        past = past_of(history, summary)
+        attempt, lines = await self._publish(batch, write, summary, found, before, past)
         batch.histories[key] = with_published(history, summary, attempt, closed)
         self._count(summary, lines)
 
@@ -137,7 +138,7 @@ class BatchBuilder:
         summary: AttemptSummarized,
         found: FoundAttempt,
         before: PublishedAttempt | None,
-        first: datetime,
+        past: PodPast,
     ) -> tuple[PublishedAttempt, list[MessageEmitted]]:
         """Add the attempt's records, some of which may be published already; the attempt as the next one is compared
         with it, and the messages that are new."""
@@ -150,7 +151,9 @@ class BatchBuilder:
             changes = await self._changes(batch, before, summary)
         lines = attempt_records.new_messages(messages(summary), written)
         is_repetition = before is not None and not found.is_whole and repeats(before, summary, digests)
-        repeated = repetition(before, summary, digests) if before and is_repetition else None
+        of_pod = {"first_judged_at": past.first_judged_at, "attempts": past.attempts}
+        with_past = summary.model_copy(update={**of_pod, "description": past.description})
+        repeated = repetition(before, with_past, digests) if before and is_repetition else None
         if repeated:
             batch.add_attempt(repeated, lines)
         else:
@@ -158,7 +161,7 @@ class BatchBuilder:
             self._add_devices(batch, write.closed, summary, written)
             compared = {
                 "episode": episode, "episode_started_at": episode_started_at, "changes": changes,
-                "first_judged_at": first,
+                **of_pod,
             }  # fmt: skip
             batch.add_attempt(summary.model_copy(update=compared), lines)
         for finding in findings(summary):
@@ -179,7 +182,8 @@ class BatchBuilder:
             chosen=summary.chosen,
             is_refused=is_refused(summary),
             reports=published_reports(found.known, summary, write.closed.summary),
-            first_judged_at=first,
+            first_judged_at=past.first_judged_at,
+            attempts=past.attempts,
             verdict_digest=digests.verdicts,
             detail_digest=digests.detail,
             added_digest=digests.added,

@@ -6,11 +6,20 @@ afterwards.
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from pipeline.worker.open_attempts import ClosedAttempt
-from schemas.events import AttemptSummarized, PodHistoryChanged, PodRef, PublishedAttempt, PublishedReport
+from schemas.events import (
+    AttemptSummarized,
+    PodDescription,
+    PodHistoryChanged,
+    PodRef,
+    PublishedAttempt,
+    PublishedReport,
+)
 from schemas.events.pod_histories import KEPT_ATTEMPTS, KEPT_SECONDS, MAX_ATTEMPTS
 from summaries.matching import is_one_pod, published_report
+from summaries.pod_descriptions import merged_description
 
 
 def known_attempt(history: PodHistoryChanged | None, report_id: str) -> PublishedAttempt | None:
@@ -51,14 +60,29 @@ def attempt_before(history: PodHistoryChanged | None, summary: AttemptSummarized
     return next(before, None)
 
 
-def first_judged_at(history: PodHistoryChanged | None, summary: AttemptSummarized) -> datetime:
-    """When the first attempt of the pod began that is known."""
-    known = [
-        each.first_judged_at
-        for each in (history.attempts if history else [])
-        if is_one_pod(each.pod_uid, summary.pod.uid)
-    ]
-    return min([summary.started_at, *known])
+class PodPast(NamedTuple):
+    """What the published attempts of a pod, with the one in question, say of it together."""
+
+    first_judged_at: datetime
+    """When the first known attempt began."""
+    attempts: int
+    """How many were published."""
+    description: PodDescription | None
+    """Where the pod comes from, as any of them has it."""
+
+
+def past_of(history: PodHistoryChanged | None, summary: AttemptSummarized) -> PodPast:
+    """What the history and the attempt say of the attempt's pod."""
+    uid = summary.pod.uid
+    own = [each for each in (history.attempts if history else []) if is_one_pod(each.pod_uid, uid)]
+    known = next((each.attempts for each in own if each.attempt_id == summary.attempt_id), 0)
+    described = history.description if history and is_one_pod(history.pod.uid, uid) else None
+    return PodPast(
+        min([summary.started_at, *(each.first_judged_at for each in own)]),
+        # Also where an earlier attempt is reported last: it is one more.
+        known or 1 + max((each.attempts for each in own), default=0),
+        merged_description(described, summary.description),
+    )
 
 
 def published_reports(
@@ -81,12 +105,16 @@ def with_published(
     attempts.sort(key=lambda each: each.started_at, reverse=True)
     until = closed.offsets[-1] if not closed.has_expired else history.published_until if history else -1
     pod = summary.pod
+    # Of the latest attempt's pod: an earlier one of the name has another description.
+    is_of_latest = is_one_pod(attempts[0].pod_uid, pod.uid)
+    description = past_of(history, summary).description if is_of_latest or not history else history.description
     return PodHistoryChanged.model_construct(
         cluster=summary.cluster,
         pod=PodRef.model_construct(namespace=pod.namespace, name=pod.name, uid=attempts[0].pod_uid),
         scheduler=summary.scheduler,
         published_until=until,
         attempts=attempts[: _kept(attempts)],
+        description=description,
     )
 
 

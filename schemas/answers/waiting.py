@@ -49,6 +49,7 @@ class PodWaiting(Answer):
     created_at: str | None = Field(description="Null where no source says it.")
     first_judged_at: str = Field(description="When the first known attempt of the pod began.")
     last_judged_at: str
+    attempts: int | None = Field(None, description="How many attempts of it are known; null where that is not known.")
     attempt: str = Field(description="The path of its latest attempt.")
     schedulerlog: str
 
@@ -56,7 +57,7 @@ class PodWaiting(Answer):
 class PodsWaiting(Answer):
     total: int
     items: list[PodWaiting] = Field(description="Longest wait first.")
-    complete: bool = Field(description="False where more pods were tried than are looked at.")
+    continue_: str | None = Field(None, alias="continue")
 
 
 class WorkloadWaiting(Answer):
@@ -87,8 +88,10 @@ class Pending(Answer):
     reasons: dict[str, int] = Field(description="Reason code to the number of pods whose latest attempt has it.")
     total: int = Field(description="How many workloads wait.")
     items: list[WorkloadWaiting] = Field(description="Those with the most pods first.")
-    blocked: list[WorkloadBlocked] = Field(description="Workloads that could not make their pods, latest first.")
-    complete: bool = Field(description="False where more pods were tried than are looked at.")
+    blocked: list[WorkloadBlocked] = Field(
+        description="Workloads that could not make their pods, latest first; on the first page."
+    )
+    continue_: str | None = Field(None, alias="continue")
 
 
 ANSWERS: Final = (DeviceRefusals, Pending, PodsWaiting)

@@ -9,5 +9,6 @@ A document has two halves: fields to search by, and the event itself, stored who
 ``trends``        the counts of a minute
 ``placements``    where a pod was, from when to when
 ``observations``  observed states of pods, nodes, workloads and schedulers
+``pod_states``    the latest state of a pod: does it wait, since when, for what
 ``head``          the fields that several kinds of documents share
 """

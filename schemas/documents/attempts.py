@@ -121,6 +121,8 @@ def episode_of(summary: AttemptSummarized) -> str:
 def repeated_document(repeated: AttemptRepeated, value: bytes | None = None) -> dict[str, Any]:
     """The document of an attempt that repeats another: without the nodes, which the other one has."""
     return _searched(repeated, repeated.reasons, repeated.text) | {
+        **description_fields(repeated.description),
+        "first_judged_at": rfc3339(repeated.first_judged_at) if repeated.first_judged_at else None,
         # An attempt of which records are missing, or that was bound, repeats none.
         "complete": True,
         "episode": repeated.episode,

@@ -6,6 +6,7 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 
 from schemas.events.base import TYPE_PREFIX, Count, Event, Flag, Integer, Model, Moment, PodRef
+from schemas.events.pods import PodDescription
 from schemas.events.summaries import Status
 
 KEPT_ATTEMPTS: Final = 4
@@ -59,6 +60,8 @@ class PublishedAttempt(Model):
     """As in its summary."""
     first_judged_at: Moment
     """As in its summary."""
+    attempts: Count = 0
+    """As in its summary."""
     verdict_digest: str
     """Equal for attempts with equal verdicts on every node."""
     detail_digest: str
@@ -95,6 +98,9 @@ class PodHistoryChanged(Event):
     published. -1 where time alone has completed any."""
     attempts: Annotated[list[PublishedAttempt], Field(min_length=1)]
     """Those that began last, the latest first: ``KEPT_ATTEMPTS``, and up to ``MAX_ATTEMPTS`` of ``KEPT_SECONDS``."""
+
+    description: PodDescription | None = None
+    """Where the latest attempt's pod comes from, as any of its attempts has it; null where none has."""
 
     @property
     def latest(self) -> PublishedAttempt:

@@ -128,6 +128,8 @@ class AttemptSummarized(AttemptEvent):
     """The scheduler's settings in force, as in ``SchedulerObserved``; empty where they are not known."""
     first_judged_at: Moment | None = None
     """When the pod's first known attempt began. The worker adds it when it publishes the summary."""
+    attempts: Count = 0
+    """How many attempts of the pod were published, this one included; 0 where that is not known. The worker adds it."""
     bind: BindOutcome | None = None
     """Null until a bind result is known."""
     episode: str = ""
@@ -208,6 +210,13 @@ class AttemptRepeated(AttemptEvent):
     """As of a summary; null where it is that of the attempt that ``repeats`` names."""
     nominated: str | None = None
     """As of a summary; null where it is that of the attempt that ``repeats`` names."""
+    # What lists of waiting pods need, and searches by workload.
+    description: PodDescription | None = None
+    """Where the pod comes from, as any of its attempts has it; null where none has."""
+    first_judged_at: Moment | None = None
+    """As of a summary."""
+    attempts: Count = 0
+    """As of a summary."""
 
     @property
     def id(self) -> str:

@@ -361,6 +361,16 @@ def test_a_repetition_names_the_attempt_that_has_the_rest_and_the_first_of_its_e
     assert golden(AttemptRepeated, "002").id != event.id
 
 
+def test_a_repetition_says_where_its_pod_comes_from_and_how_often_it_was_tried() -> None:
+    event = golden(AttemptRepeated, "003")
+    assert event.description is not None
+    assert (event.description.workload, event.description.queue, event.attempts) == ("Job/train", "research", 3)
+    assert event.first_judged_at == golden(PodHistoryChanged, "003").latest.first_judged_at
+    assert [each.attempts for each in golden(PodHistoryChanged, "003").attempts] == [2, 1]
+    assert golden(PodHistoryChanged, "003").description == event.description
+    assert (golden(AttemptSummarized, "009").attempts, golden(AttemptSummarized, "001").attempts) == (4, 0)
+
+
 def test_attempt_summarized_says_the_whole_attempt() -> None:
     event = golden(AttemptSummarized, "001")
     assert nodes_of(event) == FIVE_NODES

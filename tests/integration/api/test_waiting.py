@@ -76,7 +76,7 @@ def test_pods_that_wait_are_answered_by_workload_with_their_reasons(filling: Fil
         ("Pod/locked", 1, {"CardInsufficientMemory": 1}),
         ("Pod/made-again", 1, {"CardInsufficientMemory": 1}),
     ]
-    assert (answer["pods"], answer["total"], answer["complete"]) == (8, 4, True)
+    assert (answer["pods"], answer["total"], answer["continue"]) == (8, 4, None)
     assert answer["reasons"] == {"CardInsufficientMemory": 7, "NumaNotFit": 1}
     train = answer["items"][0]
     assert (train["queue"], len(train["examples"])) == ("blue", 3)
@@ -89,6 +89,52 @@ def test_pods_that_wait_are_answered_by_workload_with_their_reasons(filling: Fil
     assert [item["workload"] for item in numa["items"]] == ["Pod/alone"]
     of_queue = api.get("/api/v1/pods", namespace="api-waiting", state="waiting", queue="blue", limit="2")
     assert (of_queue.json()["total"], len(of_queue.json()["items"])) == (5, 2)
+
+
+def test_waiting_pods_and_workloads_have_pages_while_pods_come_and_go(filling: Filling, api: Served) -> None:
+    jobs = [PodDescription(owners=[Owner(kind="Job", name=f"job{number}")]) for number in range(4)]
+    filling.index(
+        *(
+            tried(f"api-pages/p{number}", 2, description=jobs[number % 4]).model_copy(
+                update={"first_judged_at": NOW - timedelta(minutes=40, seconds=-number), "attempts": number + 1}
+            )
+            for number in range(22)
+        )
+    )
+
+    def page(path: str, token: str | None, **query: str) -> dict[str, Any]:
+        more = {"continue": token} if token else {}
+        answer = api.get(path, namespace="api-pages", **query, **more)
+        assert answer.status_code == 200, answer.text
+        content: dict[str, Any] = answer.json()
+        assert answer.headers.get("X-Continue") == content["continue"]
+        return content
+
+    first = page("/api/v1/pods", None, state="waiting", limit="10")
+    assert (first["total"], first["items"][3]["attempts"]) == (22, 4)
+    # One of each page leaves, and one comes that waits shorter than all others.
+    filling.index_observations(
+        *(seen(f"api-pages/p{number}", NOW - timedelta(minutes=1), deleted=True) for number in (2, 12))
+    )
+    filling.index(tried("api-pages/late", 0.5))
+    second = page("/api/v1/pods", first["continue"], state="waiting", limit="10")
+    third = page("/api/v1/pods", second["continue"], state="waiting", limit="10")
+    names = [item["name"] for each in (first, second, third) for item in each["items"]]
+    assert names == [f"p{number}" for number in range(22) if number != 12] + ["late"]
+    assert (third["continue"], third["total"]) == (None, 21)
+    wrong = api.get("/api/v1/pods", namespace="other", state="waiting", limit="10", **{"continue": first["continue"]})
+    assert wrong.status_code == 400
+
+    workloads = page("/api/v1/pending", None, limit="2")
+    rest = page("/api/v1/pending", workloads["continue"], limit="3")
+    assert [(item["workload"], item["pods"]) for item in (*workloads["items"], *rest["items"])] == [
+        ("Job/job1", 6),
+        ("Job/job0", 5),
+        ("Job/job3", 5),
+        ("Job/job2", 4),
+        ("Pod/late", 1),
+    ]
+    assert (workloads["total"], workloads["pods"], rest["continue"]) == (5, 21, None)
 
 
 def test_pods_are_listed_by_state(filling: Filling, api: Served) -> None:

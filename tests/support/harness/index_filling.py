@@ -17,19 +17,31 @@ from schemas.documents.findings import finding_document
 from schemas.documents.node_states import node_state_document
 from schemas.documents.observations import Observed, observation_document
 from schemas.documents.placements import placement_document
+from schemas.documents.pod_states import PodStateDocument, state_after_attempt, state_after_observation
 from schemas.events import (
     AttemptSummarized,
     BindOutcome,
     DevicesJudged,
     FindingReported,
     NodeStateChanged,
+    PodObserved,
     PodRef,
     Refusal,
     Report,
     Request,
 )
 from schemas.ids import attempt_id
-from schemas.indices import ATTEMPTS, DEVICES, FINDINGS, INDICES, NODE_STATES, OBSERVATIONS, OCCUPANCY, Index
+from schemas.indices import (
+    ATTEMPTS,
+    DEVICES,
+    FINDINGS,
+    INDICES,
+    NODE_STATES,
+    OBSERVATIONS,
+    OCCUPANCY,
+    POD_STATES,
+    Index,
+)
 from schemas.placements import PodPlacement
 from schemas.topics import ATTEMPTS as TOPIC
 from summaries.merge import settled
@@ -157,6 +169,16 @@ class Filling:
 
     def index(self, *summaries: AttemptSummarized) -> None:
         self.bulk(lines_of(*summaries))
+        self.index_pod_states(map(state_after_attempt, summaries))
+
+    def index_pod_states(self, states: Iterable[PodStateDocument | None]) -> None:
+        """As the index writer does: the latest of each pod counts, whatever was indexed before."""
+        lines: list[bytes] = []
+        for state in sorted((each for each in states if each), key=lambda each: each.version):
+            head = {"_index": POD_STATES.name(NOW), "_id": state.id, "version": state.version}
+            lines += [orjson.dumps({"index": head | {"version_type": "external_gte"}}), encode_value(state.fields)]
+        if lines:
+            self.bulk(b"\n".join([*lines, b""]), allowed=409)
 
     def index_devices(self, *events: DevicesJudged) -> None:
         self._index((DEVICES, each.started_at, each.id, devices_document(each, encode(each).value)) for each in events)
@@ -175,6 +197,7 @@ class Filling:
 
     def index_observations(self, *events: Observed) -> None:
         self._index((OBSERVATIONS, each.observed_at, each.id, observation_document(each, each.id)) for each in events)
+        self.index_pod_states(state_after_observation(each) for each in events if isinstance(each, PodObserved))
 
     def _index(self, documents: Iterable[tuple[Index, datetime, str, dict[str, Any]]]) -> None:
         lines: list[bytes] = []
@@ -183,7 +206,9 @@ class Filling:
             lines += [orjson.dumps({"index": head}), encode_value(document)]
         self.bulk(b"\n".join([*lines, b""]))
 
-    def bulk(self, lines: bytes) -> None:
+    def bulk(self, lines: bytes, allowed: int = 200) -> None:
+        """``allowed``: the status that a single document may have beside success."""
         headers = {"content-type": "application/x-ndjson"}
         answer = httpx.post(f"{self.url}/_bulk?refresh=true", content=lines, headers=headers, timeout=60)
-        assert not answer.raise_for_status().json()["errors"], answer.text[:2000]
+        results = [next(iter(each.values())) for each in answer.raise_for_status().json()["items"]]
+        assert all(each["status"] in (200, 201, allowed) for each in results), answer.text[:2000]

@@ -18,13 +18,13 @@ import embedded
 from demo.processes import Processes, free_ports
 from schemas.codec.records import EncodedRecord, encode
 from schemas.events import AttemptEvent
-from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, TRENDS, Topic
+from schemas.topics import ATTEMPTS, DECISIONS, DEVICE_VERDICTS, FINDINGS, NODE_STATES, PODS, TRENDS, Topic
 from tests.support.waiting import eventually
 
 T = TypeVar("T")
 WORKERS: Final = "schedulerlog-pipeline"
 INDEX_WRITERS: Final = "schedulerlog-index"
-INDEXED: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES)
+INDEXED: Final = (ATTEMPTS, DEVICE_VERDICTS, FINDINGS, TRENDS, NODE_STATES, PODS)
 
 
 @dataclass

@@ -1,52 +1,68 @@
-"""Which pods wait: what an observation after the latest attempt says of it, and the groups by workload."""
+"""Pages of waiting pods and of their workloads: what is searched, and where the next page begins."""
 
 from typing import Any
 
-import pytest
-
-from api.index.waiting_pods import WaitingPods, has_left, pending
-from schemas.answers.waiting import PodWaiting
-
-AT, BEFORE, LATER = (f"2026-11-21T03:0{minute}:00.000000Z" for minute in (6, 5, 7))
-ATTEMPT = {"@timestamp": AT, "pod_uid": "u1"}
-
-
-@pytest.mark.parametrize(
-    ("observed", "left"),
-    [
-        (None, False),
-        ({"@timestamp": LATER, "pod_uid": "u1", "phase": "Pending", "node": ""}, False),
-        ({"@timestamp": LATER, "pod_uid": "u1", "phase": "Pending", "node": "node1"}, True),
-        ({"@timestamp": BEFORE, "pod_uid": "u1", "phase": "Pending", "node": "node1"}, False),
-        ({"@timestamp": LATER, "pod_uid": "u1", "phase": "Pending", "event": {"deleted": True}}, True),
-        ({"@timestamp": LATER, "pod_uid": "u1", "phase": "Failed"}, True),
-        ({"@timestamp": LATER, "pod_uid": "u2", "phase": "Pending", "node": ""}, True),
-        ({"@timestamp": LATER, "phase": "Pending"}, False),
-    ],
+from api.http.cluster import Cluster
+from api.index.waiting_pods import (
+    pod_waiting,
+    pods_query,
+    waiting_filters,
+    workload_order,
+    workload_waiting,
+    workloads_behind,
+    workloads_query,
 )
-def test_a_pod_has_left_if_it_was_seen_placed_ended_deleted_or_replaced_since(
-    observed: dict[str, Any] | None, left: bool
-) -> None:
-    assert has_left(ATTEMPT, observed) is left
+
+CLUSTER = Cluster("default", "/api/v1")
+SOURCE = {
+    "@timestamp": "2026-11-21T03:07:00.000000Z", "namespace": "llm", "pod": "a", "scheduler": "s", "status": "failed",
+    "attempt_id": "0f", "first_judged_at": "2026-11-21T03:06:00.000000Z",
+}  # fmt: skip
 
 
-def a_pod(name: str, first: str = AT, **fields: Any) -> PodWaiting:
-    plain: dict[str, Any] = {"namespace": "llm", "name": name, "pod_uid": "", "scheduler": "s", "status": "failed"}
-    plain["reasons"] = []
-    plain |= {"workload": "", "pod_group": "", "queue": "", "priority_class": "", "created_at": None}
-    plain |= {"first_judged_at": first, "last_judged_at": LATER, "attempt": "", "schedulerlog": ""}
-    return PodWaiting.model_validate(plain | fields)
+def a_bucket(key: str, pods: int, first: float) -> dict[str, Any]:
+    reasons = {"buckets": [{"key": "NumaNotFit", "doc_count": pods}]}
+    last = {"value_as_string": "2026-11-21T03:07:00.000Z"}
+    return {"key": key, "doc_count": pods, "first": {"value": first}, "last": last, "reasons": reasons}
+
+
+def test_only_pods_that_wait_are_searched_of_one_cluster_since_a_time() -> None:
+    filters = waiting_filters("east", {"namespace": "llm", "queue": None}, "2026-11-21T03:00:00.000000Z")
+    assert filters["bool"]["filter"] == [
+        {"term": {"cluster": "east"}},
+        {"term": {"state": "waiting"}},
+        {"term": {"namespace": "llm"}},
+        {"range": {"@timestamp": {"gte": "2026-11-21T03:00:00.000000Z"}}},
+    ]
+
+
+def test_a_page_begins_behind_the_last_pod_of_the_page_before_by_keys_that_never_change() -> None:
+    assert "search_after" not in pods_query({}, None, 10)
+    body = pods_query({}, (1763694360000, "llm", "a"), 10)
+    assert body["search_after"] == [1763694360000, "llm", "a"]
+    assert [next(iter(each)) for each in body["sort"]] == ["first_judged_at", "namespace", "pod"]
+    assert body["size"] == 11, "one more shows that there is a next page"
+
+
+def test_workloads_are_searched_in_the_order_of_their_pages() -> None:
+    order = workloads_query({}, 5)["aggs"]["groups"]["terms"]["order"]
+    assert order == [{"_count": "desc"}, {"first": "asc"}, {"_key": "asc"}]
+    buckets = [a_bucket("llm/Job/b", 9, 5.0), a_bucket("llm/Job/a", 3, 4.0), a_bucket("llm/Job/c", 3, 5.0)]
+    assert sorted(buckets, key=workload_order) == buckets
+    answer = {"aggregations": {"groups": {"buckets": buckets}}}
+    assert [each["key"] for each in workloads_behind(answer, None)] == ["llm/Job/b", "llm/Job/a", "llm/Job/c"]
+    assert [each["key"] for each in workloads_behind(answer, (-3, 4, "llm/Job/a"))] == ["llm/Job/c"]
+    assert workloads_behind({}, None) == [], "no index yet"
 
 
 def test_five_hundred_pods_of_one_job_are_one_line() -> None:
-    pods = [a_pod(f"p{number}", workload="Job/train", reasons=["NumaNotFit"]) for number in range(500)]
-    answer = pending(WaitingPods([a_pod("alone", BEFORE), *pods], is_complete=True), [], limit=10)
-    assert [(item.workload, item.pods) for item in answer.items] == [("Job/train", 500), ("Pod/alone", 1)]
-    assert answer.items[0].reasons == {"NumaNotFit": 500}
-    assert [pod.name for pod in answer.items[0].examples] == ["p0", "p1", "p2"]
+    pods = [pod_waiting(CLUSTER, {"_source": SOURCE | {"queue": queue}}) for queue in ("", "blue")]
+    line = workload_waiting(a_bucket("llm/Job/train", 500, 1.0), pods)
+    assert (line.namespace, line.workload, line.pods, line.queue) == ("llm", "Job/train", 500, "blue")
+    assert line.reasons == {"NumaNotFit": 500}
+    assert line.first_judged_at == "2026-11-21T03:06:00.000000Z"
 
 
-def test_workloads_of_one_name_in_two_namespaces_are_two() -> None:
-    pods = [a_pod("a", workload="Job/train"), a_pod("a", workload="Job/train", namespace="other")]
-    answer = pending(WaitingPods(pods, is_complete=False), [], limit=1)
-    assert (answer.total, len(answer.items), answer.pods, answer.complete) == (2, 1, 2, False)
+def test_what_no_source_says_is_null_or_empty() -> None:
+    pod = pod_waiting(CLUSTER, {"_source": SOURCE})
+    assert (pod.workload, pod.reasons, pod.created_at, pod.attempts) == ("", [], None, None)

@@ -5,13 +5,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from pipeline.admin.retention import expired
-from schemas.indices import ATTEMPTS
+from schemas.indices import ATTEMPTS, POD_STATES
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 
 
 def expired_of(*names: str, keep_days: int = 30) -> list[str]:
-    return [index.name for index in expired(ATTEMPTS, names, timedelta(days=keep_days), NOW)]
+    """Of indices that were made long ago."""
+    made_at = dict.fromkeys(names, datetime(2020, 1, 1, tzinfo=UTC))
+    return [index.name for index in expired(ATTEMPTS, made_at, timedelta(days=keep_days), NOW)]
 
 
 def test_an_index_is_deleted_when_its_day_ended_longer_ago_than_it_is_kept() -> None:
@@ -43,3 +45,15 @@ def test_an_index_with_another_name_is_left(name: str) -> None:
 
 def test_an_index_of_the_future_is_left() -> None:
     assert expired_of("schedulerlog-attempts-2031.01.01", keep_days=1) == []
+
+
+def test_what_was_read_from_an_old_log_is_kept_as_long_after_that_day() -> None:
+    name, read_at = "schedulerlog-attempts-2024.04.20", NOW - timedelta(days=10)
+    for days, is_kept in ((9, False), (11, True)):
+        found = [index.name for index in expired(ATTEMPTS, {name: read_at}, timedelta(days=days), NOW)]
+        assert found == ([] if is_kept else [name])
+
+
+def test_an_index_without_days_is_never_deleted_whole() -> None:
+    made_at = {POD_STATES.name(NOW): datetime(2020, 1, 1, tzinfo=UTC)}
+    assert list(expired(POD_STATES, made_at, timedelta(days=1), NOW)) == []

@@ -1,0 +1,82 @@
+"""The document of a pod's latest state: does it wait, since when, and what did its latest attempt refuse nodes for?
+
+Whoever learns of a later fact writes the whole document again. Its version is the time of the fact, so the index keeps
+the latest one whatever the order in which attempts and observations are read, and however often. A document that says
+that a pod no longer waits stays until the retention: an older fact that is read later must not bring the pod back.
+"""
+
+from typing import Any, Final, NamedTuple
+
+from schemas.codec.records import rfc3339
+from schemas.documents.attempts import reasons_of
+from schemas.documents.head import attempt_fields, description_fields
+from schemas.events import AttemptRepeated, AttemptSummarized, PodDescription, PodObserved, PodRef
+from schemas.events.base import pod_key
+from schemas.ids import microseconds
+
+WAITING: Final = "waiting"
+PLACED: Final = "placed"
+ENDED: Final = "ended"
+DELETED: Final = "deleted"
+
+_RANKS: Final = {"pending": 0, "failed": 1, "succeeded": 2}
+"""Of what is known of an attempt at different times, the later it is known the greater."""
+_OBSERVED: Final = 3
+"""An observation at the very time of an attempt is what became of it."""
+_ENDED_PHASES: Final = ("Succeeded", "Failed")
+
+
+class PodStateDocument(NamedTuple):
+    id: str
+    """The pods of one name share it: the latest one counts, and a log may name no UID."""
+    version: int
+    fields: dict[str, Any]
+
+
+def state_after_attempt(event: AttemptSummarized | AttemptRepeated) -> PodStateDocument:
+    """The pod's state as its attempt left it."""
+    description = event.description
+    first = event.first_judged_at or event.episode_started_at or event.started_at
+    fields = attempt_fields(event) | {
+        "state": PLACED if event.status == "succeeded" else WAITING,
+        "status": event.status,
+        "reasons": event.reasons if isinstance(event, AttemptRepeated) else reasons_of(event),
+        **description_fields(description),
+        "group": _group(event.pod, description),
+        "created_at": rfc3339(description.created_at) if description and description.created_at else None,
+        "first_judged_at": rfc3339(first),
+        "attempts": event.attempts or None,
+    }
+    version = microseconds(event.started_at) * 4 + _RANKS[event.status]
+    return PodStateDocument(pod_key(event.cluster, event.pod), version, fields)
+
+
+def state_after_observation(event: PodObserved) -> PodStateDocument | None:
+    """The state of a pod that waits no longer, by what the cluster reports; None where it may still wait."""
+    if not (state := _left(event)):
+        return None
+    fields = {
+        "@timestamp": rfc3339(event.observed_at),
+        "cluster": event.cluster,
+        "namespace": event.pod.namespace,
+        "pod": event.pod.name,
+        "pod_uid": event.pod.uid,
+        "state": state,
+        **description_fields(event.description),
+    }
+    version = microseconds(event.observed_at) * 4 + _OBSERVED
+    return PodStateDocument(pod_key(event.cluster, event.pod), version, fields)
+
+
+def _left(event: PodObserved) -> str:
+    if event.deleted:
+        return DELETED
+    if event.phase in _ENDED_PHASES:
+        return ENDED
+    return PLACED if event.node else ""
+
+
+def _group(pod: PodRef, description: PodDescription | None) -> str:
+    """With the namespace: two of them may have workloads of one name. No name of Kubernetes has a slash."""
+    workload = description.workload if description else ""
+    return f"{pod.namespace}/{workload or f'Pod/{pod.name}'}"
