@@ -10,6 +10,7 @@ from ingest.errors import MistakeError
 from ingest.options import LogOptions
 from ingest.pump import LinesRead
 from ingest.sources.follow import Reached
+from ingest.sources.pod_choice import ANY, follow_chosen
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client
 from kube.credentials import ApiCredentials, from_kubeconfig, in_cluster
@@ -44,9 +45,11 @@ async def pod_lines(asked: LogOptions, state: CheckpointState) -> AsyncIterator[
         raise MistakeError(f"--pod {asked.pod}: write NAMESPACE/NAME or NAMESPACE/NAME/CONTAINER")
     client = await _client(asked.kubeconfig)
     try:
-        async for lines, since in follow_pod(
-            client, PodContainer(namespace, name, container), Since.parse(state.since)
-        ):
+        wanted = PodContainer(namespace, name, container)
+        if name.endswith(ANY):
+            async for lines, reached in follow_chosen(client, wanted, state.since):
+                yield LinesRead(lines, Reached(), reached)
+        async for lines, since in follow_pod(client, wanted, Since.parse(state.since)):
             yield LinesRead(lines, Reached(), str(since))
     finally:
         await client.close()

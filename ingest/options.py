@@ -17,7 +17,10 @@ Logs = Annotated[
 ]
 FromPod = Annotated[
     str | None,
-    typer.Option("--pod", help="NAMESPACE/NAME[/CONTAINER]: follow this pod's log through the API server instead."),
+    typer.Option(
+        "--pod",
+        help="NAMESPACE/NAME[/CONTAINER]: follow this pod's log through the API server instead; NAME may end with *.",
+    ),
 ]
 Kubeconfig = Annotated[
     Path | None, typer.Option(help="For --pod and the list of nodes; default: the pod's service account.")

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,7 +14,8 @@ from kubernetes.aio.client import Configuration
 from ingest.from_cluster import nodes_of_cluster
 from ingest.hami.devices import devices_of_nodes
 from ingest.lines.framing import read_time
-from ingest.sources import pod_log
+from ingest.sources import pod_choice, pod_log
+from ingest.sources.pod_choice import follow_chosen
 from ingest.sources.pod_log import PodContainer, Since, follow_pod
 from kube.client import Client
 from kube.credentials import ApiCredentials
@@ -87,17 +88,21 @@ async def served(routes: dict[str, Handler]) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
+async def connected(url: str) -> AsyncIterator[Client]:
+    async def load() -> Configuration:
+        return Configuration(host=url)
+
+    client = Client(await ApiCredentials.open(load))
+    try:
+        yield client
+    finally:
+        await client.close()
+
+
+@asynccontextmanager
 async def client_of(kubelet: Kubelet) -> AsyncIterator[Client]:
-    async with served({CONTAINER.path: kubelet.log}) as url:
-
-        async def load() -> Configuration:
-            return Configuration(host=url)
-
-        client = Client(await ApiCredentials.open(load))
-        try:
-            yield client
-        finally:
-            await client.close()
+    async with served({CONTAINER.path: kubelet.log}) as url, connected(url) as client:
+        yield client
 
 
 def stamped(number: int, text: str = "") -> str:
@@ -226,3 +231,53 @@ async def test_the_clusters_own_node_list_gives_the_devices_of_its_nodes(tmp_pat
         pages = [devices_of_nodes(page) async for page in nodes_of_cluster(kubeconfig)]
     found = [{uuid: device.node for uuid, device in page.items()} for page in pages]
     assert found == [{"GPU-n1": "n1"}, {"GPU-n2": "n2"}]
+
+
+async def test_a_pod_known_by_the_beginning_of_its_name_is_followed_to_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(pod_choice, "LOOK_SECONDS", 0.05)
+    logs = {
+        name: Kubelet([stamped(number) for number in (0, 3, 6)]) for name in ("hami-scheduler-a", "hami-scheduler-b")
+    }
+    there = ["hami-scheduler-a"]
+
+    async def pods(_: web.Request) -> web.Response:
+        found = [{"metadata": {"name": name}, "status": {"phase": "Running"}} for name in there]
+        return web.json_response({"items": found, "metadata": {}})
+
+    routes: dict[str, Handler] = {f"/api/v1/namespaces/kube-system/pods/{name}/log": k.log for name, k in logs.items()}
+    names: list[str] = []
+    async with served(routes | {"/api/v1/namespaces/kube-system/pods": pods}) as url, connected(url) as client:
+        wanted = PodContainer("kube-system", "hami-scheduler-*", "extender")
+        async with asyncio.timeout(30), aclosing(follow_chosen(client, wanted, "")) as found:
+            async for found_lines, reached in found:
+                name = reached.partition("/")[0]
+                names += [name] * len(found_lines.texts)
+                if len(names) == 3:
+                    there[:] = ["hami-scheduler-b"]
+                if len(names) == 6:
+                    break
+    assert names == ["hami-scheduler-a"] * 3 + ["hami-scheduler-b"] * 3
+
+
+async def test_a_restart_continues_in_the_log_of_the_same_pod_and_reads_another_from_its_start() -> None:
+    kubelet = Kubelet([stamped(number) for number in (0, 3, 6, 9, 12)])
+    since = Since().next(kubelet.current[2].split(" ")[0])
+
+    async def first_lines(reached: str) -> int:
+        async def pods(_: web.Request) -> web.Response:
+            return web.json_response({"items": [{"metadata": {"name": "hami-scheduler-a"}}], "metadata": {}})
+
+        routes: dict[str, Handler] = {
+            "/api/v1/namespaces/kube-system/pods/hami-scheduler-a/log": kubelet.log,
+            "/api/v1/namespaces/kube-system/pods": pods,
+        }
+        async with served(routes) as url, connected(url) as client, asyncio.timeout(30):
+            wanted = PodContainer("kube-system", "hami-scheduler-*", "extender")
+            async with aclosing(follow_chosen(client, wanted, reached)) as found:
+                found_lines, _ = await anext(found)
+                return len(found_lines.texts)
+
+    assert await first_lines(f"hami-scheduler-a/{since}") == 2
+    assert await first_lines(f"hami-scheduler-z/{since}") == 5

@@ -56,14 +56,15 @@ def apply(cluster: ControlPlane, objects: Sequence[Json], *flags: str) -> None:
 
 def define_others_kinds(cluster: ControlPlane) -> None:
     """CustomResourceDefinitions for the kinds of other projects."""
-    apply(cluster, [_definition(version, kind) for version, kinds in OTHERS_KINDS.items() for kind in kinds])
+    apply(cluster, [crd(version, kind) for version, kinds in OTHERS_KINDS.items() for kind in kinds])
     names = [
         _plural(kind) + "." + version.partition("/")[0] for version, kinds in OTHERS_KINDS.items() for kind in kinds
     ]
     cluster.kubectl("wait", "--for=condition=Established", *(f"crd/{name}" for name in names), "--timeout=60s")
 
 
-def _definition(api_version: str, kind: str) -> Json:
+def crd(api_version: str, kind: str) -> Json:
+    """A definition that takes every content."""
     group, _, version = api_version.partition("/")
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     served = {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}

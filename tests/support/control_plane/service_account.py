@@ -28,15 +28,22 @@ def service_account(cluster: ControlPlane, namespace: str, rules: Sequence[Json]
         role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
         binding = {"metadata": {"name": name}, "subjects": [subject], "roleRef": role}
         create(client, f"{RBAC}/clusterrolebindings", binding)
-        token = create(client, f"{accounts}/{name}/token", {"spec": {}})["status"]["token"]
-        folder.mkdir(exist_ok=True)
-        for file, text in {"token": token, "ca.crt": cluster.ca.read_text(), "namespace": namespace}.items():
-            (folder / file).write_text(text)
+        write_token(cluster, namespace, name, folder)
         try:
             yield name
         finally:
             for kind in ("clusterrolebindings", "clusterroles"):
                 client.delete(f"{RBAC}/{kind}/{name}")
+
+
+def write_token(cluster: ControlPlane, namespace: str, name: str, folder: Path) -> None:
+    """What a pod of this account finds at /var/run/secrets/kubernetes.io/serviceaccount."""
+    with cluster.client() as client:
+        path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{name}/token"
+        token = create(client, path, {"spec": {}})["status"]["token"]
+    folder.mkdir(exist_ok=True)
+    for file, text in {"token": token, "ca.crt": cluster.ca.read_text(), "namespace": namespace}.items():
+        (folder / file).write_text(text)
 
 
 def a_kubeconfig(folder: Path, cluster: ControlPlane) -> Path:

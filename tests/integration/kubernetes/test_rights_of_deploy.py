@@ -1,0 +1,255 @@
+"""The rights that deploy/kustomize gives: every process does its work with them, and every one of them is used.
+
+Each process runs with the arguments of its manifest, as its service account, against the real API server; the API
+server's audit log counts.
+"""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from aiokafka import AIOKafkaProducer
+
+from embedded.control_plane import ControlPlane
+from embedded.ports import KUBERNETES_PORTS, free_port
+from schemas.codec.records import encode
+from schemas.events import MessageEmitted, PodRef
+from schemas.topics import MESSAGES
+from tests.support.backends import Addresses
+from tests.support.control_plane.deployed import (
+    KUSTOMIZE,
+    NAMESPACE,
+    apply,
+    built,
+    combined,
+    crd,
+    of_kind,
+    pod_templates,
+)
+from tests.support.control_plane.kubelet import CONTAINER, serving_the_log_of
+from tests.support.control_plane.objects import (
+    Json,
+    a_gpu_node,
+    a_gpu_pod,
+    annotate,
+    create,
+    created_namespace,
+    created_nodes,
+)
+from tests.support.control_plane.rights import Request, Right, granted, requests_of
+from tests.support.control_plane.service_account import a_kubeconfig, write_token
+from tests.support.harness.topics import provision_all
+from tests.support.waiting import eventually
+
+RIGHTS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding")
+PROCESSES = ("scheduler", "kube-events", "events", "hami-log")
+OURS = "schedulerlog"
+"""In the user agent of our own clients; kube-scheduler shares its pod's account with our scheduler."""
+NODE = "rights-node"
+
+
+class Deployed:
+    """Processes as their manifests start them, but for what has to be another place on this machine."""
+
+    def __init__(self, cluster: ControlPlane, objects: list[Json], kafka: str, folder: Path) -> None:
+        self.cluster, self.objects, self.folder = cluster, objects, folder
+        self._kafka = kafka
+
+    def kubeconfig(self, name: str) -> Path:
+        folder = self.folder / name
+        write_token(self.cluster, NAMESPACE, f"schedulerlog-{name}", folder)
+        return a_kubeconfig(folder, self.cluster)
+
+    def log(self, name: str) -> str:
+        return (self.folder / f"{name}.log").read_text()
+
+    @contextmanager
+    def running(self, name: str, *others: str) -> Iterator[None]:
+        """``others``: arguments in the place of the manifest's."""
+        (pod,) = [spec for kind, spec in pod_templates(self.objects) if kind.endswith(f"/schedulerlog-{name}")]
+        package, *arguments = pod["containers"][0]["args"]
+        command = [sys.executable, "-m", package, *arguments, "--kubeconfig", str(self.kubeconfig(name)), *others]
+        environment = os.environ | {
+            "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": self._kafka,
+            "POD_NAME": socket.gethostname(),
+        }
+        with (self.folder / f"{name}.log").open("ab") as log:
+            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            try:
+                yield
+            finally:
+                process.terminate()
+                process.wait(timeout=120)
+
+    def requests(self, name: str) -> list[Request]:
+        return requests_of(self.cluster, NAMESPACE, f"schedulerlog-{name}")
+
+    def has_asked(self, name: str, verb: str, resource: str) -> bool:
+        ours = (each for each in self.requests(name) if OURS in each.agent)
+        return any((each.verb, each.resource) == (verb, resource) for each in ours)
+
+    def wait_for(self, name: str, *asked: tuple[str, str]) -> None:
+        def missing() -> list[tuple[str, str]]:
+            return [each for each in asked if not self.has_asked(name, *each)]
+
+        eventually(lambda: not missing(), lambda: f"not asked for: {missing()}\n{self.log(name)}")
+
+
+@pytest.fixture(scope="module")
+def done(
+    control_plane: ControlPlane, backends: Addresses, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Deployed]:
+    """All processes have done what each of their rights is for."""
+    folder = tmp_path_factory.mktemp("rights")
+    asyncio.run(provision_all(backends.bootstrap_servers))
+    everything = combined(folder / "all", KUSTOMIZE / "overlays/scheduler", ["hami-log", "kai-log"])
+    objects = built(control_plane, everything)
+    deployed = Deployed(control_plane, objects, backends.bootstrap_servers, folder)
+    rights = of_kind(objects, *RIGHTS)
+    with ExitStack() as stack:
+        control_plane.kubectl("create", "namespace", "kai-scheduler")
+        stack.callback(control_plane.kubectl, "delete", "namespace", "kai-scheduler", NAMESPACE, "--wait=false")
+        apply(control_plane, [*rights, crd("scheduling.run.ai/v2alpha2", "PodGroup")])
+        roles = "clusterroles,clusterrolebindings,roles,rolebindings"
+        stack.callback(control_plane.kubectl, "delete", roles, "-A", "-l", "app.kubernetes.io/part-of=schedulerlog")
+        stack.callback(control_plane.kubectl, "delete", "crd", "podgroups.scheduling.run.ai")
+        stack.enter_context(created_namespace(control_plane, "rights-work"))
+        stack.enter_context(created_nodes(control_plane, [a_gpu_node(NODE)]))
+        _work(deployed, stack)
+        yield deployed
+
+
+def _work(deployed: Deployed, stack: ExitStack) -> None:
+    """Every process at work until it has used what it is allowed."""
+    cluster, folder = deployed.cluster, deployed.folder
+    port = free_port(KUBERNETES_PORTS)
+    log = stack.enter_context(serving_the_log_of(cluster, "kube-system", "hami-scheduler-abc", folder / "kubelet"))
+    metrics = "--metrics-address=127.0.0.1:0"
+    pod = f"--pod=kube-system/hami-scheduler-*/{CONTAINER}"
+    stack.enter_context(deployed.running("hami-log", pod, f"--checkpoint={folder}/checkpoint", metrics))
+    stack.enter_context(deployed.running("kube-events", metrics))
+    stack.enter_context(deployed.running("events", metrics, "--linger-seconds=0"))
+    places = (f"--listen=127.0.0.1:{port}", f"--spool={folder}/spool", "--metrics-bind-address=127.0.0.1:0")
+    stack.enter_context(deployed.running("scheduler", *places))
+    # In their pod kube-scheduler asks again; here a pod that met no extender would wait for seconds.
+    eventually(lambda: "answering kube-scheduler on" in deployed.log("scheduler"), lambda: deployed.log("scheduler"))
+    cluster.start_scheduler(_kube_scheduler(deployed, port))
+    log.write([b"a line"])
+    with cluster.client() as client:
+        _work_of_the_scheduler(deployed, client)
+        _work_of_kube_events(deployed, client)
+        _work_of_events(deployed, client)
+    deployed.wait_for("hami-log", ("list", "nodes"), ("list", "pods"), ("get", "pods/log"))
+
+
+def _kube_scheduler(deployed: Deployed, port: int) -> Json:
+    """The configuration that is deployed, with the extender's port on this machine."""
+    (found,) = [
+        each
+        for each in of_kind(deployed.objects, "ConfigMap")
+        if each["metadata"]["name"].startswith("schedulerlog-kube-scheduler-")
+    ]
+    configuration: Json = yaml.safe_load(found["data"]["scheduler.yaml"])
+    assert configuration["extenders"][0]["urlPrefix"] == "http://127.0.0.1:8443"
+    configuration["extenders"][0]["urlPrefix"] = f"http://127.0.0.1:{port}"
+    return configuration | {"clientConnection": {"kubeconfig": str(deployed.kubeconfig("scheduler"))}}
+
+
+def _work_of_the_scheduler(deployed: Deployed, client: Any) -> None:
+    # The lock of a pod that does not exist any more: the scheduler reads node and pod before it takes the lock over.
+    stamp = (datetime.now(UTC) - timedelta(seconds=30)).strftime("%Y-%m-%dT%H:%M:%SZ")
+    annotate(client, f"/api/v1/nodes/{NODE}", {"hami.io/mutex.lock": f"{stamp},rights-work,gone"})
+    create(client, "/api/v1/namespaces/rights-work/pods", a_gpu_pod("trainer", "schedulerlog", gpumem=3000))
+
+    def is_bound() -> bool:
+        return bool(client.get("/api/v1/namespaces/rights-work/pods/trainer").json()["spec"].get("nodeName"))
+
+    def why_not() -> str:
+        pod = client.get("/api/v1/namespaces/rights-work/pods/trainer").json()
+        refused = [each for each in deployed.requests("scheduler") if each.status in (401, 403)]
+        return f"{pod['status']} {refused} {deployed.log('scheduler')}"
+
+    eventually(is_bound, why_not)
+
+
+def _work_of_kube_events(deployed: Deployed, client: Any) -> None:
+    """A pod of a Deployment and one of a CronJob."""
+    container = {"name": "main", "image": "none"}
+    template = {"metadata": {"labels": {"app": "x"}}, "spec": {"schedulerName": "nobody", "containers": [container]}}
+    spec = {"selector": {"matchLabels": {"app": "x"}}, "template": template}
+    create(client, "/apis/apps/v1/namespaces/rights-work/deployments", {"metadata": {"name": "d"}, "spec": spec})
+    never = {"schedule": "0 0 30 2 *", "jobTemplate": {"spec": {"template": template}}}
+    never["jobTemplate"]["spec"]["template"]["spec"] |= {"restartPolicy": "Never"}  # type: ignore[index]
+    create(client, "/apis/batch/v1/namespaces/rights-work/cronjobs", {"metadata": {"name": "c"}, "spec": never})
+    deployed.cluster.kubectl("create", "job", "j", "--from=cronjob/c", "-n", "rights-work")
+    owners = [("get", name) for name in ("replicasets", "deployments", "jobs", "cronjobs")]
+    watched = [(verb, name) for name in ("pods", "nodes", "events", "podgroups") for verb in ("list", "watch")]
+    deployed.wait_for("kube-events", *watched, *owners)
+
+
+def _work_of_events(deployed: Deployed, client: Any) -> None:
+    """The first message makes an event, the second one is counted by it although it has changed meanwhile."""
+    servers = deployed._kafka
+
+    def send(number: int) -> None:
+        at = datetime.now(UTC)
+        message = MessageEmitted(
+            cluster="default", pod=PodRef(namespace="rights-work", name="trainer"), scheduler="schedulerlog",
+            attempt_id=f"rights-{number}", started_at=at, reported_at=at, severity="Warning", reason="FilteringFailed",
+            code="CardInsufficientMemory", message="no node",
+        )  # fmt: skip
+        asyncio.run(_sent(servers, message))
+
+    send(1)
+    events = "/apis/events.k8s.io/v1/namespaces/rights-work/events"
+    managed = {"labelSelector": "app.kubernetes.io/managed-by"}
+    items: Callable[[], list[Json]] = lambda: client.get(events, params=managed).json()["items"]  # noqa: E731
+    eventually(items, lambda: deployed.log("events"))
+    annotate(client, f"{events}/{items()[0]['metadata']['name']}", {"somebody": "was here"})
+    send(2)
+    deployed.wait_for("events", ("list", "events"), ("get", "pods"), ("create", "events"), ("patch", "events"))
+    deployed.wait_for("events", ("get", "events"))
+
+
+async def _sent(servers: str, message: MessageEmitted) -> None:
+    record = encode(message)
+    async with AIOKafkaProducer(bootstrap_servers=servers) as producer:
+        await producer.send_and_wait(MESSAGES.name, record.value, key=record.key, headers=record.headers)
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_every_right_is_used(done: Deployed, name: str) -> None:
+    requests = [each for each in done.requests(name) if OURS in each.agent or each.resource == "leases"]
+    rights = set(granted(done.objects, f"schedulerlog-{name}"))
+    assert rights
+    assert {right for right in rights if not any(each.uses(right) for each in requests)} == set[Right]()
+
+
+@pytest.mark.parametrize("name", PROCESSES)
+def test_nothing_is_asked_for_that_is_not_allowed(done: Deployed, name: str) -> None:
+    assert [each for each in done.requests(name) if each.status in (401, 403)] == []
+
+
+def test_the_rights_of_the_other_readers_are_those_that_were_counted(done: Deployed) -> None:
+    def rules(name: str) -> list[Json]:
+        (role,) = [each for each in of_kind(done.objects, "Role") if each["metadata"]["name"] == f"schedulerlog-{name}"]
+        found: list[Json] = role["rules"]
+        return found
+
+    # The same code reads both logs.
+    assert rules("kai-log") == rules("hami-log")
+
+
+def test_every_account_with_a_right_was_counted(done: Deployed) -> None:
+    bindings = of_kind(done.objects, "ClusterRoleBinding", "RoleBinding")
+    bound = {subject["name"].removeprefix("schedulerlog-") for each in bindings for subject in each["subjects"]}
+    assert bound == {*PROCESSES, "kai-log"}
