@@ -1,13 +1,10 @@
 """What the sinks of a process count, under the name of that process."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 
-# A bound for the cache of label lookups: beyond it they are only slower.
-MAX_LABEL_VALUES: Final = 1_000
 # Doubled each time, up to `TIMEOUT_SECONDS` of the client.
 _SECONDS: Final = (0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 30.0)
 
@@ -22,7 +19,7 @@ class IndexMetrics:
             ("outcome",),
             registry=registry,
         )
-        self.documents: Callable[..., Counter] = lru_cache(maxsize=MAX_LABEL_VALUES)(documents.labels)
+        self.documents: Callable[..., Counter] = documents.labels
         self.retries = Counter(
             f"schedulerlog_{process}_index_retries",
             "Bulk requests of which some documents had to be sent again.",

@@ -1,12 +1,11 @@
 """Every metric of the worker, by name, unit and what it counts. docs/metrics.md has a line for each."""
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
-from pipeline.sinks.metrics import MAX_LABEL_VALUES, TopicsMetrics
+from pipeline.sinks.metrics import TopicsMetrics
 
 PROCESS: Final = "worker"
 GAUGES: Final = {
@@ -53,5 +52,4 @@ class Metrics:
     def _counter(self, name: str, about: str, *labels: str) -> Callable[..., Counter]:
         """A function from values of the ``labels`` to their counter."""
         counter = Counter(f"schedulerlog_{PROCESS}_{name}", about, labels, registry=self.registry)
-        # `labels()` takes microseconds each time, for every record.
-        return lru_cache(maxsize=MAX_LABEL_VALUES)(counter.labels)
+        return counter.labels

@@ -1,7 +1,6 @@
 """How events become Kafka records and back.
 
-``records``          an event as key, JSON value and CloudEvents headers, and back
-``chunking``         splits long events into records below the size that every intermediary forwards
-``code_tables``      merges and reduces dictionary-encoded columns
-``simdjson_reader``  reads columns straight into numpy
+``records``      an event as key, JSON value and CloudEvents headers, and back
+``chunking``     splits long events into records below the size that every intermediary forwards
+``code_tables``  merges and reduces dictionary-encoded columns
 """

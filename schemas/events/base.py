@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, cast
 from urllib.parse import quote
 
@@ -223,8 +223,6 @@ class Event(Model):
         raise NotImplementedError
 
 
-# Asked for every record, and a cluster has few schedulers.
-@lru_cache(maxsize=64)
 def source_of(cluster: str, scheduler: str) -> str:
     """The CloudEvents source of a scheduler: a URI reference."""
     return f"/clusters/{cluster}/schedulers/{quote(scheduler, safe='')}"

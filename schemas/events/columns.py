@@ -6,8 +6,7 @@ bits, and costs no more than ``numpy.fromiter``, which would silently cut floats
 """
 
 from array import array
-from dataclasses import dataclass
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -71,24 +70,17 @@ def _float64(values: Any) -> npt.NDArray[np.float64]:
         raise ValueError(f"a column of numbers: {error}") from None
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
-    """Marks a field as a column: ``i`` holds 64-bit integers, ``d`` floats."""
-
-    of_type: Literal["i", "d"]
-
-
 _INTEGERS = {"type": "array", "items": {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}}
 _CODES = {"type": "array", "items": {"type": "integer", "minimum": -1}}
 _NUMBERS = {"type": "array", "items": {"type": "number"}}
 
-Integers = Annotated[npt.NDArray[np.int64], Column("i"), BeforeValidator(_int64), WithJsonSchema(_INTEGERS)]
+Integers = Annotated[npt.NDArray[np.int64], BeforeValidator(_int64), WithJsonSchema(_INTEGERS)]
 """A column of 64-bit integers, shape ``(rows,)``."""
 
-Codes = Annotated[npt.NDArray[np.int64], Column("i"), BeforeValidator(_codes), WithJsonSchema(_CODES)]
+Codes = Annotated[npt.NDArray[np.int64], BeforeValidator(_codes), WithJsonSchema(_CODES)]
 """A column of indices into a table that stands in the same event, shape ``(rows,)``; -1 is none."""
 
-Floats = Annotated[npt.NDArray[np.float32], Column("d"), BeforeValidator(_float32), WithJsonSchema(_NUMBERS)]
+Floats = Annotated[npt.NDArray[np.float32], BeforeValidator(_float32), WithJsonSchema(_NUMBERS)]
 """A column of 32-bit floats, shape ``(rows,)``. JSON holds the shortest text that gives the same float back."""
 
 

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import lru_cache
 from typing import Final
 
 from schemas.codec.records import EncodedRecord
@@ -60,7 +59,7 @@ class Entry:
 def frame(entry: Entry) -> tuple[bytes, bytes]:
     """The frame in two parts; the second is the record's value itself, which is not copied."""
     record = entry.record
-    topic = _encoded(entry.topic)
+    topic = entry.topic.encode()
     parts = [
         _CHECKED.pack(entry.kind, entry.written_at_us, entry.rows),
         _LENGTHS.pack(len(topic), len(record.key), len(record.headers)),
@@ -68,19 +67,13 @@ def frame(entry: Entry) -> tuple[bytes, bytes]:
         record.key,
     ]
     for text, value in record.headers:
-        name = _encoded(text)
+        name = text.encode()
         parts += (_HEADER.pack(len(name), len(value)), name, value)
     checked = b"".join(parts)
     # Continued over the value: joining it with the head would copy megabytes.
     crc = zlib.crc32(record.value, zlib.crc32(checked))
     length = len(checked) - _CHECKED.size + len(record.value)
     return _HEAD.pack(MAGIC, length, crc) + checked, record.value
-
-
-# Topics and names of headers: a few, and the same in every record.
-@lru_cache(maxsize=64)
-def _encoded(text: str) -> bytes:
-    return text.encode()
 
 
 def frames(entries: Iterable[Entry]) -> list[bytes]:
@@ -95,8 +88,8 @@ def size_of(entries: Iterable[Entry]) -> int:
 
 def _size(entry: Entry) -> int:
     record = entry.record
-    headers = sum([_HEADER.size + len(_encoded(name)) + len(value) for name, value in record.headers])
-    return HEAD_BYTES + _LENGTHS.size + len(_encoded(entry.topic)) + len(record.key) + headers + len(record.value)
+    headers = sum([_HEADER.size + len(name.encode()) + len(value) for name, value in record.headers])
+    return HEAD_BYTES + _LENGTHS.size + len(entry.topic.encode()) + len(record.key) + headers + len(record.value)
 
 
 @dataclass(slots=True)
