@@ -115,8 +115,10 @@ class Processes:
         )
 
     def _spawn(self, name: str, arguments: tuple[str, ...], environment: dict[str, str]) -> Child:
-        # Installed, a service cannot be started by the name of its package, which only this command finds.
-        command = [sys.executable, "-m", "schedulerlog", *arguments]
+        # Installed, a service cannot be started by the name of its package, which only this command finds. A program of
+        # a benchmark or a test is a module with a dot in its name, and no service.
+        module = () if "." in arguments[0] else ("schedulerlog",)
+        command = [sys.executable, "-m", *module, *arguments]
         return spawn(command, self.log(name), self._environment | environment, self._parent_watch)
 
     def _error(self, name: str) -> ServiceError:
