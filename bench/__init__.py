@@ -11,6 +11,7 @@ worker, stages, retries           worker and index writer: as a whole, stage by 
 backlog, away, takeover           catching up, also when OpenSearch was away; partitions of a killed worker
 steady                            the delay at a steady rate
 api, pending                      the API: a pod from memory, lists of what waits
+start                             commands that read a file, from start to end
 ingest                            readers of HAMi's and KAI's logs
 soak                              memory of worker and index writer over a long run (``python -m bench.soak``)
 

@@ -14,6 +14,7 @@ from bench.backends import FOLDER
 from bench.choosing import choosing
 from bench.filter import filter_call, pod_update
 from bench.pending import pending
+from bench.start import start
 from bench.takeover import takeover
 from bench.wire import wire
 
@@ -21,6 +22,7 @@ BENCHMARKS: dict[str, Callable[[], report.Result]] = {
     "filter": filter_call,
     "pod-update": pod_update,
     "choosing": choosing,
+    "start": start,
     "published": scheduling.published,
     "wire": wire,
     "worker": worker.worker,

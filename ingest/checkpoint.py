@@ -23,7 +23,7 @@ VERSION: Final = 1
 
 
 class _Saved(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     version: int
     reader: str

@@ -6,7 +6,7 @@ from hashlib import blake2b
 from typing import Annotated, Any, Final, NamedTuple
 
 import orjson
-from pydantic import PlainSerializer, PlainValidator, TypeAdapter
+from pydantic import ConfigDict, PlainSerializer, PlainValidator, TypeAdapter
 
 from process.bounded_cache import BoundedCache
 from schemas.events import NOT_REPORTED, DeviceKind, NodeStateChanged
@@ -18,7 +18,7 @@ MAX_STATES: Final = 20_000
 
 _REVISION_BITS: Final = 53
 """What every JSON reader keeps of a number exactly."""
-_SAVED: Final = TypeAdapter(list[tuple[str, int, datetime]])
+_SAVED: Final = TypeAdapter(list[tuple[str, int, datetime]], config=ConfigDict(defer_build=True))
 
 
 class LoggedState(NamedTuple):

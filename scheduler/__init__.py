@@ -31,4 +31,6 @@ Put together:
     device_config          HAMi's device configuration; device_config_keys has its keys
     serve                  runs everything
     simulate               one attempt without any of it
+    serve_command          the command lines of these two
+    simulate_command
 """

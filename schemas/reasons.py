@@ -21,7 +21,7 @@ _SOURCE: Final = Path(__file__).with_name("reasons.toml")
 
 class _Entry(BaseModel):
     # A misspelled key in reasons.toml must fail the check rather than leave a text out.
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Texts(_Entry):

@@ -19,7 +19,7 @@ SHORT: Final = 5
 class Spelling(BaseModel):
     """One line of HAMi's log, as some versions write it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: str
     """What the line means; ``noise`` is a line that is not about a decision."""

@@ -53,7 +53,7 @@ class AttemptMemory:
     """All that the reader remembers between two lines; a checkpoint keeps it."""
 
     # A memory that another version saved has other fields: it is refused, and the log is read from its start.
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid", defer_build=True)
 
     version: Literal[2]
     """Without a default, so that a memory without it is refused; to be raised when a field changes its meaning."""

@@ -7,7 +7,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, NamedTuple, cast
 from urllib.parse import quote
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, FailFast, Field
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, FailFast, Field
+
+from schemas.described import DescribedModel
 
 TYPE_PREFIX: Final = "io.schedulerlog."
 
@@ -69,11 +71,12 @@ ClusterName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])
 ``.``."""
 
 
-class Model(BaseModel):
+class Model(DescribedModel):
     """Frozen, and tolerant of fields that a later version adds."""
 
     # Frozen, because a summary shares the columns and models of the records that it was made from.
-    model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True, use_attribute_docstrings=True)
+    # Each is built when it is first used: a command that reads a log uses a few of them.
+    model_config = ConfigDict(frozen=True, extra="ignore", arbitrary_types_allowed=True, defer_build=True)
 
     # mypy knows the fields of pydantic's.
     if not TYPE_CHECKING:

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import typer
 import yaml
 
 from hami.vendors import NVIDIA
-from scheduler.__main__ import app
+from process.lazy_commands import load
+from scheduler.__main__ import COMMANDS
 
 GUIDE = (Path(__file__).parents[3] / "docs" / "switching-from-hami.md").read_text()
 
@@ -20,8 +20,7 @@ def blocks() -> Iterator[Any]:
 
 
 def flags() -> set[str]:
-    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
-    options = [each for command in commands.values() for each in command.params]
+    options = [option for name in ("serve", "simulate") for option in load(COMMANDS[name]).params]
     return {flag for option in options for flag in (*option.opts, *option.secondary_opts)}
 
 

@@ -1,0 +1,49 @@
+"""The command line of ``scheduler serve``."""
+
+import asyncio
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from kube.errors import KubeConfigError
+from process import logs
+from process.cli import application, one_line_for
+from process.errors import SettingError
+from process.flags import takes_settings
+from scheduler import device_config, hami_arguments
+from scheduler.cluster.manifests import ManifestError
+from scheduler.device_config import DeviceConfigError
+from scheduler.settings import Settings
+
+app = application("")
+
+
+class _HamisArguments(TyperCommand):
+    """Understands the arguments of HAMi's scheduler too."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        options = [option for option in self.params if getattr(option, "is_flag", False)]
+        off = {name: option.secondary_opts[0] for option in options if option.secondary_opts for name in option.opts}
+        with one_line_for(SettingError):
+            words, notes = hami_arguments.translated(args, off)
+        for note in notes:
+            typer.echo(note, err=True)
+        return list(super().parse_args(ctx, words))
+
+
+@app.command(cls=_HamisArguments)
+@takes_settings(Settings)
+def serve(settings: Settings) -> None:
+    """Answer POST /filter, POST /bind and POST /webhook; GET /healthz, /readyz and /metrics too.
+
+    Every flag is also an environment variable: SCHEDULERLOG_SCHEDULER_ and its name in capitals, with _ for -.
+    The arguments of HAMi's scheduler are understood as they are.
+    """
+    # The servers and clients take their time to import: only this command needs them.
+    from scheduler.serve import serve as run
+
+    # The publisher says once that a broker is away, where aiokafka fills the log.
+    logs.configure(silent=["aiokafka"])
+    with one_line_for(SettingError, ManifestError, KubeConfigError, DeviceConfigError):
+        asyncio.run(run(settings, device_config.read(settings.device_config_file or device_config.SHIPPED)))

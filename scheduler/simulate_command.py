@@ -1,0 +1,57 @@
+"""The command line of ``scheduler simulate``. Without settings from the environment, which are slow to import."""
+
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from process import logs
+from process.cli import one_line_for
+from process.errors import SettingError
+
+NODE_POLICIES = ("binpack", "spread")
+
+
+def simulate(
+    cluster: Annotated[Path, typer.Option(help="Nodes and pods as Kubernetes objects in YAML.")],
+    pod: Annotated[Path, typer.Option(help="One Pod in YAML.")],
+    name: Annotated[
+        str, typer.Option(help="This scheduler's name, as in the pods' spec.schedulerName.")
+    ] = "hami-scheduler",
+    node_policy: Annotated[
+        str, typer.Option(help="Which node is best: binpack (fullest) or spread (emptiest).")
+    ] = "binpack",
+    device_policy: Annotated[
+        str, typer.Option(help="Which device is tried first: spread, binpack, mutex, topology-aware, …")
+    ] = "spread",
+    device_config_file: Annotated[
+        Path | None,
+        typer.Option(
+            help="The table of vendors: HAMi's file, or its ConfigMap, in YAML; HAMi's own table unless given."
+        ),
+    ] = None,
+    detail: Annotated[
+        bool, typer.Option("--detail", help="Print all that is known, as the API does with ?detail=full.")
+    ] = False,
+) -> None:
+    """Print the schedulerlog that the pod would get on this cluster. Nothing is started, nothing is written."""
+    # The scheduler takes its time to import: the help does without it.
+    from scheduler import device_config
+    from scheduler.cluster.manifests import ManifestError
+    from scheduler.device_config import DeviceConfigError
+    from scheduler.judge.decision import SchedulingPolicy
+    from scheduler.simulate import simulated_schedulerlog
+
+    logs.configure(logging.WARNING)
+    with one_line_for(SettingError, ManifestError, DeviceConfigError):
+        if node_policy not in NODE_POLICIES:
+            raise SettingError(f"--node-policy: {node_policy!r} is not known, write {' or '.join(NODE_POLICIES)}")
+        policy = SchedulingPolicy(node_policy, device_policy)
+        answer = simulated_schedulerlog(
+            cluster, pod, name, policy, device_config_file or device_config.SHIPPED, is_full=detail
+        )
+    if answer:
+        typer.echo(answer, nl=False)
+    else:
+        typer.echo("The pod asks for no device: this scheduler would hand every node back.", err=True)
