@@ -72,8 +72,10 @@ up: install  ## Start Kafka and OpenSearch on this machine and print their addre
 down: install  ## Stop what `make up` started
 	@$(RUN) embedded down
 
-generate: install  ## Write the JSON Schemas, the AsyncAPI document and the tables that come from code
+generate: install  ## Write the JSON Schemas, the AsyncAPI document, tables, dashboards and rules that come from code
 	@$(RUN) schemas generate
+	@$(RUN) dashboards grafana deploy/kustomize/components/grafana
+	@$(RUN) dashboards slo-rules deploy/kustomize/components/prometheus/slo.yaml
 
 install: .venv/.installed  ## Install Python packages by the lock file into .venv/
 

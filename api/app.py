@@ -54,7 +54,9 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
     """
     metrics = Metrics()
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cached_bytes)
-    topic = AttemptsTopic(settings.kafka_bootstrap_servers, latest, settings.api_replayed_records)
+    topic = AttemptsTopic(
+        settings.kafka_bootstrap_servers, latest, settings.api_replayed_records, metrics.observe_delay
+    )
     _export(metrics, latest, topic.state)
     # One client for all requests: its connections to OpenSearch are kept open and shared.
     client = httpx.AsyncClient(

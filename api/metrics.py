@@ -13,6 +13,9 @@ PREFIX: Final = "schedulerlog_api_"
 # Up to the default time-out of a request to OpenSearch.
 _BUCKETS_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 
+# Up to an hour: decisions that waited on a scheduler's disk while Kafka was away.
+_DELAY_BUCKETS_SECONDS: Final = (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
+
 GAUGES: Final = {
     "cached_pods": "Pods in memory.",
     "cache_bytes": "Size of the attempts in memory, as JSON.",
@@ -55,6 +58,13 @@ class Metrics:
             buckets=_BUCKETS_SECONDS,
             registry=self.registry,
         )
+        self.delays = Histogram(
+            PREFIX + "decision_delay_seconds",
+            "From the latest event of an attempt to the attempt being in memory, by who reported it.",
+            ["source"],
+            buckets=_DELAY_BUCKETS_SECONDS,
+            registry=self.registry,
+        )
         self._read_at_scrape = ReadAtScrape(PREFIX, GAUGES, COUNTERS)
         self.registry.register(self._read_at_scrape)
 
@@ -65,6 +75,10 @@ class Metrics:
     def observe_index(self, request: str, outcome: str, seconds: float) -> None:
         """Count one request to OpenSearch; a ``RequestObserver`` of ``api.index.client``."""
         self.index_seconds.labels(request, outcome).observe(seconds)
+
+    def observe_delay(self, source: str, seconds: float) -> None:
+        """Count one attempt that was read from the topic."""
+        self.delays.labels(source).observe(seconds)
 
     def text(self) -> bytes:
         """All metrics in Prometheus' text format."""

@@ -1,4 +1,4 @@
-"""What people watch, made from code: saved objects of OpenSearch Dashboards.
+"""What people watch, made from code: saved objects of OpenSearch Dashboards, dashboards of Grafana, rules of SLOs.
 
 Imports ``process`` and ``schemas`` alone, and no client: ``install`` speaks HTTP with the standard library.
 
@@ -11,5 +11,7 @@ Imports ``process`` and ``schemas`` alone, and no client: ``install`` speaks HTT
 ``overview``         the dashboard that puts them together, and all objects as a file
 ``importing``        imports the objects and reads each of them back
 ``settings``         where Dashboards and the API are
+``grafana``          dashboards of Grafana
+``slo``              objectives, and their recording and burn-rate rules
 ===================  ===============================================================================
 """

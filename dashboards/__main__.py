@@ -1,7 +1,9 @@
-"""Index patterns, searches and a dashboard for OpenSearch Dashboards: ``export`` writes, ``install`` imports them."""
+"""Dashboards over the index and the metrics. ``install`` puts them into OpenSearch Dashboards, ``export`` writes them
+into a file; ``grafana`` writes Grafana's, ``slo-rules`` the rules of Prometheus."""
 
 import sys
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -46,6 +48,30 @@ def install(settings: InstallSettings) -> None:
         installed = install_all(server, saved_objects(settings.api_url))
     shown = without_user_info(settings.dashboards_url)
     typer.echo(f"{installed} objects are installed: {shown}/app/dashboards#/view/{DASHBOARD}")
+
+
+@app.command()
+def grafana(
+    folder: Annotated[Path, typer.Argument(help="Gets a file for each dashboard.")],
+) -> None:
+    """Write the dashboards of Grafana as JSON files, to be imported or provisioned."""
+    from dashboards.grafana import files
+
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files().items():
+        (folder / name).write_text(content, encoding="utf-8")
+        typer.echo(f"wrote {folder / name}")
+
+
+@app.command()
+def slo_rules(
+    file: Annotated[Path, typer.Argument(help="Gets the rules, as a PrometheusRule.")],
+) -> None:
+    """Write the recording and burn-rate rules of the objectives for the Prometheus operator."""
+    from dashboards.slo import rules_text
+
+    file.write_text(rules_text(), encoding="utf-8")
+    typer.echo(f"wrote {file}")
 
 
 if __name__ == "__main__":

@@ -3,14 +3,15 @@
 from typing import Any, Final
 
 from dashboards.saved_objects import SavedObject, text
-from schemas.indices import ATTEMPTS, FINDINGS, INDICES, OCCUPANCY, Index
+from schemas.indices import ATTEMPTS, FINDINGS, INDICES, OCCUPANCY, POD_STATES, Index
 
 POD_LINK: Final = "pod_link"
 """A field that Dashboards computes: the path of a pod at the API."""
 PLACEMENTS_NOW: Final = "schedulerlog-occupancy-at-any-time"
 """Occupancy without a time field: a placement that lasts began at any time, and the time picker must not hide it."""
 
-_TIME_FIELDS: Final = {FINDINGS.alias: "found_at"}
+# Of the states of pods none: a pod that waits was judged at any time, and the time picker must not hide it.
+_TIME_FIELDS: Final = {FINDINGS.alias: "found_at", POD_STATES.alias: None}
 _ATTEMPT_IDS: Final = ("attempt_id", "episode", "repeats")
 # A link of Dashboards knows the value of one field, and the path of a pod needs three. Documents that were written
 # before clusters had names have no cluster.
@@ -22,14 +23,17 @@ _POD_PATH: Final = (
 
 def index_patterns(api_url: str) -> list[SavedObject]:
     """One of each family, and occupancy without a time field. ``api_url`` is the API's base URL."""
-    families = [_pattern(each.alias, each, api_url, _TIME_FIELDS.get(each.alias, "@timestamp")) for each in INDICES]
-    return [*families, _pattern(PLACEMENTS_NOW, OCCUPANCY, api_url, None)]
+    families = [
+        _pattern(each.alias, f"{each.alias}-*", each, api_url, _TIME_FIELDS.get(each.alias, "@timestamp"))
+        for each in INDICES
+    ]
+    # By the alias: Dashboards refuses to edit one of two patterns with equal titles.
+    return [*families, _pattern(PLACEMENTS_NOW, OCCUPANCY.alias, OCCUPANCY, api_url, None)]
 
 
-def _pattern(pattern_id: str, index: Index, api_url: str, time_field: str | None) -> SavedObject:
+def _pattern(pattern_id: str, title: str, index: Index, api_url: str, time_field: str | None) -> SavedObject:
     attributes: dict[str, Any] = {
-        # The alias for the second pattern of a family: Dashboards refuses to edit one of two equal titles.
-        "title": f"{index.alias}-*" if time_field else index.alias,
+        "title": title,
         "description": index.about,
         "fieldFormatMap": text(_formats(index, api_url)),
     }
@@ -53,7 +57,7 @@ _POD_LINK_FIELD: Final = {
 
 
 def _has_pod_link(index: Index) -> bool:
-    return index in (ATTEMPTS, FINDINGS, OCCUPANCY)
+    return index in (ATTEMPTS, FINDINGS, OCCUPANCY, POD_STATES)
 
 
 def _formats(index: Index, api_url: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from dashboards.index_patterns import PLACEMENTS_NOW, POD_LINK
 from dashboards.saved_objects import SavedObject, search_source
-from schemas.indices import ATTEMPTS, FINDINGS
+from schemas.indices import ATTEMPTS, FINDINGS, POD_STATES
 
 
 class SavedSearch(NamedTuple):
@@ -16,22 +16,34 @@ class SavedSearch(NamedTuple):
     """In Lucene's syntax."""
     columns: tuple[str, ...]
     sort: str = "@timestamp"
+    order: str = "desc"
 
 
 NOT_PLACED: Final = "NOT status:succeeded"
 """Attempts that placed their pod nowhere."""
+WAITING: Final = "state:waiting"
+"""Pods that wait now."""
 LASTING: Final = "NOT _exists_:ended_at"
 """Placements that have not ended."""
 
 SEARCHES: Final = (
     SavedSearch(
         "schedulerlog-waiting-pods",
-        "schedulerlog: attempts of waiting pods",
-        "Attempts that placed their pod nowhere, latest first. A pod that was placed since is still in the list; "
-        "the API's /api/v1/pending leaves it out.",
+        "schedulerlog: waiting pods",
+        "Pods that wait now, whenever they were judged last: the longest wait first.",
+        POD_STATES.alias,
+        WAITING,
+        (POD_LINK, "namespace", "pod", "first_judged_at", "status", "reasons", "attempts", "queue", "workload"),
+        sort="first_judged_at",
+        order="asc",
+    ),
+    SavedSearch(
+        "schedulerlog-refused-attempts",
+        "schedulerlog: attempts without a placement",
+        "Attempts that placed their pod nowhere, latest first; the pod may have been placed since.",
         ATTEMPTS.alias,
         NOT_PLACED,
-        (POD_LINK, "namespace", "pod", "status", "reasons", "offered_nodes", "episode_started_at", "queue", "workload"),
+        (POD_LINK, "namespace", "pod", "status", "reasons", "offered_nodes", "episode_started_at", "attempt_id"),
     ),
     SavedSearch(
         "schedulerlog-bind-failures",
@@ -80,7 +92,7 @@ def _saved(search: SavedSearch) -> SavedObject:
         "description": search.about,
         "hits": 0,
         "columns": search.columns,
-        "sort": [[search.sort, "desc"]],
+        "sort": [[search.sort, search.order]],
         "version": 1,
         **source,
     }

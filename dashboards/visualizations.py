@@ -16,8 +16,8 @@ from dashboards.panels import (
     visualization,
 )
 from dashboards.saved_objects import SavedObject
-from dashboards.searches import LASTING, NOT_PLACED
-from schemas.indices import ATTEMPTS, FINDINGS, OCCUPANCY, TRENDS
+from dashboards.searches import LASTING, WAITING
+from schemas.indices import ATTEMPTS, FINDINGS, OCCUPANCY, POD_STATES, TRENDS
 
 _PERCENTILES: Final = (50, 90, 99)
 
@@ -119,10 +119,9 @@ def _of_reasons() -> list[SavedObject]:
 
 def _of_waits() -> list[SavedObject]:
     waiting = [
-        count(label="Attempts"),
-        metric("min", "episode_started_at", "Refused so since"),
-        terms("namespace", ROWS, 50, label="Namespace"),
-        terms("pod", ROWS, 100, order_by="2", order="asc", label="Pod"),
+        count(label="Pods"),
+        terms("group", ROWS, 100, label="Workload"),
+        metric("min", "first_judged_at", "First judged"),
         latest("reasons", "Reasons"),
         latest("attempt_id", "Latest attempt"),
     ]
@@ -136,11 +135,11 @@ def _of_waits() -> list[SavedObject]:
     return [
         visualization(
             "schedulerlog-waiting",
-            "Waiting pods",
-            "Which pods wait, for how long, for what? A pod that was placed since is still in the list.",
+            "Waiting pods by workload",
+            "Which pods wait now, since when, for what? Whenever they were judged last.",
             "table",
-            ATTEMPTS.alias,
-            NOT_PLACED,
+            POD_STATES.alias,
+            WAITING,
             waiting,
         ),
         visualization(

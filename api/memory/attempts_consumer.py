@@ -21,7 +21,7 @@ from process.backoff import backoff_seconds
 from process.errors import NotProvisionedError
 from process.log_once import LoggedProblem
 from schemas.codec.records import Rejected, decode
-from schemas.events import AttemptRepeated, AttemptSummarized
+from schemas.events import SCHEDULER, AttemptRepeated, AttemptSummarized
 from schemas.topics import ATTEMPTS
 
 log = logging.getLogger(__name__)
@@ -39,6 +39,12 @@ CURRENT_SECONDS: Final = 10.0
 """Memory counts as current for so long after the last answer of the brokers."""
 FIRST_PAUSE_SECONDS: Final = 0.5
 LONGEST_PAUSE_SECONDS: Final = 5.0
+
+
+ObserveDelay = Callable[[str, float], None]
+"""Takes the source of an attempt, and the seconds from its latest event to now."""
+ARCHIVE_SECONDS: Final = 3600.0
+"""Older attempts are not late where a log was read: it was read later than it was written. A scheduler's own are."""
 
 
 @dataclass(slots=True)
@@ -66,8 +72,11 @@ class TopicState:
 class AttemptsTopic:
     """Fills ``latest`` from the topic. ``max_records`` bounds the replay, all partitions together."""
 
-    def __init__(self, bootstrap_servers: str, latest: LatestAttempts, max_records: int) -> None:
+    def __init__(
+        self, bootstrap_servers: str, latest: LatestAttempts, max_records: int, observe_delay: ObserveDelay
+    ) -> None:
         self.state = TopicState()
+        self._observe_delay = observe_delay
         self._servers = bootstrap_servers
         self._latest = latest
         self._max_records = max_records
@@ -170,7 +179,10 @@ class AttemptsTopic:
         """Put ``records`` into memory; requests are served in between."""
         until = time.monotonic() + SLICE_SECONDS
         for record in records:
-            take_record(record.value, record.headers, self._latest, self.state, time.time)
+            event = take_record(record.value, record.headers, self._latest, self.state, time.time)
+            # What the replay reads was decided long ago.
+            if event and self.state.replayed and (delay := decision_delay(event, time.time())):
+                self._observe_delay(*delay)
             if time.monotonic() > until:
                 await asyncio.sleep(0)
                 until = time.monotonic() + SLICE_SECONDS
@@ -182,8 +194,8 @@ def take_record(
     latest: LatestAttempts,
     state: TopicState,
     clock: Callable[[], float],
-) -> None:
-    """Put one record into memory; a record that is not an attempt is counted and skipped.
+) -> AttemptSummarized | AttemptRepeated | None:
+    """Put one record into memory and return it; a record that is not an attempt is counted and skipped.
 
     ``clock`` returns Unix time in seconds.
     """
@@ -191,12 +203,27 @@ def take_record(
     event = decode(value, headers)
     if isinstance(event, AttemptSummarized) and value is not None:
         latest.add(event, value, clock())
-        return
+        return event
     if isinstance(event, AttemptRepeated):
         latest.add_retry(event, clock())
-        return
+        return event
     state.rejected += 1
     log.debug(
         "attempts topic: skipped a record, not an attempt: %s",
         event if isinstance(event, Rejected) else event.TYPE,
     )
+    return None
+
+
+def decision_delay(event: AttemptSummarized | AttemptRepeated, now: float) -> tuple[str, float] | None:
+    """Who reported the attempt, and how many seconds ago its latest event was; None where that is no delay of ours.
+
+    ``now`` is Unix time in seconds.
+    """
+    # The other parts of a summary came before this one, and count once.
+    if isinstance(event, AttemptSummarized) and event.part + 1 < event.parts:
+        return None
+    source = event.reports[0].source if event.reports else ""
+    # A version is the time of the latest event. Clocks differ: a delay is never negative.
+    seconds = max(now - event.version / 1_000_000, 0.0)
+    return None if source != SCHEDULER and seconds > ARCHIVE_SECONDS else (source, seconds)

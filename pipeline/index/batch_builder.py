@@ -13,7 +13,7 @@ from schemas.codec.chunking import join
 from schemas.codec.records import Rejected, decode_value, event_type
 from schemas.documents.devices import JudgedNodes
 from schemas.documents.pod_states import state_after_attempt
-from schemas.events import AttemptSummarized, DevicesJudged, Event
+from schemas.events import AttemptRepeated, AttemptSummarized, DevicesJudged, Event
 
 Key = TypeVar("Key", str, tuple[str, str])
 
@@ -46,6 +46,8 @@ class Batch:
     """Bytes of the documents."""
     oldest_ms: int | None = None
     """The earliest of Kafka's times of its records, in milliseconds since 1970."""
+    attempt_times_ms: list[int] = field(default_factory=list)
+    """Of each attempt among the documents: Kafka's time of its record, in milliseconds since 1970."""
     given_up: int = 0
     """Summaries that will not be written, because records of them are missing."""
 
@@ -130,6 +132,8 @@ class DocumentBatchBuilder:
             return self._add_part(partition, SummaryPart(event, record))
         if isinstance(event, JudgedNodes):
             self._batch.verdicts.append(event)
+        if isinstance(event, AttemptRepeated):
+            self._batch.attempt_times_ms.append(record.timestamp)
         read = ReadEvent(event, record)
         if state := state_document_after(read):
             self._batch.add_pod_state(state)
@@ -151,6 +155,8 @@ class DocumentBatchBuilder:
             return self._reject(records, str(error))
         self._batch.add(summary_document(summary, records))
         self._batch.add_pod_state(pod_state_document(state_after_attempt(summary), summary.started_at, records))
+        # The last record that came made it whole.
+        self._batch.attempt_times_ms.append(part.record.timestamp)
         return "taken"
 
     def _reject(self, records: Iterable[Source], cause: str) -> str:

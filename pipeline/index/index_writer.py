@@ -4,7 +4,8 @@ The offsets of a batch may be committed when ``write`` has returned. A batch tha
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
@@ -40,12 +41,22 @@ class DeadLetterTopic(Protocol):
 
 
 class IndexWriter:
-    def __init__(self, index: DocumentIndex, topics: DeadLetterTopic, metrics: Metrics) -> None:
-        self._index, self._topics, self._metrics = index, topics, metrics
+    def __init__(
+        self,
+        index: DocumentIndex,
+        topics: DeadLetterTopic,
+        metrics: Metrics,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._index, self._topics, self._metrics, self._clock = index, topics, metrics, clock
 
     async def write(self, batch: Batch) -> None:
         """Return when the index has the documents of the batch, and the dead letters have what it refuses."""
         result = await self._index.write(batch.documents)
+        now = self._clock()
+        for accepted_ms in batch.attempt_times_ms:
+            # Clocks differ: a delay is never negative.
+            self._metrics.delays.observe(max(now - accepted_ms / 1000, 0.0))
         refused = [
             DeadLetter(record, f"OpenSearch refuses the document {document.id}: {cause}")
             for document, cause in result.refused

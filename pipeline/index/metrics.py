@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, disable_created_metrics
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, disable_created_metrics
 
 from pipeline.sinks.metrics import IndexMetrics, TopicsMetrics
 
@@ -13,6 +13,10 @@ GAUGES: Final = {
     "incomplete_summaries": "Summaries of which records are missing.",
 }
 """Gauges whose value is read when ``/metrics`` is requested."""
+
+
+# Up to an hour: records that waited while OpenSearch was away.
+_DELAY_BUCKETS_SECONDS: Final = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0)
 
 
 class Metrics:
@@ -31,6 +35,13 @@ class Metrics:
         self.given_up = Counter(
             "schedulerlog_index_given_up",
             "Summaries that were not written because records of them are missing.",
+            registry=self.registry,
+        )
+
+        self.delays = Histogram(
+            "schedulerlog_index_attempt_delay_seconds",
+            "From Kafka's time of an attempt to OpenSearch having it; a search finds it within a second after that.",
+            buckets=_DELAY_BUCKETS_SECONDS,
             registry=self.registry,
         )
 

@@ -21,18 +21,25 @@ RULES = [
 ]
 PROMETHEUS = yaml.safe_load(Path("deploy/kustomize/components/prometheus/rules.yaml").read_text())["spec"]["groups"]
 ALERTS = {str(rule["alert"]): rule for group in PROMETHEUS for rule in group["rules"] if "alert" in rule}
+# What their expressions ask for is tested in tests/unit/dashboards/test_slo.py.
+OBJECTIVES = {
+    str(rule["alert"]): rule
+    for group in yaml.safe_load(Path("deploy/kustomize/components/prometheus/slo.yaml").read_text())["spec"]["groups"]
+    for rule in group["rules"]
+    if "alert" in rule
+}
 _SECTION = re.compile(r"^### (\w+)\n(.*?)(?=^##|\Z)", re.MULTILINE | re.DOTALL)
 _METRIC = re.compile(r"schedulerlog_\w+")
 SECTIONS = dict(_SECTION.findall(PAGE.partition("## When an alert fires")[2]))
 
 
 def test_every_shipped_alert_has_its_section_and_no_other_has() -> None:
-    assert sorted(SECTIONS) == sorted({*RULES, *ALERTS})
+    assert sorted(SECTIONS) == sorted({*RULES, *ALERTS, *OBJECTIVES})
 
 
-@pytest.mark.parametrize("name", ALERTS)
+@pytest.mark.parametrize("name", ALERTS | OBJECTIVES)
 def test_an_alert_of_prometheus_links_to_its_section(name: str) -> None:
-    assert ALERTS[name]["annotations"]["runbook_url"].endswith(f"/docs/operations.md#{name.lower()}")
+    assert (ALERTS | OBJECTIVES)[name]["annotations"]["runbook_url"].endswith(f"/docs/operations.md#{name.lower()}")
 
 
 @pytest.mark.parametrize("name", ALERTS)

@@ -16,7 +16,16 @@ from dashboards.overview import export
 from schemas.codec.records import encode_value
 from schemas.documents.attempts import repeated_document
 from schemas.documents.trends import trend_documents
-from schemas.events import AttemptRepeated, AttemptSummarized, Balance, DeviceAllocation, FindingReported, PodRef
+from schemas.events import (
+    AttemptRepeated,
+    AttemptSummarized,
+    Balance,
+    DeviceAllocation,
+    FindingReported,
+    Owner,
+    PodDescription,
+    PodRef,
+)
 from schemas.indices import ATTEMPTS, TRENDS
 from schemas.placements import PodPlacement
 from summaries.trends import Minute, contribution, records, weights_of
@@ -68,10 +77,11 @@ AGAIN = AttemptRepeated(
     reasons=["CardInsufficientMemory"],
     text="no available node, 2 nodes do not meet",
 )
-OTHERWISE = judged("panels-a/waits", 70, "NumaNotFit")
+OTHERWISE = judged("panels-a/waits", 70, "NumaNotFit").model_copy(update={"first_judged_at": at(1)})
 PLACED = judged("panels-b/placed", 10, "CardInsufficientMemory", chosen="pn-1", bound=True)
-LOCKED = judged("panels-b/locked", 20, "NumaNotFit", chosen="pn-2", bound=False)
-PENDING = judged("panels-b/pending", 80, "CardInsufficientMemory", chosen="pn-1")
+TRAINING = {"description": PodDescription(owners=[Owner(kind="Job", name="train")])}
+LOCKED = judged("panels-b/locked", 20, "NumaNotFit", chosen="pn-2", bound=False).model_copy(update=TRAINING)
+PENDING = judged("panels-b/pending", 80, "CardInsufficientMemory", chosen="pn-1").model_copy(update=TRAINING)
 # What the repetition adds to the trends is what the attempt adds that it repeats.
 COUNTED = (FIRST, FIRST.model_copy(update={"started_at": at(5)}), OTHERWISE, PLACED, LOCKED, PENDING)
 
@@ -147,11 +157,10 @@ EXPECTED: dict[str, list[tuple[Any, ...]]] = {
         ("pn-2|NumaNotFit", 1, 1, 70),
     ],
     "schedulerlog-refused-by-namespace": [("panels-a", 3), ("panels-b", 2)],
-    # Namespace, pod, attempts, minute since which it is refused so, latest reason, latest attempt.
+    # Workload, pods, minute in which the first of them was first judged, latest reason, latest attempt.
     "schedulerlog-waiting": [
-        ("panels-a", "waits", 3, 1, "NumaNotFit", OTHERWISE.attempt_id),
-        ("panels-b", "locked", 1, 20, "NumaNotFit", LOCKED.attempt_id),
-        ("panels-b", "pending", 1, 80, "CardInsufficientMemory", PENDING.attempt_id),
+        ("panels-a/Pod/waits", 1, 1, "NumaNotFit", OTHERWISE.attempt_id),
+        ("panels-b/Job/train", 2, 20, "CardInsufficientMemory", PENDING.attempt_id),
     ],
     # Hour, seconds at 50, 90 and 99 %.
     "schedulerlog-time-to-placement": [(0, (60, 60, 60)), (1, (300, 300, 300))],
@@ -229,18 +238,13 @@ def test_a_panel_shows_what_was_counted_by_hand(filling: Filling, name: str) -> 
     assert sorted(rows(each, answer)) == sorted(EXPECTED[name])
 
 
-def test_waiting_pods_are_listed_by_how_long_they_wait(filling: Filling) -> None:
-    each = FOUND.objects["visualization", "schedulerlog-waiting"]
-    pods = [row[:2] for row in rows(each, search(filling, *request(each)))]
-    assert pods.index(("panels-b", "locked")) < pods.index(("panels-b", "pending"))
-
-
 LISTED: dict[str, list[AttemptSummarized | AttemptRepeated]] = {
-    "schedulerlog-waiting-pods": [PENDING, OTHERWISE, LOCKED, AGAIN, FIRST],
+    "schedulerlog-refused-attempts": [PENDING, OTHERWISE, LOCKED, AGAIN, FIRST],
     "schedulerlog-bind-failures": [LOCKED],
     "schedulerlog-pod-history": [OTHERWISE, AGAIN, FIRST],
 }
 PODS = {
+    "schedulerlog-waiting-pods": ["panels-a/waits", "panels-b/locked", "panels-b/pending"],
     "schedulerlog-findings-list": ["panels-b/placed", "panels-a/waits"],
     "schedulerlog-placements-now": ["panels-b/placed", "panels-a/old"],
 }

@@ -22,7 +22,7 @@ from tests.support.waiting import eventually
 
 OPTIONAL = (
     "raw-logs", "alertmanager", "events", "high-availability", "tls", "cert-manager", "networkpolicy", "prometheus",
-    "keda",
+    "keda", "grafana", "dashboards",
 )  # fmt: skip
 """Components that go with every overlay; in the order of docs/deploy.md."""
 

@@ -190,3 +190,20 @@ def contents(index: DocumentsByVersion) -> dict[str, Any]:
         assert encode_value(summary.nodes) == encode_value(document["nodes"])
         found[name] = summary.version, summary.nodes, document["ended_at"]
     return found
+
+
+async def test_the_delay_of_each_attempt_is_counted_once_from_kafkas_time_of_its_last_record() -> None:
+    log, builder, metrics = TopicLog(), a_builder(), Metrics()
+    first, second, last = summary_in_parts(3)
+    began = log.now_ms
+    for seconds, event in enumerate((first, second, last, a_repetition(), FINDING)):
+        log.now_ms = began + 1000 * seconds
+        log.append(event)
+    for record in log.records:
+        builder.add(record)
+    await IndexWriter(DocumentsByVersion(), FakeTopics(), metrics, lambda: began / 1000 + 10).write(builder.take())
+    (family,) = [each for each in metrics.registry.collect() if each.name == "schedulerlog_index_attempt_delay_seconds"]
+    numbers = {(each.name.rpartition("_")[2], each.labels.get("le")): each.value for each in family.samples}
+    assert numbers["count", None] == 2
+    # The last part came 8 s before, and the repetition 7 s.
+    assert numbers["sum", None] == pytest.approx(15)

@@ -1,0 +1,19 @@
+"""Dashboards of Grafana, made from code.
+
+==============  =====================================================================================
+``panels``      a panel, rows of panels on the grid, a whole dashboard
+``operating``   operating schedulerlog: from the spool to the API
+``scheduling``  GPU scheduling: decisions, reasons, waits, and HAMi's metrics of devices
+==============  =====================================================================================
+"""
+
+import orjson
+
+from dashboards.grafana.operating import operating
+from dashboards.grafana.scheduling import scheduling
+
+
+def files() -> dict[str, str]:
+    """Name to content of a JSON file for each dashboard."""
+    found = (operating(), scheduling())
+    return {f"{each['uid']}.json": orjson.dumps(each, option=orjson.OPT_INDENT_2).decode() + "\n" for each in found}

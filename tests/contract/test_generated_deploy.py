@@ -1,0 +1,37 @@
+"""The files under deploy/ that are made from code are what the code makes: `make generate` writes them."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dashboards.grafana import files
+from dashboards.slo import rules_text
+
+COMPONENTS = Path("deploy/kustomize/components")
+WRITTEN = {COMPONENTS / "grafana" / name: content for name, content in files().items()} | {
+    COMPONENTS / "prometheus/slo.yaml": rules_text()
+}
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=str)
+def test_the_file_is_what_the_code_makes(path: Path) -> None:
+    assert path.read_text("utf-8") == WRITTEN[path], "run `make generate`"
+
+
+def test_the_component_has_a_config_map_for_each_dashboard_and_no_other() -> None:
+    there = {path.name for path in (COMPONENTS / "grafana").glob("*.json")}
+    made = yaml.safe_load((COMPONENTS / "grafana/kustomization.yaml").read_text())["configMapGenerator"]
+    assert there == set(files()) == {name for each in made for name in each["files"]}
+    # Grafana's sidecar looks for the label.
+    assert all(each["options"]["labels"]["grafana_dashboard"] == "1" for each in made)
+
+
+def test_the_component_of_prometheus_has_the_rules_of_the_objectives() -> None:
+    assert "slo.yaml" in yaml.safe_load((COMPONENTS / "prometheus/kustomization.yaml").read_text())["resources"]
+
+
+def test_make_generate_writes_these_files() -> None:
+    recipe = Path("Makefile").read_text().partition("\ngenerate:")[2].partition("\n\n")[0]
+    assert "dashboards grafana deploy/kustomize/components/grafana" in recipe
+    assert "dashboards slo-rules deploy/kustomize/components/prometheus/slo.yaml" in recipe
