@@ -5,6 +5,7 @@ OpenSearch. The layers, from the top; each imports only those below it (import-l
 
 ===============  ==============================================================================
 ``__main__``     the command line: settings, socket, uvicorn
+server           uvicorn with a certificate that may be replaced; readiness for a kubelet
 app              builds the application and runs the topic's consumer beside it
 routes           the list of routes: path, handler, answer, errors
 handlers         one method for each route

@@ -5,16 +5,17 @@ import sys
 from typing import Annotated
 
 import typer
-import uvicorn
 from prometheus_client import disable_created_metrics
 
 from api.app import create_app
 from api.http.json_protocol import JsonProtocol
+from api.server import ApiServer, certificates_of, not_ready
 from api.settings import Settings, Switch
 from process import logs
 from process.addresses import HostPort, listen_address
 from process.cli import KafkaIfGiven, application, one_line_for, reads
 from process.errors import SettingError
+from process.health import always, serving
 from process.profiled import profiled
 from process.settings import read
 from process.variables import variable
@@ -47,7 +48,7 @@ def serve(
             typer.echo(f"the API is switched off ({variable('api_enabled')}=false)")
             return
         settings = read(Settings, api_listen=listen, kafka_bootstrap_servers=kafka)
-    with one_line_for(ListenError, status=1):
+    with one_line_for(SettingError), one_line_for(ListenError, status=1):
         _listen_and_serve(settings)
 
 
@@ -59,15 +60,19 @@ def _listen_and_serve(settings: Settings) -> None:
     # aiokafka logs every failed connection, several times a second; the consumer logs a failure once.
     logs.configure(silent=["aiokafka"])
     disable_created_metrics()  # type: ignore[no-untyped-call]
+    certificates = certificates_of(settings)
     listening = _listen(settings.api_listen)
-    typer.echo(f"schedulerlog API on http://{HostPort(*listening.getsockname()[:2])} (documentation: /docs)")
+    scheme = "https" if certificates else "http"
+    typer.echo(f"schedulerlog API on {scheme}://{HostPort(*listening.getsockname()[:2])} (documentation: /docs)")
     sys.stdout.flush()
     # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines at the start
     # would repeat the one above.
-    config = uvicorn.Config(
-        create_app(settings), http=JsonProtocol, access_log=False, log_level="error", timeout_graceful_shutdown=5
+    app = create_app(settings)
+    server = ApiServer(
+        app, certificates, http=JsonProtocol, access_log=False, log_level="error", timeout_graceful_shutdown=5
     )
-    uvicorn.Server(config).run(sockets=[listening])
+    with serving(settings.metrics_address, app.state.registry, always, lambda: not_ready(app.state.topic)):
+        server.run(sockets=[listening])
 
 
 def _listen(address: HostPort) -> socket.socket:

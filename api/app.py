@@ -50,7 +50,8 @@ DESCRIPTION: Final = (
 def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = None) -> FastAPI:
     """The application. ``transport`` replaces the network to OpenSearch in tests.
 
-    ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer.
+    ``app.state.latest`` and ``app.state.topic`` are its memory and the state of its consumer,
+    ``app.state.registry`` has its metrics.
     """
     metrics = Metrics()
     latest = LatestAttempts(settings.api_cached_pods, settings.api_cached_bytes)
@@ -88,6 +89,7 @@ def create_app(settings: Settings, transport: httpx.AsyncBaseTransport | None = 
     )
     app.state.default_cluster = settings.cluster_name
     app.state.latest, app.state.topic = latest, topic.state
+    app.state.registry = metrics.registry
     return app
 
 

@@ -1,13 +1,24 @@
 """The API's settings; process.settings says how they are read."""
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Final, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from process.addresses import LOOPBACK, HostPort
 from process.cluster_name import DEFAULT_CLUSTER
-from process.settings import BootstrapServers, ClusterName, EnvironmentSettings, ListenAddress, Url
+from process.settings import (
+    BootstrapServers,
+    ClusterName,
+    EnvironmentSettings,
+    ListenAddress,
+    ListenAddressIfGiven,
+    Url,
+)
+from process.variables import variable
+
+CERTIFICATE_VARIABLES: Final = (variable("api_cert_file"), variable("api_key_file"))
 
 
 class Switch(EnvironmentSettings):
@@ -23,7 +34,23 @@ def _without_path(url: str) -> str:
     return url
 
 
-class Settings(Switch):
+class Listening(EnvironmentSettings):
+    api_cert_file: Path | None = None
+    """The certificate for HTTPS, in PEM form; followed when it changes. Without it: plain HTTP."""
+    api_key_file: Path | None = None
+    """The certificate's private key."""
+    metrics_address: ListenAddressIfGiven = None
+    """Serve /metrics, /healthz and /readyz there too, without TLS."""
+
+    @model_validator(mode="after")
+    def _has_both_files_or_none(self) -> Self:
+        certificate, key = CERTIFICATE_VARIABLES
+        if bool(self.api_cert_file) != bool(self.api_key_file):
+            raise ValueError(f"{key if self.api_cert_file else certificate}: is missing, HTTPS needs both files")
+        return self
+
+
+class Settings(Switch, Listening):
     kafka_bootstrap_servers: BootstrapServers
     """Kafka brokers of the attempts topic: ``host:port``, several separated by commas."""
     cluster_name: ClusterName = DEFAULT_CLUSTER

@@ -13,6 +13,7 @@
 ``kafka_connection``       settings by which Kafka is reached
 ``opensearch_connection``  settings by which OpenSearch is reached
 ``tls``                    TLS towards servers: whom we trust, and how we are known
+``server_tls``             HTTPS with certificates that may be replaced while connections are open
 ``version``                the version of this program
 ``variables``              names of environment variables that several processes read
 ``flags``                  flags of a command from a model of settings

@@ -14,6 +14,7 @@ from kube.resources import Key
 from process.errors import SettingError
 from process.health import serving
 from process.profiled import serving_profiles
+from process.server_tls import BrokenPairError, CertificatePair, Certificates
 from scheduler import malloc
 from scheduler.bind.bind_journal import BindJournal
 from scheduler.bind.bind_recovery import BindRecovery
@@ -26,7 +27,6 @@ from scheduler.cluster.watch_file import FileWatch
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.http import server
 from scheduler.http.app import create_app
-from scheduler.http.tls import BrokenPairError, CertificatePair, Certificates
 from scheduler.judge.decision import SchedulingPolicy
 from scheduler.klog.writer import KlogWriter, NoKlog
 from scheduler.metrics import Metrics

@@ -2,5 +2,4 @@
 
 app                  the routes
 server               the socket and uvicorn on it
-tls                  certificates that may be replaced while connections are open
 """

@@ -33,19 +33,23 @@ class CertificatePair:
 
     certificate: Path
     key: Path
+    flags: tuple[str, str] = ("--cert-file", "--key-file")
+    """By which the two were given, for messages."""
 
     def contents(self) -> tuple[bytes, bytes]:
         """Raises `BrokenPairError` where one can't be read or holds something else."""
         return (
-            _pem("--cert-file", self.certificate, "certificate"),
-            _pem("--key-file", self.key, "private key"),
+            _pem(self.flags[0], self.certificate, "certificate"),
+            _pem(self.flags[1], self.key, "private key"),
         )
 
     def context(self) -> ssl.SSLContext:
         """Raises `BrokenPairError`."""
         _, key = self.contents()
         if any(mark in key for mark in _LOCKED):
-            raise BrokenPairError(f"--key-file: {self.key} needs a passphrase: write it without (openssl pkey -in …)")
+            raise BrokenPairError(
+                f"{self.flags[1]}: {self.key} needs a passphrase: write it without (openssl pkey -in …)"
+            )
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         try:
             context.load_cert_chain(self.certificate, self.key)
@@ -56,8 +60,8 @@ class CertificatePair:
     def _complaint(self, error: OSError) -> str:
         reason = getattr(error, "reason", None) or error.strerror or str(error)
         if reason == "KEY_VALUES_MISMATCH":
-            return f"--key-file: {self.key} is not the key of the certificate in {self.certificate}"
-        return f"--cert-file {self.certificate}, --key-file {self.key}: can't be used: {reason}"
+            return f"{self.flags[1]}: {self.key} is not the key of the certificate in {self.certificate}"
+        return f"{self.flags[0]} {self.certificate}, {self.flags[1]} {self.key}: can't be used: {reason}"
 
 
 def _pem(flag: str, path: Path, what: str) -> bytes:

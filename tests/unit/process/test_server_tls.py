@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cryptography import x509
 
-from scheduler.http.tls import BrokenPairError, CertificatePair, Certificates
+from process.server_tls import BrokenPairError, CertificatePair, Certificates
 from tests.support.certificates import Secret, a_pair
 
 

@@ -1,0 +1,100 @@
+"""The API over HTTPS, with its probes on an address of their own, while neither Kafka nor OpenSearch is there."""
+
+import os
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from embedded.control_plane import Authority
+from embedded.ports import KUBERNETES_PORTS, free_port
+from tests.support.waiting import eventually
+
+NOWHERE = {
+    "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS": "127.0.0.1:1",
+    "SCHEDULERLOG_OPENSEARCH_URL": "http://127.0.0.1:1",
+}
+
+
+@contextmanager
+def started(**settings: str) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    """The URL that it prints, and the process."""
+    command = [sys.executable, "-m", "api", "serve", "--listen", "0"]
+    with subprocess.Popen(command, env=os.environ | NOWHERE | settings, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout
+            yield next(word for word in process.stdout.readline().split() if "://" in word), process
+        finally:
+            process.terminate()
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url, trust_env=False).is_success
+    except httpx.TransportError:
+        return False
+
+
+def serial(url: str, authority: Path) -> int:
+    """Of the certificate that is served; it is checked by this authority."""
+    with httpx.stream(
+        "GET", f"{url}/healthz", verify=ssl.create_default_context(cafile=authority), trust_env=False
+    ) as got:
+        found = got.extensions["network_stream"].get_extra_info("ssl_object").getpeercert()
+    return int(found["serialNumber"], 16)
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    found = Authority.new("the tests' authority")
+    (tmp_path / "ca.crt").write_bytes(found.certificate_pem)
+    return found
+
+
+def write_pair(authority: Authority, folder: Path) -> dict[str, str]:
+    certificate, key = authority.issue("api")
+    for name, content in {"tls.crt": certificate, "tls.key": key}.items():
+        # Replaced as a whole, as a kubelet replaces the files of a Secret.
+        (folder / f"{name}.new").write_bytes(content)
+        (folder / f"{name}.new").replace(folder / name)
+    return {
+        "SCHEDULERLOG_API_CERT_FILE": str(folder / "tls.crt"),
+        "SCHEDULERLOG_API_KEY_FILE": str(folder / "tls.key"),
+    }
+
+
+def test_a_renewed_certificate_is_served_without_a_restart(authority: Authority, tmp_path: Path) -> None:
+    with started(**write_pair(authority, tmp_path)) as (url, _):
+        assert url.startswith("https://127.0.0.1:")
+        first = serial(url, tmp_path / "ca.crt")
+        write_pair(authority, tmp_path)
+        eventually(lambda: serial(url, tmp_path / "ca.crt") != first, "the first one is still served")
+
+
+def test_probes_succeed_while_no_store_answers(tmp_path: Path) -> None:
+    port = free_port(KUBERNETES_PORTS)
+    with started(SCHEDULERLOG_METRICS_ADDRESS=str(port)) as (url, process):
+        probes = f"http://127.0.0.1:{port}"
+        eventually(lambda: answers(f"{probes}/healthz"), "it is not alive")
+        # As soon as it knows that Kafka can't be read.
+        eventually(lambda: answers(f"{probes}/readyz"), "it is not ready")
+        assert "schedulerlog_api_topic_following 0.0" in httpx.get(f"{probes}/metrics", trust_env=False).text
+        # Its own page for people says what is wrong.
+        assert httpx.get(f"{url}/readyz", trust_env=False).status_code == httpx.codes.SERVICE_UNAVAILABLE
+        assert process.poll() is None
+
+
+def test_a_key_without_its_certificate_is_one_line(authority: Authority, tmp_path: Path) -> None:
+    settings = write_pair(authority, tmp_path)
+    del settings["SCHEDULERLOG_API_CERT_FILE"]
+    command = [sys.executable, "-m", "api", "serve", "--listen", "0"]
+    done = subprocess.run(
+        command, env=os.environ | NOWHERE | settings, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == 2
+    assert done.stderr == "SCHEDULERLOG_API_CERT_FILE: is missing, HTTPS needs both files\n"

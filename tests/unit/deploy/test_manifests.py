@@ -1,0 +1,77 @@
+"""What deploy/kustomize starts and sets exists: every command line of `schedulerlog`, every variable."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.main import get_command
+
+import api.settings
+import pipeline.settings
+import process.kafka_connection
+import process.opensearch_connection
+import process.variables
+import scheduler.settings
+from cli.command import app
+from process.settings import variable_of
+
+KUSTOMIZE = Path(__file__).parents[3] / "deploy" / "kustomize"
+IMAGE = "ghcr.io/schedulerlog/schedulerlog"
+MODELS = (
+    pipeline.settings.Settings,
+    api.settings.Settings,
+    scheduler.settings.Settings,
+    process.kafka_connection.KafkaConnection,
+    process.opensearch_connection.OpenSearchConnection,
+)
+
+
+def documents() -> Iterator[Any]:
+    for path in sorted(KUSTOMIZE.rglob("*.yaml")):
+        yield from (found for found in yaml.safe_load_all(path.read_text()) if isinstance(found, dict))
+
+
+def command_lines() -> Iterator[list[str]]:
+    for found in documents():
+        spec = found.get("spec") or {}
+        template = spec.get("jobTemplate", {}).get("spec", spec).get("template") or {}
+        for container in template.get("spec", {}).get("containers", ()):
+            if container["image"] == IMAGE:
+                yield container["args"]
+
+
+def settings() -> set[str]:
+    """The variables of the ConfigMap and of single containers."""
+    literals = [line for path in KUSTOMIZE.rglob("kustomization.yaml") for line in path.read_text().splitlines()]
+    lines = [*(KUSTOMIZE / "base/settings.env").read_text().splitlines(), *literals]
+    in_pods = re.findall(
+        r"name: (SCHEDULERLOG_\w+), valueFrom", "".join(p.read_text() for p in KUSTOMIZE.rglob("*.yaml"))
+    )
+    return {found[1] for line in lines if (found := re.match(r"(?:\s+- )?(SCHEDULERLOG_\w+)=", line))} | set(in_pods)
+
+
+def test_there_are_commands_and_settings() -> None:
+    assert len(list(command_lines())) >= 14
+    assert "SCHEDULERLOG_KAFKA_BOOTSTRAP_SERVERS" in settings()
+
+
+@pytest.mark.parametrize("words", list(command_lines()), ids=" ".join)
+def test_a_process_is_started_by_a_command_that_there_is(words: list[str]) -> None:
+    command, rest = get_command(app), words
+    context: Any = None
+    while hasattr(command, "resolve_command"):
+        context = command.make_context("schedulerlog", [], parent=context, resilient_parsing=True)
+        _, command, rest = command.resolve_command(context, rest)
+    parser = command.make_parser(command.context_class(command, parent=context))
+    # Raises where an option is not known; what is left over would be arguments that no container has.
+    assert parser.parse_args(list(rest))[1] == []
+
+
+def test_every_variable_is_a_setting() -> None:
+    known = {variable_of(model, name) for model in MODELS for name in model.model_fields}
+    known |= {value for value in vars(process.variables).values() if isinstance(value, str)}
+    known |= {f"{name}_FILE" for name in known}
+    assert settings() - known <= {"SCHEDULERLOG_LOG_FORMAT"}
