@@ -14,6 +14,7 @@ Koordinator.
 - ``pod_problems``: what keeps a pod from running on its node
 - ``node_checks``: problems in how nodes register with HAMi
 - ``kai_allocations``: the share of a device that KAI wrote on a pod
+- ``claims``: the devices that pods hold through resource claims
 - ``scheduling_events``: Kubernetes events that are about a scheduling decision
 - ``problem_events``: Kubernetes events about pods that can't start, and owners that can't make pods
 - ``failure_messages`` (``grammar.toml``): why no node fits, parsed from the text of an event or condition

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from ingest.kube import objects, pod_groups
+from ingest.kube.claims import PodClaims
 from ingest.kube.events import events_of
 from ingest.kube.node_verdicts import PodFacts
 from ingest.kube.open_attempts import EventGroup, OpenEventGroups
@@ -18,7 +19,7 @@ from kube.object_fields import text
 from kube.own_events import is_own
 from schemas.events import DEFAULT_CLUSTER, AttemptConcluded, Event, NodeObserved, NodeRegistered, PodObserved, PodRef
 
-ObjectKind = Literal["pod", "node", "event", "pod group"]
+ObjectKind = Literal["pod", "node", "event", "pod group", "claim"]
 Outcome = Literal["event", "noise", "unknown"]
 Observation = PodObserved | NodeObserved | NodeRegistered
 
@@ -49,6 +50,7 @@ class KubeEvents:
         self._digests: OrderedDict[str, bytes] = OrderedDict()
         """Of the latest observation of each object: heartbeats and others' annotations give no new observation."""
         self._pods: OrderedDict[str, PodFacts] = OrderedDict()
+        self.claims = PodClaims()
         self._conditions: OrderedDict[str, _ConditionRefusal] = OrderedDict()
         self._explained: OrderedDict[str, None] = OrderedDict()
         """Pods with an attempt that explains why they wait; their conditions add nothing."""
@@ -67,6 +69,7 @@ class KubeEvents:
     def changed(self, kind: ObjectKind, found: Mapping[str, Any], now: float) -> list[Event]:
         """The events of an object in its present state. One that is not of its kind is counted as unknown."""
         read = {"pod": self._pod, "node": self._node, "event": self._event, "pod group": self._pod_group}
+        read["claim"] = self._claim
         return self._counted(list(read[kind](found, now)))
 
     def gone(self, ref: PodRef, at: datetime) -> list[Event]:
@@ -74,21 +77,20 @@ class KubeEvents:
         pod = str(ref)
         facts = self._pods.pop(pod, None) or PodFacts()
         self._conditions.pop(pod, None)
+        self.claims.gone(pod)
         self._explained.pop(pod, None)
         self._chosen.pop(pod, None)
         # A pod made again under the same name has to be observed even if it looks alike.
         self._digests.pop(f"pod {ref.uid or pod}", None)
-        return self._counted(
-            [
-                PodObserved(
-                    cluster=self._cluster, pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True
-                )
-            ]
+        deleted = PodObserved(
+            cluster=self._cluster, pod=ref, observed_at=at, phase=facts.phase, node=facts.node, deleted=True
         )
+        return self._counted([deleted])
 
     def settle(self, now: float) -> list[Event]:
         """The attempts whose events are complete, and those of conditions for which no event came."""
-        return self._counted([*self._attempts(self._open.settled(now)), *self._unexplained(now)])
+        released = self._pods_observed(self.claims.overdue(now))
+        return self._counted([*released, *self._attempts(self._open.settled(now)), *self._unexplained(now)])
 
     def close(self) -> list[Event]:
         """The events of everything that waits, as far as it is known."""
@@ -110,7 +112,16 @@ class KubeEvents:
         facts = _facts(pod, observed)
         remember(self._pods, str(observed.pod), facts)
         self._note_condition(pod, observed, now)
-        yield from self._news("pod", pod, {f"pod {observed.pod.uid or observed.pod}": observed})
+        if complete := self.claims.complete(observed, pod, now):
+            yield from self._pods_observed([complete])
+
+    def _pods_observed(self, pods: list[PodObserved]) -> Iterator[Event]:
+        for observed in pods:
+            yield from self._news("pod", {}, {f"pod {observed.pod.uid or observed.pod}": observed})
+
+    def _claim(self, claim: Mapping[str, Any], _now: float) -> Iterator[Event]:
+        self._note("claim", "noise", claim)
+        yield from self._pods_observed(self.claims.changed(claim))
 
     def _node(self, node: Mapping[str, Any], _now: float) -> Iterator[Event]:
         observed = objects.node_observed(node, self._cluster)

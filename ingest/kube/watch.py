@@ -1,4 +1,4 @@
-"""Lists and watches pods, nodes, events and KAI's pod groups, feeds the reader, and sends its events to the sink.
+"""Lists and watches pods, nodes, events, pod groups and claims, feeds the reader, and sends its events to the sink.
 
 There is no checkpoint: objects that are listed again give events with the same ids. Events that Kubernetes deleted
 (after an hour) while the watch was down are lost; the conditions of pods that still wait are not.
@@ -35,6 +35,8 @@ SETTLE_SECONDS: Final = 0.5
 TIMEOUTS: Final = WatchTimeouts(stale_seconds=5)
 POD_GROUPS: Final = Resource("/apis/scheduling.run.ai/v2alpha2", "podgroups")
 """Of KAI; a cluster without KAI has no such resource."""
+CLAIMS: Final = Resource("/apis/resource.k8s.io/v1", "resourceclaims")
+"""Of dynamic resource allocation, in Kubernetes since 1.34."""
 FORBIDDEN: Final = 403
 NOT_FOUND: Final = 404
 
@@ -103,9 +105,11 @@ async def watch(
         closing.push_async_callback(client.close)
         sink = DescribingSink(sink, Owners(client))
         # KAI's pod groups are watched only where the cluster has them: a missing resource can't be listed.
+        kinds = await _kinds(client, namespace)
+        reader.claims.is_read = any(kind == "claim" for _, kind, _ in kinds)
         pods, nodes, *rest = (
             Reflector(client, Selection(resource, of), _handler(kind, checks, reader, events), TIMEOUTS)
-            for resource, kind, of in await _kinds(client, namespace)
+            for resource, kind, of in kinds
         )
         troubles = {reflector: _trouble() for reflector in (pods, nodes, *rest)}
         tasks = [asyncio.create_task(reflector.run()) for reflector in (pods, nodes)]
@@ -136,16 +140,23 @@ async def _kinds(client: Client, namespace: str) -> list[tuple[Resource, ObjectK
     always: list[tuple[Resource, ObjectKind, str]] = [
         (PODS, "pod", namespace), (NODES, "node", ""), (EVENTS, "event", namespace),
     ]  # fmt: skip
-    return [*always, (POD_GROUPS, "pod group", namespace)] if await _can_list(client, POD_GROUPS, namespace) else always
+    where_they_are: list[tuple[Resource, ObjectKind, str]] = [
+        (POD_GROUPS, "pod group", "if KAI runs here, its pod groups are not read"),
+        (CLAIMS, "claim", "devices that pods hold through resource claims are not known"),
+    ]
+    for resource, kind, lacks in where_they_are:
+        if await _can_list(client, resource, namespace, lacks):
+            always.append((resource, kind, namespace))
+    return always
 
 
-async def _can_list(client: Client, resource: Resource, namespace: str) -> bool:
-    """True where the cluster has the resource and this account may list it."""
+async def _can_list(client: Client, resource: Resource, namespace: str, lacks: str) -> bool:
+    """True where the cluster has the resource and this account may list it. ``lacks``: what it means if it may not."""
     try:
         await client.page(resource.collection(namespace), limit=1)
     except KubeApiError as error:
         if error.status == FORBIDDEN:
-            log.warning("if KAI runs here, its pod groups are not read: %s", error)
+            log.warning("%s: %s", lacks, error)
         # Any other error, such as an API server that is down, does not prove that the resource is missing.
         return error.status not in (FORBIDDEN, NOT_FOUND)
     return True

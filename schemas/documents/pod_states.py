@@ -1,8 +1,9 @@
 """The document of a pod's latest state: does it wait, since when, and what did its latest attempt refuse nodes for?
 
-The process that learns of a later fact writes the whole document again. Its version is the time of the fact, so the index keeps
-the latest one whatever the order in which attempts and observations are read, and however often. A document that says
-that a pod no longer waits stays until the retention: an older fact that is read later must not bring the pod back.
+The process that learns of a later fact writes the whole document again. Its version is the time of the fact, so the
+index keeps the latest one whatever the order in which attempts and observations are read, and however often. A document
+that says that a pod no longer waits stays until the retention: an older fact that is read later must not bring the pod
+back.
 """
 
 from typing import Any, Final, NamedTuple

@@ -1,6 +1,7 @@
 """In a pod, with the rights that docs/sources.md prints: they are enough, and each that is missing is named."""
 
 import asyncio
+import json
 import logging
 import re
 import shlex
@@ -17,7 +18,7 @@ from ingest.kube.watch import watch
 from ingest.metrics import Metrics
 from kube.credentials import in_cluster
 from schemas.events import AttemptConcluded, Event, NodeObserved, PodObserved
-from tests.support.control_plane.objects import Json, create, created_nodes
+from tests.support.control_plane.objects import MERGE_PATCH, Json, create, created_nodes
 from tests.support.control_plane.plain_scheduler import a_pod
 from tests.support.control_plane.service_account import service_account
 
@@ -26,7 +27,7 @@ EVENTS = "/apis/events.k8s.io/v1/namespaces/{}/events"
 
 
 def documented(role: int = 0) -> list[Json]:
-    """The rules that the document's commands make: the first role is for everything, the second for owners."""
+    """The rules that the document's commands make: the roles are for everything, for owners, and for claims."""
     lines = re.findall(r"^ +kubectl (create clusterrole .*)$", DOCUMENT.read_text(), re.MULTILINE)
     options = dict(word.lstrip("-").split("=") for word in shlex.split(lines[role]) if word.startswith("--"))
     resources = [each.partition(".")[::2] for each in options["resource"].split(",")]
@@ -49,6 +50,10 @@ async def watched(folder: Path, sink: Sink, is_enough: Callable[[], bool], names
         await watch(
             partial(in_cluster, folder), KubeEvents(), sink, Metrics("test"), namespace=namespace, until=is_enough
         )
+
+
+def is_optional(record: logging.LogRecord) -> bool:
+    return "pod groups" in record.getMessage() or "resource claims" in record.getMessage()
 
 
 @pytest.fixture
@@ -83,7 +88,7 @@ async def test_the_documented_rights_are_enough(
         }  # fmt: skip
         create(client, EVENTS.format(namespace), event)
         await watched(tmp_path, sink, is_enough)
-    assert [record.getMessage() for record in caplog.records if "pod groups" not in record.getMessage()] == []
+    assert [record.getMessage() for record in caplog.records if not is_optional(record)] == []
 
 
 @pytest.mark.parametrize(
@@ -155,3 +160,40 @@ async def test_every_right_that_is_missing_is_named(
 
         await asyncio.gather(*(watched(folder, Sink(), partial(is_named, right)) for right, folder in folders.items()))
         assert all(map(is_named, RIGHTS))
+
+
+CLAIM_API = "/apis/resource.k8s.io/v1/namespaces/{}/resourceclaims"
+
+
+@pytest.mark.parametrize("may_read", [True, False], ids=["with the right to read claims", "without it"])
+async def test_devices_of_claims_are_known_where_claims_may_be_read(
+    control_plane: ControlPlane,
+    in_a_pod: None,
+    namespace: str,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    may_read: bool,
+) -> None:
+    sink, node, claims = Sink(), f"{namespace}-node", CLAIM_API.format(namespace)
+
+    def found() -> list[PodObserved]:
+        return [event for event in sink.events if isinstance(event, PodObserved) and event.node == node]
+
+    rules = [*documented(), *(documented(2) if may_read else [])]
+    with (
+        control_plane.client() as client,
+        created_nodes(control_plane, [{"metadata": {"name": node}}]),
+        service_account(control_plane, namespace, rules, tmp_path),
+    ):
+        request = {"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}
+        create(client, claims, {"metadata": {"name": "own"}, "spec": {"devices": {"requests": [request]}}})
+        pod = a_pod("claiming", nodeName=node, resourceClaims=[{"name": "gpu", "resourceClaimName": "own"}])
+        create(client, f"/api/v1/namespaces/{namespace}/pods", pod)
+        result = {"request": "gpu", "driver": "gpu.example.com", "pool": node, "device": "gpu-0"}
+        status = {"status": {"allocation": {"devices": {"results": [result]}}}}
+        allocated = client.patch(f"{claims}/own/status", content=json.dumps(status), headers=MERGE_PATCH)
+        assert allocated.is_success, allocated.text
+        await watched(tmp_path, sink, lambda: bool(found()), namespace)
+    devices = [allocation.uuid for allocation in found()[0].allocations]
+    assert devices == ([f"gpu.example.com/{node}/gpu-0"] if may_read else [])
+    assert any("resource claims are not known" in record.getMessage() for record in caplog.records) is not may_read

@@ -81,7 +81,7 @@ def test_an_index_of_an_older_version_is_upgraded_and_written_again(running: Pip
     assert isinstance(summary, AttemptSummarized)
     # The first attempt of a pod begins an episode.
     began_at = events[0].started_at
-    own = {"episode": events[0].attempt_id, "episode_started_at": began_at, "first_judged_at": began_at}
+    own = {"episode": events[0].attempt_id, "episode_started_at": began_at, "first_judged_at": began_at, "attempts": 1}
     assert encode_value(summary) == encode_value(summarize(events).model_copy(update=own))
     assert f"old-{version}" in running.attempts("old")
 
