@@ -19,10 +19,12 @@ from schemas.events import (
     NodeChecked,
     PodObserved,
 )
-from schemas.topics import DEAD_LETTERS, DECISIONS, NODES
+from schemas.topics import ALERTS, DEAD_LETTERS, DECISIONS, NODES, RAW_LOGS
 
 _SCHEDULER: Final = re.compile(r"/clusters/([^/]+)/schedulers/([^/]+)")
 """``ce_source`` of what is published of a scheduler (``schemas.events.source_of``)."""
+_CLUSTER: Final = re.compile(r"/clusters/([^/]+)")
+_CLUSTER_IN_KEY: Final = re.compile(r"([a-z0-9][-a-z0-9.]{0,62})/", re.ASCII)
 _DECODED: Final = frozenset(
     event_type.TYPE.encode()
     for event_type in (
@@ -44,7 +46,7 @@ def inputs_of(record: Any) -> list[AlertInput]:
     # Kafka's time and not the event's: it is the one clock that the records of all schedulers share.
     at = record_time(record)
     if record.topic == DEAD_LETTERS.name:
-        return [DeadLettered(_header(record.headers, "dead_letter_topic") or "unknown", at)]
+        return [_dead_lettered(record, at)]
     inputs: list[AlertInput] = []
     source = _SCHEDULER.fullmatch(_header(record.headers, "ce_source"))
     if source and record.topic == NODES.name:
@@ -54,6 +56,17 @@ def inputs_of(record: Any) -> list[AlertInput]:
     if _header(record.headers, "ce_type").encode() in _DECODED:
         inputs += _inputs_of_event(decode(record.value, record.headers), record.topic, at)
     return inputs
+
+
+def _dead_lettered(record: Any, at: datetime) -> DeadLettered:
+    topic = _header(record.headers, "dead_letter_topic") or "unknown"
+    source = _CLUSTER.match(_header(record.headers, "ce_source"))
+    if source:
+        return DeadLettered(topic, at, source[1])
+    # What the pipeline publishes has no cluster in its source. Keys begin with it, but for these two topics.
+    has_cluster = topic not in (RAW_LOGS.name, ALERTS.name)
+    key = _CLUSTER_IN_KEY.match((record.key or b"").decode(errors="replace")) if has_cluster else None
+    return DeadLettered(topic, at, key[1] if key else "")
 
 
 def _inputs_of_event(event: object, topic: str, at: datetime) -> list[AlertInput]:

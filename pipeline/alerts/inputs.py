@@ -32,6 +32,8 @@ class DeadLettered(NamedTuple):
     topic: str
     """The topic it was read from."""
     at: datetime
+    cluster: str = ""
+    """Of the record, as far as its headers or its key name one."""
 
 
 AlertInput: TypeAlias = (

@@ -98,7 +98,7 @@ class AlertState:
 
 def _alert(rule: Rule, case: Firing, now: datetime) -> AlertChanged:
     return AlertChanged(
-        # Dead letters have no cluster: what can't be decoded may be of any.
+        # Not every dead letter names a cluster: what can't be decoded may be of any.
         cluster=case.labels.get("cluster", DEFAULT_CLUSTER),
         rule=rule.name,
         labels=case.labels,

@@ -114,7 +114,10 @@ class BatchWriter:
     async def _with_reasons(self, inputs: Sequence[_SourcedInput]) -> list[_SourcedInput]:
         """The inputs; binds with the reasons that the pod had waited for, as far as the index has them by now."""
         attempts = (each.item for each in inputs if isinstance(each.item, BoundAttempt))
-        binds = [attempt for attempt in attempts if attempt.bind.bound and attempt.pod.uid]
+        # A pod that was bound at its first attempt has waited for nothing: most pods cost no search.
+        binds = [
+            each for each in attempts if each.bind.bound and each.pod.uid and each.first_judged_at != each.started_at
+        ]
         searches = [occupancy_queries.refusals_before(bind) for bind in binds]
         answers = await self._index.search(searches) if searches else []
         reasons = {

@@ -21,7 +21,7 @@ class IndexMetrics:
         )
         self.documents: Callable[..., Counter] = documents.labels
         self.retries = Counter(
-            f"schedulerlog_{process}_index_retries",
+            f"schedulerlog_{process}_bulk_retries",
             "Bulk requests of which some documents had to be sent again.",
             registry=registry,
         )

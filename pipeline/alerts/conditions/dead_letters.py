@@ -26,7 +26,7 @@ class DeadLettersRule(AlertRule):
 
 
 class DeadLettersCondition(RebuiltCondition):
-    """Counts dead letters by the topic they were read from."""
+    """Counts dead letters by the topic they were read from, and by cluster where the record names one."""
 
     def __init__(self, rule: DeadLettersRule) -> None:
         self._rule = rule
@@ -39,7 +39,8 @@ class DeadLettersCondition(RebuiltCondition):
     def observe(self, event: AlertInput) -> None:
         if isinstance(event, DeadLettered):
             # By topic: causes differ from record to record, and each would be an alert of its own.
-            self._dead_letters.add({"topic": event.topic}, event.at)
+            labels = {"cluster": event.cluster} if event.cluster else {}
+            self._dead_letters.add(labels | {"topic": event.topic}, event.at)
 
     def firing(self, now: datetime) -> Iterator[Firing]:
         for labels, count in self._dead_letters.reaching(self._rule.at_least, now):

@@ -18,6 +18,7 @@ class Record(NamedTuple):
     topic: str
     value: bytes | None
     headers: Sequence[tuple[str, bytes]]
+    key: bytes | None = None
     timestamp: int = int(at(0).timestamp() * 1000)
 
 
@@ -65,3 +66,22 @@ def test_records_of_devices_and_nodes_are_not_decoded() -> None:
 def test_a_dead_letter_names_the_topic_it_comes_from() -> None:
     headers = [("dead_letter_topic", DECISIONS.name.encode())]
     assert inputs_of(Record(DEAD_LETTERS.name, b"{", headers)) == [DeadLettered(DECISIONS.name, at(0))]
+
+
+@pytest.mark.parametrize(
+    ("topic", "source", "key", "cluster"),
+    [
+        ("schedulerlog.decisions", "/clusters/east/schedulers/hami", None, "east"),
+        ("schedulerlog.nodes", "/clusters/east", b"west/node1", "east"),
+        ("schedulerlog.attempts", "/pipeline", b"east/llm/a", "east"),
+        ("schedulerlog.attempts", "/pipeline", b"\xff\x00/a", ""),
+        ("schedulerlog.decisions", "", None, ""),
+        ("schedulerlog.raw-logs", "", b"llm/a/main", ""),
+    ],
+)
+def test_a_dead_letter_names_the_cluster_that_its_record_names(
+    topic: str, source: str, key: bytes | None, cluster: str
+) -> None:
+    headers = [("dead_letter_topic", topic.encode()), ("ce_source", source.encode())]
+    record = Record(DEAD_LETTERS.name, b"{", headers, key)
+    assert inputs_of(record) == [DeadLettered(topic, at(0), cluster)]
