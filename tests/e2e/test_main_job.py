@@ -5,6 +5,7 @@ Expected answers are the hand-worked ones of examples/expected/.
 
 import json
 import random
+import re
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +14,14 @@ from typing import Any
 import httpx
 import pytest
 
+from dashboards.grafana import files as grafana_files
+from dashboards.overview import export
 from demo import scenarios
 from demo.kube_scheduler import read_pod
 from demo.reader import schedulerlog_path, until
 from demo.stack import Stack, stack
+from tests.support.panel_search import Imported, search_body
+from tests.support.promql import parsed, selected
 
 NODES = scenarios.ALL_NODES
 
@@ -141,6 +146,64 @@ def test_while_the_broker_is_down_scheduling_goes_on_and_nothing_is_lost(running
 def metric(running: Stack, name: str) -> float:
     lines = httpx.get(running.url("scheduler") + "/metrics", timeout=5).text.splitlines()
     return sum(float(line.split()[-1]) for line in lines if line.startswith(name))
+
+
+def exposition(running: Stack, service: str) -> str:
+    return httpx.get(f"{running.url(service)}/metrics", timeout=5).text
+
+
+def test_the_delay_of_decisions_is_measured_where_they_arrive(running: Stack) -> None:
+    running.kube_scheduler.filter(a_hopeless_pod(5000), NODES)
+    assert until(lambda: running.reader.status("faults/hopeless-5000"), "failed") == "failed"
+    series = 'schedulerlog_api_decision_delay_seconds_bucket{le="5.0",source="scheduler"}'
+    assert number(exposition(running, "api"), series) >= 1
+    arrived = until(
+        lambda: number(exposition(running, "index"), "schedulerlog_index_attempt_delay_seconds_count") > 0, True
+    )
+    assert arrived
+
+
+def number(text: str, series: str) -> float:
+    return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(f"{series} "))
+
+
+def test_every_series_of_grafanas_dashboards_is_exposed_by_its_process(running: Stack) -> None:
+    services = ("scheduler", "worker", "index", "api")
+    families = {
+        name for each in services for name in re.findall(r"^# TYPE (\w+) ", exposition(running, each), re.MULTILINE)
+    }
+    asked = {
+        re.sub("_(bucket|count|sum)$", "", series.name)
+        for content in grafana_files().values()
+        for expression in re.findall(r'"expr": "(.*)"', content)
+        for series in selected(parsed(expression.replace('\\"', '"')))
+    }
+    of_these = {name for name in asked if name.startswith(tuple(f"schedulerlog_{each}_" for each in services))}
+    assert len(of_these) > 20
+    assert of_these - families == set()
+
+
+def test_every_panel_of_attempts_has_rows_after_the_scenarios(
+    running: Stack, answers: dict[str, scenarios.ScenarioAnswer]
+) -> None:
+    found = Imported.read(export("http://127.0.0.1:9090"))
+    asked = 0
+    for name, each in found.of_type("visualization").items():
+        pattern = found.pattern_of(each)
+        title = pattern["attributes"]["title"] if pattern else ""
+        # Nothing observes pods here: no placements, and no findings.
+        if not title.startswith(("schedulerlog-attempts", "schedulerlog-trends", "schedulerlog-pod-states")):
+            continue
+        body = search_body(each, pattern, "now-1h", "now")
+        url = f"{running.backends.opensearch_url}/{title}/_search"
+
+        def buckets(url: str = url, body: Any = body) -> bool:
+            answer = httpx.post(url, json=body, timeout=30).raise_for_status().json()
+            return any(agg.get("buckets") for agg in answer["aggregations"].values())
+
+        assert until(buckets, True), name
+        asked += 1
+    assert asked >= 6
 
 
 def test_the_hand_worked_answers_are_well_formed() -> None:
