@@ -13,20 +13,25 @@ from process.cli import application, one_line_for
 from process.errors import SettingError, UnreachableError
 from process.flags import takes_settings
 
-app = application(__doc__)
+app = application(
+    "Dashboards over the index and the metrics: for OpenSearch Dashboards, for Grafana, and rules of Prometheus."
+)
 
 
 @app.command()
 @takes_settings(ExportSettings)
-def export(settings: ExportSettings) -> None:
+def export(
+    settings: ExportSettings,
+    output: Annotated[Path | None, typer.Option(help="The file to write; standard output unless given.")] = None,
+) -> None:
     """Write the saved objects of OpenSearch Dashboards as NDJSON."""
     from dashboards.overview import export as exported
 
     content = exported(settings.api_url)
-    if settings.output == "-":
+    if output is None:
         sys.stdout.buffer.write(content)
     else:
-        Path(settings.output).write_bytes(content)
+        output.write_bytes(content)
 
 
 @app.command()

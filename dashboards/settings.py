@@ -13,8 +13,6 @@ DEFAULT_API_URL: Final = "http://127.0.0.1:9090"
 class ExportSettings(EnvironmentSettings):
     api_url: Annotated[Url, Flag(metavar="URL")] = DEFAULT_API_URL
     """Base URL of the API in the links of every row, as the browsers of people reach it."""
-    output: Annotated[str, Flag(metavar="FILE")] = "-"
-    """The file to write; - is the standard output."""
 
 
 class InstallSettings(EnvironmentSettings):

@@ -163,3 +163,19 @@ def test_without_a_url_the_command_ends_with_one_line() -> None:
     result = called()
     assert result.exit_code == 2
     assert result.output.startswith("SCHEDULERLOG_DASHBOARDS_URL is not set: Base URL of OpenSearch Dashboards")
+
+
+def test_the_export_goes_to_a_file_or_to_the_standard_output(tmp_path: Path) -> None:
+    file = tmp_path / "schedulerlog.ndjson"
+    written = CliRunner().invoke(app, ["export", "--api-url", "https://api.example/", "--output", str(file)])
+    assert written.exit_code == 0, written.output
+    printed = CliRunner().invoke(app, ["export", "--api-url", "https://api.example"])
+    assert file.read_bytes() == printed.stdout_bytes
+    assert file.read_bytes().count(b"\n") == len(OBJECTS)
+
+
+def test_grafanas_dashboards_and_the_rules_are_written_where_they_are_wanted(tmp_path: Path) -> None:
+    assert CliRunner().invoke(app, ["grafana", str(tmp_path / "grafana")]).exit_code == 0
+    assert CliRunner().invoke(app, ["slo-rules", str(tmp_path / "slo.yaml")]).exit_code == 0
+    names = {path.name for path in tmp_path.rglob("*.*")}
+    assert names == {"schedulerlog-operating.json", "schedulerlog-scheduling.json", "slo.yaml"}

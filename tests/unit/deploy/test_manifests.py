@@ -10,6 +10,7 @@ import yaml
 from typer.main import get_command
 
 import api.settings
+import dashboards.settings
 import pipeline.settings
 import process.kafka_connection
 import process.opensearch_connection
@@ -23,6 +24,7 @@ IMAGE = "ghcr.io/schedulerlog/schedulerlog"
 MODELS = (
     pipeline.settings.Settings,
     api.settings.Settings,
+    dashboards.settings.InstallSettings,
     scheduler.settings.Settings,
     process.kafka_connection.KafkaConnection,
     process.opensearch_connection.OpenSearchConnection,
