@@ -4,10 +4,13 @@
 """
 
 import os
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
+import pytest
 from hypothesis import HealthCheck, settings
 
+T = TypeVar("T", bound=Callable[..., object])
 SETTING: Final = "SCHEDULERLOG_TEST_STRESS"
 FACTOR: Final = 20
 IS_STRESS: Final = bool(os.environ.get(SETTING))
@@ -24,3 +27,12 @@ def load_profile() -> None:
         "schedulerlog", max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
     settings.load_profile("schedulerlog")
+
+
+def in_make_stress(test: T) -> T:
+    """For a test of what no user of the services meets: the suite leaves it to ``make stress``."""
+    # Not collected rather than skipped: a skipped test looks like one that could run here.
+    if not IS_STRESS:
+        test.__test__ = False  # type: ignore[attr-defined]
+    marked: T = pytest.mark.stress(test)
+    return marked

@@ -18,6 +18,7 @@ import embedded
 from embedded.process import ProcessId
 from embedded.state import read_state
 from tests.support.backends import Addresses
+from tests.support.stress import IS_STRESS, in_make_stress
 
 
 async def create_topic(bootstrap_servers: str, name: str, copies: int = 1) -> None:
@@ -77,17 +78,14 @@ async def test_backends_of_the_test_run_take_records_and_documents(backends: Add
     assert document(backends.opensearch_url, "embedded-smoke") == "two"
 
 
-async def test_probes_leave_nothing_behind(own_backends: Callable[..., embedded.Backends]) -> None:
-    running = own_backends()
-    consumer = AIOKafkaConsumer(bootstrap_servers=running.bootstrap_servers)
-    async with consumer:
-        assert await consumer.topics() == set()
-    assert await asyncio.to_thread(indices, running.opensearch_url) == []
-
-
-async def test_data_survive_kill_9_on_the_same_address(own_backends: Callable[..., embedded.Backends]) -> None:
+async def test_servers_start_empty_and_keep_their_data_over_kill_9_on_the_same_address(
+    own_backends: Callable[..., embedded.Backends],
+) -> None:
     running = own_backends()
     servers, url = running.bootstrap_servers, running.opensearch_url
+    async with AIOKafkaConsumer(bootstrap_servers=servers) as consumer:
+        assert await consumer.topics() == set()
+    assert await asyncio.to_thread(indices, url) == []
     await create_topic(servers, "kept")
     await write(servers, "kept", b"before")
     put_document(url, "kept", "before")
@@ -102,18 +100,18 @@ async def test_data_survive_kill_9_on_the_same_address(own_backends: Callable[..
     await write(servers, "kept", b"after")
     assert await read_all(servers, "kept") == [b"before", b"after"]
 
+    await asyncio.to_thread(a_paused_index_answers_nothing_until_it_is_resumed, running)
 
-def test_a_paused_index_answers_nothing_until_it_is_resumed(own_backends: Callable[..., embedded.Backends]) -> None:
-    running = own_backends(only="opensearch")
+
+def a_paused_index_answers_nothing_until_it_is_resumed(running: embedded.Backends) -> None:
     running.opensearch.pause()
     with pytest.raises(httpx.ReadTimeout):
         httpx.get(running.opensearch_url, timeout=1)
     running.opensearch.resume()
     assert httpx.get(running.opensearch_url, timeout=10).status_code == 200
-    with pytest.raises(embedded.NotRunningError, match="only OpenSearch"):
-        _ = running.bootstrap_servers
 
 
+@in_make_stress
 async def test_three_brokers_take_writes_without_one_and_refuse_them_without_two(
     own_backends: Callable[..., embedded.Backends],
 ) -> None:
@@ -141,20 +139,25 @@ async def test_three_brokers_take_writes_without_one_and_refuse_them_without_two
     assert read[:2] == [b"three", b"two"]
 
 
-def test_servers_do_not_survive_a_killed_program(tmp_path: Path) -> None:
+def test_in_a_folder_of_any_name_and_any_locale_servers_start_and_end_with_a_killed_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LC_ALL", "C")
+    folder = tmp_path / "a b = c\\ü 日志"
     program = (
         "import embedded, sys, time; from pathlib import Path\n"
-        f"with embedded.backends(Path({str(tmp_path)!r}), keep_data=True): print('up', flush=True); time.sleep(600)"
+        f"with embedded.backends(Path({str(folder)!r}), keep_data=True): print('up', flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as starter:
         assert starter.stdout is not None
         assert starter.stdout.readline() == b"up\n"
-        processes = processes_of(tmp_path)
+        processes = processes_of(folder)
         assert [process.is_alive() for process in processes] == [True, True]
         starter.kill()
     assert all(process.wait_for_end(10) for process in processes)
 
 
+@in_make_stress
 def test_a_folder_in_use_is_not_used_again(tmp_path: Path) -> None:
     with embedded.backends(tmp_path, only="opensearch", keep_data=True) as running:
         put_document(running.opensearch_url, "kept", "first run")
@@ -204,7 +207,8 @@ def test_the_command_line_starts_shows_stops_and_keeps_data(tmp_path: Path) -> N
     assert down.stderr.strip() == "stopped opensearch"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.stress
+@pytest.mark.parametrize("number", [signal.SIGINT, *([signal.SIGTERM] if IS_STRESS else [])])
 def test_an_interrupted_start_leaves_nothing_that_down_does_not_find(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen([sys.executable, "-m", "embedded", "up", "--dir", str(tmp_path)]) as up:
         while not (tmp_path / "state.json").exists():
@@ -218,13 +222,7 @@ def test_an_interrupted_start_leaves_nothing_that_down_does_not_find(tmp_path: P
     assert not any(process.is_alive() for process in processes)
 
 
-def test_a_folder_may_have_any_name_in_any_locale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LC_ALL", "C")
-    with embedded.backends(tmp_path / "a b = c\\ü 日志", keep_data=True) as running:
-        assert running.kafka[0].is_alive
-        assert running.opensearch.is_alive
-
-
+@in_make_stress
 def test_ports_taken_while_everything_was_down_are_exchanged(tmp_path: Path) -> None:
     try:
         assert command_line("up", folder=tmp_path).returncode == 0
@@ -242,7 +240,9 @@ def test_ports_taken_while_everything_was_down_are_exchanged(tmp_path: Path) -> 
         command_line("down", folder=tmp_path)
 
 
-def test_a_port_taken_after_the_start_is_named_on_restart(own_backends: Callable[..., embedded.Backends]) -> None:
+def test_ports_taken_meanwhile_and_damaged_data_are_named_on_restart(
+    own_backends: Callable[..., embedded.Backends],
+) -> None:
     kafka = own_backends(only="kafka").kafka[0]
     kafka.kill()
     with (
@@ -250,19 +250,20 @@ def test_a_port_taken_after_the_start_is_named_on_restart(own_backends: Callable
         pytest.raises(embedded.PortTakenError, match=f"kafka-0: port {kafka.port} on 127.0.0.1 is taken"),
     ):
         kafka.start()
-    kafka.start()
-
-
-def test_a_controller_port_taken_in_between_ends_with_the_log(own_backends: Callable[..., embedded.Backends]) -> None:
-    kafka = own_backends(only="kafka").kafka[0]
-    kafka.kill()
     with (
         socket.create_server(("127.0.0.1", kafka.addresses[0].controller_port)),
         pytest.raises(embedded.PortTakenError, match=r"kafka-0 died while starting(.|\n)*Address already in use"),
     ):
         kafka.start()
+    meta = kafka.home / "data" / "meta.properties"
+    meta.write_text(meta.read_text().replace("node.id=0", "node.id=7"))
+    with pytest.raises(embedded.ServerError, match=r"(?s)died while starting \(exit status 1\).*Stored node id 7"):
+        kafka.start()
+    meta.write_text(meta.read_text().replace("node.id=7", "node.id=0"))
+    kafka.start()
 
 
+@in_make_stress
 def test_an_index_that_lands_on_another_port_is_not_taken_for_ours(
     own_backends: Callable[..., embedded.Backends], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,15 +277,7 @@ def test_an_index_that_lands_on_another_port_is_not_taken_for_ours(
         ours.start()
 
 
-def test_damaged_data_are_an_error_with_the_log(own_backends: Callable[..., embedded.Backends]) -> None:
-    running = own_backends(only="kafka")
-    running.kafka[0].kill()
-    meta = running.kafka[0].home / "data" / "meta.properties"
-    meta.write_text(meta.read_text().replace("node.id=0", "node.id=7"))
-    with pytest.raises(embedded.ServerError, match=r"(?s)died while starting \(exit status 1\).*Stored node id 7"):
-        running.kafka[0].start()
-
-
+@in_make_stress
 def test_a_heap_too_small_is_an_error_with_the_log() -> None:
     settings = embedded.JvmSettings(opensearch_heap="16m")
     died = pytest.raises(embedded.ServerError, match=r"(?s)opensearch died while starting.*OutOfMemoryError")
