@@ -9,6 +9,7 @@ from hami.pod_allocations import pod_allocations
 from hami.registered_event import node_registered
 from hami.registration import Registration
 from kube.object_fields import conditions
+from kube.pod_description import pod_description
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.cluster_api import Object, annotation
 from scheduler.devices.cluster_state import ClusterColumns
@@ -32,7 +33,8 @@ class Observer:
     before, and when a pod with devices ends or is deleted. A pod that leaves the watch because it ended counts as
     deleted.
 
-    claims: which observations of a pod are older than the scheduler's own decision.
+    claims: which observations of a pod are older than the scheduler's own decision. pod_labels: the labels of pods
+    that are published.
     """
 
     def __init__(
@@ -43,7 +45,9 @@ class Observer:
         event_writer: SpoolWriter,
         clock: Callable[[], datetime],
         checks: NodeChecks | None = None,
+        pod_labels: tuple[str, ...] = (),
     ) -> None:
+        self._pod_labels = pod_labels
         self._checks = checks
         self._identity, self._columns, self._claims = identity, columns, claims
         self._events, self._clock = event_writer, clock
@@ -110,6 +114,7 @@ class Observer:
             phase=placed.phase,
             node=placed.node,
             conditions=conditions(pod),
+            description=pod_description(pod, self._pod_labels),
             allocations=pod_allocations(pod),
             bind_phase=annotation(pod, BIND_PHASE) or "",
         )

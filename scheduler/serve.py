@@ -116,7 +116,7 @@ async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: B
     claims = Claims()
     identity = Identity(settings.cluster_name, settings.name)
     checks = NodeChecks(identity, CheckPolicy(settings.handshake_timeout), columns, event_writer, now_utc, metrics)
-    observer = Observer(identity, columns, claims, event_writer, now_utc, checks)
+    observer = Observer(identity, columns, claims, event_writer, now_utc, checks, settings.pod_labels)
     certificates = _certificates(settings, metrics)
     cluster = await _open_cluster(settings, observer, claims, metrics)
     _watch_spool(metrics, spool, columns)

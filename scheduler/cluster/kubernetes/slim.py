@@ -6,7 +6,7 @@ Forty thousand pods as decoded JSON take a gigabyte; slim, and as JSON text, for
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hami.annotations import NODE_LOCK, POD_GROUP
+from hami.annotations import ASSIGNED_NODE, NODE_LOCK, POD_GROUP
 
 Json = dict[str, Any]
 
@@ -24,12 +24,18 @@ def slim_node(node: Mapping[str, Any]) -> Json:
 def slim_pod(pod: Mapping[str, Any]) -> Json:
     metadata = _kept(pod["metadata"], "name", "namespace", "uid", "resourceVersion", "deletionTimestamp")
     metadata["annotations"] = _annotations(pod)
-    # The only label that is read: members of a pod group wait for a node's lock.
+    # The only label that a decision reads: members of a pod group wait for a node's lock.
     metadata["labels"] = _kept(pod["metadata"].get("labels") or {}, POD_GROUP)
     spec = pod.get("spec") or {}
+    described = {}
+    if ASSIGNED_NODE in metadata["annotations"]:
+        # Of pods with devices, few among many, where they come from is published when they are first seen.
+        metadata |= _kept(pod["metadata"], "creationTimestamp", "ownerReferences", "labels")
+        described = _kept(spec, "priorityClassName", "priority", "serviceAccountName")
     return {
         "metadata": metadata,
         "spec": _kept(spec, "nodeName")
+        | described
         | {key: _containers(spec[key]) for key in ("initContainers", "containers") if spec.get(key)},
         # Once all init containers have succeeded, the pod holds only the app containers' part.
         "status": _pod_status(pod.get("status") or {}),

@@ -193,7 +193,8 @@ def _work_of_kube_events(deployed: Deployed, client: Any) -> None:
     deployed.cluster.kubectl("create", "job", "j", "--from=cronjob/c", "-n", "rights-work")
     owners = [("get", name) for name in ("replicasets", "deployments", "jobs", "cronjobs")]
     watched = [(verb, name) for name in ("pods", "nodes", "events", "podgroups") for verb in ("list", "watch")]
-    deployed.wait_for("kube-events", *watched, *owners)
+    claims = [(verb, "resourceclaims") for verb in ("list", "watch")]
+    deployed.wait_for("kube-events", *watched, *owners, *claims)
 
 
 def _work_of_events(deployed: Deployed, client: Any) -> None:

@@ -12,6 +12,7 @@ from ingest.kube import KubeEvents
 from scheduler.cluster import manifests
 from scheduler.cluster.claims import Claims
 from scheduler.cluster.file_cluster import FileCluster
+from scheduler.cluster.kubernetes.slim import slim_pod
 from scheduler.devices.cluster_state import ClusterColumns
 from scheduler.observe import Observer
 from scheduler.publish.identity import Identity
@@ -116,11 +117,19 @@ def test_the_scheduler_reports_an_earlier_pod_once_and_none_that_it_bound_itself
     earlier["spec"]["nodeName"] = "node1"
     scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": "2026-11-20T03:00:00Z"}
     earlier["status"] = {"phase": "Running", "conditions": [scheduled]}
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": "train", "controller": True}
+    earlier["metadata"] |= {"ownerReferences": [owner], "labels": {"runai/queue": "blue"}}
+    earlier["spec"]["serviceAccountName"] = "trainer"
+    # As the watch of a real cluster delivers it.
+    earlier = slim_pod(earlier)
     observer.pod_changed(earlier)
     observer.pod_changed(earlier)
     (event,) = found
     assert isinstance(event, PodObserved)
     assert [device.uuid for device in event.allocations] == ["GPU-1"]
+    assert event.description is not None
+    assert (event.description.workload, event.description.queue) == ("Job/train", "blue")
+    assert event.description.service_account == "trainer"
     assert str(event.conditions[0].last_transition_at) == "2026-11-20 03:00:00+00:00"
     found.clear()
     ours = annotated("GPU-2,NVIDIA,1000,10:;", [a_container("main")])
