@@ -16,14 +16,14 @@ from bench.backends import FOLDER, send
 from bench.bodies import BATCH_BYTES, BATCH_DOCUMENTS, InProcess
 from bench.cpu import apart, cpu_seconds
 from bench.report import Figure, Result, against_first
-from bench.services import WORKERS, settled, start_worker
+from bench.services import WORKERS, know_states, settled, start_worker
 from demo.processes import Processes, free_ports
 from demo.stack import provisioned
 from pipeline.sinks.bulk import Document, batches, body
 from schemas.codec.records import EncodedRecord
 from schemas.topics import DECISIONS
 
-SIZES = {10: 4_000, 500: 1_000, 5_000: 160}
+SIZES = {10: 2_000, 500: 500, 5_000: 100}
 """Attempts by nodes."""
 # As many requests as the index writer has under way at a time.
 CONNECTIONS = 2
@@ -38,10 +38,12 @@ def indexing() -> Result:
     """Goal: the index writer writes at least 0.8 of the documents a second that raw ``_bulk`` does."""
     figures: list[Figure] = []
     for nodes, attempts in SIZES.items():
-        records, documents = _made(nodes, attempts)
+        states, records, documents = _made(nodes, attempts)
         # On shared CPUs the process's own work is taken from the index; apart, only the index limits both.
         for is_apart in (True, False):
-            figures += _indexed(f"{nodes:,} nodes{', index apart' if is_apart else ''}", records, documents, is_apart)
+            figures += _indexed(
+                f"{nodes:,} nodes{', index apart' if is_apart else ''}", states, records, documents, is_apart
+            )
     return Result(
         "indexing",
         "Documents a second: raw _bulk of prepared bodies over two connections, before and after the index writer; "
@@ -53,21 +55,28 @@ def indexing() -> Result:
     )
 
 
-def _made(nodes: int, attempts: int) -> tuple[list[EncodedRecord], list[Document]]:
-    """The records of attempts between which every device changes, and the documents that follow from them."""
+def _made(nodes: int, attempts: int) -> tuple[list[EncodedRecord], list[EncodedRecord], list[Document]]:
+    """The states and records of attempts between which 1 % of the nodes change, and the attempts' documents."""
+    states: list[EncodedRecord] = []
     records: list[EncodedRecord] = []
     documents: list[Document] = []
     alone = InProcess()
-    for one in cluster.attempts(nodes, attempts, changing=True):
+    for changed, one in cluster.attempts_and_states(nodes, attempts, changing=0.01):
+        states += changed
         records += one
         documents += alone.attempt(one)
-    return records, documents
+    return states, records, documents
 
 
 def _indexed(
-    where: str, records: Sequence[EncodedRecord], documents: Sequence[Document], is_apart: bool
+    where: str,
+    states: Sequence[EncodedRecord],
+    records: Sequence[EncodedRecord],
+    documents: Sequence[Document],
+    is_apart: bool,
 ) -> tuple[Figure, ...]:
     with provisioned(FOLDER / "indexing") as (backends, processes):
+        know_states(processes, backends.bootstrap_servers, states)
         publish(processes, backends.bootstrap_servers, records)
         jvm, brokers = backends.opensearch.pid, [each.pid for each in backends.kafka]
         with apart(jvm, brokers) if is_apart else nullcontext():

@@ -123,6 +123,11 @@ def attempts(
     return (decisions for _, decisions in attempts_and_states(nodes, count, changing=changing, first=first, less=less))
 
 
+def states_of(nodes: int, count: int, changing: float) -> Iterator[EncodedRecord]:
+    """All states that ``attempts`` and ``warm_up`` of as many attempts, or of fewer, refer to."""
+    return (each for states, _ in attempts_and_states(nodes, count, changing=changing) for each in states)
+
+
 def attempts_and_states(
     nodes: int, count: int, *, changing: float = 0, first: int = 0, less: int = 0
 ) -> Iterator[tuple[list[EncodedRecord], list[EncodedRecord]]]:

@@ -1,9 +1,8 @@
 """One filter call by fleet size and running pods, with and without records, beside HAMi and a bare handler."""
 
 import time
-from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import product
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -19,6 +18,7 @@ from demo.processes import Processes, free_ports
 from scheduler.devices.cluster_state import ClusterColumns
 
 CALLS = 40
+CALLS_IN_TURN = 5
 WARM_UP_NODES = 100_000
 """Nodes judged before measuring: they fill three files of the spool, so that it deletes files as in operation."""
 SIZES = ((1_000, 0), (1_000, 5_000), (5_000, 0), (5_000, 5_000), (5_000, 40_000))
@@ -38,6 +38,10 @@ class Case:
     changed: int
     recording: str
 
+    @property
+    def name(self) -> str:
+        return self.recording or "recording"
+
     def text(self, *, fits: bool) -> str:
         fitting = "a tenth of the nodes fits" if fits else "no node fits"
         changing = f"{self.changed:,} changed"
@@ -54,9 +58,8 @@ def filter_call() -> Result:
     with Processes(folder, {}) as processes:
         # The last one: every node changes, the most that there is to record.
         sizes = [*((nodes, pods, nodes // CHANGED_SHARE) for nodes, pods in SIZES), (*SIZES[-1], SIZES[-1][0])]
-        cases = [Case(*size, how) for size, how in product(sizes, (RECORDED, SILENT))]
-        figures = [figure for case in cases for figure in _measure_process(processes, folder, case)]
-        figures.append(_bare(processes))
+        figures = [figure for size in sizes for figure in _measure_size(processes, folder, *size)]
+        figures += _bare(processes)
     hami = [Figure(f"HAMi v2.10.0 in Go, {n:,} nodes, {p:,} pods", ms, "CPU ms per call", note="measured elsewhere")
             for (n, p), ms in HAMI_MS.items()]  # fmt: skip
     return Result(
@@ -67,43 +70,68 @@ def filter_call() -> Result:
     )
 
 
-def _measure_process(processes: Processes, folder: Path, case: Case) -> Iterator[Figure]:
-    port = free_ports("deciding")["deciding"]
-    spool = folder / f"spool-{case.nodes}-{case.pods}-{case.changed}-{case.recording}"
-    numbers = map(str, (case.nodes, case.pods, case.changed, port))
-    processes.start("deciding", "bench.deciding", *numbers, str(spool), *filter(None, [case.recording]))
-    processes.wait_ready("deciding", f"http://127.0.0.1:{port}/readyz")
+def _measure_size(processes: Processes, folder: Path, nodes: int, pods: int, changed: int) -> Iterator[Figure]:
+    """Both processes run at the same time and are asked in turns, so that other work costs both as much."""
+    cases = [Case(nodes, pods, changed, how) for how in (RECORDED, SILENT)]
+    ports = free_ports(*(case.name for case in cases))
+    for case in cases:
+        spool = folder / f"spool-{nodes}-{pods}-{changed}-{case.recording}"
+        numbers = map(str, (nodes, pods, changed, ports[case.name]))
+        processes.start(case.name, "bench.deciding", *numbers, str(spool), *filter(None, [case.recording]))
+    for case in cases:
+        processes.wait_ready(case.name, f"http://127.0.0.1:{ports[case.name]}/readyz")
     for fits in (False, True):
-        url = f"http://127.0.0.1:{port}/filter"
-        yield measure(case.text(fits=fits), url, processes.pid("deciding"), case.nodes, fits=fits)
-    processes.stop("deciding")
+        asked = {case.text(fits=fits): _Server(ports[case.name], processes.pid(case.name)) for case in cases}
+        yield from measure(asked, nodes, fits=fits)
+    for case in cases:
+        processes.stop(case.name)
 
 
-def measure(path: str, url: str, pid: int, nodes: int, *, fits: bool) -> Figure:
+@dataclass(slots=True)
+class _Server:
+    """A process that answers POST /filter, and what it took."""
+
+    port: str
+    pid: int
+    cpu: float = 0.0
+    times: list[float] = field(default_factory=list)
+
+    def ask(self, client: httpx.Client, bodies: Iterable[bytes]) -> None:
+        before = cpu_seconds(self.pid)
+        for body in bodies:
+            began = time.perf_counter()
+            client.post(f"http://127.0.0.1:{self.port}/filter", content=body).raise_for_status()
+            self.times.append(time.perf_counter() - began)
+        self.cpu += cpu_seconds(self.pid) - before
+
+    def figure(self, path: str) -> Figure:
+        p50, p99 = np.percentile(self.times, [50, 99]) * 1000
+        note = f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, {resident_mib(self.pid):.0f} MiB"
+        return Figure(path, self.cpu / len(self.times) * 1000, "CPU ms per call", note=note)
+
+
+def measure(servers: Mapping[str, _Server], nodes: int, *, fits: bool) -> list[Figure]:
+    """A figure for each of the servers, by its path."""
     warming_up = WARM_UP_NODES // nodes
     # Made before the clock starts, and each of another pod, as a scheduler asks.
     asked = list(fleet.bodies(nodes, CALLS + warming_up, fits=fits))
     with httpx.Client(timeout=60) as client:
-        for body in asked[:warming_up]:
-            client.post(url, content=body).raise_for_status()
-        before, times = cpu_seconds(pid), []
-        for body in asked[warming_up:]:
-            began = time.perf_counter()
-            client.post(url, content=body).raise_for_status()
-            times.append(time.perf_counter() - began)
-        cost = (cpu_seconds(pid) - before) / CALLS * 1000
-    p50, p99 = np.percentile(times, [50, 99]) * 1000
-    note = f"p50 {p50:.1f} ms, p99 {p99:.1f} ms, {resident_mib(pid):.0f} MiB"
-    return Figure(path, cost, "CPU ms per call", note=note)
+        for server in servers.values():
+            server.ask(client, asked[:warming_up])
+            server.cpu, server.times = 0.0, []
+        for start in range(warming_up, len(asked), CALLS_IN_TURN):
+            for server in servers.values():
+                server.ask(client, asked[start : start + CALLS_IN_TURN])
+    return [server.figure(path) for path, server in servers.items()]
 
 
-def _bare(processes: Processes) -> Figure:
+def _bare(processes: Processes) -> list[Figure]:
     """The cost of HTTP: the same bodies, and an answer as long as one that names every node."""
     port = free_ports("bare")["bare"]
     # About the length of 5,000 names with a reason each.
     start_bare(processes, port, b" " * 400_000)
-    return measure("a handler of as many bytes", f"http://127.0.0.1:{port}/filter", processes.pid("bare"), 5_000,
-                   fits=False)  # fmt: skip
+    bare = {"a handler of as many bytes": _Server(port, processes.pid("bare"))}
+    return measure(bare, 5_000, fits=False)
 
 
 def _with_ratios(figures: list[Figure]) -> Iterator[Figure]:

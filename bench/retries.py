@@ -14,7 +14,7 @@ from bench import cluster
 from bench.backends import FOLDER, send
 from bench.cpu import cpu_seconds
 from bench.report import Figure, Result
-from bench.services import INDEX_WRITERS, PATIENT, Pids, feed, settled, start_both
+from bench.services import INDEX_WRITERS, PATIENT, Pids, feed, know_states, settled, start_both
 from bench.worker import WARM_UP_ATTEMPTS
 from demo.processes import Processes
 from demo.stack import provisioned
@@ -22,13 +22,15 @@ from embedded import Backends
 from schemas.codec.records import EncodedRecord
 from schemas.topics import NODE_STATES
 
-SIZES = {10: 500, 500: 60, 5_000: 20}
+SIZES = {10: 300, 500: 60, 5_000: 20}
 """Pods by nodes."""
 STATS_SECONDS = 11
 """OpenSearch updates the sizes of its files every ten."""
 TIMES = 3
 """Retries of each pod."""
-ROUNDS = 4
+ROUNDS = 3
+CHANGING = 0.01
+"""Share of the nodes that change between two pods."""
 STATES = 5_000
 """Nodes, with a state each."""
 OPENSEARCH = "OpenSearch"
@@ -47,7 +49,7 @@ def retries() -> Result:
         "index, 0.5 of the CPU of worker and index writer",
         ", ".join(f"{pods} pods at {nodes:,} nodes" for nodes, pods in SIZES.items())
         + f", each retried {TIMES} times, in {ROUNDS} rounds; "
-        "between pods every device changes, between the attempts of a pod nothing",
+        "between pods 1 % of the nodes change, between the attempts of a pod nothing",
         tuple(figures),
     )
 
@@ -59,8 +61,11 @@ def at(nodes: int, pods: int) -> Iterator[Figure]:
     begun = after_first = after_all = _Stored(0, 0)
     tries = pods * TIMES
     with provisioned(FOLDER / "retries", **PATIENT) as (backends, processes):
+        # Every round has the same ones.
+        states = cluster.states_of(nodes, max(pods, WARM_UP_ATTEMPTS), CHANGING)
+        know_states(processes, backends.bootstrap_servers, states)
         pids = start_both(processes)
-        warm_up = cluster.warm_up(nodes, WARM_UP_ATTEMPTS, changing=True)
+        warm_up = cluster.warm_up(nodes, WARM_UP_ATTEMPTS, changing=CHANGING)
         feed(processes, backends.bootstrap_servers, pids, list(chain.from_iterable(warm_up)))
         begun = _stored(backends)
         for number in range(ROUNDS):
@@ -121,9 +126,8 @@ def _against(path: str, value: float, first: float, unit: str) -> Figure:
 
 
 def _records(nodes: int, pods: int, round_number: int) -> list[EncodedRecord]:
-    """The records of one round; every round has other pods and other states of the devices."""
-    first = pods * round_number
-    return list(chain.from_iterable(cluster.attempts(nodes, pods, changing=True, first=first, less=first)))
+    """The records of one round; every round has other pods."""
+    return list(chain.from_iterable(cluster.attempts(nodes, pods, changing=CHANGING, first=pods * round_number)))
 
 
 class _Stored(NamedTuple):

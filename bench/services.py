@@ -63,6 +63,17 @@ def feed(processes: Processes, servers: str, pids: Pids, records: Iterable[Encod
     return {name: cpu_seconds(pid) - before[name] for name, pid in pids.items()}
 
 
+def know_states(processes: Processes, servers: str, states: Iterable[EncodedRecord]) -> None:
+    """Send node states and return when they are indexed; no index writer runs before or after.
+
+    The index writer reports every attempt that refers to a state that there is not.
+    """
+    start_index(processes, "states")
+    send(servers, NODE_STATES.name, states)
+    settled(processes, servers, INDEX_WRITERS, (NODE_STATES,))
+    processes.stop("states")
+
+
 def settled(processes: Processes, servers: str, group: str, topics: Iterable[Topic]) -> None:
     """Return when the group has committed all that the topics hold."""
     listed = list(topics)
