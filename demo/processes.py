@@ -99,17 +99,18 @@ class Processes:
         """Return when ``url`` answers 200; raises ``ServiceError`` if the service dies or does not become ready."""
         deadline = time.monotonic() + timeout_seconds
         answer = "nothing"
-        while time.monotonic() < deadline:
-            self.check()
-            try:
-                response = httpx.get(url, timeout=2)
-            except httpx.TransportError as error:
-                answer = str(error)
-            else:
-                if response.status_code == httpx.codes.OK:
-                    return
-                answer = f"{response.status_code} {response.text[:500]}"
-            time.sleep(0.1)
+        with httpx.Client(timeout=2) as client:
+            while time.monotonic() < deadline:
+                self.check()
+                try:
+                    response = client.get(url)
+                except httpx.TransportError as error:
+                    answer = str(error)
+                else:
+                    if response.status_code == httpx.codes.OK:
+                        return
+                    answer = f"{response.status_code} {response.text[:500]}"
+                time.sleep(0.1)
         raise ServiceError(
             f"{name} was not ready after {timeout_seconds:.0f} s; {url} answers: {answer}. Its log: {self.log(name)}"
         )

@@ -1,5 +1,6 @@
 """Fixtures for every test: a real Kafka and OpenSearch, shared by the whole run or of one's own."""
 
+import functools
 import os
 import signal
 import tempfile
@@ -8,6 +9,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import httpx
+import httpx._transports.default as transports
 import pytest
 
 import embedded
@@ -25,12 +28,21 @@ def pytest_configure(config: pytest.Config) -> None:
     # What a shell starts in the background ignores SIGINT, and so would every process that the tests interrupt.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     load_profile()
+    _load_certificates_once()
     if not hasattr(config, "workerinput"):
         # One temporary folder for the whole run: what is in it at the end was left behind by our own processes.
         os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
         config.stash[_TEMPORARY] = ExitStack()
         temporary = config.stash[_TEMPORARY].enter_context(scratch_folder("tests"))
         tempfile.tempdir = os.environ["TMPDIR"] = str(temporary)
+
+
+def _load_certificates_once() -> None:
+    """httpx loads 150 certificates for each client, and so for each ``httpx.get``, also where no TLS is used.
+
+    That takes 44 ms of CPU. A test that waits asks ten times a second, and would slow what it waits for.
+    """
+    setattr(transports, "create_ssl_context", functools.cache(httpx.create_ssl_context))
 
 
 @pytest.hookimpl(trylast=True)

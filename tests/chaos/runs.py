@@ -70,7 +70,7 @@ def _settled(ground: Ground, load: Load, namespace: str, seconds: float) -> tupl
             states.compare(accepted, decisions, seen_states, verdict, may_be_more=bool(load.unanswered))
             if verdict.is_exact or time.monotonic() > deadline:
                 return verdict, len(decisions), seen.partitions
-            time.sleep(1)  # a comparison reads every topic, and takes the time of those that are compared
+            time.sleep(2)  # a comparison reads every topic, and takes the time of those that are compared
         time.sleep(0.3)
 
 

@@ -12,15 +12,19 @@ from typing import Any, Final, TypeVar
 T = TypeVar("T")
 PATIENCE_SECONDS: Final = 120.0
 PAUSE_SECONDS: Final = 0.05
+LONGEST_PAUSE_SECONDS: Final = 1.0
 NOT_IN_TIME: Final = "it did not happen in time"
 
 
 def until(read: Callable[[], T], is_right: Callable[[T], Any] = bool, seconds: float = PATIENCE_SECONDS) -> T:
     """What ``read`` gives as soon as it is right, or whatever it is when the time is up: for an assertion on it."""
     deadline = time.monotonic() + seconds
-    while not is_right(answer := read()) and time.monotonic() < deadline:
-        time.sleep(PAUSE_SECONDS)
-    return answer
+    while True:
+        began = time.monotonic()
+        if is_right(answer := read()) or time.monotonic() >= deadline:
+            return answer
+        # Half of the time at most: to read a whole topic again and again takes the time of those who write it.
+        time.sleep(max(PAUSE_SECONDS, min(time.monotonic() - began, LONGEST_PAUSE_SECONDS)))
 
 
 def eventually(

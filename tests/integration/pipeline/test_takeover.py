@@ -5,7 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+
+import pytest
 
 import embedded
 from demo.processes import free_ports
@@ -13,6 +15,7 @@ from schemas.events import AttemptEvent
 from schemas.topics import ATTEMPTS
 from tests.support.builders.attempts import about, an_attempt
 from tests.support.harness.pipeline_process import Pipeline, pipeline
+from tests.support.stress import IS_STRESS
 from tests.support.waiting import until
 
 DEVICES = {"node1": [["CardInsufficientMemory"] * 2], "node2": [["NumaNotFit"] * 2]}
@@ -45,12 +48,13 @@ def _attempt_id(record: Any) -> str:
 
 
 Figure = Callable[[str], None]
+KILLS: Final = 3 if IS_STRESS else 1
 
 
 def seconds_after_kills(running: Pipeline, then: Callable[[], None]) -> str:
-    """Three measurements: from the kill until everything that was sent meanwhile is published."""
+    """One for each kill: from the kill until everything that was sent meanwhile is published."""
     found = []
-    for _ in range(3):
+    for _ in range(KILLS):
         began = time.monotonic()
         running.processes.kill("worker")
         then()
@@ -62,6 +66,7 @@ def seconds_after_kills(running: Pipeline, then: Callable[[], None]) -> str:
     return ", ".join(f"{each:.1f} s" for each in found)
 
 
+@pytest.mark.stress
 def test_another_worker_takes_over_from_one_that_is_killed_and_not_started_again(
     servers: embedded.Backends, tmp_path: Path, figure: Figure
 ) -> None:
@@ -74,6 +79,7 @@ def test_another_worker_takes_over_from_one_that_is_killed_and_not_started_again
         figure(f"another worker took over after {seconds_after_kills(running, lambda: None)}, with sessions of 2 s")
 
 
+@pytest.mark.stress
 def test_a_killed_worker_that_is_started_again_continues_before_its_session_ends(
     servers: embedded.Backends, tmp_path: Path, figure: Figure
 ) -> None:

@@ -20,7 +20,7 @@ from tests.support.harness.scheduler_process import Read, SchedulerProcess, a_re
 from tests.support.harness.topics import provision_all
 from tests.support.stress import examples
 
-SEEDS, RESTARTS = examples(2), 20
+SEEDS, RESTARTS = examples(1), 20
 CALLERS = 2
 LONGEST_SECONDS = 0.25
 
