@@ -3,12 +3,11 @@
 from collections.abc import Callable
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
-from prometheus_client.exposition import CONTENT_TYPE_LATEST
+from prometheus_client import CollectorRegistry, Counter, Histogram
 
+from process.exposition import encoded, with_process
 from process.read_at_scrape import ReadAtScrape
 
-CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
 PREFIX: Final = "schedulerlog_api_"
 # Up to the default time-out of a request to OpenSearch.
 _BUCKETS_SECONDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -37,6 +36,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
+        self._exported = with_process(self.registry)
         self.requests = Counter(PREFIX + "requests", "Requests answered.", ["route", "status"], registry=self.registry)
         self.seconds = Histogram(
             PREFIX + "request_seconds",
@@ -80,6 +80,6 @@ class Metrics:
         """Count one attempt that was read from the topic."""
         self.delays.labels(source).observe(seconds)
 
-    def text(self) -> bytes:
-        """All metrics in Prometheus' text format."""
-        return generate_latest(self.registry)
+    def text(self, accept: str) -> tuple[str, bytes]:
+        """All metrics with those of the process: the content type, and the body in the format that is accepted."""
+        return encoded(self._exported, accept)

@@ -19,6 +19,7 @@
 ``flags``                  flags of a command from a model of settings
 ``errors``                 what ends a command with one line
 ``signals``                work until SIGTERM or SIGINT
+``exposition``             the metrics of a process in Prometheus' text or as OpenMetrics
 ``health``                 /metrics, /healthz and /readyz
 ``profiled``               ``--profiling`` for a command that runs for long
 ``profiling``              the profiles themselves, imported only with ``--profiling``

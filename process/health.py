@@ -2,20 +2,26 @@
 
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Final
+from typing import Final, NamedTuple
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
 
 from process.addresses import HostPort
 from process.errors import SettingError
+from process.exposition import MoreText, encoded, with_process
 
 Check = Callable[[], str]
 """What is wrong, in words; empty when nothing is."""
 
 _TEXT: Final = "text/plain; charset=utf-8"
+
+
+class _Scrape(NamedTuple):
+    registry: CollectorRegistry
+    more: Sequence[MoreText]
 
 
 def always() -> str:
@@ -25,16 +31,22 @@ def always() -> str:
 
 @contextmanager
 def serving(
-    address: HostPort | None, registry: CollectorRegistry, alive: Check = always, ready: Check = always
+    address: HostPort | None,
+    registry: CollectorRegistry,
+    alive: Check = always,
+    ready: Check = always,
+    more: Sequence[MoreText] = (),
 ) -> Iterator[HostPort | None]:
     """Answer within this context; gives the address, with the port that port 0 took. Without an address: nothing.
+
+    ``/metrics`` has those of ``registry``, of ``more`` and of the process.
 
     Raises ``SettingError`` where the address can't be listened on.
     """
     if address is None:
         yield None
         return
-    with _server(address, registry, alive, ready) as server:
+    with _server(address, _Scrape(with_process(registry), more), alive, ready) as server:
         thread = threading.Thread(target=server.serve_forever, name="health", daemon=True)
         thread.start()
         try:
@@ -45,7 +57,7 @@ def serving(
             thread.join()
 
 
-def _server(address: HostPort, registry: CollectorRegistry, alive: Check, ready: Check) -> ThreadingHTTPServer:
+def _server(address: HostPort, scrape: _Scrape, alive: Check, ready: Check) -> ThreadingHTTPServer:
     class HealthServer(ThreadingHTTPServer):
         address_family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
 
@@ -58,19 +70,19 @@ def _server(address: HostPort, registry: CollectorRegistry, alive: Check, ready:
             self.server_name, self.server_port = address.host, self.server_address[1]
 
     try:
-        return HealthServer((address.host, address.port), _handler(registry, alive, ready))
+        return HealthServer((address.host, address.port), _handler(scrape, alive, ready))
     except OSError as error:
         cause = error.strerror or error
         raise SettingError(f"--metrics-address: can't listen on {address}: {cause}; choose another address") from None
 
 
-def _handler(registry: CollectorRegistry, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
+def _handler(scrape: _Scrape, alive: Check, ready: Check) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             # A scrape or a probe may be configured with parameters; none changes the answer.
             path = self.path.partition("?")[0]
             if path == "/metrics":
-                self._answer(200, CONTENT_TYPE_LATEST, generate_latest(registry))
+                self._answer(200, *encoded(scrape.registry, self.headers.get("Accept", ""), scrape.more))
             elif path in checks:
                 wrong = checks[path]()
                 # A kubelet takes 200 to 399 as success; the text is for people.

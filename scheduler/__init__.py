@@ -21,6 +21,7 @@ Beside it:
     observe                changes of the cluster into the columns, events about them
     node_check_task        problems in how nodes register, as time passes
     metrics                every metric by name
+    hami_metrics           the metrics that HAMi has, under its names
     malloc                 keeps freed memory for the next decision
 
 Put together:

@@ -25,6 +25,7 @@ from scheduler.cluster.file_cluster import FileCluster
 from scheduler.cluster.kubernetes.connect import ApiServerOptions, connect, lease_namespace
 from scheduler.cluster.watch_file import FileWatch
 from scheduler.devices.cluster_state import ClusterColumns
+from scheduler.hami_metrics import HamiMetrics
 from scheduler.http import server
 from scheduler.http.app import create_app
 from scheduler.judge.decision import SchedulingPolicy
@@ -69,6 +70,7 @@ class _Parts:
     publisher: Publisher | None
     klog: KlogWriter | None
     metrics: Metrics
+    hami_metrics: HamiMetrics
 
 
 async def serve(settings: Settings, vendors: Vendors) -> None:
@@ -82,7 +84,9 @@ async def serve(settings: Settings, vendors: Vendors) -> None:
         contextlib.ExitStack() as stack,
     ):
         parts = await _assemble(settings, vendors, spool, binds)
-        stack.enter_context(serving(settings.metrics_bind_address, parts.metrics.registry))
+        stack.enter_context(
+            serving(settings.metrics_bind_address, parts.metrics.registry, more=[parts.hami_metrics.text])
+        )
         following = asyncio.create_task(parts.cluster.run(), name="cluster")
         others = list(_beside(settings, spool, parts))
         try:
@@ -142,7 +146,9 @@ async def _assemble(settings: Settings, vendors: Vendors, spool: Spool, binds: B
     )
     publisher = Publisher(spool, settings.kafka, now_utc, metrics) if settings.publish and settings.kafka else None
     settler = BindRecovery(binds, cluster.api, event_writer, now_utc)
-    return _Parts(app, certificates, cluster, checks, scheduler.states, settler, publisher, klog, metrics)
+    return _Parts(
+        app, certificates, cluster, checks, scheduler.states, settler, publisher, klog, metrics, HamiMetrics(columns)
+    )
 
 
 async def _open_cluster(settings: Settings, observer: Observer, claims: Claims, metrics: Metrics) -> _Cluster:

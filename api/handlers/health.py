@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Header, Query
 from pydantic import BaseModel, ConfigDict
 from starlette.responses import Response
 
@@ -16,7 +16,7 @@ from api.http.errors import json_response
 from api.http.query_params import NoQuery
 from api.index.client import IndexDownError, IndexRefusedError, OpenSearch
 from api.memory.attempts_consumer import TopicState
-from api.metrics import CONTENT_TYPE, Metrics
+from api.metrics import Metrics
 
 
 class Alive(BaseModel):
@@ -68,9 +68,12 @@ class HealthHandlers:
         # A kubelet reads the status only; the parts are for people.
         return json_response(200 if readiness.ready else 503, readiness)
 
-    async def metrics_text(self, _: Annotated[NoQuery, Query()]) -> Response:
-        """The metrics of this process in Prometheus' text format."""
-        return Response(self.metrics.text(), media_type=CONTENT_TYPE)
+    async def metrics_text(
+        self, _: Annotated[NoQuery, Query()], accept: Annotated[str, Header(include_in_schema=False)] = ""
+    ) -> Response:
+        """The metrics of this process in Prometheus' text format, or as OpenMetrics."""
+        content_type, body = self.metrics.text(accept)
+        return Response(body, headers={"content-type": content_type})
 
 
 def is_ready(parts: Parts, topic: TopicState) -> bool:

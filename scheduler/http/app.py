@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 import orjson
-from prometheus_client import CONTENT_TYPE_LATEST, Histogram, generate_latest
+from prometheus_client import Histogram
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
+from process.exposition import encoded, with_process
 from scheduler import extender_protocol
 from scheduler.extender_protocol import UnusableBodyError
 from scheduler.metrics import Metrics
@@ -78,8 +79,11 @@ def create_app(
         body = {"ready": is_ready} | {part: problem or "ok" for part, problem in problems_by_part.items()}
         return Response(orjson.dumps(body), 200 if is_ready else 503, media_type="application/json")
 
-    async def show_metrics(_: Request) -> Response:
-        return Response(generate_latest(metrics.registry), headers={"content-type": CONTENT_TYPE_LATEST})
+    exported = with_process(metrics.registry)
+
+    async def show_metrics(request: Request) -> Response:
+        content_type, body = encoded(exported, request.headers.get("accept", ""))
+        return Response(body, headers={"content-type": content_type})
 
     webhook = _extender(answer_review, metrics.webhook_seconds, max_body_bytes, takes_nothing=True)
     return Starlette(

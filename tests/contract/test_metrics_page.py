@@ -8,12 +8,14 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.metrics import MetricWrapperBase
 
 import api.metrics
+import ingest.metrics
 import pipeline.alerts.metrics
 import pipeline.index.metrics
 import pipeline.kube_events.metrics
 import pipeline.placements.metrics
 import pipeline.trends.metrics
 import pipeline.worker.metrics
+import scheduler.hami_metrics
 import scheduler.metrics
 from pipeline.sinks.metrics import TopicsMetrics
 from schemas.generate import ROOT
@@ -88,6 +90,10 @@ def of_the_alertmanager_bridge() -> CollectorRegistry:
     return pipeline.alerts.metrics.BridgeMetrics().registry
 
 
+def of_ingest() -> CollectorRegistry:
+    return ingest.metrics.Metrics("hami-log").registry
+
+
 PROCESSES: dict[str, Callable[[], CollectorRegistry]] = {
     "Scheduler": of_the_scheduler,
     "Worker": of_the_worker,
@@ -97,18 +103,25 @@ PROCESSES: dict[str, Callable[[], CollectorRegistry]] = {
     "Alertmanager bridge": of_the_alertmanager_bridge,
     "Kubernetes events": of_the_events,
     "API": of_the_api,
+    "Ingest": of_ingest,
 }
 
 
-def section(title: str) -> list[str]:
+def section(title: str, prefix: str = "schedulerlog_") -> list[str]:
     """The table in the section of this title."""
     text = PAGE.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
-    return [line for line in text.splitlines() if line.startswith("| `schedulerlog_")]
+    return [line for line in text.splitlines() if line.startswith(f"| `{prefix}")]
 
 
 @pytest.mark.parametrize("process", PROCESSES)
 def test_the_page_holds_every_metric_of_the_process_and_no_other(process: str) -> None:
     assert section(process) == sorted(rows(PROCESSES[process]()))
+
+
+def test_the_page_holds_every_metric_of_hami_that_there_is_and_no_other() -> None:
+    about = scheduler.hami_metrics.FAMILIES.items()
+    expected = [row(name, "gauge", ", ".join(f"`{label}`" for label in labels), text) for name, (text, labels) in about]
+    assert section("HAMi's metrics", "hami_") == sorted(expected)
 
 
 @pytest.mark.parametrize("process", PROCESSES)
