@@ -9,7 +9,7 @@ from prometheus_client import disable_created_metrics
 
 from api.app import create_app
 from api.http.json_protocol import JsonProtocol
-from api.server import ApiServer, certificates_of, not_ready
+from api.server import ServerWithCertificate, certificates_of, not_ready
 from api.settings import Settings, Switch
 from process import logs
 from process.addresses import HostPort, listen_address
@@ -68,7 +68,7 @@ def _listen_and_serve(settings: Settings) -> None:
     # Shutdown is bounded, because clients keep their connections open. uvicorn logs errors only: its lines at the start
     # would repeat the one above.
     app = create_app(settings)
-    server = ApiServer(
+    server = ServerWithCertificate(
         app, certificates, http=JsonProtocol, access_log=False, log_level="error", timeout_graceful_shutdown=5
     )
     with serving(settings.metrics_address, app.state.registry, always, lambda: not_ready(app.state.topic)):

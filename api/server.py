@@ -23,7 +23,7 @@ def certificates_of(settings: Settings) -> Certificates | None:
         raise SettingError(str(error)) from None
 
 
-class ApiServer(uvicorn.Server):
+class ServerWithCertificate(uvicorn.Server):
     """uvicorn, which follows the files of its certificate."""
 
     def __init__(self, app: Any, certificates: Certificates | None, **options: Any) -> None:

@@ -8,6 +8,7 @@
 ``lease``      of several processes one works, the others wait
 ``positions``  how far a group has read a topic, and how far the topic goes
 ``topics``     which topics there are; making them and correcting their configuration
+``inspection`` what Kafka has, as it is: brokers, topics, their configuration
 ``security``   addresses, TLS and SASL, as arguments of every client
 ``errors``     the errors of the client that others catch
 =============  =======================================================================================

@@ -20,6 +20,7 @@ COMMANDS: Final[Mapping[str, LazyCommand]] = MappingProxyType(
         "ingest": LazyCommand("Logs and clusters of other schedulers, read.", "ingest.__main__:app"),
         "api": LazyCommand("schedulerlog over HTTP.", "api.__main__:app"),
         "dashboards": LazyCommand("Dashboards over the index.", "dashboards.__main__:app"),
+        "doctor": LazyCommand("What keeps an installation from working, and its remedy.", "doctor.__main__:app"),
         "embedded": LazyCommand("Kafka, OpenSearch and Kubernetes on this machine.", "embedded.__main__:app"),
         "demo": LazyCommand("The five scenarios, from end to end.", "demo.__main__:app"),
     }

@@ -1,0 +1,39 @@
+"""``schedulerlog doctor``: what keeps an installation from working, each with its remedy."""
+
+import asyncio
+import logging
+import os
+
+import typer
+
+from doctor.settings import Settings
+from process.cli import application, one_line_for
+from process.errors import SettingError
+from process.flags import takes_settings
+
+app = application("Look for what keeps an installation from working.")
+
+
+@app.command()
+@takes_settings(Settings)
+def doctor(settings: Settings) -> None:
+    """Check versions, rights, reachability, certificates, topics, templates, schedulers and clocks. Changes nothing.
+
+    Kafka and OpenSearch are named as for every process (SCHEDULERLOG_KAFKA_…, SCHEDULERLOG_OPENSEARCH_…). Exit code: 0
+    where nothing is wrong, 1 with findings, 2 for a mistake in the settings.
+    """
+    # The clients take their time to import: `--help` needs none of them.
+    from doctor.checks import report_of
+    from doctor.findings import as_json, as_text
+
+    # The finding says what the client would repeat.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    with one_line_for(SettingError):
+        report = asyncio.run(report_of(settings, in_pod="KUBERNETES_SERVICE_HOST" in os.environ))
+    typer.echo(as_json(report) if settings.output == "json" else as_text(report))
+    if report.findings:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,160 @@
+"""The cluster: version and clock of its API server, rights of our accounts, settings of schedulers."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from doctor.clock import clock_findings
+from doctor.findings import Diagnosis
+from doctor.rights import RIGHTS, Right
+from doctor.schedulers import configuration_findings, configurations, hami_findings
+from kube.client import Client
+from kube.credentials import ApiCredentials, LoadConfiguration
+from kube.errors import KubeApiError, KubeConfigError
+from process.version import VERSION
+
+Json = dict[str, Any]
+
+MINIMUM: Final = 28
+"""The oldest minor version 1.x whose API server has every kind that deploy/ uses."""
+HAMI: Final = "app.kubernetes.io/component=hami-scheduler"
+_TAG: Final = re.compile(r":v?([^:/@]+)(?:@.*)?$")
+_SELF: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
+_REVIEWS: Final = "/apis/authorization.k8s.io/v1"
+
+
+async def check(load: LoadConfiguration, namespace: str) -> tuple[list[Diagnosis], list[str]]:
+    """Findings, and what could not be looked at."""
+    try:
+        client = Client(await ApiCredentials.open(load))
+    except KubeConfigError as error:
+        return [Diagnosis("kubernetes", "kubeconfig", str(error), "Name a kubeconfig with --kubeconfig.")], []
+    try:
+        return await _Cluster(client, namespace).check()
+    except KubeApiError as error:
+        remedy = "Is the address of the kubeconfig right, is it reached from here, are its credentials valid?"
+        return [Diagnosis("kubernetes", "API server", str(error), remedy)], []
+    finally:
+        await client.close()
+
+
+class _Cluster:
+    def __init__(self, client: Client, namespace: str) -> None:
+        self._client, self._namespace = client, namespace
+        self._findings: list[Diagnosis] = []
+        self._skipped: list[str] = []
+
+    async def check(self) -> tuple[list[Diagnosis], list[str]]:
+        """Raises ``KubeApiError`` where the API server does not answer at all."""
+        server = await self._client.get("/version")
+        self._findings += server_findings(server)
+        me = await self._who_we_are()
+        await self._rights(me)
+        await self._images(server)
+        await self._schedulers()
+        return self._findings, self._skipped
+
+    async def _who_we_are(self) -> str:
+        sent_at = datetime.now(UTC)
+        review = await self._client.create(
+            _SELF, {"kind": "SelfSubjectReview", "apiVersion": "authentication.k8s.io/v1"}
+        )
+        at = datetime.fromisoformat(review["metadata"]["creationTimestamp"])
+        self._findings += clock_findings("API server", at, sent_at, datetime.now(UTC))
+        return str(review["status"]["userInfo"]["username"])
+
+    async def _rights(self, me: str) -> None:
+        accounts = await self._listed(f"/api/v1/namespaces/{self._namespace}/serviceaccounts", "service accounts")
+        if accounts == []:
+            problem = "has no service account of schedulerlog"
+            remedy = "Install it (docs/deploy.md), or name its namespace with --namespace."
+            self._findings.append(Diagnosis("kubernetes", f"namespace {self._namespace}", problem, remedy))
+        names = {account["metadata"]["name"] for account in accounts or ()}
+        for process, rights in RIGHTS.items():
+            if f"schedulerlog-{process}" in names:
+                await self._rights_of(process, rights, me)
+
+    async def _rights_of(self, process: str, rights: Sequence[Right], me: str) -> None:
+        user = f"system:serviceaccount:{self._namespace}:schedulerlog-{process}"
+        try:
+            for right in rights:
+                if not await self._may(user, right, me):
+                    where = f" in {right.namespace}" if right.namespace else ""
+                    named = f" {right.name}" if right.name else ""
+                    group = f".{right.group}" if right.group else ""
+                    problem = f"may not {right.verb} {right.resource}{group}{named}{where}"
+                    remedy = f"Apply deploy/kustomize/components/{process}/rights.yaml again."
+                    self._findings.append(Diagnosis("rights", f"schedulerlog-{process}", problem, remedy))
+        except KubeApiError as error:
+            self._skipped.append(f"rights of schedulerlog-{process}: {error}")
+
+    async def _may(self, user: str, right: Right, me: str) -> bool:
+        resource, _, subresource = right.resource.partition("/")
+        attributes = {
+            "verb": right.verb, "group": right.group, "resource": resource, "subresource": subresource,
+            "namespace": right.namespace, "name": right.name,
+        }  # fmt: skip
+        spec: Json = {"resourceAttributes": {name: value for name, value in attributes.items() if value}}
+        if user == me:
+            kind, path = "SelfSubjectAccessReview", f"{_REVIEWS}/selfsubjectaccessreviews"
+        else:
+            kind, path = "SubjectAccessReview", f"{_REVIEWS}/subjectaccessreviews"
+            groups = ["system:authenticated", "system:serviceaccounts", f"system:serviceaccounts:{self._namespace}"]
+            spec |= {"user": user, "groups": groups}
+        body = {"kind": kind, "apiVersion": "authorization.k8s.io/v1", "spec": spec}
+        answer = await self._client.create(path, body)
+        return bool(answer["status"]["allowed"])
+
+    async def _images(self, server: Json) -> None:
+        pods = await self._listed(f"/api/v1/namespaces/{self._namespace}/pods", "pods")
+        self._findings += image_findings(pods or (), server)
+
+    async def _schedulers(self) -> None:
+        for namespace in dict.fromkeys((self._namespace, "kube-system")):
+            for found in await self._listed(f"/api/v1/namespaces/{namespace}/configmaps", "ConfigMaps") or ():
+                for about, configuration in configurations(found):
+                    self._findings += configuration_findings(about, configuration)
+        for deployment in await self._listed("/apis/apps/v1/deployments", "Deployments", labelSelector=HAMI) or ():
+            self._findings += hami_findings(deployment)
+
+    async def _listed(self, path: str, what: str, **query: str) -> list[Json] | None:
+        """None where they may not be listed."""
+        try:
+            answer = await self._client.page(path, **query)
+        except KubeApiError as error:
+            self._skipped.append(f"{what}: {error}")
+            return None
+        items: list[Json] = answer["items"]
+        return items
+
+
+def server_findings(server: Mapping[str, Any]) -> Iterator[Diagnosis]:
+    """Of ``GET /version``. Pure."""
+    if (minor := _minor(server)) < MINIMUM:
+        problem = f"is version 1.{minor}; 1.{MINIMUM} is the oldest that deploy/ was written for"
+        yield Diagnosis("kubernetes", "API server", problem, "Upgrade the cluster.")
+
+
+def image_findings(pods: Sequence[Mapping[str, Any]], server: Mapping[str, Any]) -> Iterator[Diagnosis]:
+    """Of the pods in our namespace. Pure."""
+    for pod in pods:
+        for container in pod["spec"]["containers"]:
+            tag = _TAG.search(container["image"])
+            about = f"pod {pod['metadata']['name']}"
+            if tag and "/schedulerlog:" in container["image"] and tag[1] != VERSION:
+                problem = f"runs version {tag[1]}, this program is {VERSION}"
+                yield Diagnosis(
+                    "kubernetes", about, problem, "Upgrade the one that is older (docs/deploy.md, Upgrades)."
+                )
+            if tag and "kube-scheduler" in container["image"] and tag[1].startswith("1."):
+                minor = int(tag[1].split(".")[1])
+                # Kubernetes' own rule for versions that differ: never newer than the API server, one older at most.
+                if not 0 <= _minor(server) - minor <= 1:
+                    problem = f"kube-scheduler {tag[1]} beside an API server of 1.{_minor(server)}"
+                    yield Diagnosis("kubernetes", about, problem, "Set the image's tag to the cluster's version.")
+
+
+def _minor(server: Mapping[str, Any]) -> int:
+    digits = re.match(r"\d+", str(server.get("minor", "")))
+    return int(digits[0]) if digits else 0

@@ -1,0 +1,47 @@
+"""What a check reports. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+import orjson
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    check: str
+    """The area: kafka, opensearch, certificates, kubernetes, rights, kube-scheduler, hami, clock."""
+    about: str
+    """The object: a topic, a file, an address."""
+    problem: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """Findings, what was found to be right, and what could not be looked at for want of a setting."""
+
+    findings: Sequence[Diagnosis]
+    checked: Sequence[str]
+    skipped: Sequence[str]
+
+
+def as_text(report: DoctorReport) -> str:
+    """A paragraph for each finding, and a line for the rest."""
+    parts = [f"{each.check}: {each.about}: {each.problem}\n    {each.remedy}" for each in report.findings]
+    parts += [f"not checked: {each}" for each in report.skipped]
+    parts.append(f"checked: {', '.join(report.checked) or 'nothing'}; {_count(len(report.findings))}")
+    return "\n".join(parts)
+
+
+def as_json(report: DoctorReport) -> str:
+    """One object with lists ``findings``, ``checked`` and ``skipped``."""
+    document = {
+        "findings": [asdict(each) for each in report.findings],
+        "checked": list(report.checked),
+        "skipped": list(report.skipped),
+    }
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2).decode()
+
+
+def _count(number: int) -> str:
+    return "nothing is wrong" if not number else f"{number} finding{'s' if number > 1 else ''}"

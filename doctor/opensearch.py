@@ -1,0 +1,77 @@
+"""OpenSearch: is it reached, is it healthy, has it the templates of this version, and does its clock agree?"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from opensearchpy.exceptions import OpenSearchException, TransportError
+
+from doctor.clock import clock_findings
+from doctor.findings import Diagnosis
+from process.errors import SettingError
+from process.opensearch_connection import OpenSearchConnection
+from schemas.indices import INDICES, MAPPING_VERSION
+from search.client import new_client
+
+_PROVISION: Final = "run `schedulerlog pipeline provision`"
+MINIMUM: Final = 2
+
+
+async def check(connection: OpenSearchConnection) -> list[Diagnosis]:
+    url = connection.opensearch_url
+    try:
+        client = new_client(connection)
+    except SettingError as error:
+        return [Diagnosis("opensearch", url, str(error), "Correct the setting.")]
+    try:
+        about = await client.info()
+        health = await client.transport.perform_request("GET", "/_cluster/health")
+        templates = await client.transport.perform_request("GET", "/_index_template/schedulerlog-*", ignore=(404,))
+        sent_at = datetime.now(UTC)
+        # A store without a clock of its own in its answers would have no answer here.
+        stats = await client.transport.perform_request("GET", "/_cluster/stats")
+    except (OpenSearchException, OSError) as error:
+        return [Diagnosis("opensearch", url, f"does not answer ({_cause(error)})", _remedy(error))]
+    finally:
+        await client.close()
+    at = datetime.fromtimestamp(int(stats.get("timestamp", 0)) / 1000, UTC)
+    return [
+        *_versions(url, about), *_health(url, health), *template_findings(templates),
+        *clock_findings(f"OpenSearch at {url}", at, sent_at, datetime.now(UTC)),
+    ]  # fmt: skip
+
+
+def _versions(url: str, about: Mapping[str, Any]) -> Iterator[Diagnosis]:
+    number = str(about.get("version", {}).get("number", ""))
+    if about.get("version", {}).get("distribution") != "opensearch":
+        yield Diagnosis("opensearch", url, f"is not OpenSearch ({number})", "Name an OpenSearch of version 2 or 3.")
+    elif number and int(number.partition(".")[0]) < MINIMUM:
+        yield Diagnosis("opensearch", url, f"is version {number}", "Upgrade it to version 2 or 3.")
+
+
+def _health(url: str, health: Mapping[str, Any]) -> Iterator[Diagnosis]:
+    if health["status"] == "red":
+        yield Diagnosis("opensearch", url, "the cluster is red", "Ask it why: GET _cluster/allocation/explain.")
+
+
+def template_findings(answer: Mapping[str, Any]) -> Iterator[Diagnosis]:
+    """Of ``GET /_index_template``. Pure."""
+    found = {each["name"]: each["index_template"].get("_meta", {}) for each in answer.get("index_templates", ())}
+    for index in INDICES:
+        version = found.get(index.alias, {}).get("schedulerlog_mapping_version")
+        if index.alias not in found:
+            yield Diagnosis("opensearch", index.alias, "the index template is missing", f"To make it, {_PROVISION}.")
+        elif version != MAPPING_VERSION:
+            problem = f"the index template has mapping version {version}, this program needs {MAPPING_VERSION}"
+            yield Diagnosis("opensearch", index.alias, problem, f"With the version that is to run, {_PROVISION}.")
+
+
+def _cause(error: Exception) -> str:
+    status = error.status_code if isinstance(error, TransportError) else ""
+    return f"{type(error).__name__} {status}".strip()
+
+
+def _remedy(error: Exception) -> str:
+    if isinstance(error, TransportError) and error.status_code in (401, 403):
+        return "Correct SCHEDULERLOG_OPENSEARCH_USERNAME and its password, or give the user its role."
+    return "Is the address right (https:// with TLS) and reached from here, and SCHEDULERLOG_OPENSEARCH_CA_FILE its CA?"

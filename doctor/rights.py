@@ -1,0 +1,51 @@
+"""The rights of each process at the API server, as deploy/kustomize gives them; a test compares the two. Pure."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+
+class Right(NamedTuple):
+    verb: str
+    group: str
+    resource: str
+    """With its subresource, ``pods/log``."""
+    namespace: str = ""
+    """Empty: everywhere."""
+    name: str = ""
+    """Empty: of every name."""
+
+
+def _each(verbs: str, group: str, resources: str, namespace: str = "", name: str = "") -> list[Right]:
+    return [Right(verb, group, resource, namespace, name) for resource in resources.split() for verb in verbs.split()]
+
+
+RIGHTS: Final[Mapping[str, tuple[Right, ...]]] = {
+    "kube-events": (
+        *_each("list watch", "", "pods nodes"),
+        *_each("list watch", "events.k8s.io", "events"),
+        *_each("list watch", "resource.k8s.io", "resourceclaims"),
+        *_each("get", "apps", "replicasets deployments"),
+        *_each("get", "batch", "jobs cronjobs"),
+    ),
+    "events": (
+        *_each("create get list patch", "events.k8s.io", "events"),
+        *_each("get", "", "pods"),
+    ),
+    "hami-log": (
+        *_each("list", "", "pods", "kube-system"),
+        *_each("get", "", "pods/log", "kube-system"),
+        *_each("list", "", "nodes"),
+    ),
+    "kai-log": (
+        *_each("list", "", "pods", "kai-scheduler"),
+        *_each("get", "", "pods/log", "kai-scheduler"),
+    ),
+    "scheduler": (
+        *_each("get list watch patch", "", "nodes pods"),
+        *_each("list watch", "", "resourcequotas"),
+        *_each("create", "", "pods/binding"),
+        *_each("create", "coordination.k8s.io", "leases", "schedulerlog"),
+        *_each("get update", "coordination.k8s.io", "leases", "schedulerlog", "schedulerlog-scheduler"),
+    ),
+}
+"""By process; its account is called ``schedulerlog-`` and this."""

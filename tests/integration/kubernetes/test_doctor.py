@@ -1,0 +1,83 @@
+"""`schedulerlog doctor` against the real API server: what deploy/ installs is sound, and one fault each is named."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from embedded.control_plane import ControlPlane
+from tests.support.control_plane.deployed import KUSTOMIZE, NAMESPACE, apply, built, of_kind
+from tests.support.control_plane.objects import create
+
+KINDS = ("Namespace", "ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ConfigMap")
+
+
+@pytest.fixture(scope="module")
+def installed(control_plane: ControlPlane) -> Iterator[ControlPlane]:
+    apply(control_plane, of_kind(built(control_plane, KUSTOMIZE / "overlays/scheduler"), *KINDS))
+    yield control_plane
+    roles = "clusterroles,clusterrolebindings,roles,rolebindings"
+    control_plane.kubectl("delete", roles, "-A", "-l", "app.kubernetes.io/part-of=schedulerlog")
+    control_plane.kubectl("delete", "namespace", NAMESPACE)
+
+
+def doctor(cluster: ControlPlane, *flags: str) -> tuple[int, list[dict[str, Any]]]:
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("SCHEDULERLOG_")}
+    command = [sys.executable, "-m", "doctor", "--kubeconfig", str(cluster.kubeconfig), "-o", "json", *flags]
+    done = subprocess.run(command, env=clean, capture_output=True, text=True, check=False, timeout=120)
+    assert done.stdout, done.stderr
+    return done.returncode, json.loads(done.stdout)["findings"]
+
+
+def test_what_deploy_installs_is_sound(installed: ControlPlane) -> None:
+    assert doctor(installed) == (0, [])
+
+
+def test_rights_that_were_taken_away_are_named(installed: ControlPlane) -> None:
+    installed.kubectl("delete", "clusterrolebinding", "schedulerlog-events")
+    code, found = doctor(installed)
+    apply(installed, of_kind(built(installed, KUSTOMIZE / "overlays/scheduler"), "ClusterRoleBinding"))
+    assert code == 1
+    assert {(each["check"], each["about"]) for each in found} == {("rights", "schedulerlog-events")}
+    assert "may not patch events.events.k8s.io" in {each["problem"] for each in found}
+    assert len(found) == 5
+
+
+def test_settings_of_kube_scheduler_and_hami_are_looked_at(installed: ControlPlane) -> None:
+    configuration = yaml.safe_load((KUSTOMIZE / "components/scheduler/kube-scheduler.yaml").read_text())
+    configuration["percentageOfNodesToScore"] = 5
+    labels = {"app.kubernetes.io/component": "hami-scheduler"}
+    container = {
+        "name": "vgpu-scheduler-extender",
+        "image": "projecthami/hami:v2.10.0",
+        "command": ["scheduler", "-v=2"],
+    }
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    metadata = {"name": "hami-scheduler", "namespace": "kube-system", "labels": labels}
+    spec = {"replicas": 0, "selector": {"matchLabels": labels}, "template": template}
+    with installed.client() as client:
+        maps, deployments = (
+            "/api/v1/namespaces/kube-system/configmaps",
+            "/apis/apps/v1/namespaces/kube-system/deployments",
+        )
+        create(client, maps, {"metadata": {"name": "hami-scheduler"}, "data": {"c": yaml.safe_dump(configuration)}})
+        create(client, deployments, {"metadata": metadata, "spec": spec})
+        try:
+            code, found = doctor(installed)
+        finally:
+            client.delete(f"{maps}/hami-scheduler")
+            client.delete(f"{deployments}/hami-scheduler")
+    assert code == 1
+    assert {(each["check"], each["about"]) for each in found} == {
+        ("kube-scheduler", "kube-system/hami-scheduler c"), ("hami", "kube-system/hami-scheduler"),
+    }  # fmt: skip
+
+
+def test_a_namespace_without_an_installation_is_named(installed: ControlPlane) -> None:
+    code, found = doctor(installed, "--namespace", "nowhere")
+    assert (code, [each["about"] for each in found]) == (1, ["namespace nowhere"])
