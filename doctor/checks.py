@@ -7,7 +7,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from doctor import certificates, cluster, kafka, opensearch
-from doctor.findings import Diagnosis, DoctorReport
+from doctor.findings import Checkup, Fault
 from doctor.settings import Settings
 from kube.credentials import from_kubeconfig, in_cluster
 from process.addresses import HostPort, host_port
@@ -23,11 +23,11 @@ class _Url(EnvironmentSettings):
     opensearch_url: str | None = None
 
 
-async def report_of(settings: Settings, *, in_pod: bool) -> DoctorReport:
+async def report_of(settings: Settings, *, in_pod: bool) -> Checkup:
     """Raises ``SettingError``."""
     checked: list[str] = []
     skipped: list[str] = []
-    works: list[Coroutine[Any, Any, list[Diagnosis]]] = []
+    works: list[Coroutine[Any, Any, list[Fault]]] = []
     brokers = read(KafkaConnectionIfGiven)
     if brokers.kafka_bootstrap_servers:
         checked.append("Kafka")
@@ -47,18 +47,16 @@ async def report_of(settings: Settings, *, in_pod: bool) -> DoctorReport:
     else:
         skipped.append("Kubernetes: no --kubeconfig, and this is not a pod")
     found = await asyncio.gather(*works)
-    return DoctorReport([finding for each in found for finding in each], checked, skipped)
+    return Checkup([finding for each in found for finding in each], checked, skipped)
 
 
-async def _of_cluster(
-    check: Coroutine[Any, Any, tuple[list[Diagnosis], list[str]]], skipped: list[str]
-) -> list[Diagnosis]:
+async def _of_cluster(check: Coroutine[Any, Any, tuple[list[Fault], list[str]]], skipped: list[str]) -> list[Fault]:
     findings, unseen = await check
     skipped += unseen
     return findings
 
 
-def _certificates_of_kafka(brokers: KafkaConnection) -> list[Coroutine[Any, Any, list[Diagnosis]]]:
+def _certificates_of_kafka(brokers: KafkaConnection) -> list[Coroutine[Any, Any, list[Fault]]]:
     if "ssl" not in brokers.kafka_security_protocol:
         return []
     servers = [host_port(text) for text in brokers.kafka_bootstrap_servers.split(",")]
@@ -68,7 +66,7 @@ def _certificates_of_kafka(brokers: KafkaConnection) -> list[Coroutine[Any, Any,
     ]
 
 
-def _certificates_of_opensearch(index: OpenSearchConnection) -> list[Coroutine[Any, Any, list[Diagnosis]]]:
+def _certificates_of_opensearch(index: OpenSearchConnection) -> list[Coroutine[Any, Any, list[Fault]]]:
     parts = [urlsplit(url) for url in index.urls]
     servers = [HostPort(part.hostname or "", part.port or _HTTPS_PORT) for part in parts if part.scheme == "https"]
     return [
@@ -77,5 +75,5 @@ def _certificates_of_opensearch(index: OpenSearchConnection) -> list[Coroutine[A
     ]
 
 
-async def _of_files(*paths: Path | None) -> list[Diagnosis]:
+async def _of_files(*paths: Path | None) -> list[Fault]:
     return [finding for path in paths if path for finding in certificates.check_file(path)]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from doctor.clock import clock_findings
-from doctor.findings import Diagnosis
+from doctor.findings import Fault
 from doctor.rights import RIGHTS, Right
 from doctor.schedulers import configuration_findings, configurations, hami_findings
 from kube.client import Client
@@ -24,17 +24,17 @@ _SELF: Final = "/apis/authentication.k8s.io/v1/selfsubjectreviews"
 _REVIEWS: Final = "/apis/authorization.k8s.io/v1"
 
 
-async def check(load: LoadConfiguration, namespace: str) -> tuple[list[Diagnosis], list[str]]:
+async def check(load: LoadConfiguration, namespace: str) -> tuple[list[Fault], list[str]]:
     """Findings, and what could not be looked at."""
     try:
         client = Client(await ApiCredentials.open(load))
     except KubeConfigError as error:
-        return [Diagnosis("kubernetes", "kubeconfig", str(error), "Name a kubeconfig with --kubeconfig.")], []
+        return [Fault("kubernetes", "kubeconfig", str(error), "Name a kubeconfig with --kubeconfig.")], []
     try:
         return await _Cluster(client, namespace).check()
     except KubeApiError as error:
         remedy = "Is the address of the kubeconfig right, is it reached from here, are its credentials valid?"
-        return [Diagnosis("kubernetes", "API server", str(error), remedy)], []
+        return [Fault("kubernetes", "API server", str(error), remedy)], []
     finally:
         await client.close()
 
@@ -42,10 +42,10 @@ async def check(load: LoadConfiguration, namespace: str) -> tuple[list[Diagnosis
 class _Cluster:
     def __init__(self, client: Client, namespace: str) -> None:
         self._client, self._namespace = client, namespace
-        self._findings: list[Diagnosis] = []
+        self._findings: list[Fault] = []
         self._skipped: list[str] = []
 
-    async def check(self) -> tuple[list[Diagnosis], list[str]]:
+    async def check(self) -> tuple[list[Fault], list[str]]:
         """Raises ``KubeApiError`` where the API server does not answer at all."""
         server = await self._client.get("/version")
         self._findings += server_findings(server)
@@ -69,7 +69,7 @@ class _Cluster:
         if accounts == []:
             problem = "has no service account of schedulerlog"
             remedy = "Install it (docs/deploy.md), or name its namespace with --namespace."
-            self._findings.append(Diagnosis("kubernetes", f"namespace {self._namespace}", problem, remedy))
+            self._findings.append(Fault("kubernetes", f"namespace {self._namespace}", problem, remedy))
         names = {account["metadata"]["name"] for account in accounts or ()}
         for process, rights in RIGHTS.items():
             if f"schedulerlog-{process}" in names:
@@ -85,7 +85,7 @@ class _Cluster:
                     group = f".{right.group}" if right.group else ""
                     problem = f"may not {right.verb} {right.resource}{group}{named}{where}"
                     remedy = f"Apply deploy/kustomize/components/{process}/rights.yaml again."
-                    self._findings.append(Diagnosis("rights", f"schedulerlog-{process}", problem, remedy))
+                    self._findings.append(Fault("rights", f"schedulerlog-{process}", problem, remedy))
         except KubeApiError as error:
             self._skipped.append(f"rights of schedulerlog-{process}: {error}")
 
@@ -129,14 +129,14 @@ class _Cluster:
         return items
 
 
-def server_findings(server: Mapping[str, Any]) -> Iterator[Diagnosis]:
+def server_findings(server: Mapping[str, Any]) -> Iterator[Fault]:
     """Of ``GET /version``. Pure."""
     if (minor := _minor(server)) < MINIMUM:
         problem = f"is version 1.{minor}; 1.{MINIMUM} is the oldest that deploy/ was written for"
-        yield Diagnosis("kubernetes", "API server", problem, "Upgrade the cluster.")
+        yield Fault("kubernetes", "API server", problem, "Upgrade the cluster.")
 
 
-def image_findings(pods: Sequence[Mapping[str, Any]], server: Mapping[str, Any]) -> Iterator[Diagnosis]:
+def image_findings(pods: Sequence[Mapping[str, Any]], server: Mapping[str, Any]) -> Iterator[Fault]:
     """Of the pods in our namespace. Pure."""
     for pod in pods:
         for container in pod["spec"]["containers"]:
@@ -144,15 +144,13 @@ def image_findings(pods: Sequence[Mapping[str, Any]], server: Mapping[str, Any])
             about = f"pod {pod['metadata']['name']}"
             if tag and "/schedulerlog:" in container["image"] and tag[1] != VERSION:
                 problem = f"runs version {tag[1]}, this program is {VERSION}"
-                yield Diagnosis(
-                    "kubernetes", about, problem, "Upgrade the one that is older (docs/deploy.md, Upgrades)."
-                )
+                yield Fault("kubernetes", about, problem, "Upgrade the one that is older (docs/deploy.md, Upgrades).")
             if tag and "kube-scheduler" in container["image"] and tag[1].startswith("1."):
                 minor = int(tag[1].split(".")[1])
                 # Kubernetes' own rule for versions that differ: never newer than the API server, one older at most.
                 if not 0 <= _minor(server) - minor <= 1:
                     problem = f"kube-scheduler {tag[1]} beside an API server of 1.{_minor(server)}"
-                    yield Diagnosis("kubernetes", about, problem, "Set the image's tag to the cluster's version.")
+                    yield Fault("kubernetes", about, problem, "Set the image's tag to the cluster's version.")
 
 
 def _minor(server: Mapping[str, Any]) -> int:

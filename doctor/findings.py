@@ -7,7 +7,7 @@ import orjson
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class Fault:
     check: str
     """The area: kafka, opensearch, certificates, kubernetes, rights, kube-scheduler, hami, clock."""
     about: str
@@ -17,15 +17,15 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class DoctorReport:
+class Checkup:
     """Findings, what was found to be right, and what could not be looked at for want of a setting."""
 
-    findings: Sequence[Diagnosis]
+    findings: Sequence[Fault]
     checked: Sequence[str]
     skipped: Sequence[str]
 
 
-def as_text(report: DoctorReport) -> str:
+def as_text(report: Checkup) -> str:
     """A paragraph for each finding, and a line for the rest."""
     parts = [f"{each.check}: {each.about}: {each.problem}\n    {each.remedy}" for each in report.findings]
     parts += [f"not checked: {each}" for each in report.skipped]
@@ -33,7 +33,7 @@ def as_text(report: DoctorReport) -> str:
     return "\n".join(parts)
 
 
-def as_json(report: DoctorReport) -> str:
+def as_json(report: Checkup) -> str:
     """One object with lists ``findings``, ``checked`` and ``skipped``."""
     document = {
         "findings": [asdict(each) for each in report.findings],

@@ -7,7 +7,7 @@ from typing import Final
 from broker.errors import KafkaError
 from broker.inspection import KafkaAsItIs, TopicAsItIs, inspect
 from broker.topics import configuration, differences
-from doctor.findings import Diagnosis
+from doctor.findings import Fault
 from process.errors import SettingError
 from process.kafka_connection import KafkaConnection
 from schemas.topics import TOPICS, Topic
@@ -17,7 +17,7 @@ SECONDS: Final = 20.0
 _PROVISION: Final = "run `schedulerlog pipeline provision`"
 
 
-async def check(kafka: KafkaConnection) -> list[Diagnosis]:
+async def check(kafka: KafkaConnection) -> list[Fault]:
     servers = kafka.kafka_bootstrap_servers
     try:
         async with asyncio.timeout(SECONDS):
@@ -28,32 +28,32 @@ async def check(kafka: KafkaConnection) -> list[Diagnosis]:
             "Is the address right, and is it reached from here (network policies)? Does the listener want TLS or SASL "
             "(SCHEDULERLOG_KAFKA_SECURITY_PROTOCOL), and may the user describe topics?"
         )
-        return [Diagnosis("kafka", servers, cause, remedy)]
+        return [Fault("kafka", servers, cause, remedy)]
     return list(findings(found))
 
 
-def findings(kafka: KafkaAsItIs) -> Iterator[Diagnosis]:
+def findings(kafka: KafkaAsItIs) -> Iterator[Fault]:
     """What is missing or different. Pure."""
     for topic in TOPICS:
         if (found := kafka.topics.get(topic.name)) is None:
-            yield Diagnosis("kafka", topic.name, "the topic is missing", f"To make it, {_PROVISION}.")
+            yield Fault("kafka", topic.name, "the topic is missing", f"To make it, {_PROVISION}.")
         else:
             yield from _of_topic(topic, found, kafka)
 
 
-def _of_topic(topic: Topic, found: TopicAsItIs, kafka: KafkaAsItIs) -> Iterator[Diagnosis]:
+def _of_topic(topic: Topic, found: TopicAsItIs, kafka: KafkaAsItIs) -> Iterator[Fault]:
     wanted = kafka.topics[topic.partitioned_as].partitions if topic.partitioned_as in kafka.topics else topic.partitions
     if found.partitions < wanted:
         problem = f"has {found.partitions} partitions, not {wanted}"
-        yield Diagnosis(
+        yield Fault(
             "kafka", topic.name, problem, f"Stop the producers (docs/operations.md, Scaling), then {_PROVISION}."
         )
     for name, was, now in differences(configuration(topic), found.configuration):
-        yield Diagnosis("kafka", topic.name, f"{name} is {was}, not {now}", f"To correct it, {_PROVISION}.")
+        yield Fault("kafka", topic.name, f"{name} is {was}, not {now}", f"To correct it, {_PROVISION}.")
     if found.replicas < 2 <= kafka.brokers:
         problem = f"has one replica, although there are {kafka.brokers} brokers: what is on it is lost with its disk"
         remedy = "Add replicas (kafka-reassign-partitions); SCHEDULERLOG_REPLICATION_FACTOR counts for new topics only."
-        yield Diagnosis("kafka", topic.name, problem, remedy)
+        yield Fault("kafka", topic.name, problem, remedy)
     if found.in_sync < found.replicas:
         problem = f"a partition has {found.in_sync} of its {found.replicas} replicas in sync"
-        yield Diagnosis("kafka", topic.name, problem, "Look at the brokers that hold the others.")
+        yield Fault("kafka", topic.name, problem, "Look at the brokers that hold the others.")

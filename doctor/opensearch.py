@@ -7,7 +7,7 @@ from typing import Any, Final
 from opensearchpy.exceptions import OpenSearchException, TransportError
 
 from doctor.clock import clock_findings
-from doctor.findings import Diagnosis
+from doctor.findings import Fault
 from process.errors import SettingError
 from process.opensearch_connection import OpenSearchConnection
 from schemas.indices import INDICES, MAPPING_VERSION
@@ -17,12 +17,12 @@ _PROVISION: Final = "run `schedulerlog pipeline provision`"
 MINIMUM: Final = 2
 
 
-async def check(connection: OpenSearchConnection) -> list[Diagnosis]:
+async def check(connection: OpenSearchConnection) -> list[Fault]:
     url = connection.opensearch_url
     try:
         client = new_client(connection)
     except SettingError as error:
-        return [Diagnosis("opensearch", url, str(error), "Correct the setting.")]
+        return [Fault("opensearch", url, str(error), "Correct the setting.")]
     try:
         about = await client.info()
         health = await client.transport.perform_request("GET", "/_cluster/health")
@@ -31,7 +31,7 @@ async def check(connection: OpenSearchConnection) -> list[Diagnosis]:
         # A store without a clock of its own in its answers would have no answer here.
         stats = await client.transport.perform_request("GET", "/_cluster/stats")
     except (OpenSearchException, OSError) as error:
-        return [Diagnosis("opensearch", url, f"does not answer ({_cause(error)})", _remedy(error))]
+        return [Fault("opensearch", url, f"does not answer ({_cause(error)})", _remedy(error))]
     finally:
         await client.close()
     at = datetime.fromtimestamp(int(stats.get("timestamp", 0)) / 1000, UTC)
@@ -41,29 +41,29 @@ async def check(connection: OpenSearchConnection) -> list[Diagnosis]:
     ]  # fmt: skip
 
 
-def _versions(url: str, about: Mapping[str, Any]) -> Iterator[Diagnosis]:
+def _versions(url: str, about: Mapping[str, Any]) -> Iterator[Fault]:
     number = str(about.get("version", {}).get("number", ""))
     if about.get("version", {}).get("distribution") != "opensearch":
-        yield Diagnosis("opensearch", url, f"is not OpenSearch ({number})", "Name an OpenSearch of version 2 or 3.")
+        yield Fault("opensearch", url, f"is not OpenSearch ({number})", "Name an OpenSearch of version 2 or 3.")
     elif number and int(number.partition(".")[0]) < MINIMUM:
-        yield Diagnosis("opensearch", url, f"is version {number}", "Upgrade it to version 2 or 3.")
+        yield Fault("opensearch", url, f"is version {number}", "Upgrade it to version 2 or 3.")
 
 
-def _health(url: str, health: Mapping[str, Any]) -> Iterator[Diagnosis]:
+def _health(url: str, health: Mapping[str, Any]) -> Iterator[Fault]:
     if health["status"] == "red":
-        yield Diagnosis("opensearch", url, "the cluster is red", "Ask it why: GET _cluster/allocation/explain.")
+        yield Fault("opensearch", url, "the cluster is red", "Ask it why: GET _cluster/allocation/explain.")
 
 
-def template_findings(answer: Mapping[str, Any]) -> Iterator[Diagnosis]:
+def template_findings(answer: Mapping[str, Any]) -> Iterator[Fault]:
     """Of ``GET /_index_template``. Pure."""
     found = {each["name"]: each["index_template"].get("_meta", {}) for each in answer.get("index_templates", ())}
     for index in INDICES:
         version = found.get(index.alias, {}).get("schedulerlog_mapping_version")
         if index.alias not in found:
-            yield Diagnosis("opensearch", index.alias, "the index template is missing", f"To make it, {_PROVISION}.")
+            yield Fault("opensearch", index.alias, "the index template is missing", f"To make it, {_PROVISION}.")
         elif version != MAPPING_VERSION:
             problem = f"the index template has mapping version {version}, this program needs {MAPPING_VERSION}"
-            yield Diagnosis("opensearch", index.alias, problem, f"With the version that is to run, {_PROVISION}.")
+            yield Fault("opensearch", index.alias, problem, f"With the version that is to run, {_PROVISION}.")
 
 
 def _cause(error: Exception) -> str:

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from doctor.findings import Diagnosis
+from doctor.findings import Fault
 
 Json = Mapping[str, Any]
 
@@ -36,41 +36,39 @@ def configurations(configmap: Json) -> Iterator[tuple[str, Json]]:
             yield f"{metadata['namespace']}/{metadata['name']} {key}", found
 
 
-def configuration_findings(about: str, configuration: Json) -> Iterator[Diagnosis]:
+def configuration_findings(about: str, configuration: Json) -> Iterator[Fault]:
     """Of one KubeSchedulerConfiguration."""
     if configuration.get("percentageOfNodesToScore") != 100:
         problem = f"percentageOfNodesToScore is {configuration.get('percentageOfNodesToScore', 'not set')}"
         remedy = "Write 100: above 100 nodes the extender is otherwise shown a sample, and reasons name only that."
-        yield Diagnosis("kube-scheduler", about, problem, remedy)
+        yield Fault("kube-scheduler", about, problem, remedy)
     for extender in configuration["extenders"]:
         yield from _extender_findings(about, extender)
 
 
-def _extender_findings(about: str, extender: Json) -> Iterator[Diagnosis]:
+def _extender_findings(about: str, extender: Json) -> Iterator[Fault]:
     url = urlsplit(extender.get("urlPrefix", ""))
     if url.scheme not in ("http", "https") or not url.hostname:
-        yield Diagnosis(
-            "kube-scheduler", about, f"urlPrefix is {extender.get('urlPrefix')!r}", "Write the extender's URL."
-        )
+        yield Fault("kube-scheduler", about, f"urlPrefix is {extender.get('urlPrefix')!r}", "Write the extender's URL.")
     elif (url.scheme == "https") != bool(extender.get("enableHTTPS")):
         problem = f"urlPrefix is {url.scheme}:// and enableHTTPS is {str(bool(extender.get('enableHTTPS'))).lower()}"
-        yield Diagnosis("kube-scheduler", about, problem, "Make the two agree.")
+        yield Fault("kube-scheduler", about, problem, "Make the two agree.")
     if not extender.get("nodeCacheCapable"):
         remedy = "Write true: otherwise every call carries all nodes, three times as slow at 1,000 of them."
-        yield Diagnosis("kube-scheduler", about, "nodeCacheCapable is not true", remedy)
+        yield Fault("kube-scheduler", about, "nodeCacheCapable is not true", remedy)
     managed = {each["name"]: each for each in extender.get("managedResources") or ()}
     if missing := [f"nvidia.com/{word}" for word in MANAGED if f"nvidia.com/{word}" not in managed]:
         problem = f"managedResources lacks {', '.join(missing)}"
         remedy = "Add them: kube-scheduler looks for them on the nodes otherwise, and refuses the pod."
-        yield Diagnosis("kube-scheduler", about, problem, remedy)
+        yield Fault("kube-scheduler", about, problem, remedy)
     if wrong := [name for name, each in managed.items() if not each.get("ignoredByScheduler")]:
         remedy = "Write ignoredByScheduler: true, or kube-scheduler counts them on nodes itself."
-        yield Diagnosis("kube-scheduler", about, f"does not ignore {', '.join(wrong)}", remedy)
+        yield Fault("kube-scheduler", about, f"does not ignore {', '.join(wrong)}", remedy)
     if {"filterVerb", "bindVerb"} - {key for key in extender if extender[key]}:
-        yield Diagnosis("kube-scheduler", about, "filterVerb or bindVerb is missing", "Write filter and bind.")
+        yield Fault("kube-scheduler", about, "filterVerb or bindVerb is missing", "Write filter and bind.")
 
 
-def hami_findings(deployment: Json) -> Iterator[Diagnosis]:
+def hami_findings(deployment: Json) -> Iterator[Fault]:
     """Of a Deployment of HAMi's scheduler: what its log will show."""
     metadata = deployment["metadata"]
     about = f"{metadata['namespace']}/{metadata['name']}"
@@ -80,11 +78,9 @@ def hami_findings(deployment: Json) -> Iterator[Diagnosis]:
         version = _VERSION.search(container["image"])
         if version and not FIRST_HAMI <= (int(version[1]), int(version[2])) <= LAST_HAMI:
             problem = f"{container['image']}: its log was not seen yet; v2.5 to v2.10 are read"
-            yield Diagnosis(
-                "hami", about, problem, "Watch schedulerlog_ingest_lines_total for lines that are not known."
-            )
+            yield Fault("hami", about, problem, "Watch schedulerlog_ingest_lines_total for lines that are not known.")
         words = [*container.get("command", ()), *container.get("args", ())]
         levels = [int(found[1]) for word in words if (found := _LEVEL.fullmatch(word))]
         if (levels[-1] if levels else 0) < 4:
             remedy = "Set scheduler.extender.extraArgs to -v=4, or to -v=5 for the reason of every device."
-            yield Diagnosis("hami", about, "logs below -v=4: nodes are not named with their reasons", remedy)
+            yield Fault("hami", about, "logs below -v=4: nodes are not named with their reasons", remedy)

@@ -16,7 +16,7 @@ from doctor import kafka
 from doctor.certificates import expiry_findings, name_findings
 from doctor.clock import clock_findings
 from doctor.cluster import image_findings, server_findings
-from doctor.findings import Diagnosis, DoctorReport, as_json, as_text
+from doctor.findings import Checkup, Fault, as_json, as_text
 from doctor.opensearch import template_findings
 from doctor.rights import RIGHTS
 from doctor.schedulers import configuration_findings, configurations, hami_findings
@@ -190,9 +190,7 @@ def test_an_old_api_server_is_a_finding() -> None:
 
 
 def test_a_report_names_the_problem_and_the_remedy() -> None:
-    report = DoctorReport(
-        [Diagnosis("kafka", "a topic", "is missing", "Make it.")], ["Kafka"], ["OpenSearch: not named"]
-    )
+    report = Checkup([Fault("kafka", "a topic", "is missing", "Make it.")], ["Kafka"], ["OpenSearch: not named"])
     assert as_text(report).splitlines() == [
         "kafka: a topic: is missing", "    Make it.", "not checked: OpenSearch: not named", "checked: Kafka; 1 finding",
     ]  # fmt: skip
