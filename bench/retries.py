@@ -145,6 +145,7 @@ def _stored(backends: Backends) -> _Stored:
     httpx.post(merged, timeout=300).raise_for_status()
     time.sleep(STATS_SECONDS)
     stats = httpx.get(f"{url}/schedulerlog-*/_stats/store", timeout=30).raise_for_status().json()
-    index = int(stats["_all"]["primaries"]["store"]["size_in_bytes"])
+    # Before the first document there is no index, and no size of it.
+    index = int(stats["_all"]["primaries"].get("store", {}).get("size_in_bytes", 0))
     logs = backends.folder.glob("kafka*/data/schedulerlog.*/*.log")
     return _Stored(index, sum(log.stat().st_size for log in logs))
